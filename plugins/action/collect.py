@@ -77,7 +77,7 @@ class ActionModule(HostAction):
         }
         warnings = [host["message"]] if host["state"] != "ok" else []
         warnings += info.get("damage", [])
-        warnings += [f"{told.dropped} keys of its records are unknown here and left out"] if told.dropped else []
+        warnings += [f"{told.dropped} unknown keys of its records are ignored"] if told.dropped else []
         if warnings:
             result["warnings"] = [f"{name}: {warning}" for warning in warnings]
         return result
@@ -130,38 +130,41 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
     """The record of kind `host`: what this host's part of the run came to. problems: of its records."""
     state, message = "ok", ""
     if info["state"] == ABSENT:
-        state, message = "failed", f"there is no run {run_id} on this host: it was not started there, or cleaned up"
+        state, message = (
+            "failed",
+            f"there is no run {run_id} on this host: it was never started there, or was cleaned up",
+        )
     elif not info["status"]:
-        state, message = "failed", f"run {run_id} has no status on this host: its host job never began"
+        state, message = "failed", f"run {run_id} has no status on this host: its host job never started"
     elif info["unfinished"]:
         state, message = "unfinished", f"run {run_id} still works on {', '.join(info['unfinished'])}"
     elif info["state"] in LIVE_STATES:
-        state, message = "unfinished", f"run {run_id} is done with its drives, but has yet to restore the host"
+        state, message = "unfinished", f"run {run_id} has finished its drives but has not restored the host yet"
     elif info["state"] == "dead":
         state, message = (
             "failed",
-            f"the host job of run {run_id} is gone: start the playbook again, it restores the host and goes on",
+            f"the host job of run {run_id} is gone: run the playbook again to restore the host and continue",
         )
     elif info["state"] == "damaged":
         state, message = (
             "failed",
             (
-                f"the status of run {run_id} is damaged and its host job is gone; what is here comes from its "
-                f"journal: go on with it by -e ssd_run_id={run_id}"
+                f"the status of run {run_id} is damaged and its host job is gone; these results come from its "
+                f"journal; continue with -e ssd_run_id={run_id}"
             ),
         )
     elif info["state"] == "failed":
         state, message = (
             "failed",
             (
-                f"the host job of run {run_id} failed: {info['status'].get('message') or 'see job.log'}; go on with it "
-                f"by -e ssd_run_id={run_id}"
+                f"the host job of run {run_id} failed: {info['status'].get('message') or 'see job.log'}; continue "
+                f"with -e ssd_run_id={run_id}"
             ),
         )
     if problems and state == "ok":
         state, message = (
             "failed",
-            f"what it reports about run {run_id} cannot be believed: {'; '.join(problems[:3])} (docs/trust.md)",
+            f"its report about run {run_id} cannot be trusted: {'; '.join(problems[:3])} (docs/trust.md)",
         )
     return {
         "schema_version": SCHEMA_VERSION,

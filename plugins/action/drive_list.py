@@ -16,8 +16,6 @@ from ..plugin_utils.preflight import drive_list
 class ActionModule(ActionBase):
     """Documented in plugins/modules/drive_list.py."""
 
-    TRANSFERS_FILES = False
-
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
         _unused, args = self.validate_argument_spec(

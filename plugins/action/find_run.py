@@ -25,9 +25,7 @@ ARGUMENTS = dict(
 class ActionModule(ActionBase):
     """Thin: arguments in, plugin_utils.runs.choose, the run out."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
-    _supports_check_mode = True
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)

@@ -40,8 +40,6 @@ REQUIRED_IF = [
 class ActionModule(HostAction):
     """See the module of the same name."""
 
-    _requires_connection = True
-
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result = super(HostAction, self).run(tmp, task_vars)
         refuse_injected_facts()
@@ -62,7 +60,7 @@ class ActionModule(HostAction):
     ) -> dict[str, t.Any]:
         """Have the host's job started; the module's answer."""
         if not own["drives"]:
-            raise AnsibleActionFail("drives: names no drive; give it what ssdlab.fleet.drive_facts returned")
+            raise AnsibleActionFail("drives: no drive is listed; pass what ssdlab.fleet.drive_facts returned")
         plan = self._plan(own, str(arguments.get("run_id", "")), variables)
         folder = self._run_folder(plan["run"]["id"], variables)
         plan["decision"] = self._decided(plan, folder)
@@ -118,7 +116,7 @@ class ActionModule(HostAction):
             store.begin_anew(os.path.join(folder, "results.jsonl"), plan["run"]["id"], plan["host"])
         except OSError as error:
             raise AnsibleActionFail(
-                "{0}: cannot note in {1}/results.jsonl that it starts over: {2}".format(plan["host"], folder, error)
+                "{0}: cannot record in {1}/results.jsonl that it starts over: {2}".format(plan["host"], folder, error)
             ) from error
 
     def _decided(self, plan: dict[str, t.Any], folder: str) -> dict[str, str]:

@@ -57,9 +57,7 @@ OLD_ERRORS = tuple(int(part) for part in ansible_version.split(".")[:2]) < (2, 1
 class ActionModule(ActionBase):
     """See the module of the same name."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
-    _supports_check_mode = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
@@ -128,9 +126,9 @@ def _others(
 
 def _given_results(extra: t.Mapping[str, t.Any]) -> list[str]:
     """Results of the roles among the extra variables."""
-    advice = "say what you want by ssd_mode, ssd_run_id and ssd_run_name, and take it away from -e"
+    advice = "remove it from -e, and use ssd_mode, ssd_run_id and ssd_run_name"
     return [
-        f"{name}: is decided by preflight and the roles, and cannot be given; {advice}"
+        f"{name}: is set by preflight and the roles and cannot be passed in; {advice}"
         for name in RESULTS
         if name in extra
     ]
@@ -146,7 +144,7 @@ def _message(findings: t.Sequence[str]) -> str:
 def _warned(warnings: t.Sequence[str]) -> list[str]:
     """The warnings for people; they are shown in every mode."""
     count = f"{len(warnings)} warning{'s' * (len(warnings) != 1)}"
-    title = f"{count}, which the report will show (docs/checks.md; preflight_levels chooses what stops a run):"
+    title = f"{count}, also shown in the report (docs/checks.md explains them, preflight_levels sets what stops a run):"
     return [title, *(f"- {line}" for line in warnings)] if warnings else []
 
 

@@ -30,17 +30,14 @@ ARGUMENTS = {
 class ActionModule(ActionBase):
     """Thin: arguments in, plugin_utils.plan.platforms, files out."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
-    _supports_check_mode = True
-    _supports_async = False
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
         _unused, given = self.validate_argument_spec(argument_spec=ARGUMENTS)
         sizes = {key: given[key] for key in given if key.endswith("_bytes")}
         if min(given["size_bytes"], given["queue_depth"]) < 1:
-            raise AnsibleActionFail("size_bytes and queue_depth: have to be more than 0; those of the drive")
+            raise AnsibleActionFail("size_bytes and queue_depth: must be above 0; give those of the drive")
         try:
             tests = load_plan(given["plan"], given["tests_dirs"])
             files = platforms.files(tests, given["platform"], given["device"], sizes, given["queue_depth"])

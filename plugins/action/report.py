@@ -37,10 +37,7 @@ MOST_NIGHTS = 1000
 class ActionModule(ActionBase):
     """Thin: arguments in, plugin_utils.report.make, judgement out."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
-    _supports_check_mode = True
-    _supports_async = False
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)

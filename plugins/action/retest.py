@@ -27,10 +27,7 @@ ARGUMENTS = {
 class ActionModule(ActionBase):
     """Thin: arguments in, plugin_utils.report.retest, what to measure again out."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
-    _supports_check_mode = True
-    _supports_async = False
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
@@ -42,7 +39,7 @@ class ActionModule(ActionBase):
             plan = retest.plan(os.path.abspath(given["results_dir"]), run, seen)
         except (build.ReportError, OSError, ValueError) as error:
             raise AnsibleActionFail(
-                f"ssd_retest: what to measure again in {run['id']} is not known: {error}"
+                f"ssd_retest: cannot tell what to measure again in run {run['id']}: {error}"
             ) from error
         for line in plan.lines:
             self._display.display(text.line(line))

@@ -29,17 +29,14 @@ ARGUMENTS = {
 }
 KEPT = "nothing is lost: the results are in {0}. Once the store is back, run playbooks/import.yml"
 # A job of AWX loses its disk, and with it the folder.
-KEPT_ON_HOSTS = KEPT + ", or where that folder is gone with its job: collect again, since the hosts still have them"
-NOT_LOADED = "nothing was loaded, and nothing started; run it again once the store is back"
+KEPT_ON_HOSTS = KEPT + ". If that folder is gone with its job, collect again: the hosts still have them"
+NOT_LOADED = "nothing was loaded or started; run it again once the store is back"
 
 
 class ActionModule(ActionBase):
     """Thin: arguments in, plugin_utils.store.importer and exports, what changed out."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
-    _supports_check_mode = True
-    _supports_async = False
 
     def run(self, tmp: t.Any = None, task_vars: t.Any = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
@@ -50,11 +47,11 @@ class ActionModule(ActionBase):
         if run_id and not RUN_ID_PATTERN.fullmatch(run_id):
             raise AnsibleActionFail(f"run_id {run_id!r} is not a run id")
         if given["fetch"] and (given["exports"] or not (run_id or given["run_name"])):
-            raise AnsibleActionFail("fetch: needs run_id or run_name, and goes without exports")
+            raise AnsibleActionFail("fetch: needs run_id or run_name, and cannot be combined with exports")
         if given["exports"] and not run_id:
-            raise AnsibleActionFail("exports: name the run by run_id")
+            raise AnsibleActionFail("exports: also needs run_id")
         if given["quarantine_after"] and not run_id:
-            raise AnsibleActionFail("quarantine_after: name the run by run_id")
+            raise AnsibleActionFail("quarantine_after: also needs run_id")
         try:
             url = engine.resolve(given["url"], results_dir)
             lacks = packages.missing(url, tables=bool(given["exports"])) if url else []

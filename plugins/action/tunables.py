@@ -20,9 +20,6 @@ NAMES = (*tuning.VARIABLES, "ssd_drives", "ssd_parallel_drives", "ssd_step")
 class ActionModule(HostAction):
     """See the module of the same name."""
 
-    TRANSFERS_FILES = False
-    _requires_connection = True
-
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result = super(HostAction, self).run(tmp, task_vars)
         refuse_injected_facts()

@@ -43,10 +43,7 @@ UNKNOWN = ""
 class ActionModule(ActionBase):
     """Asks every host through its own connection; the host that the task happens to run on plays no part."""
 
-    TRANSFERS_FILES = False
     _requires_connection = False
-    _supports_check_mode = True
-    _supports_async = False
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)

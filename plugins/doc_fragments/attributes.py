@@ -18,3 +18,27 @@ attributes:
   idempotent:
     description: A second run with the same arguments changes nothing.
 """
+
+    # A module that only looks, or writes files whose differences say nothing.
+    READS = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+"""
+
+    # A module that sets what a host or a drive is to have.
+    SETS = r"""
+options: {}
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+"""

@@ -25,3 +25,12 @@ options:
     type: str
     required: true
 """
+
+    # The runs of one name.
+    RUN_NAME = r"""
+options:
+  run_name:
+    description: The run's name.
+    type: str
+    required: true
+"""

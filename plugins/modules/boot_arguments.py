@@ -21,14 +21,8 @@ description:
     kernel does not have the requested arguments.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.attributes.sets
   - ssdlab.fleet.state
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
 options:
   state:
     description: V(present) has the arguments at the next boot. V(absent) takes away what an earlier call added, and

@@ -22,13 +22,7 @@ description:
     C(hdparm) for SATA and sg3_utils for SAS. Loop devices need none of these tools.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.reads
 options:
   drives:
     description:
@@ -58,7 +52,8 @@ options:
     choices: [sample, full]
     default: sample
   look_s:
-    description: Seconds for the random blocks, all drives at once. A drive that can be read completely in that time is.
+    description: Seconds to read random blocks, of all drives at once. A drive that can be read completely in that
+      time is read completely.
     type: float
     default: 10.0
 seealso:

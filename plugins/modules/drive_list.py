@@ -21,13 +21,7 @@ description:
   - It runs on the controller; use it with C(run_once).
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.reads
 options:
   answers:
     description: For each inventory name, the registered result of M(ssdlab.fleet.drive_facts); one without C(drives)

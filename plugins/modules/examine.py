@@ -8,28 +8,23 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: examine
-short_description: Ask a host everything that preflight needs, in one go
+short_description: Gather everything that preflight needs from a host
 version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - Does what M(ssdlab.fleet.run_info), M(ssdlab.fleet.host_info), M(ssdlab.fleet.drive_facts) and
-    M(ssdlab.fleet.host_checks) do. Each module that a host is asked with costs the controller a process, and the host
-    the start of its Python.
-  - A part that fails is in RV(failures), and the others count. The checks are left out on a host where a run is under
-    way, because reading its drives would show in what it measures.
+    M(ssdlab.fleet.host_checks) do. One module instead of four saves a process on the controller and a start of Python
+    on the host for each of the others.
+  - A part that fails is listed in RV(failures); the others are returned. The checks are skipped on a host where a run
+    is in progress, because reading its drives would disturb the measurement.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.reads
 options:
   run_info:
-    description: The options of M(ssdlab.fleet.run_info). Each of the four is left out if it is not given.
+    description: The options of M(ssdlab.fleet.run_info). Each of the four parts is skipped if its options are not
+      given.
     type: dict
   host_info:
     description: The options of M(ssdlab.fleet.host_info).

@@ -20,25 +20,16 @@ options:
     description: The run's id. No host needs to know it.
     type: str
     default: ""
-  run_name:
-    description: The run's name.
-    type: str
-    required: true
   answers:
     description: What M(ssdlab.fleet.run_info) returned on each host, by inventory name.
     type: dict
     default: {}
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.attributes.reads
   - ssdlab.fleet.results
+  - ssdlab.fleet.results.run_name
   - ssdlab.fleet.run_once
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
 seealso:
   - module: ssdlab.fleet.run_info
 """

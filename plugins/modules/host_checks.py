@@ -23,13 +23,7 @@ description:
     C(smartctl) for others.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.reads
 options:
   drives:
     description: The drives, as in the inventory's C(ssd_drives). Those that cannot be found are left to
@@ -44,7 +38,7 @@ options:
   firmware:
     description:
       - The firmware required for each model, by shell pattern. The first pattern that matches counts.
-      - A version is a text or a list of texts, each a shell pattern or a least version such as V(>=1.2).
+      - A version is a string or a list of strings, each a shell pattern or a minimum such as V(>=1.2).
     type: dict
     default: {}
   drivers:
@@ -63,11 +57,11 @@ options:
     type: dict
     default: {}
   temperature_headroom_c:
-    description: How far below its warning temperature a drive must be.
+    description: How many degrees Celsius below its warning temperature a drive must be.
     type: int
     default: 10
   min_free_memory_mib:
-    description: How much memory must be free.
+    description: How many MiB of memory must be free.
     type: int
     default: 1024
   min_cpus:
@@ -88,8 +82,8 @@ options:
     type: bool
     default: false
   traffic_s:
-    description: How long each of the drives in O(readable) is read, all at once, before counters and temperatures are
-      looked at.
+    description: Seconds that the drives in O(readable) are read, all at once, before counters and temperatures are
+      checked.
     type: float
     default: 0
   readable:

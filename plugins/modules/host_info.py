@@ -17,13 +17,7 @@ description:
     no privilege.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.reads
 options:
   tools:
     description: Commands to look for, by name or by absolute path.

@@ -17,26 +17,26 @@ description:
   - The job is a transient unit where systemd is PID 1, else a session of its own. It no longer needs the controller.
   - What the job does is set by the variables of the collection's roles, such as O(ssdlab.fleet.ssd#role:main:ssd_plan)
     and O(ssdlab.fleet.ssd#role:main:ssd_step). A variable that is not set has its role's default.
-  - An action plugin of the same name renders the plan on the controller and sends it to the host, with the engine where
-    that does not lie there yet.
-  - It does not look at O(ssdlab.fleet.ssd#role:main:ssd_mode), which the playbooks look at. Use check mode to see what
-    it would do.
+  - An action plugin of the same name renders the plan on the controller and sends it to the host, with the engine if
+    the host does not have it yet.
+  - It ignores O(ssdlab.fleet.ssd#role:main:ssd_mode), which the playbooks check. Use check mode to see what it would
+    do.
 options:
   state:
     description:
       - V(present) makes sure that the run is under way or finished. A finished run is left alone, an interrupted one
-        goes on.
-      - V(stopped) ends the run's job, and puts the host's settings back.
-      - V(restored) puts back what ended runs left changed on the host. It fails while a job lives, which restores the
-        host itself. With O(run_id), it does nothing unless the dead job of that run left something, and what
-        C(tune.yml) set stays.
+        is continued.
+      - V(stopped) ends the run's job and restores the host's settings.
+      - V(restored) restores what ended runs left changed on the host. It fails while a host job is running, because
+        that job restores the host itself. With O(run_id), it does nothing unless the dead job of that run left
+        something, and what C(tune.yml) set stays.
       - V(absent) removes the folder of an ended run from the host.
     type: str
     choices: [present, stopped, restored, absent]
     default: present
   state_dir:
-    description: The folder on the host that holds its runs. It is refused where it, or a folder that leads there, is
-      not root's alone to write.
+    description: The folder on the host that holds its runs. It is refused if users other than root may write to it or
+      to one of its parent folders.
     type: path
     default: /var/lib/ssdlab-fleet
   run_id:
@@ -61,10 +61,10 @@ options:
     elements: dict
   engines:
     description:
-      - The engines that lie on the host, from RV(ssdlab.fleet.examine#module:engines). The engine is sent at once if it
-        is not among them.
-      - Without this the host is asked first, and once more with the engine if it lacks it. An engine that lies there is
-        only run if its content is that of the controller's.
+      - The engines that the host already has, from RV(ssdlab.fleet.examine#module:engines). The engine is sent at
+        once if it is not among them.
+      - Without this the host is asked first, and once more with the engine if it lacks it. An engine on the host is
+        run only if its content is that of the controller's.
     type: list
     elements: str
   plan:
@@ -87,13 +87,7 @@ options:
         type: str
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.reads
 seealso:
   - module: ssdlab.fleet.run_info
   - module: ssdlab.fleet.watch

@@ -23,13 +23,7 @@ description:
   - Runs on the controller, once for the play. The role C(ssdlab.fleet.preflight) asks the hosts and calls it.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.reads
 options:
   seen:
     description:
@@ -40,8 +34,8 @@ options:
     required: true
   store:
     description:
-      - The store that the results will go into, as C(url) (C(ssd_store_url)) and C(results_dir). It is tried, and left
-        as it is. Without it none is tried.
+      - The store that the results will go into, as C(url) (C(ssd_store_url)) and C(results_dir). It is tested without
+        changing it. Without this option no store is tested.
     type: dict
 seealso:
   - module: ssdlab.fleet.examine
@@ -49,7 +43,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Decide over the whole fleet
+- name: Decide for the whole fleet
   ssdlab.fleet.preflight:
     seen: "{{ dict(hosts | zip(hosts | map('extract', hostvars, 'seen'))) }}"
   vars:
@@ -96,15 +90,3 @@ plan_text:
   elements: str
   sample: ["rack1-07: 1 drive, 1 at a time"]
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-
-def main():
-    arguments = {"seen": {"type": "dict", "required": True}, "store": {"type": "dict"}}
-    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
-    module.fail_json(msg="ssdlab.fleet.preflight runs on the controller, as an action; its plugin was not found there")
-
-
-if __name__ == "__main__":
-    main()

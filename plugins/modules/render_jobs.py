@@ -24,13 +24,7 @@ description:
   - It runs on the controller.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.reads
 options:
   plan:
     description: As C(ssd_plan), the name of a plan or a list of tests.

@@ -16,23 +16,22 @@ description:
   - A drive without a record is C(not_tested), never a pass.
   - It does not fail for a bad verdict, so that the play can print more first. Fail if RV(all_passed) is false, as the
     role P(ssdlab.fleet.report#role) does.
-  - An action that runs on the controller. Use it with C(run_once).
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
   baseline:
-    description: The id of a run to compare the figures with, drive by drive. It needs its report. Empty for none.
+    description: The id of a run to compare the figures with, drive by drive. Its report must exist. Empty for none.
     type: str
     default: ""
   nights:
-    description: With how many of the runs of its name before it the run is compared, at most.
+    description: Maximum number of earlier runs of the same name to compare the run with.
     type: int
     default: 10
   drives:
     description:
       - Drives of a large fleet that get a page too, by host, drive or serial number, as shell patterns. V(*) is all of
         them.
-      - Up to 200 drives every one has a page. Of more, up to 200 that need attention have one.
+      - In a run of up to 200 drives, each has a page. In larger runs, up to 200 drives that need attention have one.
     type: list
     elements: str
     default: []
@@ -48,15 +47,10 @@ options:
     default: ""
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.attributes.reads
   - ssdlab.fleet.results
   - ssdlab.fleet.results.run
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.run_once
 seealso:
   - module: ssdlab.fleet.collect
   - module: ssdlab.fleet.watch

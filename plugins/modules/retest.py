@@ -18,10 +18,6 @@ description:
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
-  run_name:
-    description: The run's name.
-    type: str
-    required: true
   seen:
     description: What preflight of this play saw of each host, by inventory name;
       RV(ssdlab.fleet.drive_facts#module:drives) in the key C(drives). A drive that is not among them is not measured
@@ -30,16 +26,11 @@ options:
     required: true
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.attributes.reads
   - ssdlab.fleet.results
+  - ssdlab.fleet.results.run_name
   - ssdlab.fleet.results.run
   - ssdlab.fleet.run_once
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
 seealso:
   - module: ssdlab.fleet.report
 """

@@ -24,13 +24,7 @@ description:
   - Needs root and C(rssdm) of Micron's support pack.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.sets
 options:
   state:
     description:

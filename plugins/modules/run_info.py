@@ -35,14 +35,8 @@ options:
     default: false
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.attributes.reads
   - ssdlab.fleet.state
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
 seealso:
   - module: ssdlab.fleet.host_job
   - module: ssdlab.fleet.collect

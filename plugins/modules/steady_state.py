@@ -20,13 +20,7 @@ description:
   - Both limits are inclusive, and decided with exact numbers made from the decimal text of each value.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.reads
 options:
   values:
     description:

@@ -16,7 +16,6 @@ description:
   - Each host's part of a run is one transaction. Importing the same results again changes nothing, job slices of a run
     merge, and of two records of one test the newer one stays.
   - The folders of runs remain the source of truth. The store can be rebuilt from them at any time.
-  - An action that runs on the controller. Use it with C(run_once).
 author:
   - The ssdlab.fleet authors (@ssdlab)
 requirements:
@@ -39,14 +38,14 @@ options:
     default: false
   fetch:
     description:
-      - Whether to go the other way - to bring C(run.json) and C(results.jsonl) of the run O(run_id), or of the newest
-        runs named O(run_name), from the store into O(results_dir), with O(raw) the hosts' raw files too, and of one run
-        the run before of its name, without them. Files that only the folder has stay.
+      - Whether to copy from the store into O(results_dir) instead. Copies C(run.json) and C(results.jsonl) of the run
+        O(run_id) and of the run of that name before it, or of the newest runs named O(run_name). With O(raw), also
+        copies the hosts' raw files, but not those of the run before. Files that only the folder has stay.
       - For where files do not survive from one play to the next, such as AWX's execution environments.
     type: bool
     default: false
   run_name:
-    description: The name of the runs to fetch where O(run_id) is empty.
+    description: The name of the runs to fetch if O(run_id) is empty.
     type: str
     default: ""
   quarantine_after:
@@ -77,6 +76,7 @@ options:
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
   - ssdlab.fleet.results
+  - ssdlab.fleet.run_once
 attributes:
   check_mode:
     support: partial
@@ -192,31 +192,3 @@ exported:
   elements: str
   sample: [/srv/ssd-results/20261121T130000Z-qualify/export/figures.parquet]
 """
-
-from ansible.module_utils.basic import AnsibleModule
-
-
-def main():
-    arguments = {
-        "results_dir": {"type": "path", "required": True},
-        "run_id": {"type": "str", "default": ""},
-        "url": {"type": "str", "default": ""},
-        "raw": {"type": "bool", "default": False},
-        "fetch": {"type": "bool", "default": False},
-        "run_name": {"type": "str", "default": ""},
-        "quarantine_after": {"type": "int", "default": 0},
-        "release": {"type": "str"},
-        "exports": {
-            "type": "list",
-            "elements": "str",
-            "choices": ["csv", "parquet", "junit", "ocptv", "prometheus"],
-            "default": [],
-        },
-        "export_dir": {"type": "str", "default": ""},
-    }
-    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
-    module.fail_json(msg="ssdlab.fleet.store runs on the controller, as an action; its plugin was not found there")
-
-
-if __name__ == "__main__":
-    main()

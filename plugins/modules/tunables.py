@@ -22,13 +22,7 @@ description:
     and the drives from O(ssdlab.fleet.ssd#role:main:ssd_drives). A variable that is not set has its role's default.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
+  - ssdlab.fleet.attributes.sets
 options:
   concern:
     description: The part of tuning to look at; all that is switched on when it is not given.

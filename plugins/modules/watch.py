@@ -12,7 +12,7 @@ version_added: 0.1.0
 description:
   - Reads the C(status.json) of the run on every host, through each host's own connection and as its plain user, and
     prints for each drive the phase, the round, the last figures and an upper bound of the time left.
-  - With more than 20 hosts it prints the sum, and only those drives and hosts that need attention.
+  - With more than 20 hosts it prints a summary, and only the drives and hosts that need attention.
   - Ends when no host job works on the run any more. A host without such a run counts as ended, so does one whose host
     job is gone.
   - A host that does not answer is marked and does not delay the others. It is asked again as long as others are
@@ -35,7 +35,7 @@ options:
     elements: str
   interval_s:
     description:
-      - Seconds between two looks at the fleet.
+      - Seconds between two updates.
       - By default 30, or 0.2 for each host if that is more.
     type: float
   host_timeout_s:
@@ -61,14 +61,8 @@ notes:
     hosts.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
+  - ssdlab.fleet.attributes.reads
   - ssdlab.fleet.results.run
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: none
-  idempotent:
-    support: full
 seealso:
   - module: ssdlab.fleet.host_job
   - module: ssdlab.fleet.collect

@@ -28,7 +28,14 @@ from typing import Callable, Iterator, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, look, openers, own_data, users
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import (
+    counters,
+    inspection,
+    look,
+    openers,
+    own_data,
+    users,
+)
 
 SIZE_BYTES = 48 << 20
 # Programs that look at drives by themselves, over and over; one that is not installed here is left out. Three reads
@@ -142,13 +149,13 @@ def _after(
         for drive in lab.drives if anew else ():
             drive.detach()
             drive.attach()
-        untouched = own_data.untouched
+        untouched = counters.untouched
         if noise:
-            own_data.untouched = lambda host, entry, identity: untouched(host, entry, dict(identity, backing_file=None))
+            counters.untouched = lambda host, entry, identity: untouched(host, entry, dict(identity, backing_file=None))
         try:
             yield
         finally:
-            own_data.untouched = untouched
+            counters.untouched = untouched
             for drive in lab.drives:
                 _zeros(drive.path)
 

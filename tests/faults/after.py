@@ -84,7 +84,7 @@ def _refused_elsewhere(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[
     try:
         yield f"a start from another state folder gives {bench.start_elsewhere()}"
     except job.JobError as error:
-        if "another run has this host" not in str(error):
+        if "another run is using this host" not in str(error):
             yield f"a start from another state folder says {error}"
 
 

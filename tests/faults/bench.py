@@ -25,21 +25,13 @@ from pathlib import Path
 
 import product
 from drives import LoopDrive, ServedDrive
-from product import Host, decision, engines, job, locks, planning, rundir, summary
+from product import Host, cells, decision, engines, job, locks, planning, rundir, summary
 
 HERE = Path(__file__).resolve().parent
 MIB = 1 << 20
 STATE_BYTES, STATE_INODES = 16 * MIB, 2000
 SETTING = "/sys/block/{0}/queue/nomerges"
-CELL = {
-    "access": "random",
-    "block_size": "4KiB",
-    "read_pct": 0,
-    "threads": 1,
-    "queue_depth": 1,
-    "runtime_s": 1,
-    "rate_iops": 100,
-}
+CELL = cells.writes(100)
 FIRST = {
     "name": "first",
     "title": "First",

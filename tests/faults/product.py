@@ -10,6 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
+sys.path.append(str(ROOT / "tests" / "integration"))
+
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host

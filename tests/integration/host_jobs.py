@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 
+import cells
+
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
@@ -25,17 +27,7 @@ QUICK = {
     "title": "Quick",
     "purge": {"method": "auto"},
     "precondition": False,
-    "cells": [
-        {
-            "access": "random",
-            "block_size": "4KiB",
-            "read_pct": 0,
-            "threads": 1,
-            "queue_depth": 1,
-            "runtime_s": 1,
-            "rate_iops": 50,
-        }
-    ],
+    "cells": [cells.writes(50)],
     # A loop device has no fresh state to leave.
     "steady_state": {
         "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}],

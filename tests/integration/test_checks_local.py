@@ -27,11 +27,11 @@ def told(output):
 def test_warnings_are_shown_in_plan_mode_and_stop_nothing(lab):
     code, output = lab.play("preflight", "-e", "ssd_mode=plan")
     assert code == 0, output
-    assert "warnings, which the report will show" in output
+    assert "warnings, also shown in the report" in output
     # What a loop drive lacks is told once, with the checks that wanted it.
     line = next(line for line in output.splitlines() if "has no health to read" in line)
     assert f"rack1-07: drive {lab.drive.file}: health, media_errors, spare, wear, temperature: " in line
-    assert "pcie_link: a drive of transport loop has no PCI Express link" in told(output)
+    assert "pcie_link: loop drives have no PCI Express link" in told(output)
 
 
 def test_what_the_inventory_wants_blocked_blocks_with_all_other_findings(lab):
@@ -42,7 +42,7 @@ def test_what_the_inventory_wants_blocked_blocks_with_all_other_findings(lab):
     assert code != 0
     assert "Preflight found 2 things to fix. Nothing was erased or changed." in told(output)
     assert "versions: fio has version" in told(output) and "preflight_versions requires >=99" in told(output)
-    assert f"drive {lab.drive.file}: pcie_link: a drive of transport loop has no PCI Express link" in told(output)
+    assert f"drive {lab.drive.file}: pcie_link: loop drives have no PCI Express link" in told(output)
     assert "media_errors, spare, wear, temperature: its health" in told(output)
     assert lab.drive.digest() == digest and lab.run_folders() == []
 
@@ -57,7 +57,7 @@ def test_wrong_words_are_told_before_anything_is_spent(lab):
         "preflight_levels.health: 'block' must be one of the words: ok, warning, blocks; did you mean blocks?"
         in told(output)
     )
-    assert "preflight_firmware.*: 3.3 must be a text, or a list of texts, in quotes" in told(output)
+    assert "preflight_firmware.*: 3.3 must be a string, or a list of strings, in quotes" in told(output)
 
 
 def test_a_run_takes_samples_and_loop_drives_tell_why_theirs_are_empty(lab):
@@ -73,7 +73,7 @@ def test_a_run_takes_samples_and_loop_drives_tell_why_theirs_are_empty(lab):
         and samples[0]["time"] < rounds[0]["time"]
         and samples[-1]["time"] > rounds[-1]["time"]
     )
-    assert {sample["error"] for sample in samples} == {"a drive of transport loop has no health to read", ""}
+    assert {sample["error"] for sample in samples} == {"loop drives report no health", ""}
     assert end["outcome"] == "steady" and all(sample["seconds"] < 0.5 for sample in samples)
     record = json.loads(next(lab.results.glob("*/run.json")).read_text())
     assert {"host", "check", "drive", "level", "message", "remedy"} == set(record["warnings"][0])

@@ -59,7 +59,7 @@ def test_the_play_that_finds_a_dead_job_puts_its_host_back_and_says_so(lab):
     path, before = kill_before_restore(lab)
     code, output = lab.play("collect")
     assert path.read_text().strip() == before and not (lab.run_folders()[0] / "tuning.json").exists(), output
-    assert "Put back the settings that a dead host job left" in output and "changed: [rack1-07]" in output and code == 0
+    assert "Restore the settings that a dead host job left" in output and "changed: [rack1-07]" in output and code == 0
     # Where that is not possible, the play fails though every drive passed.
     path, before = kill_before_restore(lab)
     record = json.loads((lab.run_folders()[0] / "tuning.json").read_text())

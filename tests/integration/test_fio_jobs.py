@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
@@ -64,8 +64,8 @@ def sectors_written(drive):
 def fill(drive, spec, seed=1):
     for part, length in (("job", SIZE - REMAINDER), ("remainder_job", REMAINDER)):
         done, text = run(drive, spec[part], seed)
-        problems = fio.problems(
-            done.returncode, fio.parse(text), drive.path, {"write": 1.0}, None, length * spec["passes"]
+        problems = fio_result.problems(
+            done.returncode, fio_result.parse(text), drive.path, {"write": 1.0}, None, length * spec["passes"]
         )
         assert problems == [] and done.stderr == ""
 
@@ -100,12 +100,13 @@ def test_every_cell_of_the_demo_is_accepted(drive):
             if share
         }
         done, text = run(drive, cell["job"])
-        result = fio.parse(text)
+        result = fio_result.parse(text)
         assert (
-            fio.problems(done.returncode, result, drive.path, directions, cell["runtime_s"]) == [] and done.stderr == ""
+            fio_result.problems(done.returncode, result, drive.path, directions, cell["runtime_s"]) == []
+            and done.stderr == ""
         )
         for direction in directions:
-            figures = fio.figures(result, direction)
+            figures = fio_result.figures(result, direction)
             assert {"50", "90", "99", "99.9", "99.99", "99.999", "99.9999"} <= figures["percentiles_us"].keys()
             assert figures["iops"] > 0 and figures["mean_latency_us"] > 0
 
@@ -115,10 +116,10 @@ def test_a_ramp_is_in_no_figure_and_a_batch_goes_out_at_once(drive):
     (made,) = plan_of(drive, [{"name": "peak", "purge": False, "precondition": False, "cells": [cell]}])["cells"]
     began = time.monotonic()
     done, text = run(drive, made["job"])
-    result = fio.parse(text)
+    result = fio_result.parse(text)
     assert (
         time.monotonic() - began >= 3
-        and fio.problems(done.returncode, result, drive.path, {"read": 1.0}, 2) == []
+        and fio_result.problems(done.returncode, result, drive.path, {"read": 1.0}, 2) == []
         and done.stderr == ""
     )
     (job,) = result["jobs"]
@@ -136,7 +137,10 @@ def test_the_cold_part_is_left_as_it_was_filled(drive):
     before = drive.file.read_bytes()
     (cell,) = test["cells"]
     done, text = run(drive, cell["job"], size_bytes=active)
-    assert fio.problems(done.returncode, fio.parse(text), drive.path, {"write": 1.0}, 2) == [] and done.stderr == ""
+    assert (
+        fio_result.problems(done.returncode, fio_result.parse(text), drive.path, {"write": 1.0}, 2) == []
+        and done.stderr == ""
+    )
     after = drive.file.read_bytes()
     changed = [at for at in range(0, SIZE, 4096) if before[at : at + 4096] != after[at : at + 4096]]
     # fio wrote all over the hot part, and nowhere else.

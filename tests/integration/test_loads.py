@@ -17,7 +17,7 @@ import simulated_ssd as simulator
 from host_jobs import events
 from measuring import Measuring, found
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio, fio_result
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import derived
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
@@ -78,7 +78,7 @@ def _sweep(folder):
                 result = measuring.cell(read_pct=100, queue_depth=depth, ramp_s=4, runtime_s=6)
                 cell = {"access": "random", "block_size_bytes": PAGE, "read_pct": 100, "threads": 1}
                 cells.append({**cell, "id": str(depth), "queue_depth": depth})
-                averages.append({"cell": str(depth), "metrics": fio.metrics(result["read"], result["write"])})
+                averages.append({"cell": str(depth), "metrics": fio_result.metrics(result["read"], result["write"])})
         finally:
             measuring.close()
     (sweep,) = derived.sweeps(cells, averages)

@@ -23,7 +23,7 @@ from conftest import REPO
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import look_lock
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, places
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import chances, inspection, places
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import look as guard_look
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.blockreader import BlockReader
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
@@ -108,7 +108,7 @@ def test_as_many_looks_see_data_as_the_plan_tells(loop_drive, size_bytes, data_b
         seen = sum(sees(handle, size_bytes, blocks) for _look in range(looks))
     finally:
         os.close(handle)
-    assert expected[0] <= seen <= expected[1], guard_look.chance(data_bytes, blocks, size_bytes)
+    assert expected[0] <= seen <= expected[1], chances.chance(data_bytes, blocks, size_bytes)
 
 
 def sees(handle, size_bytes, blocks):

@@ -168,7 +168,7 @@ def test_plan_mode_says_that_it_may_come_and_no_variable_can_stand_for_it(nights
     assert code == 0 and "ssd_retest: a drive that misses only relative criteria would be erased" in output, output
     given = json.dumps({"ssd_again": {"run_id": "n9", "run_name": "n", "of": "n0", "drives": [], "tests": []}})
     code, output = nights.play("qualify", "-e", given)
-    assert code != 0 and "ssd_again: is decided by preflight" in output, output
+    assert code != 0 and "ssd_again: is set by preflight" in output, output
     # A variable of the inventory is no decision either.
     nights.vars["ssd_again"] = {
         **json.loads(given)["ssd_again"],

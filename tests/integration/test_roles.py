@@ -108,9 +108,7 @@ def test_the_role_purge_goes_through_the_guard(lab):
 )
 def test_what_was_decided_cannot_be_given(lab, result):
     code, output = lab.own(PURGE, "-e", "ssd_mode=plan", "-e", json.dumps(result))
-    assert code != 0 and "is decided by preflight and the roles, and cannot be given" in " ".join(output.split()), (
-        output
-    )
+    assert code != 0 and "is set by preflight and the roles and cannot be passed in" in " ".join(output.split()), output
     assert full(lab.drive) and lab.run_folders() == []
 
 

@@ -219,7 +219,9 @@ def test_a_machine_that_slept(cells, monkeypatch):
     assert "suspended" not in measuring.found(cells.cell())
     monkeypatch.setattr(witness, "time", clocks(wall_s=600, boot_s=600))
     slept, after = cells.cell(), cells.cell()
-    assert "slept for 600" in measuring.found(slept)["suspended"] and "clock_jump" not in measuring.found(slept, "told")
+    assert "suspended for 600" in measuring.found(slept)["suspended"] and "clock_jump" not in measuring.found(
+        slept, "told"
+    )
     assert "suspended" not in measuring.found(after)
 
 

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, load, plausible
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result, load, plausible
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
@@ -106,10 +106,10 @@ def problems_of(cell, drive, log):
         timeout=120,
         check=False,
     )
-    result = fio.parse(out.read_text())
-    found = fio.problems(done.returncode, result, drive.path, load.directions(cell), 1) or plausible.contradictions(
-        result, job
-    )
+    result = fio_result.parse(out.read_text())
+    found = fio_result.problems(
+        done.returncode, result, drive.path, load.directions(cell), 1
+    ) or plausible.contradictions(result, job)
     return [
         f"{cell['id']}: {line}"
         for line in [*found, *(line for line in done.stderr.splitlines() if line != GONE_MEANWHILE)]

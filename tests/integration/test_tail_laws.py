@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, histogram, plausible
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, histogram, plausible
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import tail_laws
 
 JOB = """[cell]
@@ -48,15 +48,17 @@ def told(request, tmp_path_factory):
     results = []
     for _round in range(ROUNDS):
         argv = ["fio", "--output-format=json+", "--eta=never", str(folder / "job.fio")]
-        results.append(fio.parse(subprocess.run(argv, check=True, capture_output=True, text=True).stdout))
+        results.append(fio_result.parse(subprocess.run(argv, check=True, capture_output=True, text=True).stdout))
     return job, results, ROUNDS * 32 if "ramp_time" in job else 0
 
 
 def of_side(told_, name):
     """(The merged histogram, the rounds) of a side; None where it had no I/O."""
     _job, results, astride = told_
-    sides = [figures for result in results for figures in [fio.figures(result, name)] if figures]
-    bins = histogram.merged(fio.histograms(result)[name] for result in results if fio.figures(result, name))
+    sides = [figures for result in results for figures in [fio_result.figures(result, name)] if figures]
+    bins = histogram.merged(
+        fio_result.histograms(result)[name] for result in results if fio_result.figures(result, name)
+    )
     return (bins, tail_laws.Rounds(sides, astride)) if sides else None
 
 
@@ -64,7 +66,7 @@ def test_what_fio_tells_keeps_every_law(told):
     job, results, _astride = told
     # How long a job ran on a busy machine is not asked here.
     assert [plausible.contradictions(result, job) for result in results] == [[]] * ROUNDS
-    found = {name: of_side(told, name) for name in fio.SIDES}
+    found = {name: of_side(told, name) for name in fio_result.SIDES}
     assert any(found.values())
     for bins, rounds in filter(None, found.values()):
         assert tail_laws.contradictions(bins, rounds) == [] and not tail_laws.lacking(rounds)
@@ -78,13 +80,13 @@ def shifted(bins, share):
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 1.1, 2])
 def test_other_latencies_break_a_law(told, share):
-    for bins, rounds in filter(None, [of_side(told, name) for name in fio.SIDES]):
+    for bins, rounds in filter(None, [of_side(told, name) for name in fio_result.SIDES]):
         assert tail_laws.contradictions(shifted(bins, share), rounds)
 
 
 def test_a_tail_that_was_cut_off_breaks_a_law(told):
     """The slowest hundredth is made as fast as the median."""
-    for bins, rounds in filter(None, [of_side(told, name) for name in fio.SIDES]):
+    for bins, rounds in filter(None, [of_side(told, name) for name in fio_result.SIDES]):
         cut, left = dict(bins), max(1 + rounds.astride, histogram.ios(bins) // 20)
         middle = histogram.percentile_ns(bins, "50")
         for value in sorted(cut, reverse=True):

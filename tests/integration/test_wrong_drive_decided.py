@@ -20,7 +20,7 @@ from wrong_drive import needs, run
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import own_data
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_file, own_data
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.inspection import inspect
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
@@ -145,9 +145,7 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
     assert outcome.code != 0 and not outcome.changed, outcome.output
     assert not [argv for argv in outcome.commands if destructive(argv)]
     why = (
-        "preflight of this play did not approve erasing anything"
-        if given[0] == "_"
-        else "ssd_run: is decided by preflight"
+        "preflight of this play did not approve erasing anything" if given[0] == "_" else "ssd_run: is set by preflight"
     )
     assert why in " ".join(outcome.output.split()), outcome.output
 
@@ -234,7 +232,7 @@ def test_case_83_an_entry_of_the_ledger_that_cannot_be_trusted(bench):
         disk.write(0, b"what failed")
         own_data.end(host, before, identity, "iops: read_iops is 5")
         disk.entry["ssd_overwrite_data"] = True
-        files_of[name] = Path(own_data.path_of(str(bench.site.state), identity))
+        files_of[name] = Path(ledger_file.path_of(str(bench.site.state), identity))
         spoil(files_of[name])
     outcome = bench.play()
     assert not outcome.codes("spare")

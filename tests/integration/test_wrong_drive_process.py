@@ -194,7 +194,7 @@ def test_case_42_check_mode_looks_and_changes_nothing(plays):
 
 
 @pytest.mark.case(42)
-@pytest.mark.parametrize("task", ["Start the host job, or attach to it", "Decide over the whole fleet"])
+@pytest.mark.parametrize("task", ["Start the host job, or attach to it", "Decide for the whole fleet"])
 def test_case_42_a_play_that_starts_in_the_middle_has_no_run(plays, task):
     outcome = plays.play("--start-at-task", task, playbook="qualify")
     assert outcome.code != 0 and not outcome.changed and not plays.site.run_folders(), outcome.output
@@ -262,7 +262,7 @@ def test_case_11_two_runs_at_once(make_bench):
         assert {"busy", "opened"} <= outcome.codes("spare") and outcome.code != 0
         assert not [argv for argv in outcome.commands if destructive(argv)]
         outcome = second.play(entries=[other.entry])
-        assert outcome.code != 0 and "locked: another run has this host" in " ".join(outcome.output.split()), (
+        assert outcome.code != 0 and "locked: another run is using this host" in " ".join(outcome.output.split()), (
             outcome.output
         )
         outcome.untouched("other")

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Callable
 
+import cells
 from guest import Guest
 from guest_drives import Nvme
 from wrong_drive import Outcome
@@ -34,17 +35,7 @@ SHORT_TEST = {
     "title": "Short",
     "purge": {"method": "auto"},
     "precondition": {"passes": 1},
-    "cells": [
-        {
-            "access": "random",
-            "block_size": "4KiB",
-            "read_pct": 0,
-            "threads": 1,
-            "queue_depth": 1,
-            "runtime_s": 1,
-            "rate_iops": 20,
-        }
-    ],
+    "cells": [cells.writes(20)],
     "steady_state": {
         "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}],
         "range_limit": 1.0,

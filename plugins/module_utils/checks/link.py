@@ -27,7 +27,7 @@ ORDER = (
 def _unknown_link(drive: CheckedDrive) -> list[str]:
     """Why nothing can be said about a drive's link; empty where it is known."""
     if drive.is_virtual:
-        return [Unknown("a drive of transport {0} has no PCI Express link".format(drive.identity["transport"]))]
+        return [Unknown("{0} drives have no PCI Express link".format(drive.identity["transport"]))]
     if not drive.path:
         return [Unknown("its PCI function is unknown, so its PCI Express link cannot be checked")]
     if drive.on_pcie and None in _link(drive.endpoint):

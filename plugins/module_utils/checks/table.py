@@ -25,7 +25,7 @@ CODES: tuple[str, ...] = tuple(
 )
 
 # The remedy of the fault itself would send people to reseat drives whose link is merely unseen.
-UNKNOWN_REMEDY = "check it by hand, then let it pass with preflight_levels"
+UNKNOWN_REMEDY = "check it by hand, then set this check to ok in preflight_levels"
 
 CheckFinding = t.Dict[str, t.Any]
 

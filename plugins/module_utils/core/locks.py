@@ -150,12 +150,12 @@ def _refuse_foreign(path: str, status: os.stat_result, is_kind: t.Callable[[int]
     if status.st_uid not in (0, os.geteuid()):
         why = f"belongs to user {status.st_uid}"
     elif not is_kind(status.st_mode):
-        why = "is not what we put there"
+        why = "is not what this collection created"
     elif others_write(status):
-        why = f"is for others to write too (mode {stat.S_IMODE(status.st_mode):04o})"
+        why = f"is writable by users other than root (mode {stat.S_IMODE(status.st_mode):04o})"
     if why:
         raise Untrusted(
-            f"{path} {why}, who could hold or remove every lock; make sure that no run is under way, and remove it"
+            f"{path} {why}, so others could hold or remove any lock; make sure that no run is under way, then remove it"
         )
 
 

@@ -62,7 +62,7 @@ def selector_problem(selector: Any) -> str | None:
         return "it is {!r}, not a mapping with one of the keys {}".format(selector, ", ".join(SELECTOR_KEYS))
     keys = [key for key in selector if key not in OPTION_KEYS]
     if len(keys) != 1 or keys[0] not in SELECTOR_KEYS:
-        known = "give exactly one of {}, and beside it at most options: {}".format(
+        known = "give exactly one of {}; the only other keys are the options {}".format(
             ", ".join(SELECTOR_KEYS), ", ".join(OPTION_KEYS)
         )
         return "it has the keys {}; {}".format(", ".join(map(str, selector)) or "(none)", known)
@@ -71,7 +71,7 @@ def selector_problem(selector: Any) -> str | None:
 
 def _value_problem(key: str, value: Any) -> str | None:
     if not isinstance(value, str):
-        return f"{key} is {value!r}, not a text: put it in quotes (YAML reads 0123, 1e5 and NO as something else)"
+        return f"{key} is {value!r}, not a string: put it in quotes (YAML reads 0123, 1e5 and NO as something else)"
     if not value.strip():
         return f"{key} is empty; a variable may be undefined"
     if not value.isprintable():
@@ -81,7 +81,7 @@ def _value_problem(key: str, value: Any) -> str | None:
     if key == "by_id" and re.fullmatch(r"\.{0,2}|.*/.*", by_id_name(value)):
         return f"by_id {value!r} is not a valid name in {BY_ID}"
     if key == "backing_file" and value != value.strip():
-        return f"backing_file {value!r} has blanks around it; remove them"
+        return f"backing_file {value!r} begins or ends with a blank; remove it"
     if key == "backing_file" and not value.startswith("/"):
         return f"backing_file {value!r} is not an absolute path"
     if key == "wwn" and wwn_key(value) is None:

@@ -74,7 +74,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
     """The health of the drive with this identity. `limits` false: only what changes, with one command (NVMe)."""
     transport, path = identity.get("transport"), str(identity.get("path"))
     if transport in WITHOUT_HEALTH:
-        return dict(EMPTY, error=f"a drive of transport {transport} has no health to read")
+        return dict(EMPTY, error=f"{transport} drives report no health")
     error = ""
     if transport == "nvme":
         log, error = ask(host, ["nvme", "smart-log", path, "--output-format=json"])

@@ -52,7 +52,7 @@ def keep(host: Host, identity: Mapping, folder: str) -> list[Kept]:
     """Ask the drive with this identity, and keep what it answers in a folder. Never raises OSError."""
     transport, name = identity.get("transport"), os.path.basename(str(identity.get("path")))
     if transport in WITHOUT_HEALTH:
-        return [Kept("logs", "", None, f"a drive of transport {transport} keeps no logs")]
+        return [Kept("logs", "", None, f"{transport} drives keep no logs")]
     now = identities.identity(host, name)
     if any(now[key] != identity.get(key) for key in _WHO):
         return [Kept("logs", "", None, f"/dev/{name} is not this drive any more")]

@@ -14,7 +14,7 @@ from ..core.deadline import Hangs
 from ..core.host import Host
 from ..core.locks import Lock, Locked, drive_lock
 from ..drive import entry, identity
-from . import inspection, own_data, probe, rules
+from . import inspection, ledger_file, own_data, probe, rules
 from .look import Terms
 
 Refusal = t.Dict[str, str]
@@ -163,7 +163,7 @@ class HeldDrive:
                 self._before = own_data.begin(
                     self._host, self._state_dir, self.identity, self._owner["run"], self.evidence
                 )
-            except own_data.Untrusted as error:
+            except ledger_file.Untrusted as error:
                 raise self._refused("untrusted_state", str(error)) from None
             self.filesystem = (self._before.entry or {}).get("filesystem")
         self._content_is_ours = True

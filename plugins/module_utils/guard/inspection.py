@@ -16,7 +16,7 @@ from ..core.host import Host
 from ..core.locks import Lock, Locked, Untrusted, look_lock
 from ..drive import identity
 from ..drive.entry import label, selector_item
-from . import own_data
+from . import ledger_file
 from .device import user_space
 from .facts import Facts, Machine, add
 from .look import Stopped, Terms, never
@@ -248,6 +248,6 @@ def _safe_probe(
 def _ledger(state_dir: str | None, who: Mapping[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
     """What our ledger says of a drive, and why that can't be known."""
     try:
-        return own_data.read(state_dir, who), []
-    except own_data.Untrusted as error:
+        return ledger_file.read(state_dir, who), []
+    except ledger_file.Untrusted as error:
         return None, error.problems

@@ -13,9 +13,9 @@ import dataclasses
 import functools
 import math
 import time
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence
 
-from . import filler
+from . import chances, filler
 from .blockreader import BlockReader
 from .facts import Extent
 from .places import AT_A_TIME, BLOCK_BYTES, aimed_offsets, random_offsets
@@ -24,7 +24,6 @@ PIECE_BYTES = 1 << 20
 _PIECES = 8
 # How much of a look may be spent beyond its time on reading whole what seemed to be readable in it.
 _OVERTIME = 2.0
-_MISS = 0.001
 # How much of a look's time may be spent beyond it where the drive itself says that it holds something.
 _AIMED = 0.5
 # Of a drive that still counts as alive while all of it is read.
@@ -83,26 +82,11 @@ class Look:
 
     def record(self) -> dict[str, Any]:
         """For the journal and the results: {blocks, aimed_blocks, size_bytes, seconds, whole, seen_bytes}."""
-        seen = seen_bytes(self.blocks, self.size_bytes, self.whole)
+        seen = chances.seen_bytes(self.blocks, self.size_bytes, self.whole)
         blocks = {"blocks": self.blocks, "aimed_blocks": self.aimed_blocks}
         return dict(
             blocks, size_bytes=self.size_bytes, seconds=round(self.seconds, 2), whole=self.whole, seen_bytes=seen
         )
-
-
-def seen_bytes(blocks: int, size_bytes: int, whole: bool, miss: float = _MISS) -> int:
-    """How much data, anywhere on the drive, is missed with the chance `miss` only; one block where all were read."""
-    if whole:
-        return BLOCK_BYTES
-    return size_bytes if blocks <= 0 else max(BLOCK_BYTES, math.ceil(size_bytes * -math.expm1(math.log(miss) / blocks)))
-
-
-def chance(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -> float:
-    """With which chance a look sees data of so many bytes that fill whole blocks."""
-    if whole or data_bytes >= size_bytes:
-        return 1.0
-    share = math.ceil(data_bytes / BLOCK_BYTES) / max(1, size_bytes // BLOCK_BYTES)
-    return -math.expm1(blocks * math.log1p(-share)) if share < 1 else 1.0
 
 
 def longer_s(terms: Terms, size_bytes: int) -> float:
@@ -111,29 +95,6 @@ def longer_s(terms: Terms, size_bytes: int) -> float:
     """
     longest_s = size_bytes / _SLOWEST_BYTES_PER_S if terms.seconds is None else (1 + _OVERTIME + _AIMED) * terms.seconds
     return longest_s if longest_s > _SHORT_STEP_S else 0.0
-
-
-def text(record: Mapping[str, Any], capacity: Callable[[int], str]) -> str:
-    """A look's record in one line for people. `capacity`: how sizes of drives are written."""
-    if record["whole"]:
-        return "read whole: {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])
-    used = record.get("allocated_bytes")
-    return "looked at {} blocks: {} of data anywhere on {} would have been seen with {:g} %{}".format(
-        format(record["blocks"], ","),
-        _binary(record["seen_bytes"]),
-        capacity(record["size_bytes"]),
-        100 * (1 - _MISS),
-        "" if used is None else f"; the drive itself says that {_binary(used)} are in use",
-    )
-
-
-def _binary(size_bytes: int) -> str:
-    value, unit = float(size_bytes), "B"
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
-        value /= 1024
-        if value < 1000:
-            break
-    return f"{value:.3g} {unit}"
 
 
 def take(

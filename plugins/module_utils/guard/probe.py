@@ -18,7 +18,18 @@ from typing import Any, Callable, Collection, Iterator, Mapping, Sequence
 from ..core.host import Host
 from ..drive import identity as drive
 from ..tools.filesystems import SUPERBLOCK_BYTES
-from . import allocated, configured, content, look, mentions, own_data, own_filesystem, structure, users
+from . import (
+    allocated,
+    configured,
+    content,
+    counters,
+    ledger_file,
+    look,
+    mentions,
+    own_filesystem,
+    structure,
+    users,
+)
 from .blocks import Reader
 from .device import probe_device
 from .facts import Extent, Facts, Machine, add
@@ -69,8 +80,8 @@ def probe(
     if by_transport is not None:
         by_transport(host, facts)
     if ledger is not None:
-        facts.own_data = own_data.known(ledger)
-        if own_data.keeps_evidence(ledger):
+        facts.own_data = ledger_file.known(ledger)
+        if ledger_file.keeps_evidence(ledger):
             add(
                 facts.evidence,
                 "run {} left it: {}".format(ledger["run_id"], facts.own_data["reason"] or "no reason was noted"),
@@ -117,7 +128,7 @@ def look_at(
         size, block_bytes = facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512
         try:
             content.probe_places(host, facts, handle, size, block_bytes)
-            proves = ledger is not None and not own_data.touched(host, ledger, facts.identity)
+            proves = ledger is not None and not counters.touched(host, ledger, facts.identity)
             if _is_own_filesystem(host, facts, ledger, Reader(handle, size, block_bytes)):
                 return  # its blocks are neither blank nor fio's
             by_chance = (
@@ -141,7 +152,7 @@ def look_at(
         except OSError as error:
             facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")
             return
-    if facts.own_data is not None and ledger is not None and own_data.untouched(host, ledger, facts.identity):
+    if facts.own_data is not None and ledger is not None and counters.untouched(host, ledger, facts.identity):
         facts.own_data["proved"] = "counters"
 
 
@@ -170,7 +181,7 @@ def _sentinels(reader: Reader, ledger: Mapping[str, Any] | None) -> list[Extent]
     return [
         Extent(offset, length)
         for offset, length, digest in listed
-        if own_data.fingerprint(reader.read(offset, length)) == digest
+        if ledger_file.fingerprint(reader.read(offset, length)) == digest
     ]
 
 
@@ -205,7 +216,7 @@ def _opened(host: Host, facts: Facts, held: int | None, exclusively: bool = True
 def _is_own_filesystem(host: Host, facts: Facts, ledger: Mapping[str, Any] | None, reader: Reader) -> bool:
     """Whether all signatures are those of a file system that a test made, and nobody wrote since."""
     own = facts.own_data
-    if own is None or ledger is None or own_data.touched(host, ledger, facts.identity):
+    if own is None or ledger is None or counters.touched(host, ledger, facts.identity):
         return False
     proved = own["proved"] == own_filesystem.PROOF
     if proved and not facts.signatures:

@@ -83,7 +83,7 @@ REFUSALS: dict[str, Text] = {
     "mentioned": Text(
         "a file on the host names it: {detail}",
         (
-            "Check what the file is for; remove the line or, if nothing will use the drive through it, set "
+            "Check what the file is for; remove the line or, if nothing uses the drive through it, set "
             "allow: [mentioned], "
         )
         + _KEEP_OUT,
@@ -113,7 +113,7 @@ REFUSALS: dict[str, Text] = {
         "Ask who uses it; wipe it there (wipefs --all), " + _KEEP_OUT,
     ),
     "unsigned_data": Text(
-        "it holds data without a signature that no run of ours left: {detail}",
+        "it holds data without a signature, which no run of this collection left: {detail}",
         (
             "If nothing on it is needed (it may be a database's raw device), set ssd_overwrite_data: true in this "
             "drive's entry, "
@@ -159,7 +159,7 @@ REFUSALS: dict[str, Text] = {
     "sanitize_failed": Text(
         "its last sanitize failed: {detail}",
         (
-            "Sanitize it by hand until one succeeds; if the drive takes writes all the same, set "
+            "Repeat the sanitize by hand until it succeeds; if the drive accepts writes anyway, set "
             "allow: [sanitize_failed]."
         ),
         ALLOW,
@@ -200,7 +200,7 @@ REFUSALS: dict[str, Text] = {
 UNFINISHED = Text(
     "run {run_id} was writing to it and never released it{reason}: {detail}",
     "Resume that run (qualify.yml), or end it (stop.yml; if it has already ended, collect.yml and then cleanup.yml), "
-    "each with -e ssd_run_id={run_id}; then what it left may count as ours. Check the kernel log for a drive that "
+    "each with -e ssd_run_id={run_id}; then its leftovers may count as ours. Check the kernel log for a drive that "
     "hung. Or set "
     "ssd_overwrite_data: true in this drive's entry, " + _KEEP_OUT,
 )

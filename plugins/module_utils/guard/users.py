@@ -139,7 +139,7 @@ def _read_mounts(host: Host, facts: Machine) -> None:
                 facts.unseen.append(f"{process}/mountinfo cannot be read: {error.strerror}")
             continue
         except (ValueError, IndexError):
-            facts.failures.append(f"{process}/mountinfo has a line that is none")
+            facts.failures.append(f"{process}/mountinfo has a malformed line")
         own_namespace_read = own_namespace_read or process == "/proc/self"
         if namespace:
             seen.add(namespace)

@@ -12,7 +12,7 @@ import typing as t
 from ..core.deadline import Hangs
 from ..core.host import BOOT_ID
 from ..drive import power_cycles
-from ..guard import own_data, rules
+from ..guard import ledger_file, own_data, rules
 from ..guard.held import Refused
 from ..measure import fio
 from ..purge import methods
@@ -159,7 +159,7 @@ class Campaign:
         history, run_dir = self._station.history, self._station.job.run_dir
         identity = next((record["identity"] for record in reversed(history) if record.get("identity")), None)
         if identity and not purge_step.goes_on(history):
-            own_data.close_one(own_data.path_of(run_dir.state_dir, identity), run_dir.run_id)
+            own_data.close_one(ledger_file.path_of(run_dir.state_dir, identity), run_dir.run_id)
 
     def _recover(self) -> None:
         """Put right what a dead job of this run left on the drive, also where no test is left to do.

@@ -121,7 +121,7 @@ class Conditions:
         before, now = self._cache, self._own_cache()
         if before == now or not {before, now} <= set(write_cache.STATES):
             return []
-        text = "its own write cache was {0} when its measurement began and is {1} now, which the kernel does not know"
+        text = "by its own report its write cache was {0} when the test began and is {1} now, unseen by the kernel"
         return [Cause("write_cache", SPOILS, text.format(before, now))]
 
     def fields(self) -> dict[str, t.Any]:
@@ -149,6 +149,6 @@ def hidden(found: capacity.Hidden) -> list[Cause]:
     if found.share is None or found.share <= capacity.HIDDEN_SHARE:
         return []
     text = (
-        "{0:.1%} of its {1} bytes are hidden outside of {2}: it has more spare than its model, and writes faster for it"
+        "{0:.1%} of its {1} bytes are hidden outside {2}: it has more spare area than its model, and so writes faster"
     )
     return [Cause("hidden_capacity", TOLD, text.format(found.share, found.total_bytes, found.where))]

@@ -17,7 +17,7 @@ from ..core import trust
 from ..core.files import write_atomic
 from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
-from ..guard import own_data
+from ..guard import ledger_file, own_data
 from ..purge.methods import left_behind
 from ..purge.step import goes_on
 from ..run import archive, decision, engines, shapes, summary
@@ -41,7 +41,7 @@ from .restore import NotRestored, leftover, leftovers, refuse_unrestored, restor
 # What a start answers that needs the engine and was not sent it: it did nothing.
 SEND_ENGINE = "send_engine"
 UNTRUSTED = (
-    "ssd_state_dir {0} is not root's alone to write, so that others could put records or programs of their "
+    "ssd_state_dir {0}: users other than root may write to it, and could put records or programs of their "
     "own there: {1}"
 )
 
@@ -127,7 +127,7 @@ def _host_to_itself(who: str, wait_s: float = 0.0) -> t.Iterator[None]:
             yield
     except Locked as error:
         raise JobError(
-            f"locked: another run has this host; wait for it (watch.yml) or end it (stop.yml): {error}"
+            f"locked: another run is using this host; wait for it (watch.yml) or end it (stop.yml): {error}"
         ) from None
 
 
@@ -138,7 +138,7 @@ def refuse_foreign(state_dir: str) -> None:
     foreign = trust.problems(state_dir)
     if foreign:
         raise JobError(
-            "ssd_state_dir: {0}; give it, and what leads there, to root alone, or name another folder".format(
+            "ssd_state_dir: {0}; make it and its parent folders writable by root only, or name another folder".format(
                 "; ".join(foreign)
             )
         )
@@ -179,7 +179,7 @@ def _still_written(run_dir: RunDir) -> list[str]:
         own = [record for record in history if record.get("drive") == name]
         identity = next((record["identity"] for record in reversed(own) if record.get("identity")), None)
         if identity and goes_on(own):
-            found.append(own_data.path_of(run_dir.state_dir, identity))
+            found.append(ledger_file.path_of(run_dir.state_dir, identity))
     return found
 
 
@@ -235,8 +235,8 @@ def _end(host: Host, run_dir: RunDir, process: Process | None) -> None:
         erased = _security_erased(run_dir) if number == signal.SIGKILL else []
         if erased:
             text = (
-                "the security erase of {0} can't be ended, and the job has to take its password off; it ends by "
-                "itself after it: run stop.yml again then"
+                "the security erase of {0} cannot be interrupted, and the job must remove its password "
+                "afterwards. The job then ends by itself; run stop.yml again after that"
             )
             raise JobError(text.format(", ".join(erased)))
         if pid_start(host, process.pid) == process.start:
@@ -246,7 +246,10 @@ def _end(host: Host, run_dir: RunDir, process: Process | None) -> None:
             if pid_start(host, process.pid) != process.start:
                 return
             time.sleep(0.1)
-    raise JobError(f"the host job (pid {process.pid}) of run {run_dir.run_id} does not end")
+    raise JobError(
+        f"the host job (pid {process.pid}) of run {run_dir.run_id} does not end, even when killed: a drive may hang; "
+        "reboot the host, then run restore.yml"
+    )
 
 
 def _security_erased(run_dir: RunDir) -> list[str]:

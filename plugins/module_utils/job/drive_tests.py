@@ -65,7 +65,7 @@ class DriveTests:
         except Exception as error:
             # The test is no result: the next job does it again.
             with contextlib.suppress(OSError):
-                reason = f"interrupted: the host job met {crash_text(error)}"
+                reason = f"interrupted: the host job failed with {crash_text(error)}"
                 self._end_test(names, rounds, "interrupted", [reason])
             raise
 

@@ -68,7 +68,7 @@ class Room:
                 return
             time.sleep(0.01)
         self.close()
-        raise FilesystemError("no mount namespace could be had (unshare --mount): the job needs CAP_SYS_ADMIN")
+        raise FilesystemError("cannot create a mount namespace (unshare --mount): the host job needs CAP_SYS_ADMIN")
 
     def run(self, argv: t.Sequence[str], timeout_s: float) -> Result:
         """A command in the namespace."""
@@ -190,7 +190,7 @@ class Laid:
             raise FilesystemError(f"{at} is mounted on {self._where}, not {number} ({self._station.held.path})")
         lost = filesystems.missing_options(self._spec, found)
         if lost:
-            raise FilesystemError(f"mounted without {', '.join(lost)}: this kernel does not take them")
+            raise FilesystemError(f"mounted without {', '.join(lost)}: this kernel does not support them")
         return found
 
     def _open(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import typing as t
 
-from ..measure import causes, fio
+from ..measure import causes, fio, fio_result
 from ..measure.rounds import Rounds, cell_s
 from ..measure.spoilt import Tally
 from ..run.folder import NEWS_S
@@ -53,9 +53,9 @@ class Measuring:
                 self._tally.add(number, cell["id"], result["causes"])
                 found = [item.message for item in result["causes"] if item.cause == causes.DISCARDED]
                 self._discarded = self._discarded or "".join(found[:1])
-                metrics[cell["id"]] = fio.metrics_of(result)
+                metrics[cell["id"]] = fio_result.metrics_of(result)
                 # A stream's figures are kept as those of a cell, <cell>.<stream>.
-                metrics.update({stream["name"]: fio.metrics_of(stream) for stream in result.get("streams", ())})
+                metrics.update({stream["name"]: fio_result.metrics_of(stream) for stream in result.get("streams", ())})
                 histograms.update({name or cell["id"]: sides for name, sides in result["histograms"].items()})
                 written += (result["write"] or {}).get("bytes", 0)
             elapsed_s = time.monotonic() - began

@@ -39,7 +39,7 @@ def prepares(test: Mapping) -> bool:
 def failed(name: str) -> str:
     """Why what builds on a test is not measured."""
     text = (
-        "not measured: test {0} before it did not get through its purge and fill, so nobody knows what the drive holds"
+        "not measured: the test before it, {0}, did not complete its purge and fill, so what the drive holds is unknown"
     )
     return text.format(name)
 
@@ -109,6 +109,6 @@ def without_its_state(test: Mapping, finished: t.Sequence[Mapping]) -> str:
     outcome = next((record["outcome"] for record in reversed(finished) if record["test"] == before), "not measured")
     if outcome in ("steady", "complete"):
         return ""
-    return "not measured: it builds on the drive state that test {0} leaves, which is {1}".format(
+    return "not measured: it builds on the drive state that test {0} leaves, and that test is {1}".format(
         before, outcome.replace("_", " ")
     )

@@ -252,10 +252,10 @@ def _short(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
     # Between bursts the queue is empty, as asked.
     queued = seen["queued"] / load.busy_share(cell, seen["run_s"])
     if target >= asked and queued + cost < (limits.queued_min - edge) * asked:
-        found.append(f"IOPS x latency are {queued:.1f} I/Os in flight of {asked} asked")
+        found.append(f"IOPS x latency gives {queued:.1f} I/Os in flight instead of {asked}")
     if queued > (limits.queued_max + edge) * asked:
         found.append(
-            f"IOPS x latency are {queued:.1f} I/Os in flight, more than the {asked} asked: fio's clock and its "
+            f"IOPS x latency gives {queued:.1f} I/Os in flight, more than the {asked} requested: fio's clock and its "
             "counts disagree"
         )
     # Merged I/Os are fewer in flight than asked, and as much.
@@ -264,7 +264,7 @@ def _short(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
     )
     in_flight = (seen["in_flight"] or 0) / load.busy_share(cell, seen["run_s"], with_ramp=True)
     if counted and in_flight + cost < limits.in_flight_min * target:
-        found.append(f"the kernel saw {in_flight:.1f} I/Os in flight of {asked} asked")
+        found.append(f"the kernel saw {in_flight:.1f} I/Os in flight instead of {asked}")
     return found
 
 
@@ -293,8 +293,8 @@ def _time(seen: Mapping, limits: Limits) -> list[Cause]:
     found = []
     if (seen.get("longest_s") or 0) > limits.stall_s:
         text = (
-            "an I/O took {0:.1f} s, more than {1:g} s: the drive or the host stalled, or the tool counts wrong; look "
-            "at the kernel's log for resets, and give a criterion on max_latency_us if it has to fail the drive"
+            "an I/O took {0:.1f} s, more than {1:g} s: the drive or the host stalled, or fio miscounted; look "
+            "at the kernel's log for resets, and add a criterion on max_latency_us if this should fail the drive"
         )
         found.append(Cause(STALLED, TOLD, text.format(seen["longest_s"], limits.stall_s)))
     if (seen.get("idle_s") or 0) > limits.idle_gap_s:
@@ -302,13 +302,13 @@ def _time(seen: Mapping, limits: Limits) -> list[Cause]:
         found.append(Cause(IDLE_GAP, SPOILS, text.format(seen["idle_s"], limits.idle_gap_s)))
     if (seen.get("suspended_s") or 0) > limits.suspended_s:
         text = (
-            "the machine slept for {0:.1f} s since the cell before ended: its drive lost power or saved it; keep "
+            "the host was suspended for {0:.1f} s after the previous cell, so the drive lost or saved power; keep "
             "hosts from suspending"
         )
         found.append(Cause(SUSPENDED, SPOILS, text.format(seen["suspended_s"])))
     if abs(seen.get("clock_jump_s") or 0) > limits.clock_jump_s:
         text = (
-            "the wall clock jumped by {0:+.1f} s: times of records before and after do not compare; durations are "
+            "the wall clock jumped by {0:+.1f} s: times of records before and after cannot be compared; durations are "
             "by the monotonic clock"
         )
         found.append(Cause(CLOCK_JUMP, TOLD, text.format(seen["clock_jump_s"])))

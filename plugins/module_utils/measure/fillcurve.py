@@ -31,7 +31,7 @@ class Short(Exception):
     """The kernel counted fewer bytes than were asked: the message says how many."""
 
 
-class Watch:
+class Recorder:
     """Reads the kernel's count of bytes written from `with` to its end, in a thread of its own. read: None where it
     does not count.
     """
@@ -43,7 +43,7 @@ class Watch:
         self._thread: threading.Thread | None = None
         self._samples: list[Sample] = []
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Recorder:
         if self._look():
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()

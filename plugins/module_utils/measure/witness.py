@@ -15,7 +15,7 @@ import typing as t
 from ..core.host import Host
 from ..core.sysfs import number
 from ..machine import cgroup, cpus
-from . import fio
+from . import fio_result
 
 # Documentation/block/stat.rst: sectors are of 512 bytes whatever the drive's own are.
 SECTOR_BYTES = 512
@@ -158,8 +158,8 @@ def evidence(
     cell: Mapping, result: Mapping, before: Moment, after: Moment, process: Mapping | None, witness: Witness
 ) -> dict[str, t.Any]:
     """All that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result: fio's."""
-    job = fio.whole(result)["jobs"][0]
-    sides = {name: job[name] for name in fio.DIRECTIONS}
+    job = fio_result.whole(result)["jobs"][0]
+    sides = {name: job[name] for name in fio_result.DIRECTIONS}
     run_s, queued, total_ios = _queued(job)
     more = grown(before.stat, after.stat) if before.stat and after.stat else None
     ios = sum(more[field] for field in IOS) if more else 0
@@ -176,7 +176,7 @@ def evidence(
         "merged_share": round(sum(more[field] for field in MERGES) / ios, 4) if more and ios else None,
         "run_s": run_s,
         "mean_latency_s": queued / total_ios if total_ios else None,
-        "longest_s": round(max(job[name]["lat_ns"].get("max", 0) for name in fio.SIDES if name in job) / 1e9, 6),
+        "longest_s": round(max(job[name]["lat_ns"].get("max", 0) for name in fio_result.SIDES if name in job) / 1e9, 6),
         "queued": round(queued / run_s, 4) if run_s else None,
         "in_flight": round(more[QUEUE_MS] / 1000.0 / (run_s + cell.get("ramp_s", 0)), 4) if more and run_s else None,
         "limits": witness.limits(),
@@ -195,10 +195,10 @@ def _queued(job: Mapping) -> tuple[float, float, int]:
 
     While a thread flushes it has no other I/O, so flushes count too.
     """
-    sides = [job[name] for name in fio.SIDES if name in job]
+    sides = [job[name] for name in fio_result.SIDES if name in job]
     run_s = max(side.get("runtime", 0) for side in sides) / 1000.0
-    queued_ns = sum(fio.ios_of(side) * side["lat_ns"]["mean"] for side in sides if fio.ios_of(side))
-    return run_s, queued_ns / 1e9, sum(map(fio.ios_of, sides))
+    queued_ns = sum(fio_result.ios_of(side) * side["lat_ns"]["mean"] for side in sides if fio_result.ios_of(side))
+    return run_s, queued_ns / 1e9, sum(map(fio_result.ios_of, sides))
 
 
 def _streams(cell: Mapping, result: Mapping) -> dict[str, t.Any]:

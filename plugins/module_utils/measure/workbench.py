@@ -14,7 +14,7 @@ from ..core.files import now
 from ..core.host import Host
 from ..drive.holding import HeldDrive
 from ..machine.cpus import NOWHERE
-from . import causes, fillcurve, fio, load, plausible, witness
+from . import causes, fillcurve, fio, fio_result, load, plausible, witness
 from .cellwatch import CellWatch
 from .rounds import cell_s
 
@@ -104,8 +104,8 @@ class Workbench:
     def cell(self, name: str, cell: t.Mapping[str, t.Any], size_bytes: int, seed_value: int) -> dict[str, t.Any]:
         """Run one cell: {started, seconds, gap_s, read, write, raw, histograms, seen, causes}. Raises FioError.
 
-        gap_s: time without I/O since the cell before; streams: of fio.streams, of a cell that has several;
-          histograms: {"" or a stream's name: of fio.histograms}, for Tails and not for the journal;
+        gap_s: time without I/O since the cell before; streams: of fio_result.streams, of a cell that has several;
+          histograms: {"" or a stream's name: of fio_result.histograms}, for Tails and not for the journal;
           seen: what its causes are judged by (witness.evidence); causes: of causes.find.
         """
         self._see_poll_queues(cell)
@@ -129,7 +129,7 @@ class Workbench:
         gap_s = None if self._last_end is None else max(0.0, ended - cell_s(cell) - self._last_end)
         self._last_end = ended
         try:
-            whole = fio.whole(result)
+            whole = fio_result.whole(result)
             figures, histograms = _figures(cell, result, whole), _histograms(cell, result, whole)
             seen = watch.seen(cell, result, self._last, gap_s, self._settled)
             found = causes.find(cell, seen, self.limits, self.strict)
@@ -175,7 +175,7 @@ class Workbench:
         began, before = time.monotonic(), self._witness().stat()
         total = size_bytes * spec["passes"]
         share_done = self._progress(name, total, tick)
-        with fillcurve.Watch(self._held.bytes_written) as watch:
+        with fillcurve.Recorder(self._held.bytes_written) as recorder:
             bandwidth = self._write_all(name, spec, size_bytes, seed_value, share_done)
         self.settle()
         if before and self._settled and len(before) == len(self._settled) > DISCARDS:
@@ -189,8 +189,8 @@ class Workbench:
             "remainder_bytes": size_bytes % spec["block_size_bytes"],
             "block_size_bytes": spec["block_size_bytes"],
             "data": spec.get("data", "random"),
-            "kernel_bytes_written": watch.written,
-            "curve": watch.curve(size_bytes, spec["passes"]),
+            "kernel_bytes_written": recorder.written,
+            "curve": recorder.curve(size_bytes, spec["passes"]),
         }
 
     def _write_all(
@@ -266,8 +266,8 @@ class Workbench:
             with open(base + ".err", "w") as out:
                 out.write(stderr)
         try:
-            result = fio.parse(text)
-            found = fio.problems(rc, result, values["device"], directions, runtime_s, size_bytes)
+            result = fio_result.parse(text)
+            found = fio_result.problems(rc, result, values["device"], directions, runtime_s, size_bytes)
             found = found or plausible.contradictions(result, text_of_job, runtime_s)
         except fio.FioError as error:
             found = [f"fio ended with exit code {rc}", str(error)]
@@ -281,17 +281,17 @@ class Workbench:
 def _figures(cell: t.Mapping[str, t.Any], result: dict[str, t.Any], whole: dict[str, t.Any]) -> dict[str, t.Any]:
     """fio's figures of each side that a cell always tells, of the others where it has them; and `streams`."""
     busy_s = load.burst_time_s(cell) if cell.get("burst_s") else None
-    sides = {name: fio.figures(whole, name, busy_s) for name in fio.SIDES}
-    told: dict[str, t.Any] = {name: side for name, side in sides.items() if side or name in fio.DIRECTIONS}
-    streams = fio.streams(result) if cell.get("jobs") else []
+    sides = {name: fio_result.figures(whole, name, busy_s) for name in fio_result.SIDES}
+    told: dict[str, t.Any] = {name: side for name, side in sides.items() if side or name in fio_result.DIRECTIONS}
+    streams = fio_result.streams(result) if cell.get("jobs") else []
     return dict(told, streams=streams) if streams else told
 
 
 def _histograms(cell: t.Mapping[str, t.Any], result: dict[str, t.Any], whole: dict[str, t.Any]) -> dict[str, t.Any]:
-    """{"" or a stream's name: of fio.histograms}."""
-    histograms = {"": fio.histograms(whole)}
+    """{"" or a stream's name: of fio_result.histograms}."""
+    histograms = {"": fio_result.histograms(whole)}
     for job in result["jobs"] if cell.get("jobs") else ():
-        histograms[job["jobname"]] = fio.histograms({"jobs": [job]})
+        histograms[job["jobname"]] = fio_result.histograms({"jobs": [job]})
     return histograms
 
 

@@ -178,10 +178,7 @@ def unknown(first: World, now: World, unseen_s: float = 0.0) -> list[Cause]:
     sentence. unseen_s: the longest that no sample was taken.
     """
     if now["transport"] in VIRTUAL:
-        text = (
-            "a drive of transport {0} has no link, power state, temperature or counters: whether its "
-            "conditions held is unknown"
-        )
+        text = "{0} drives have no link, power state, temperature or counters: whether the conditions held is unknown"
         found = [("world", text.format(now["transport"]))]
         return [Cause(cause, UNKNOWN, text) for cause, text in found + _uncached(now)]
     found = []
@@ -203,8 +200,8 @@ MISSING = {
     "media_errors": "its media errors are unknown",
     "power_state": "the power state that it works in is unknown",
     "samples": (
-        "nobody looked at it for more than 10 min (ssd_sample_interval_s): heat and a slower link that came and went "
-        "are unknown"
+        "it was not sampled for more than 10 min (ssd_sample_interval_s): heat or a slower link that came and went "
+        "would not show"
     ),
 }
 

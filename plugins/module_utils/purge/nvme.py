@@ -34,13 +34,14 @@ _SAME = ("serial", "namespace_id", "eui64", "nguid", "uuid", "size_bytes", "name
 
 
 class _Sanitize(t.NamedTuple):
-    """action: SANACT; bit: in SANICAP; more: further options; an OWPASS of 0 would mean 16 passes."""
+    """action: SANACT; bit: in SANICAP; more: more options; an OWPASS of 0 would mean 16 passes. slow: as Method's."""
 
     strength: int
     title: str
     action: int
     bit: int
     more: tuple[str, ...] = ()
+    slow: bool = False
 
 
 class _Format(t.NamedTuple):
@@ -56,7 +57,7 @@ class _Format(t.NamedTuple):
 _SANITIZES = {
     "nvme_sanitize_crypto": _Sanitize(95, "crypto erase", 4, 0x1),
     "nvme_sanitize_block": _Sanitize(90, "block erase", 2, 0x2),
-    "nvme_sanitize_overwrite": _Sanitize(75, "overwrite", 3, 0x4, ("--owpass=1",)),
+    "nvme_sanitize_overwrite": _Sanitize(75, "overwrite", 3, 0x4, ("--owpass=1",), slow=True),
 }
 _FORMATS = {
     "nvme_format_crypto": _Format(85, "cryptographic erase", 2),
@@ -296,7 +297,7 @@ def _sanitize_method(name: str, kind: _Sanitize) -> Method:
         _sanitize_hits,
         progress=sanitize_progress,
         read_again=_read_formats,
-        slow=name == "nvme_sanitize_overwrite",
+        slow=kind.slow,
     )
 
 

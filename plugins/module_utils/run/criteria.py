@@ -26,8 +26,10 @@ def number(value: t.Any) -> float | None:
 
 
 def is_of_model(criterion: Criterion, model: str) -> bool:
-    """Whether a criterion is about drives of a model."""
-    return fnmatch.fnmatchcase(model, criterion.get("model") or "*")
+    """Whether a criterion is about drives of a model. Drives pad their names, and tools cut that off or don't: blanks
+    at the ends, and how many stand in a row, tell no two models apart.
+    """
+    return fnmatch.fnmatchcase(" ".join(model.split()), " ".join((criterion.get("model") or "*").split()) or "*")
 
 
 def is_for(criterion: Criterion, test: str) -> bool:

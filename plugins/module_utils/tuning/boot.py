@@ -95,7 +95,7 @@ def _refuse_at_work(changes: bool) -> None:
                 pass
         except Locked as error:
             raise BootError(
-                f"a run has this host, and this takes a reboot; wait for it or end it (stop.yml): {error}"
+                f"a run is using this host, and this needs a reboot; wait for it or end it (stop.yml): {error}"
             ) from None
 
 

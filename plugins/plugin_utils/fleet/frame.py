@@ -100,6 +100,8 @@ def complete(frame: pandas.DataFrame) -> pandas.DataFrame:
     filled = {
         name: known[name].astype(object).where(known[name].notna(), "") for name in (*FIGURE, "host", "drive", "serial")
     }
+    # As `_text` has them: how a host's tool pads a name makes no peers of their own.
+    filled |= {name: filled[name].map(_unpadded(filled[name].unique())) for name in ("model", "firmware")}
     found = known.assign(**filled, value=known["value"].astype(float)).reset_index(drop=True)
     one = [*FIGURE, "host", "drive"]
     if "drive" in lacking and (twice := found.duplicated([*one, "run"], keep=False)).any():
@@ -131,8 +133,12 @@ def _about(identity: Mapping, drive: str) -> Row:
     return (serial, _text(identity, "model"), _text(identity, "firmware"), *sizes, conditions.link(identity))
 
 
+def _unpadded(names: t.Iterable[t.Any]) -> dict[t.Any, str]:
+    return {name: " ".join(str(name).split()) for name in names}
+
+
 def _text(source: Mapping, key: str) -> str:
-    return str(source.get(key) or "").strip()
+    return " ".join(str(source.get(key) or "").split())
 
 
 def _rows(about: Row, figures: t.Iterable[tuple[str, Mapping]]) -> list[Row]:

@@ -23,8 +23,9 @@ MOST_OF_THEM = 0.75
 # Hosts with FEWEST_DRIVES beside it, from which on the spread of their medians counts.
 FEWEST_HOSTS = 5
 # A low host has to be so many times as far off as hosts go on the good side (robust.good_limit). By simulation
-# (tests/bench/fleet_statistics.py): of 400 good drives whose noise has long tails one fleet in seven had a low host.
-BEYOND_GOOD = (1.6, 0.0)
+# (tests/bench/fleet_statistics.py): of 96 good drives whose noise has long tails and is their hosts' to a half, at 1.6
+# one fleet in 13 had a low host.
+BEYOND_GOOD = robust.Reach(math.log(2.1))
 # The variance of a normal sample's median is about so many times that of its mean.
 _OF_MEDIAN = math.pi / 2
 
@@ -110,17 +111,14 @@ def explained(judged: pandas.DataFrame, low: t.Collection[str]) -> np.ndarray:
     result = np.zeros(len(judged), dtype=bool)
     on_low = judged[judged["host"].isin(list(low))]
     by_host = on_low.groupby([*FIGURE, "host"], sort=False).groups if on_low["outlier"].any() else {}
-    by_group = judged.groupby(list(FIGURE), sort=False).groups if by_host else {}
     for place in on_low.index[on_low["outlier"]]:
         own = judged.loc[place]
         mates = by_host[tuple(own[name] for name in (*FIGURE, "host"))].drop([place])
         if len(mates) + 1 < FEWEST_DRIVES:
             continue
-        group = by_group[tuple(own[name] for name in FIGURE)]
-        logarithms = robust.is_even_in_logarithms(own["metric"], judged.loc[group, "value"])
         values = np.append(judged.loc[mates, "value"], own["value"])
-        scaled = np.log(values) if logarithms else values
-        z = robust.modified_z(own["metric"], scaled[-1:], np.median(scaled[:-1]), own["mad"], logarithms)[0]
+        speeds = robust.speed(own["metric"], values)
+        z = robust.modified_z(own["metric"], speeds[-1:], np.median(speeds[:-1]), own["mad"])[0]
         by = robust.worse_by(own["metric"], values[-1:], np.median(values[:-1]))[0]
         result[place] = by <= robust.PRACTICAL or z <= robust.Z_LIMIT
     return result

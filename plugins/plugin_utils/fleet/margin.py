@@ -83,16 +83,16 @@ def cycled(now: Mapping | None, before: Mapping | None) -> tuple[str, str]:
     boots = one.get("boot_id"), other.get("boot_id")
     then, since = one.get("power_cycles"), other.get("power_cycles")
     if None in boots:
-        return UNKNOWN, "one of the runs does not tell in which boot it was"
+        return UNKNOWN, "one of the runs has no boot id"
     if boots[0] == boots[1]:
-        return NOT_CYCLED, "both runs were in one boot of the host"
+        return NOT_CYCLED, "the host was not rebooted between the runs"
     if not isinstance(then, int) or not isinstance(since, int):
-        return UNKNOWN, "the host booted anew, and the drive does not tell how often its power came on"
+        return UNKNOWN, "the host was rebooted, and the drive does not report its power cycles"
     if since > then:
-        return CYCLED, f"the host booted anew, and the drive counts {since} power cycles, {then} before"
+        return CYCLED, f"the host was rebooted, and the drive counts {since} power cycles ({then} before)"
     if since == then:
-        return NOT_CYCLED, f"the host booted anew, but the drive counts {then} power cycles, then and now"
-    return UNKNOWN, f"the drive counts {since} power cycles, and counted {then} before"
+        return NOT_CYCLED, f"the host was rebooted, but the drive counts {then} power cycles as before"
+    return UNKNOWN, f"the drive counts {since} power cycles ({then} before)"
 
 
 def _same_drive(drive: Mapping, now: t.Sequence[Mapping], then: t.Sequence[Mapping]) -> Mapping | None:

@@ -10,6 +10,7 @@ from .frame import FIGURE, PEERS, complete
 from .libraries import numpy as np
 from .libraries import pandas
 
+LEAST_LATENCY_US = 1e-6
 HELD = ("median", "mad", "by", "z", "p")
 
 
@@ -21,8 +22,10 @@ def held(frame: pandas.DataFrame) -> pandas.DataFrame:
     figure in a group (runs) is an error.
     """
     known = complete(frame)
-    # A tail of 0 is none that was measured.
-    known = known[(known["value"] > 0) | ~known["metric"].map(metrics.is_tail).astype(bool)].reset_index(drop=True)
+    # A latency of next to nothing is none that was measured.
+    known = known[
+        (known["value"] > LEAST_LATENCY_US) | ~known["metric"].map(metrics.is_latency).astype(bool)
+    ].reset_index(drop=True)
     if known.duplicated([*FIGURE, "host", "drive"]).any():
         raise ValueError("a drive has more than one value of a figure: judge one run at a time")
     groups = known.groupby(list(FIGURE), sort=False)

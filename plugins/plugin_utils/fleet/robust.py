@@ -18,16 +18,20 @@ from .libraries import stats
 # A group of fewer drives is reported, not judged.
 FEWEST_PEERS = 8
 Z_LIMIT = 3.5
+# Of what a host may tell: its square is still a number.
+MOST_Z = 1e9
 # Of the median: a spread below this is the measurement's, or none at all (drives that their link limits).
 SPREAD_FLOOR = 0.005
 # How much worse than the median a drive has to be for anybody to mind.
 PRACTICAL = 0.05
-# A drive has to be so many times as far off as its group goes on the good side (good_limit), in one figure or in all of
-# its figures together: so many, and of few drives, whose good side tells less, so many / n more. By simulation
-# (tests/bench/fleet_statistics.py --table limits and flags): with noise whose tails are those of Student's t with 5
-# degrees of freedom, 1 of 20 fleets of good drives has a flag, whether a drive's figures go together or not.
-BEYOND_GOOD = (2.5, 3.6)
-BEYOND_GOOD_TOGETHER = (2.3, 8.0)
+# Of the best drives of a group, how many show how long its tails are: a quarter, beyond the best of the other three.
+_TAIL_SHARE = 4
+# Fewer drives need no wider limit: there the chance of a z is the stricter one.
+_FEW = 10
+# A modified z below this is no tail.
+_TAIL_FROM = 0.3
+# The tails of Student's t with 5 degrees of freedom: beyond r times as far is r to the power of -5 as likely.
+_TAIL_INDEX = 5
 # One drive alone that is far better than all others hides no bad one: it counts for so many times the second.
 MOST_OF_SECOND = 1.3
 # Of the findings, how many may be false; in a fleet of good drives the chance of any.
@@ -36,6 +40,23 @@ FALSE_DISCOVERY_RATE = 0.05
 _MAD_OF_NORMAL = 0.6745
 
 Array = t.Any
+
+
+class Reach(t.NamedTuple):
+    """How far good things go on the bad side, from n that went so far on the good side (good_limit): the best of them
+    times e to the power of `base` + `few` / n + `tails` x what their tail shows (Hill, Ann. Stat. 3, 1975).
+    """
+
+    base: float
+    few: float = 0.0
+    tails: float = 0.0
+
+
+# Of a drive in one figure, and in all of its figures together. By simulation (tests/bench/fleet_statistics.py --table
+# limits and flags): with noise whose tails are those of Student's t with 5 degrees of freedom, at most 1 of 20 groups
+# of good drives has a flag, whether a drive's figures go together or not. The tail's weight is that which finds most.
+ALONE = Reach(0.72, 7.0)
+TOGETHER = Reach(0.10, 6.5, 2.0)
 
 
 class Held(t.NamedTuple):
@@ -85,23 +106,30 @@ def chance(z: Array, others: int) -> Array:
     return stats.t.sf(np.asarray(z) / (1 + 1 / others + 5 / others**2), freedom)
 
 
-def good_limit(good: Array, groups: Array, beyond: tuple[float, float]) -> Array:
+def good_limit(good: Array, groups: Array, reach: Reach) -> Array:
     """How far off a drive has to be to stand out of what its group does on the good side: for each group, 0 where there
     are no two drives.
 
     What is noise goes as far on the one side as on the other, and no bad drive is on the good one. A group goes as far
     as its best drive, which is taken for no more than MOST_OF_SECOND times the second. good: how far each drive goes;
-    groups: which one it is in, a number from 0. beyond: BEYOND_GOOD or BEYOND_GOOD_TOGETHER.
+    groups: which one it is in, a number from 0.
     """
     order = np.lexsort((-good, groups))
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     limits = np.zeros(int(groups.max()) + 1 if len(groups) else 0)
     for start, end in zip(starts, [*starts[1:], len(order)]):
         if end - start > 1:
-            first, second = good[order[start : start + 2]]
-            times = beyond[0] + beyond[1] / (end - start)
-            limits[groups[order[start]]] = times * min(first, MOST_OF_SECOND * second)
+            limits[groups[order[start]]] = _reached(good[order[start:end]], reach)
     return limits
+
+
+def _reached(far: Array, reach: Reach) -> float:
+    """far: how far each of a group's drives goes, the farthest first."""
+    n, first = len(far), min(far[0], MOST_OF_SECOND * far[1])
+    many = max(2, n // _TAIL_SHARE)
+    threshold = max(far[many] if n > many else 0.0, _TAIL_FROM)
+    tail = np.log(np.maximum([first, *far[1:many]], threshold) / threshold).mean()
+    return float(first * np.exp(reach.base + reach.few / max(n, _FEW) + reach.tails * tail))
 
 
 def stand_out(z: Array, p: Array, groups: Array, drives: Array) -> Array:
@@ -114,9 +142,23 @@ def stand_out(z: Array, p: Array, groups: Array, drives: Array) -> Array:
     group_of = np.zeros(count, dtype=int)
     group_of[drives] = groups
     best, good, bad = sides(z, drives, count)
-    alone = z > good_limit(best, group_of, BEYOND_GOOD)[groups]
-    together = bad > good_limit(good, group_of, BEYOND_GOOD_TOGETHER)[group_of]
-    return discoveries(p) & (z > Z_LIMIT) & (alone | together[drives])
+    alone, together = good_limit(best, group_of, ALONE)[groups], good_limit(good, group_of, TOGETHER)[groups]
+    return discoveries(p) & (z > Z_LIMIT) & _beyond(np.maximum(_times(z, alone), _times(bad[drives], together)), groups)
+
+
+def _times(far: Array, limit: Array) -> Array:
+    """How many times its limit each goes; of a limit of 0 more than any number, if it goes anywhere."""
+    return np.divide(far, limit, out=np.where(far > 0, np.inf, 0.0), where=limit > 0)
+
+
+def _beyond(times: Array, groups: Array) -> Array:
+    """Which figures are beyond their limits. A limit is that of one group; of many groups, the farthest figures are
+    held to the false discovery rate, by the tails of noise.
+    """
+    chances = FALSE_DISCOVERY_RATE * np.maximum(times, 1e-3) ** -float(_TAIL_INDEX)
+    least = np.full(int(groups.max()) + 1 if len(groups) else 0, np.inf)
+    np.minimum.at(least, groups, chances)
+    return chances <= FALSE_DISCOVERY_RATE * np.mean(discoveries(least)) if len(least) else chances > 0
 
 
 def sides(z: Array, drives: Array, count: int) -> tuple[Array, Array, Array]:
@@ -129,12 +171,16 @@ def sides(z: Array, drives: Array, count: int) -> tuple[Array, Array, Array]:
     return best, good, bad
 
 
-def is_even_in_logarithms(metric: str, values: Array) -> bool:
-    """Whether figures are held on a log scale: of tails always, else where none is 0 or less. Noise of a drive's speed
-    is a share of it, and a rate is one through a latency: so both are judged alike, and lopsided (lognormal) noise is
-    none.
+def speed(metric: str, values: Array) -> Array:
+    """Figures on the scale on which drives are compared; more is better.
+
+    A mean latency as the rate that it stands for, as I/Os in flight = rate x latency: both are judged alike, and noise
+    of a drive's speed is lopsided in neither. A tail, above 0, on a log scale; all else as it is.
     """
-    return metrics.is_tail(metric) or bool(np.all(np.asarray(values) > 0))
+    given = np.asarray(values, dtype=float)
+    if metrics.is_tail(metric):
+        return -np.log(given)
+    return 1 / given if metrics.is_latency(metric) else given
 
 
 def worse_by(metric: str, values: Array, median: Array) -> Array:
@@ -143,36 +189,33 @@ def worse_by(metric: str, values: Array, median: Array) -> Array:
     return np.nan_to_num(share if metrics.is_latency(metric) else -share)
 
 
-def modified_z(metric: str, scaled: Array, median: Array, mad: Array, logarithms: bool) -> Array:
-    """Above 0 is worse; the spread has its floor. All but `metric` on the scale."""
-    floor = SPREAD_FLOOR if logarithms else SPREAD_FLOOR * np.abs(median)
-    worse = (scaled - median) * (1 if metrics.is_latency(metric) else -1)
+def modified_z(metric: str, speeds: Array, median: Array, mad: Array) -> Array:
+    """Above 0 is worse; the spread has its floor. All but `metric` as of `speed`."""
+    floor = SPREAD_FLOOR if metrics.is_tail(metric) else SPREAD_FLOOR * np.abs(median)
     spread = np.maximum(mad, floor)
-    return _MAD_OF_NORMAL * worse / np.where(spread == 0, np.inf, spread)
+    with np.errstate(over="ignore"):
+        z = _MAD_OF_NORMAL * (median - speeds) / np.where(spread == 0, np.inf, spread)
+    return np.clip(z, -MOST_Z, MOST_Z)
 
 
 def hold(metric: str, values: Array) -> Held:
-    """Each of a group's values against the others; at least FEWEST_PEERS of them, above 0 for a tail."""
-    given = np.asarray(values, dtype=float)
-    logarithms = is_even_in_logarithms(metric, given)
-    scaled = np.log(given) if logarithms else given
-    medians = without_each(scaled)
-    mad = spread_without_each(scaled, medians)
-    z = modified_z(metric, scaled, medians, mad, logarithms)
-    shown = np.exp(medians) if metrics.is_tail(metric) else without_each(given)
+    """Each of a group's values against the others; at least FEWEST_PEERS of them, above 0 for a latency."""
+    given, speeds = np.asarray(values, dtype=float), speed(metric, values)
+    medians = without_each(speeds)
+    mad = spread_without_each(speeds, medians)
+    z = modified_z(metric, speeds, medians, mad)
+    shown = np.exp(-medians) if metrics.is_tail(metric) else without_each(given)
     return Held(shown, mad, worse_by(metric, given, shown), z, chance(z, len(given) - 1))
 
 
 def against(metric: str, values: Array, others: Array) -> Held:
     """Values against a group that they are no part of."""
-    given, rest = (np.asarray(each, dtype=float) for each in (values, others))
-    logarithms = is_even_in_logarithms(metric, np.concatenate([given, rest]))
-    scaled, on_scale = (np.log(each) if logarithms else each for each in (given, rest))
-    median = np.median(on_scale)
-    mad = np.median(np.abs(on_scale - median))
-    z = modified_z(metric, scaled, median, mad, logarithms)
-    shown = np.exp(median) if metrics.is_tail(metric) else np.median(rest)
-    return Held(shown, mad, worse_by(metric, given, shown), z, chance(z, len(rest)))
+    speeds, rest = speed(metric, values), speed(metric, others)
+    median = np.median(rest)
+    mad = np.median(np.abs(rest - median))
+    z = modified_z(metric, speeds, median, mad)
+    shown = np.exp(-median) if metrics.is_tail(metric) else np.median(others)
+    return Held(shown, mad, worse_by(metric, np.asarray(values, dtype=float), shown), z, chance(z, len(rest)))
 
 
 def discoveries(chances: Array, rate: float = FALSE_DISCOVERY_RATE, of: int | None = None) -> Array:

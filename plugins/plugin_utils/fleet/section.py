@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common import units
-from . import hosts, margin, metrics, moves, outliers, robust, trends
+from ..common import drives, units
+from ..results import summaries
+from . import configurations, hosts, margin, metrics, moves, outliers, robust, trends
 from .frame import FIGURE, apart, of_run, of_summary
 from .libraries import pandas
 
@@ -59,7 +60,7 @@ def make(
         "flagged": len(flagged),
         "expected_false": robust.FALSE_DISCOVERY_RATE * max(1, len(flagged)),
         "firmwares": _plain(trends.firmwares(judged)),
-        "since": _since(same, judgement, earlier),
+        "since": _since(same, judgement, earlier, set(low["host"])),
         "margin": margin.compare(run, judgement, records, earlier[0]) if earlier else None,
         "nights": _nights(same, earlier, nights),
         "baseline": _baseline(same, run["run"]["id"], *baseline),
@@ -174,8 +175,10 @@ def _low_hosts(
     return sorted(told, key=lambda entry: (not metrics.is_rate(entry["metric"]), -entry["by_pct"]))
 
 
-def _since(judged: pandas.DataFrame, judgement: Mapping, earlier: t.Sequence[Mapping]) -> dict[str, t.Any] | None:
-    """What changed since the run before: verdicts, and each model's figures, drive by drive. None where
+def _since(
+    judged: pandas.DataFrame, judgement: Mapping, earlier: t.Sequence[Mapping], low: t.Collection[str]
+) -> dict[str, t.Any] | None:
+    """What changed since the run before: verdicts, low hosts, and each model's figures, drive by drive. None where
     there was none.
     """
     if not earlier:
@@ -191,7 +194,18 @@ def _since(judged: pandas.DataFrame, judgement: Mapping, earlier: t.Sequence[Map
         if was != drive["verdict"]:
             verdicts.append({"host": key[0], "drive": key[1], "before": was, "now": drive["verdict"]})
     changes = trends.regressions(judged, [_before(earlier[0])])
-    return {"run": earlier[0]["run"]["id"], "verdicts": verdicts, "changes": _plain(changes)}
+    about = {"run": earlier[0]["run"]["id"], "verdicts": verdicts}
+    return {**about, **_hosts_since(earlier[0], set(judged["host"]), low), "changes": _plain(changes)}
+
+
+def _hosts_since(before: Mapping, measured: t.Collection[str], low: t.Collection[str]) -> dict[str, list[str]]:
+    """{hosts_low: hosts that are low now and were not, hosts_well: the other way round}, of those in both runs."""
+    then = {drive["host"] for drive in before["drives"] if any(summaries.counts(test) for test in drive["tests"])}
+    was_low = {entry.get("host") for entry in (before.get("fleet") or {}).get("low_hosts") or []}
+    return {
+        "hosts_low": sorted((then - was_low) & set(low), key=drives.order),
+        "hosts_well": sorted((then & was_low & set(measured)) - set(low), key=drives.order),
+    }
 
 
 def _by_serial(given: t.Iterable[Mapping]) -> dict[tuple[t.Any, ...], list[str]]:
@@ -228,4 +242,6 @@ def _baseline(judged: pandas.DataFrame, own_id: str, run_id: str, summary: Mappi
             "problem": f"there is no report of the baseline {run_id}: run report.yml with ssd_run_id={run_id}",
             "changes": [],
         }
-    return {"run": run_id, "changes": _plain(trends.regressions(judged, [_before(summary)]))}
+    before = _before(summary)
+    figures = configurations.side_by_side(judged, before)
+    return {"run": run_id, "changes": _plain(trends.regressions(judged, [before])), "figures": figures}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common import drives
 from ..results import conditions
 from . import metrics, robust
 from .frame import PEERS, complete, counts
@@ -198,13 +199,13 @@ def _of_each(key: t.Any, value: t.Any) -> pandas.DataFrame:
 
 def firmwares(frame: pandas.DataFrame) -> pandas.DataFrame:
     """The firmwares of drives that are peers but for it, in one run: SERIES, cell, _ALIKE, firmware (the later by
-    name), against, and the fields of Change.
+    name, 1.10 after 1.9), against, and the fields of Change. Unknown is no firmware.
     """
     known = complete(frame)
-    known = known[known["value"] > 0]
+    known = known[(known["value"] > 0) & (known["firmware"] != "")]
     rows = []
     for key, group in known.groupby([*SERIES, "cell", *_ALIKE], sort=False):
-        names = sorted(group["firmware"].unique())
+        names = sorted(group["firmware"].unique(), key=drives.order)
         for old, new in zip(names, names[1:]):
             values = (group.loc[group["firmware"] == name, "value"] for name in (new, old))
             rows.append((*key, new, old, *apart(key[2], *values)))

@@ -34,7 +34,7 @@ def passed(module: str, result: t.Any) -> Result:
     """
     try:
         return {**_passed(module, result), **_interpreter(result)}
-    except shape.Refused as refused:
+    except shape.Unfit as refused:
         return {
             "failed": True,
             "changed": False,
@@ -44,7 +44,7 @@ def passed(module: str, result: t.Any) -> Result:
 
 def _passed(module: str, result: t.Any) -> Result:
     if not isinstance(result, t.Mapping):
-        raise shape.Refused(["it is no mapping"])
+        raise shape.Unfit(["it is no mapping"])
     common = shape.of(SCHEMA, "common")
     if any(result.get(key) for key in ("failed", "unreachable", "skipped")):
         told = {

@@ -24,9 +24,6 @@ Result = t.Dict[str, t.Any]
 class HostAction(ActionBase):
     """By itself it runs the module of its own name. No module of ours is asked but through `ask`."""
 
-    TRANSFERS_FILES = False
-    _supports_check_mode = True
-    _supports_async = False
     _asked = ""
 
     def run(self, tmp: t.Any = None, task_vars: Result | None = None) -> Result:

@@ -78,7 +78,7 @@ def events(path: str, problems: Problems) -> t.Iterator[Record]:
 def _event(line: bytes, where: str, problems: Problems) -> Record | None:
     try:
         record = shape.decoded(line)
-    except shape.Refused:
+    except shape.Unfit:
         problems.torn += 1
         return None
     kind = record.get("event") if isinstance(record, dict) else None
@@ -87,7 +87,7 @@ def _event(line: bytes, where: str, problems: Problems) -> Record | None:
     try:
         passed: Record = _of_event(kind).passed(record, explained=problems.count < MOST_TOLD).value
         return passed
-    except shape.Refused as refused:
+    except shape.Unfit as refused:
         problems.add(f"{where} ({kind})", refused)
         return None
 
@@ -117,11 +117,11 @@ def plan(path: str, problems: Problems) -> Record:
         with open(path, "rb") as source:
             content = source.read(MOST_PLAN_BYTES + 1)
         if len(content) > MOST_PLAN_BYTES:
-            raise shape.Refused(["it is too long"])
+            raise shape.Unfit(["it is too long"])
         passed: Record = shape.of("collected_plan").passed(shape.decoded(content)).value
         return passed
     except FileNotFoundError:
         return {}
-    except (OSError, shape.Refused) as error:
+    except (OSError, shape.Unfit) as error:
         problems.add("plan.json", getattr(error, "strerror", error))
         return {}

@@ -66,7 +66,7 @@ def collected(
             continue
         try:
             clean, left_out = _passed({**record, "run_id": run_id, "host": host})
-        except shape.Refused as refused:
+        except shape.Unfit as refused:
             error = _error(record, run_id, host, time, str(refused))
             if error is None:
                 problems.append(f"record {number}: {refused}")
@@ -98,7 +98,7 @@ def stored(record: t.Any) -> Record | None:
     try:
         passed: dict[str, t.Any] = _passed(record).value
         return passed
-    except shape.Refused as refused:
+    except shape.Unfit as refused:
         run_id, host = record.get("run_id"), record.get("host")
         if not isinstance(run_id, str) or not RUN_ID_PATTERN.fullmatch(run_id) or not _is_name(host, 255):
             return None
@@ -108,7 +108,7 @@ def stored(record: t.Any) -> Record | None:
 def _passed(record: t.Mapping[str, t.Any]) -> shape.Passed:
     version = record.get("schema_version")
     if version != SCHEMA_VERSION or isinstance(version, bool):
-        raise shape.Refused(
+        raise shape.Unfit(
             [
                 (
                     f"schema_version {version!r}, but this ssdlab.fleet reads {SCHEMA_VERSION}: use the version that "
@@ -138,7 +138,7 @@ def _error(record: t.Mapping[str, t.Any], run_id: str, host: str, time: str, why
     when, started = record.get("time"), record.get("time")
     try:
         shape.of(SCHEMA, "time").passed(when)
-    except shape.Refused:
+    except shape.Unfit:
         # Told again the same, so that a second collect says nothing new.
         when, started = time, NO_TIME
     common = {"schema_version": SCHEMA_VERSION, "kind": kind, "time": when, "run_id": run_id, "host": host}
@@ -159,7 +159,7 @@ def _error(record: t.Mapping[str, t.Any], run_id: str, host: str, time: str, why
         }
     try:
         shape.of(SCHEMA, "test_name").passed(test)
-    except shape.Refused:
+    except shape.Unfit:
         return None
     return {
         **common,

@@ -32,7 +32,7 @@ _BESIDE = ("allOf", "anyOf", "oneOf")
 Schema = t.Dict[str, t.Any]
 
 
-class Refused(Exception):
+class Unfit(Exception):
     """A value that does not pass; `problems`: why, as lines of "path: message"."""
 
     def __init__(self, problems: t.Sequence[str]) -> None:
@@ -59,18 +59,18 @@ class Shape:
         self._validator = functools.partial(schemas.validator, whole)
 
     def passed(self, value: t.Any, explained: bool = True, most_size: int | None = None) -> Passed:
-        """The value as code behind the gate gets it. Raises Refused. explained: with the reason, which takes hundreds
+        """The value as code behind the gate gets it. Raises Unfit. explained: with the reason, which takes hundreds
         of times as long to find. most_size: letters and values.
         """
         walk = _Walk()
         clean = walk.clean(value, self._tree, ())
         if walk.problems:
-            raise Refused(walk.problems)
+            raise Unfit(walk.problems)
         if most_size is not None and walk.size > most_size:
-            raise Refused([f"it holds {walk.size} letters and values, at most {most_size} may be"])
+            raise Unfit([f"it holds {walk.size} letters and values; the limit is {most_size}"])
         if not self._fits(clean):
             why = schemas.explained(self._validator(), clean) if explained else []
-            raise Refused(why or ["it does not fit its schema"])
+            raise Unfit(why or ["it does not fit its schema"])
         return Passed(clean, walk.dropped)
 
 
@@ -82,17 +82,17 @@ def of(name: str, part: str = "") -> Shape:
 
 
 def decoded(content: str | bytes) -> t.Any:
-    """JSON from outside. Raises Refused: also for what is nested too deep for the parser, of too many values, and for
+    """JSON from outside. Raises Unfit: also for what is nested too deep for the parser, of too many values, and for
     texts in no encoding.
     """
     # Before it is parsed: each empty object of two letters takes 64 bytes of memory. Texts may have a comma too.
     marks: t.Any = b",[{" if isinstance(content, bytes) else ",[{"
     if len(content) > MOST_MARKS and sum(content.count(marks[place : place + 1]) for place in range(3)) > MOST_MARKS:
-        raise Refused([f"it holds more than {MOST_VALUES} values"])
+        raise Unfit([f"it holds more than {MOST_VALUES} values"])
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise Refused([f"it is not JSON: {error}"]) from None
+        raise Unfit([f"it is not JSON: {error}"]) from None
 
 
 class _Node(t.NamedTuple):
@@ -190,7 +190,7 @@ class _Walk:
             return self._object(value, node, path)
         if isinstance(value, (list, tuple)):
             if len(value) > node.most_items:
-                self._refuse(path, f"a list of {len(value)}, at most {node.most_items} may be")
+                self._refuse(path, f"a list of {len(value)} items; the limit is {node.most_items}")
                 return []
             below = node.items or _ANY
             return [self.clean(item, below, (*path, index)) for index, item in enumerate(value)]
@@ -206,9 +206,9 @@ class _Walk:
             return shown
         self.size += len(value)
         if not text.is_printable(value):
-            self._refuse(path, f"{text.line(value, 80)!r} holds what cannot be printed")
+            self._refuse(path, f"{text.line(value, 80)!r} holds characters that cannot be printed")
         elif len(value) > node.most:
-            self._refuse(path, f"a name of {len(value)} letters, at most {node.most} may be")
+            self._refuse(path, f"a name of {len(value)} letters; the limit is {node.most}")
         return value
 
     def _number(self, value: int | float, node: _Node, path: tuple[t.Any, ...]) -> int | float:
@@ -227,7 +227,7 @@ class _Walk:
     def _object(self, value: t.Mapping[t.Any, t.Any], node: _Node, path: tuple[t.Any, ...]) -> dict[str, t.Any]:
         found: dict[str, t.Any] = {}
         if len(value) > node.most_items:
-            self._refuse(path, f"an object with {len(value)} keys, at most {node.most_items} may be")
+            self._refuse(path, f"an object with {len(value)} keys; the limit is {node.most_items}")
             return found
         for key, item in value.items():
             name = str(key)

@@ -46,8 +46,8 @@ def _cache_problems(tests: t.Sequence[Test]) -> list[str]:
     on, off = wanted["on"], wanted["off"]
     return [
         (
-            f"{off['origin']}: write_cache: {off['name']} wants it off, {on['name']} on, and a run sets it once; make "
-            "two runs of them"
+            f"{off['origin']}: write_cache: {off['name']} needs it off, {on['name']} on, and a run sets it only once; "
+            "make two runs of them"
         )
     ]
 

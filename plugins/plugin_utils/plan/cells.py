@@ -124,8 +124,7 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
         if cell.get("ramp_s", 0) >= cell["runtime_s"]:
             # fio then gives figures of a moment.
             found.append(
-                f"cell {cell['id']}: ramp_s {cell['ramp_s']} has to be shorter than its runtime_s of "
-                f"{cell['runtime_s']}"
+                f"cell {cell['id']}: ramp_s {cell['ramp_s']} must be shorter than its runtime_s of {cell['runtime_s']}"
             )
         if cell.get("ioengine") == "sync" and cell["queue_depth"] > 1:
             found.append(

@@ -43,7 +43,7 @@ def problems(test: Mapping) -> list[str]:
             "drive"
         )
     if test.get("follows"):
-        found.append("filesystem: a phase goes on without it, as its test unmounts it; make a test of its own")
+        found.append("filesystem: a phase cannot use it, as the test unmounts it before; write a separate test")
     trims = [cell["id"] for cell in test["cells"] if any(job.get("trim") for job in cell.get("jobs") or ())]
     if trims:
         found.append(f"filesystem: cell {trims[0]} trims, which is for a whole drive")
@@ -59,7 +59,7 @@ def left_behind(tests: t.Sequence[Mapping]) -> list[str]:
         prepares = test["purge"]["method"] != "none" or test["precondition"]
         if before and not prepares:
             found.append(
-                f"{test['origin']}: test {test['name']} would go on from the file system of {before}; give it a purge "
+                f"{test['origin']}: test {test['name']} would continue on the file system of {before}; give it a purge "
                 "or a precondition"
             )
         before = test["name"] if test.get("filesystem") else "" if prepares else before

@@ -142,7 +142,7 @@ def _cache_problems(tests: t.Sequence[Test], selector: t.Mapping[str, t.Any], wh
     if against is None:
         return []
     test = f"test {against['name']}, which needs it {against['write_cache']}"
-    return [f"{where}: write_cache: {own} of its entry stands against {test}; take it out of the entry"]
+    return [f"{where}: write_cache: {own} in its entry contradicts {test}; remove it from the entry"]
 
 
 def _poll_problems(
@@ -151,8 +151,8 @@ def _poll_problems(
     """Without queues for it the kernel refuses polled I/O or, before 5.16, does it by interrupts and says nothing."""
     if not measures or settings["workload_ioengine"] != POLLED or identity.get("io_poll") is True:
         return []
-    advice = "the kernel sets up poll queues of NVMe drives alone (kernel argument nvme.poll_queues=N)"
-    return [f"{where}: workload_ioengine: {POLLED}: its queue/io_poll is not 1; {advice}: give it those, or io_uring"]
+    advice = "use io_uring, or boot with nvme.poll_queues=N: the kernel sets up poll queues for NVMe drives only"
+    return [f"{where}: workload_ioengine: {POLLED}: its queue/io_poll is not 1; {advice}"]
 
 
 def _vendor(identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

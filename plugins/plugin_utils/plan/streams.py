@@ -105,7 +105,7 @@ def _stream_problems(job: Mapping) -> list[str]:
 def range_problems(one: Mapping) -> list[str]:
     """What is wrong with the range of a cell or a stream, without its name."""
     begin, end = _range(one)
-    return [] if begin < end else [f"range: from_pct {begin} has to be below to_pct {end}"]
+    return [] if begin < end else [f"range: from_pct {begin} must be below to_pct {end}"]
 
 
 def _sync_problems(one: Mapping) -> list[str]:

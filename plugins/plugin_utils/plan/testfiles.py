@@ -72,7 +72,7 @@ def _plan_sources(ssd_plan: t.Any, library: Library) -> list[Source]:
             raise PlanError([_no_plan(ssd_plan, library)])
         origin, shipped, entries = found.origin, found.shipped, found.data
     if not isinstance(entries, list) or not entries:
-        what = "has to be a list of tests (names or mappings), or the name of a plan file"
+        what = "must be a list of tests (names or mappings), or the name of a plan file"
         raise PlanError(
             [
                 (
@@ -177,9 +177,7 @@ def _named(name: str, origin: str, library: Library, visited: tuple[Path, ...]) 
         return found
     if name in library.names("tests"):
         chain = " -> ".join(str(path) for path in visited)
-        raise PlanError(
-            [f"{origin}: base: {name!r} leads back to itself ({chain}); one of these has to stand without it"]
-        )
+        raise PlanError([f"{origin}: base: {name!r} leads back to itself ({chain}); remove base from one of them"])
     known = library.names("tests")
     raise PlanError(
         [f"{origin}: no test named {name!r}{schemas.suggestion(name, known)} (known tests: {', '.join(known)})"]
@@ -191,7 +189,7 @@ def _flatten(source: Source, library: Library, visited: tuple[Path, ...]) -> tup
     its file.
     """
     if not isinstance(source.data, dict):
-        raise PlanError([f"{source.origin}: has to be a test name or a mapping of a test's keys"])
+        raise PlanError([f"{source.origin}: must be a test name or a mapping of a test's keys"])
     layer = dict(schemas.plain(source.data))
     _raise_for(source.origin, schemas.problems(layer, schemas.load("test"), partial=True))
     chooses = "cells" in layer or "block_size" in (layer.get("matrix") or {})

@@ -46,9 +46,9 @@ def problems(tests: t.Sequence[Test]) -> list[str]:
 def _problem(test: Test, reads: t.Sequence[str], purged_by: str, filled_pct: int) -> str:
     named = ", ".join(reads[:3]) + (f" and {len(reads) - 3} more" if len(reads) > 3 else "")
     since = "its purge" if purged_by == test["name"] else f"the purge or the trims of test {purged_by}"
-    what = f"beyond the first {filled_pct} % what" if filled_pct else "blocks"
+    what = f"blocks beyond the first {filled_pct} %" if filled_pct else "blocks"
     return (
-        f"{test['origin']}: cells: {named} would read {what} that nobody wrote since {since}, and a drive answers "
+        f"{test['origin']}: cells: {named} would read {what} not written since {since}, and a drive answers "
         "that without touching its flash; "
-        "give the test a precondition, or purge: false where an earlier test filled the drive"
+        "give the test a precondition, or set purge: false if an earlier test filled the drive"
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...module_utils.measure import fio, histogram, load
+from ...module_utils.measure import fio_result, histogram, load
 from ...module_utils.measure.rounds import FITTED_END
 from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.schema import suggestion
@@ -18,14 +18,14 @@ from ..fleet import packages
 from ..results import held_to
 from .findings import Finding, View, host_list
 
-# What fio.metrics and histogram.metrics make; the shares of I/O within given times are of each test's own
+# What fio_result.metrics and histogram.metrics make; the shares of I/O within given times are of each test's own
 # (latency_targets_us).
 PERCENTILES = tuple("p" + percent.replace(".", "_") for percent in histogram.PERCENTILES)
 WITHIN = re.compile(r"(?:(?:read|write|trim|sync)_)?(within_[1-9][0-9]{0,7}(?:us|ms)_pct)")
 OF_BOTH = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
 OF_ONE = (*OF_BOTH, "ios", *(f"{percentile}_latency_us" for percentile in PERCENTILES))
 MEASURED = (
-    *(f"{side}_{name}" for side in fio.SIDES for name in OF_ONE if (side, name) != ("sync", "bandwidth")),
+    *(f"{side}_{name}" for side in fio_result.SIDES for name in OF_ONE if (side, name) != ("sync", "bandwidth")),
     *OF_BOTH,
 )
 # What a test may track (test.schema.json): of that also where the window's fitted line ends.
@@ -163,7 +163,7 @@ def _yields(test: Mapping, criterion: Criterion) -> bool:
     ]:
         return False
     side = criterion["metric"].split("_")[0]
-    return side not in fio.SIDES or side in load.sides(_stream(cell, str(criterion.get("cell") or "")))
+    return side not in fio_result.SIDES or side in load.sides(_stream(cell, str(criterion.get("cell") or "")))
 
 
 def _stream(cell: Mapping, name: str) -> Mapping:

@@ -185,7 +185,9 @@ def _folder_findings(results_dir: str, keep: bool) -> list[Finding]:
     problem = controller.folder_problem(results_dir, keep=keep)
     if not problem:
         return []
-    return [Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller: {problem}")]
+    return [
+        Finding(f"ssd_results_dir: {results_dir} cannot be written on the controller ({problem}); name another folder")
+    ]
 
 
 def _left_out_before(results_dir: str, run: Run | None) -> left_out.Kept:
@@ -203,7 +205,8 @@ def _lines(found: t.Sequence[Finding]) -> list[str]:
         hosts.setdefault((finding.drive, finding.message), []).append(finding.host)
     lines: list[str] = []
     told: collections.Counter[str] = collections.Counter()
-    for (drive, message), names in hosts.items():
+    for (drive, message), named in hosts.items():
+        names = list(dict.fromkeys(named))
         where = findings.host_list(names) if any(names) else ""
         told[where] += 1
         if told[where] <= MOST_OF_HOST or not where:

@@ -109,7 +109,7 @@ def _about(drive: t.Mapping[str, t.Any]) -> str:
 def _reasons(drive: t.Mapping[str, t.Any]) -> list[str]:
     named = [_entry(drive)] if _has_name(drive) else []
     named += (
-        ["  its name holds a template of Ansible's ({{, {% or {#): look at the drive, and at who runs this host"]
+        ["  its name holds an Ansible template ({{, {% or {#): check the drive, and who runs this host"]
         if named and _is_template(drive)
         else []
     )

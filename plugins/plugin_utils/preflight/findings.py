@@ -157,7 +157,7 @@ def _host_settings(view: View) -> list[Finding]:
         if view.unreachable:
             return []
         why = "; ".join(view.failures.values()) or (
-            "it was not asked; if the play has serial, remove it, as all hosts of a run are checked together"
+            "it was not examined; if the play uses serial, remove it: all hosts of a run are checked together"
         )
         return [Finding(f"could not be checked: {why}", view.name)]
     return [

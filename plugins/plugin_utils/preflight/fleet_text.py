@@ -24,7 +24,7 @@ def lines_of(
     """The lines; none without a run."""
     if run is None:
         return []
-    lines = [f"Run {run.id}"]
+    lines = [f"Plan of run {run.id}: nothing was erased or changed; ssd_mode=destructive starts it"]
     held_to = run_json.criteria(views)
     for view in views:
         state = run.attach.get(view.name)

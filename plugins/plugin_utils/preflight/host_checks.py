@@ -154,7 +154,7 @@ def _rule_problems(name: str, keys: str, given: t.Any) -> list[str]:
         ]
     wrong = [(key, value) for key, value in given.items() if not _is_rule(value)]
     return [
-        f"{name}.{key}: {value!r} must be a text, or a list of texts, in quotes: YAML reads 3.30 as 3.3"
+        f"{name}.{key}: {value!r} must be a string, or a list of strings, in quotes: YAML reads 3.30 as 3.3"
         for key, value in wrong
     ]
 

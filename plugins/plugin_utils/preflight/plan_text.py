@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.guard import look
+from ...module_utils.guard import chances
 from ...module_utils.measure.rounds import cell_s
 from ..plan import filesystems, times
 from . import criteria as judging
@@ -80,6 +80,10 @@ def slowest_write(test: t.Mapping[str, t.Any], size_bytes: int) -> float | None:
     return steady["min_capacity_multiple"] * size_bytes / left_s if left_s > 0 else float("inf")
 
 
+# In place of the path of a drive that the guard refuses.
+REFUSED = "nothing, as it is refused"
+
+
 def describe(
     plan: t.Mapping[str, t.Any],
     paths: t.Mapping[str, str],
@@ -99,12 +103,11 @@ def describe(
     parallel = plan["parallel_drives"]
     lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {parallel} at a time"]
     for drive, took_all in zip(plan["drives"], estimate(plan, write_mib_s, chosen)):
-        lines.append(
-            f"  {drive['drive']}: {_verb(drive)} {paths.get(drive['drive'], '?')} ({identity_text(drive['expected'])})"
-        )
+        where = paths.get(drive["drive"], REFUSED)
+        lines.append(f"  {drive['drive']}: {_verb(drive)} {where} ({identity_text(drive['expected'])})")
         looked_at = (looks or {}).get(drive["drive"])
         if looked_at:
-            lines.append(f"    {look.text(looked_at, capacity)}")
+            lines.append(f"    {chances.text(looked_at, capacity)}")
         for number, (test, took) in enumerate(zip(drive["tests"], took_all["tests"]), start=1):
             as_before = (known or {}).get((drive["drive"], test["name"]))
             took_s = known_text(as_before) if as_before else span(took["min_s"], took["max_s"])
@@ -120,7 +123,7 @@ def describe(
         if criteria is not None:
             lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
         if (wear or {}).get(drive["drive"]):
-            lines.append(f"    {(wear or {})[drive['drive']]}, if it writes {write_mib_s:g} MiB/s at most")
+            lines.append(f"    {(wear or {})[drive['drive']]}, if it writes at most {write_mib_s:g} MiB/s")
         lines.append(f"    in all {_in_all(drive, took_all, write_mib_s, known or {})}")
     return lines
 
@@ -165,7 +168,7 @@ def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]
     if rate == float("inf"):
         return [
             (
-                f"{asked}: its limits leave no time for that; raise rounds.max or rounds.time_limit_s, or "
+                f"{asked}: the test's limits leave no time for that; raise rounds.max or rounds.time_limit_s, or "
                 f"{instead.advice(test)}"
             )
         ]
@@ -174,7 +177,7 @@ def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]
     return [
         (
             f"{asked}: invalid on a drive that writes less than {rate / (1 << 20):,.1f} MiB/s{iops} on average, for "
-            "which its limits are too short"
+            "which the test's limits are too short"
         ),
         f"for such a drive, {instead.advice(test)}",
     ]
@@ -249,7 +252,7 @@ def _until(test: t.Mapping[str, t.Any]) -> str:
     confirmed = ", confirmed by the one before" if steady["confirm_windows"] else ""
     tracked = ", ".join(f"{item['cell']} {item['metric']}" for item in steady["tracked"])
     return (
-        f"until steady ({tracked}; window of {steady['window']}{every}, {duration(window_s(test))}{confirmed}), "
+        f"until steady ({tracked}; window of {steady['window']} rounds{every}, {duration(window_s(test))}{confirmed}), "
         f"at most {ends}"
     )
 

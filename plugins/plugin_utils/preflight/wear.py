@@ -95,7 +95,7 @@ def text(least: float, most: float, rated: float | None) -> str:
     if not most:
         return "writes nothing"
     if rated is None:
-        return f"writes {span} (its rated life is not known: ssd_rated_tbw)"
+        return f"writes {span} (share of its rated life unknown: set ssd_rated_tbw)"
     shares = f"{100 * most / rated:.2g}" if least == most else f"{100 * least / rated:.2g} to {100 * most / rated:.2g}"
     return f"writes {span}, {shares} % of its rated {plan_text.capacity(int(rated))}"
 

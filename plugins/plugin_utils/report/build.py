@@ -111,7 +111,7 @@ def _before(results_dir: str, run: Mapping) -> Mapping | None:
 def load_run(results_dir: str, run_id: str) -> Mapping:
     """run.json of a run. Raises ReportError."""
     if not rundir.RUN_ID_PATTERN.fullmatch(run_id):
-        what = f"ssd_run_id {run_id!r} is not a run id" if run_id else "ssd_run_id is empty"
+        what = f"ssd_run_id {run_id!r} is not a valid run id" if run_id else "ssd_run_id is empty"
         raise ReportError(f"{what}: give the id of a run; in {results_dir} there are: {_known(results_dir)}")
     path = os.path.join(results_dir, run_id, "run.json")
     try:

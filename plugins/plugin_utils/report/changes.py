@@ -15,6 +15,8 @@ from ..results.judge import VERDICTS
 Mapping = t.Dict[str, t.Any]
 
 MOST_ROWS = 100
+# Of hosts in a sentence.
+MOST_NAMES = 5
 CHANGED = ("worse", "better")
 OTHERWISE = "conditions changed"
 
@@ -31,9 +33,23 @@ def news(fleet: Mapping, earlier: t.Container[str]) -> Mapping | None:
     if fleet.get("problem") or "since" not in fleet:
         return None
     found = fleet["since"] or {"run": "", "verdicts": [], "changes": []}
-    told = _verdicts(found["verdicts"]) + _worst(found["changes"], "")
+    told = hosts(found) + _verdicts(found["verdicts"]) + _worst(found["changes"], "")
     told += _worst(fleet.get("firmwares") or [], "in this run, ")
     return {"run": found["run"], "href": report_of(found["run"], earlier), "told": told}
+
+
+def hosts(found: Mapping) -> list[str]:
+    """Hosts that became slow as a whole since the run before, and those that no longer are. found: fleet.since."""
+    told = []
+    for key, one, several in (
+        ("hosts_low", "is slow as a whole now", "are slow as a whole now"),
+        ("hosts_well", "is no longer slow", "are no longer slow"),
+    ):
+        names = found.get(key) or []
+        if names:
+            shown = ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" * (len(names) > MOST_NAMES))
+            told.append(f"host {shown} {one}" if len(names) == 1 else f"hosts {shown} {several}")
+    return told
 
 
 def _verdicts(given: t.Sequence[Mapping]) -> list[str]:
@@ -80,11 +96,13 @@ def since(found: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
     verdicts = sorted(found.get("verdicts") or [], key=lambda entry: VERDICTS.index(entry["now"]))
     shown = {"verdicts": verdicts[:MOST_ROWS], "verdicts_more": max(0, len(verdicts) - MOST_ROWS)}
     run = {"run": found["run"], "href": report_of(found["run"], earlier)}
-    return {**run, **shown, **_table(found.get("changes") or [])}
+    return {**run, **shown, "hosts": hosts(found), **_table(found.get("changes") or [])}
 
 
 def compared(fleet: Mapping, earlier: t.Container[str]) -> list[Mapping]:
-    """What else the run was compared with: [{id, title, run, href, problem, changes, rest, otherwise}]."""
+    """What else the run was compared with: [{id, title, run, href, problem, changes, rest, otherwise}]; of the
+    baseline both runs' figures (sides) too.
+    """
     nights, baseline, firmwares = (fleet.get(name) for name in ("nights", "baseline", "firmwares"))
     found = []
     if nights:
@@ -93,7 +111,9 @@ def compared(fleet: Mapping, earlier: t.Container[str]) -> list[Mapping]:
     if baseline:
         run = {"run": baseline["run"], "href": report_of(baseline["run"], earlier)}
         table = {**_table(baseline["changes"]), "problem": baseline.get("problem")}
-        found.append({"id": "baseline", "title": "Against the baseline", **run, **table})
+        sides = baseline.get("figures") or []
+        beside = {"sides": sides[:MOST_ROWS], "sides_more": max(0, len(sides) - MOST_ROWS)}
+        found.append({"id": "baseline", "title": "Against the baseline", **run, **table, **beside})
     if firmwares:
         found.append({"id": "firmwares", "title": "One firmware against another, in this run", **_table(firmwares)})
     return found

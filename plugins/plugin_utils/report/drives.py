@@ -69,15 +69,15 @@ def _test(sources: Sources, raw: HostRaw, judged: Mapping, test: Mapping, identi
     result["description"] = about.get("description")
     result["limits"] = [_limit(check) for check in test["criteria"]]
     if record is None:
-        return dict(result, matrix=None, cells=[], latency=None, not_applicable=[], gap_s=None)
+        return dict(result, matrices=[], cells=[], latency=None, not_applicable=[], gap_s=None)
     measured = raw.measurements.get((judged["drive"], test["test"], record.get("attempt", 1)))
     active_bytes = report_series.active_bytes(spec, identity.get("size_bytes"))
+    rates = interference.table(spec.get("cells") or [], measured)
     return dict(
         result,
         series=report_series.test_series(record, spec, about, measured, active_bytes),
         windows=record.get("steady_state") or [],
-        matrix=interference.table(spec.get("cells") or [], measured)
-        or tables.matrix(spec.get("cells") or [], measured, about),
+        matrices=[rates] if rates else tables.matrices(spec.get("cells") or [], measured, about),
         cells=tables.cells(spec.get("cells") or [], measured),
         latency=tables.latency_table(test["metrics"]),
         not_applicable=record.get("not_applicable") or spec.get("not_applicable") or [],

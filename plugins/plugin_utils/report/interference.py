@@ -21,7 +21,7 @@ Mapping = t.Dict[str, t.Any]
 
 
 def table(cells: t.Sequence[Mapping], measured: Measurement | None) -> Mapping | None:
-    """The map as tables.matrix has it, with a caption and a corner of its own; None where the cells are no grid.
+    """The map as tables.matrices has it, with a caption and a corner of its own; None where the cells are no grid.
 
     A cell of it has two streams with a rate each, one that reads and one that writes; reads alone are a cell with a
     rate.

@@ -9,7 +9,7 @@ import typing as t
 
 from ...module_utils.measure import histogram
 from ..common import units
-from . import curves
+from . import curves, matrixplots
 from . import series as report_series
 from .raw import Measurement
 
@@ -17,13 +17,23 @@ Mapping = t.Dict[str, t.Any]
 
 LEAST_FILLED = 0.25
 CELL_METRICS = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
+# What the PTS reports of each tracked kind; of a percentile the slower direction's.
+MATRIX_METRICS = {"mean_latency_us": ("mean_latency_us", "p99_999_latency_us", "max_latency_us")}
+TITLES = {
+    "iops": "IOPS",
+    "bandwidth": "Bandwidth (MB/s)",
+    "mean_latency_us": "Mean latency (µs)",
+    "p99_999_latency_us": "99.999 % latency (µs)",
+    "max_latency_us": "Maximum latency (µs)",
+}
 
 
-def matrix(cells: list[Mapping], measured: Measurement | None, about: Mapping) -> Mapping | None:
-    """Block sizes (rows) by R/W mixes (columns) of what the test tracks, averaged over the window; None when it is no
-    matrix.
+def matrices(cells: list[Mapping], measured: Measurement | None, about: Mapping) -> list[Mapping]:
+    """Block sizes (rows) by R/W mixes (columns) of what the test tracks, averaged over the window; of latencies mean,
+    99.999 % and maximum. [] when it is no matrix.
 
-    Returns {metric, unit, mixes: [...], rows: [{block_size, values: [{text, heat (0…1) or None}]}]}.
+    Returns [{metric, unit, caption, mixes: [...], rows: [{block_size, values: [{text, heat (0…1) or None}]}], plots: of
+    matrixplots.both}].
     """
     by_place = {(cell["block_size_bytes"], cell["read_pct"]): cell["id"] for cell in cells if not cell.get("jobs")}
     sizes, mixes = (
@@ -31,24 +41,51 @@ def matrix(cells: list[Mapping], measured: Measurement | None, about: Mapping) -
         sorted({mix for _size, mix in by_place}, reverse=True),
     )
     if not measured or len(by_place) < len(cells) or len(sizes) < 2 or len(mixes) < 2:
-        return None
+        return []
     if is_sparse(len(by_place), sizes, mixes):
-        return None
+        return []
     tracked = (about.get("tracked") or [{}])[0].get("metric") or "iops"
     metric = next((name for name in ("bandwidth", "mean_latency_us") if tracked.endswith(name)), "iops")
+    places = [[by_place.get((size, mix), "") for mix in mixes] for size in sizes]
+    heads = [report_series.block_size(size) for size in sizes], [f"{mix}/{100 - mix}" for mix in mixes]
+    figures = {entry["cell"]: entry.get("metrics") or {} for entry in measured.averages}
+    found = (_matrix(name, places, heads, figures) for name in MATRIX_METRICS.get(metric, (metric,)))
+    return [one for one in found if one]
+
+
+def _matrix(
+    metric: str, places: list[list[str]], heads: tuple[list[str], list[str]], figures: t.Mapping[str, Mapping]
+) -> Mapping | None:
+    """One table of `matrices`; None without a figure. places: the cell of each place of it."""
     unit, divisor = units.unit(metric)
-    averages = {entry["cell"]: (entry.get("metrics") or {}).get(metric) for entry in measured.averages}
-    known = [value for value in averages.values() if value and value > 0]
-    rows = []
-    for size in sizes:
-        values = [averages.get(by_place.get((size, mix), "")) for mix in mixes]
-        shown = [{"text": units.rounded(v / divisor) if v else "–", "heat": _heat(v, known)} for v in values]
-        rows.append({"block_size": report_series.block_size(size), "values": shown})
-    return (
-        {"metric": metric, "unit": unit, "mixes": [f"{mix}/{100 - mix}" for mix in mixes], "rows": rows}
-        if known
-        else None
-    )
+    sizes, mixes = heads
+    values = [[_of_cell(figures.get(cell, {}), metric) for cell in row] for row in places]
+    known = [value for row in values for value in row if value and value > 0]
+    if not known:
+        return None
+    rows = [
+        {
+            "block_size": size,
+            "values": [{"text": units.rounded(v / divisor) if v else "–", "heat": _heat(v, known)} for v in row],
+        }
+        for size, row in zip(sizes, values)
+    ]
+    scaled = [[v / divisor if v else None for v in row] for row in values]
+    return {
+        "metric": metric,
+        "unit": unit,
+        "caption": f"{TITLES[metric]} by block size and R/W mix, average over the window",
+        "mixes": mixes,
+        "rows": rows,
+        "plots": matrixplots.both(matrixplots.Grid(sizes, mixes, scaled, TITLES[metric])),
+    }
+
+
+def _of_cell(metrics: Mapping, metric: str) -> float | None:
+    """A figure of a cell; of a percentile, which each direction has by itself, the slower one's."""
+    sides = [metrics.get(f"{side}_{metric}") for side in ("read", "write") if metric not in metrics]
+    known = [value for value in sides if value is not None]
+    return metrics.get(metric) if metric in metrics else max(known, default=None)
 
 
 def is_sparse(cells: int, rows: t.Sized, columns: t.Sized) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure import fio, load, plausible, rounds
+from ...module_utils.measure import fio_result, load, plausible, rounds
 
 # The host has accepted rates within 1 % of a direction's own runtime (plausible.py), which may be 2 % shorter than the
 # cell's.
@@ -32,7 +32,7 @@ def contradictions(event: Mapping, cell: Mapping) -> list[str]:
 
     event: the journal's; cell: of the rendered test.
     """
-    seen, sides = event.get("seen") or {}, {name: event[name] for name in fio.SIDES if event.get(name)}
+    seen, sides = event.get("seen") or {}, {name: event[name] for name in fio_result.SIDES if event.get(name)}
     run_s = seen.get("run_s")
     if run_s is None or not sides:
         return []
@@ -48,7 +48,7 @@ def empty(event: Mapping) -> list[str]:
     return [
         f"round {event['round']}, {name}: {side}s without an I/O"
         for name, one in [(event["cell"], event), *of_streams]
-        for side in fio.SIDES
+        for side in fio_result.SIDES
         if one.get(side) and not one[side]["ios"]
     ]
 
@@ -88,7 +88,7 @@ def _mix(sides: Mapping, cell: Mapping) -> list[str]:
     share = (cell.get("read_pct") or 0) / 100.0
     if not 0 < share < 1 or cell.get("jobs") or load.is_limited(cell):
         return []
-    reads, writes = ((sides.get(name) or {}).get("ios", 0) for name in fio.DIRECTIONS)
+    reads, writes = ((sides.get(name) or {}).get("ios", 0) for name in fio_result.DIRECTIONS)
     if plausible.is_mixed(reads, reads + writes, [share], load.asked_in_flight(cell)):
         return []
     return [f"{reads} of {reads + writes} I/Os were reads, not {share:.0%}"]

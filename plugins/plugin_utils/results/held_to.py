@@ -77,7 +77,7 @@ def criterion_problems(criterion: t.Any) -> list[str]:
         if word not in CRITERION_KEYS
     ]
     problems += [
-        f"{name}: {word} is {criterion[word]!r}, not a text"
+        f"{name}: {word} is {criterion[word]!r}, not a string"
         + ("; write one criterion for each" if isinstance(criterion[word], list) else "")
         for word in TEXT_KEYS
         if criterion.get(word) is not None and not isinstance(criterion[word], str)
@@ -86,7 +86,7 @@ def criterion_problems(criterion: t.Any) -> list[str]:
         problems.append(f"{name} names no metric")
     given = [limit for limit in LIMITS if criterion.get(limit) is not None]
     if not given:
-        problems.append(f"{name} has neither min nor max")
+        problems.append(f"{name} has no limit; give one of {', '.join(LIMITS)}")
     problems += [f"{name}: {limit} is not a number" for limit in given if number(criterion[limit]) is None]
     problems += [
         f"{name}: {limit}: {units_problem}" for limit in given if (units_problem := _unit_problem(criterion, limit))

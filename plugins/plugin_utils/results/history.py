@@ -77,7 +77,7 @@ def _of_run(run: runs.Own, lines: t.Sequence[bytes], models: t.Collection[str]) 
 def _parsed(line: bytes) -> dict[str, t.Any] | None:
     try:
         return records.stored(shape.decoded(line))
-    except shape.Refused:
+    except shape.Unfit:
         return None
 
 

@@ -86,7 +86,7 @@ def _records(folder: str, hosts: t.Collection[str], *parts: bytes) -> t.Iterator
                 if any(part in line for part in parts):
                     try:
                         told = shape.decoded(line)
-                    except shape.Refused:
+                    except shape.Unfit:
                         continue
                     # Most are of other hosts, and need not pass.
                     mine = isinstance(told, dict) and isinstance(told.get("host"), str) and told["host"] in hosts

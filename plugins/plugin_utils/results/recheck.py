@@ -56,8 +56,8 @@ def unmeasured(record: Mapping, about: Mapping) -> str:
     if not about.get("cells"):
         return ""
     if not record.get("rounds"):
-        return "the host reports no round of it"
-    return "" if record.get("metrics") else "the host reports no figure of it"
+        return "the host reports no rounds for it"
+    return "" if record.get("metrics") else "the host reports no figures for it"
 
 
 def _window(window: Mapping, rule: Mapping) -> str:

@@ -97,5 +97,5 @@ def load_all(path: str) -> Loaded:
 def _parse(line: bytes) -> Record | None:
     try:
         return records.stored(shape.decoded(line))
-    except shape.Refused:
+    except shape.Unfit:
         return None

@@ -36,6 +36,7 @@ def _is_sound(found: t.Any) -> bool:
         texts = [found["run"]["id"], *(test[key] for test in tests for key in ("test", "verdict"))]
         texts += [drive[key] for drive in found["drives"] for key in ("host", "drive", "verdict")]
         texts += [item[key] for item in outliers for key in ("host", "serial")]
+        texts += [item["host"] for item in (found.get("fleet") or {}).get("low_hosts") or []]
         return (
             found["schema_version"] == SCHEMA_VERSION
             and all(isinstance(text, str) for text in texts)

@@ -122,7 +122,7 @@ def _passed(line: bytes, drives: t.Collection[tuple[str, str]] | None) -> Mappin
         if drives is not None and (str(told.get("host")), str(told.get("drive"))) not in drives:
             return None
         return records.stored(told)
-    except (shape.Refused, AttributeError):
+    except (shape.Unfit, AttributeError):
         return None
 
 

@@ -97,8 +97,10 @@ def replace(folder: str, archive: str, sha256: str, most: Limits = Limits()) -> 
     aside = os.path.join(os.path.dirname(archive), UNPACKED)
     os.mkdir(aside)
     try:
-        with _Content(archive, most) as content, tarfile.open(fileobj=content, mode="r:") as tar:  # type: ignore[call-overload]
-            _extract(tar, content, aside, most)
+        with _Content(archive, most) as content:
+            # It reads, seeks forward and tells where it is: all that tarfile does with a file in this mode.
+            with tarfile.open(fileobj=t.cast(t.IO[bytes], content), mode="r:") as tar:
+                _extract(tar, content, aside, most)
     except (
         tarfile.TarError,
         EOFError,
@@ -222,7 +224,7 @@ class _Content:
             raise tarfile.ReadError(f"the headers of a file take more than {_MOST_READ} bytes")
         for most, name in self._limits:
             if self._at > most:
-                raise tarfile.ReadError(f"it holds more than {most} bytes ({name}); ssd_collect_limits may allow more")
+                raise tarfile.ReadError(f"it holds more than {most} bytes (ssd_collect_limits.{name} may be raised)")
         return data
 
 
@@ -243,13 +245,11 @@ def _extract(tar: tarfile.TarFile, content: _Content, target: str, most: Limits)
     """
     for number, member in enumerate(_members(tar, content), 1):
         if number > most.files:
-            raise tarfile.TarError(
-                f"it holds more than {most.files} files (limit files); ssd_collect_limits may allow more"
-            )
+            raise tarfile.TarError(f"it holds more than {most.files} files (ssd_collect_limits.files may be raised)")
         if member.name == JOURNAL and member.size > most.journal_bytes:
             raise tarfile.TarError(
                 f"{JOURNAL} has {member.size} bytes, and {most.journal_bytes} are read (limit journal_bytes); "
-                "ssd_collect_limits may allow more"
+                "raise it in ssd_collect_limits if that is expected"
             )
         if (
             member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE)

@@ -100,7 +100,9 @@ def _since(fleet: Record) -> list[str]:
     if not since:
         return []
     head = f"since {since['run']}"
-    told = [
+    told = [f"{head}: {host} is slow as a whole now" for host in since.get("hosts_low") or []]
+    told += [f"{head}: {host} is no longer slow" for host in since.get("hosts_well") or []]
+    told += [
         f"{head}: {item['host']} {item['drive']}: {_word(item['before'])}, now {_word(item['now'])}"
         for item in since["verdicts"]
     ]

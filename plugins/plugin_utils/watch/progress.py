@@ -29,8 +29,8 @@ LONGEST_S = 3e8
 WIDEST = 120
 _HOST_STATES = {
     "dead": (
-        "the host job is gone (killed, or the host was restarted): run the playbook again, it restores the host "
-        "and goes on"
+        "the host job is gone (killed, or the host was restarted): run the playbook again to restore the host "
+        "and continue"
     ),
     "failed": "the host job failed",
     "stopped": "the run was stopped",

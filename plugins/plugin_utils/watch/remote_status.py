@@ -70,7 +70,7 @@ def parse(stdout: str, stderr: str) -> HostStatus:
         raise Unreadable(_last_line(stderr) or ("the answer is cut off" if text else _last_line(stdout)) or "no output")
     try:
         status = shape.of("status").passed(shape.decoded(text)).value
-    except shape.Refused as refused:
+    except shape.Unfit as refused:
         raise Unreadable(f"its status.json cannot be believed: {refused}") from refused
     return HostStatus(_state(status, parts), status)
 

@@ -21,6 +21,7 @@ CHAPTER_NAMES = (
 )  # fmt: skip
 CHAPTERS = {name: f"tests/integration/test_wrong_drive_{name}.py" for name in CHAPTER_NAMES}
 CHAPTERS["own"] = "tests/integration/test_own_data.py"
+CHAPTERS["kept"] = "tests/integration/test_own_data_kept.py"
 CHAPTERS["vm"] = "tests/vm/test_wrong_drive_guest.py"
 
 

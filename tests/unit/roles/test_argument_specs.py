@@ -131,10 +131,14 @@ def test_the_module_tunables_knows_every_concern_in_its_documentation_and_in_its
 
 
 def test_preflight_notes_every_variable_that_counts():
-    noted = load("preflight", "vars/main.yml")["__preflight_variables"]
+    variables = load("preflight", "vars/main.yml")
+    others = variables["__preflight_others"]
+    assert "__preflight_others + (lookup(" in variables["__preflight_variables"]
+    assert "role_path ~ '/../tune/defaults/main.yml'" in variables["__preflight_variables"]
     controller_only = {"ssd_ask_hosts", "ssd_become", "ssd_store_url"}
     roles = {name for role in ("ssd", "preflight", "tune") for name in load(role, "defaults/main.yml")}
     prepared = {*asking.PREPARED, asking.BOOT}
     wanted = {*roles, *hostplan.VARIABLES, *hostplan.GIVEN, *prepared, "ssd_step"} - controller_only
-    assert sorted(noted) == noted and set(noted) == wanted
-    assert load("preflight", "vars/main.yml")["__preflight_unset"] == findings.UNSET
+    assert sorted(others) == others and {*others, *load("tune", "defaults/main.yml")} == wanted
+    assert not [name for name in others if name.startswith("tune_")]
+    assert variables["__preflight_unset"] == findings.UNSET

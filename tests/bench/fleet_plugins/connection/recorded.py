@@ -60,8 +60,8 @@ CALL = re.compile(rb"^module_fqn=(?P<name>'[^\n]*'),$.*^params=(?P<args>'[^\n]*'
 OLD_CALL = re.compile(
     rb"ANSIBALLZ_PARAMS = (?P<args>'[^\n]*'|\"[^\n]*\")$.*?runpy\.run_module\(mod_name='(?P<name>[^']*)'", re.M | re.S
 )
-# Another one in each task.
-TASK_FILE = re.compile(r"[^\"]*ansible-tmp-[0-9.-]+[^\"]*")
+# Another one in each task. It begins at its quote: an argument such as the engine is a megabyte.
+TASK_FILE = re.compile(r"\"[^\"]*ansible-tmp-[0-9.-]+[^\"]*\"")
 # What differs from host to host, though each is asked the same.
 OWN_ARGUMENTS = ("plan",)
 # What two hosts may not have in common.
@@ -84,7 +84,7 @@ def call(payload: bytes) -> tuple[str, dict[str, t.Any]]:
 def key_of(name: str, arguments: t.Mapping[str, t.Any]) -> str:
     """The file name of a recorded answer."""
     alike = {key: value for key, value in arguments.items() if key not in OWN_ARGUMENTS}
-    text = TASK_FILE.sub("ansible-tmp", json.dumps(alike, sort_keys=True))
+    text = TASK_FILE.sub('"ansible-tmp"', json.dumps(alike, sort_keys=True))
     return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 

@@ -58,11 +58,11 @@ def test_without_a_store_nothing_is_touched(monkeypatch, results, arguments):
         ({"url": "sqlite:////proc/no/store.sqlite", "raw": True}, "run playbooks/import.yml.*collect again"),
         (
             {"url": "sqlite:////proc/no/store.sqlite", "fetch": True, "run_name": "nightly"},
-            "; nothing was loaded, and nothing started",
+            "; nothing was loaded or started",
         ),
         ({"run_id": "../x"}, "is not a run id"),
         ({"run_id": "20990101T000000Z-x"}, "there is no run in"),
-        ({"exports": ["junit"]}, "name the run by run_id"),
+        ({"exports": ["junit"]}, "also needs run_id"),
     ],
 )
 def test_what_is_wrong_is_told_without_a_password(monkeypatch, results, arguments, said):

@@ -19,20 +19,25 @@ KEYWORDS = {"name", "register", "become", "when", "loop", "vars", "run_once", "d
 
 
 def read(module):
-    """{DOCUMENTATION, EXAMPLES, RETURN} of a module, parsed; with the options of its fragments."""
+    """{DOCUMENTATION, EXAMPLES, RETURN} of a module, parsed; with the options and attributes of its fragments."""
     tree = ast.parse((FOLDER / f"{module}.py").read_text(encoding="utf-8"))
     texts = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
     read = {name: yaml.safe_load(ast.literal_eval(texts[name])) for name in ("DOCUMENTATION", "EXAMPLES", "RETURN")}
-    for fragment in read["DOCUMENTATION"]["extends_documentation_fragment"]:
-        shared = fragment_options(*fragment.split(".")[2:])
-        assert not set(shared) & set(read["DOCUMENTATION"].get("options", {})), fragment
-        read["DOCUMENTATION"]["options"] = {**shared, **read["DOCUMENTATION"].get("options", {})}
+    documentation = read["DOCUMENTATION"]
+    for fragment in documentation["extends_documentation_fragment"]:
+        shared = fragment_of(*fragment.split(".")[2:])
+        for key in ("options", "attributes"):
+            own, theirs = documentation.get(key, {}), shared.get(key, {})
+            told_twice = {name for name in set(own) & set(theirs) if set(own[name]) & set(theirs[name])}
+            assert not told_twice, fragment
+            merged = {name: {**theirs.get(name, {}), **own.get(name, {})} for name in {**theirs, **own}}
+            documentation[key] = merged
     return read
 
 
-def fragment_options(file, section="documentation"):
+def fragment_of(file, section="documentation"):
     module = importlib.import_module(f"ansible_collections.ssdlab.fleet.plugins.doc_fragments.{file}")
-    return yaml.safe_load(getattr(module.ModuleDocFragment, section.upper()))["options"]
+    return yaml.safe_load(getattr(module.ModuleDocFragment, section.upper()))
 
 
 def unexplained(returned, above=""):

@@ -103,9 +103,7 @@ def test_links_and_errors_of_a_controller_are_not_those_of_a_drive_behind_it(tra
 
 @pytest.mark.parametrize("identity", [LOOP, dict(LOOP, transport="virtio")])
 def test_a_drive_of_software_is_told_once_for_each_and_blocks_nothing(identity):
-    one = CheckedDrive(
-        "S1", identity, health=dict(health.EMPTY, error="a drive of transport loop has no health to read")
-    )
+    one = CheckedDrive("S1", identity, health=dict(health.EMPTY, error="loop drives report no health"))
     facts = HostFacts(GOOD_MACHINE, WANTED, [one])
     told = table.run(facts, {})
     assert {item["level"] for item in told} == {"warning"}

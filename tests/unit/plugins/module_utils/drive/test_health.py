@@ -195,7 +195,7 @@ def test_nvme_cli_is_asked_first_and_smartctl_where_it_is_missing():
             "nvme smart-log failed with exit code 1: identify failed: NVMe status; smartctl is not installed",
         ),
         (Tools(smartctl=(2, "no json", "")), SATA, "smartctl --json=c failed with exit code 2: no json"),
-        (Tools(), {"transport": "loop", "path": "/dev/loop0"}, "a drive of transport loop has no health to read"),
+        (Tools(), {"transport": "loop", "path": "/dev/loop0"}, "loop drives report no health"),
     ],
 )
 def test_why_there_is_no_health(tools, identity, error):

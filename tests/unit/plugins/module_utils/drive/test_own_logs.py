@@ -116,4 +116,4 @@ def test_of_other_drives_smartctl_tells(fake, tmp_path, answer, file, says):
 
 def test_a_loop_device_keeps_none(fake, tmp_path):
     (kept,) = own_logs.keep(fake, {"transport": "loop", "path": "/dev/loop7"}, str(tmp_path))
-    assert kept == ("logs", "", None, "a drive of transport loop keeps no logs") and fake.commands == []
+    assert kept == ("logs", "", None, "loop drives keep no logs") and fake.commands == []

@@ -7,9 +7,19 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.guard.noted import Drive
+
 
 @pytest.fixture
 def drive_of(fake):
     """A host with one drive that may be erased."""
     fake.block = fake.nvme("nvme0n1", "259:0", "SN1", wwid="eui.0025385b71b00eb0")
     return fake
+
+
+@pytest.fixture
+def left(fake, tmp_path):
+    """A drive on which a run has left its data."""
+    drive = Drive(fake, tmp_path / "drive")
+    drive.run()
+    return drive

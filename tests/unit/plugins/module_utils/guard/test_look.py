@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import os
 import random
 import struct
@@ -15,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import blockreader, filler, look, places, structure
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.plan_text import capacity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import blockreader, filler, look
 
 MIB = 1 << 20
 SIZE = 8 * MIB
@@ -184,151 +181,6 @@ def test_a_drive_that_does_not_read_raises(drive):
     handle, size = drive()
     with pytest.raises(OSError):
         look.take(handle, 2 * size, TERMS)
-
-
-# --- the chance ---------------------------------------------------------------
-
-
-def test_the_issues_example():
-    record = look.Look(size_bytes=2_750_000_000_000, blocks=182_000).record()
-    text = "looked at 182,000 blocks: 99.5 MiB of data anywhere on 2.75 TB would have been seen with 99.9 %"
-    assert look.text(record, capacity) == text
-    assert (
-        look.text(dict(record, allocated_bytes=8 << 20), capacity)
-        == text + "; the drive itself says that 8 MiB are in use"
-    )
-
-
-@given(st.integers(1, 10**6), st.integers(10**7, 10**14))
-def test_the_chance_and_the_size_that_is_told_agree(blocks, size):
-    data = look.seen_bytes(blocks, size, whole=False)
-    assert look.chance(data, blocks, size) >= 0.999 - 1e-6 or data == size
-    assert data <= 4096 or look.chance(data * 0.9 - 8192, blocks, size) < 0.9991
-
-
-class Simulated:
-    """A drive of blocks, of which these hold data, that answers as a reader does."""
-
-    def __init__(self, blocks, data):
-        self.size_bytes, self._data = blocks * 4096, data
-
-    def read(self, offsets):
-        return b"".join(b"data" * 1024 if offset // 4096 in self._data else bytes(4096) for offset in offsets)
-
-    def sees(self, batches):
-        """Whether one look at so many random blocks, 32 at a time, sees data."""
-        seeing = look._Seeing(look.Look(self.size_bytes), (), True, look.never)
-        offsets = itertools.islice(places.random_offsets(self.size_bytes, 4096, places.AT_A_TIME), batches)
-        look._some(self, seeing, offsets, 1.0, lambda: 0.0)
-        return seeing.look.foreign is not None
-
-
-@pytest.mark.parametrize("arranged", ["in one piece", "scattered", "across blocks"])
-@settings(max_examples=15, deadline=None)
-@given(blocks=st.integers(64, 4096), part=st.floats(0.0005, 0.05), batches=st.integers(1, 4))
-def test_data_is_seen_at_least_as_often_as_is_told(arranged, blocks, part, batches):
-    """And no more often, by these blocks alone: a chance that is told too small costs nights of ssd_look: full. Data
-    that lies across blocks touches one more.
-    """
-    count, looks = max(1, int(blocks * part)), 400
-    first = random.randrange(blocks - count)
-    across = arranged == "across blocks"
-    data = random.sample(range(blocks), count) if arranged == "scattered" else range(first, first + count + across)
-    drive = Simulated(blocks, set(data))
-    told = look.chance(count * 4096, 32 * batches, drive.size_bytes)
-    seen = sum(drive.sees(batches) for _look in range(looks)) / looks
-    # Beyond six deviations less than once in a hundred million, and as much for a chance near 0 or 1.
-    noise = 6 * math.sqrt(max(told * (1 - told), 0.01) / looks)
-    assert told <= seen + noise
-    assert across or seen <= told + noise
-
-
-def test_a_look_at_nothing_proves_nothing():
-    assert look.seen_bytes(0, 10**12, whole=False) == 10**12 and math.isclose(
-        look.chance(4096, 10**5, 4096 * 10**6), 1 - (1 - 1e-6) ** 10**5
-    )
-    assert look.text(look.Look(SIZE, SIZE // 4096, 0.5, True).record(), capacity) == "read whole: 8 MiB in 0.5 s"
-
-
-# --- superblocks --------------------------------------------------------------
-
-
-def scan(pieces, size=4 << 30, block_bytes=512):
-    data = dict(pieces)
-
-    def read(offsets):
-        found = b""
-        for offset in offsets:
-            piece = bytearray(4096)
-            for place, text in data.items():
-                start = place - offset
-                if -len(text) < start < 4096:
-                    cut = text[max(0, -start) : 4096 - start]
-                    piece[max(0, start) : max(0, start) + len(cut)] = cut
-            found += bytes(piece)
-        return found
-
-    return [(one.kind, one.offset) for one in structure.scan(read, size, block_bytes)]
-
-
-def ext(group=0, block=2):
-    """The fields of an ext superblock that are looked at: block and cluster size, magic, revision, its own group."""
-    data = bytearray(1024)
-    struct.pack_into("<II", data, 24, block, block)
-    struct.pack_into("<H", data, 56, 0xEF53)
-    struct.pack_into("<I", data, 76, 1)
-    struct.pack_into("<H", data, 90, group)
-    return bytes(data)
-
-
-@pytest.mark.parametrize(
-    "pieces, kind",
-    [
-        ({MIB + 1024: ext()}, "ext"),
-        ({63 * 512 + 1024: ext()}, "ext"),
-        ({513 * MIB + 1024: ext()}, "ext"),
-        ({128 * MIB: ext(1)}, "ext"),
-        ({MIB + 3 * 128 * MIB: ext(3)}, "ext"),
-        ({8193 * 1024: ext(1, 0)}, "ext"),
-        ({MIB: b"XFSB" + struct.pack(">I", 4096)}, "xfs"),
-        ({1 << 30: b"XFSB" + struct.pack(">I", 4096)}, "xfs"),
-        ({513 * MIB + 32: b"ORCLDISK"}, "oracleasm"),
-        ({513 * MIB + 8192: b"OCFSV2"}, "ocfs2"),
-        ({513 * MIB + 8192: b"OracleCFS"}, "ocfs"),
-        ({514 * MIB: struct.pack("<II", 0xC001D00D, 24)}, "VMFS_volume_member"),
-        ({515 * MIB: struct.pack("<II", 0x2FABF15E, 5)}, "VMFS"),
-        ({MIB + 65536 + 64: b"_BHRfS_M"}, "btrfs"),
-        ({(64 << 20) + 64: b"_BHRfS_M"}, "btrfs"),
-        ({MIB + 512: b"LABELONE"}, "LVM2_member"),
-        ({MIB + 4096: struct.pack("<II", 0xA92B4EFC, 1)}, "linux_raid_member"),
-        ({MIB: struct.pack("<II", 0xA92B4EFC, 1)}, "linux_raid_member"),
-        ({MIB + 4086: b"SWAPSPACE2"}, "swap"),
-        ({MIB: b"LUKS\xba\xbe\0\2"}, "crypto_LUKS"),
-        ({MIB + 131072: struct.pack("<Q", 0x00BAB10C)}, "zfs_member"),
-        ({2 * MIB + 3: b"NTFS    "}, "ntfs"),
-        ({MIB + 65536: struct.pack(">II", 0x01161970, 1)}, "gfs2"),
-    ],
-)
-def test_a_superblock_is_found_at_each_usual_place(pieces, kind):
-    assert kind in {found for found, _offset in scan(pieces)}
-
-
-@pytest.mark.parametrize(
-    "pieces", [{}, {MIB + 1024: ext(7)}, {128 * MIB: ext(3)}, {MIB: b"XFSB"}, {MIB + 1024 + 56: b"\x53\xef" * 20}]
-)
-def test_what_only_looks_like_one_is_none(pieces):
-    assert scan(pieces) == []
-
-
-def test_random_data_holds_none():
-    noise = random.Random(1)  # in other noise there is one by chance, once in thousands of drives
-    assert structure.scan(lambda offsets: noise.randbytes(4096 * len(offsets)), 1 << 33) == []
-
-
-def test_a_drive_with_large_blocks_is_asked_for_whole_ones():
-    seen = []
-    structure.scan(lambda offsets: seen.extend(offsets) or bytes(4096 * len(offsets)), 1 << 30, 4096)
-    assert seen and all(offset % 4096 == 0 for offset in seen)
 
 
 @pytest.mark.parametrize(

@@ -108,19 +108,19 @@ def test_what_the_ledger_lifts(known, run_id, lifted):
 @pytest.mark.parametrize(
     "known, says, never",
     [
-        (None, "no run of ours left", "was writing"),
-        (LEFT, "no run of ours left", "was writing"),
+        (None, "no run of this collection left", "was writing"),
+        (LEFT, "no run of this collection left", "was writing"),
         # Foreign data on the drive of a run that died: only that run's own data is that run's.
-        (WRITING, "no run of ours left", "was writing"),
+        (WRITING, "no run of this collection left", "was writing"),
         (
             dict(WRITING, proved="content"),
             "run r was writing to it and never released it: the block at byte 0",
-            "no run of ours",
+            "no run of this collection",
         ),
         (
             dict(WRITING, reason="hangs: {0}"),
             "never released it (hangs: {0}): the block at byte 0",
-            "no run of ours",
+            "no run of this collection",
         ),
     ],
 )
@@ -131,7 +131,7 @@ def test_data_without_a_signature_is_told_by_who_left_it(known, says, never):
     (refusal,) = [refusal for refusal in rules.refusals(facts, SELECTOR) if refusal["code"] == "unsigned_data"]
     assert says in refusal["message"] and never not in refusal["message"]
     assert ("-e ssd_run_id=r" in refusal["message"]) == (
-        never == "no run of ours"
+        never == "no run of this collection"
     ) and "ssd_overwrite_data: true" in refusal["message"]
 
 

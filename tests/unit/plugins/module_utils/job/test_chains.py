@@ -38,9 +38,12 @@ def test_a_chain_is_measured_anew_as_a_whole(kept, to_do):
         ([("a", "not_steady"), ("a", "complete")], ""),
         (
             [("a", "steady"), ("a", "not_steady")],
-            "not measured: it builds on the drive state that test a leaves, which is not steady",
+            "not measured: it builds on the drive state that test a leaves, and that test is not steady",
         ),
-        ([("b", "steady")], "not measured: it builds on the drive state that test a leaves, which is not measured"),
+        (
+            [("b", "steady")],
+            "not measured: it builds on the drive state that test a leaves, and that test is not measured",
+        ),
     ],
 )
 def test_without_the_state_that_it_goes_on_from_a_test_is_not_measured(finished, expected):

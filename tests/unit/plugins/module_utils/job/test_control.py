@@ -105,7 +105,7 @@ def test_a_plan_that_preflight_did_not_decide_on_is_not_started(run_dir, decided
 
 def test_a_state_folder_that_others_write_starts_nothing(run_dir, tmp_path):
     tmp_path.chmod(0o777)
-    with pytest.raises(control.JobError, match="not root's alone to write"):
+    with pytest.raises(control.JobError, match="users other than root may write to it"):
         control.start(Host(), run_dir, dict(PLAN, decision=decision.made(PLAN)), ENGINE)
 
 

@@ -237,5 +237,5 @@ def test_what_a_purge_left_half_done_is_still_being_written(tmp_path, history, e
     (tmp_path / "runs" / "r").mkdir(parents=True)
     with open(run_dir.journal, "w") as out:
         out.writelines(json.dumps(record) + "\n" for record in history)
-    paths = [control.own_data.path_of(str(tmp_path), {"serial": name}) for name in expected]
+    paths = [control.ledger_file.path_of(str(tmp_path), {"serial": name}) for name in expected]
     assert control._still_written(run_dir) == paths

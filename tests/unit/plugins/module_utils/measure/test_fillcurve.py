@@ -45,7 +45,7 @@ def watched(counts):
             return left[0]
         return left.pop(0)
 
-    with fillcurve.Watch(read) as watch:
+    with fillcurve.Recorder(read) as watch:
         assert seen_all.wait(60)
     return watch
 

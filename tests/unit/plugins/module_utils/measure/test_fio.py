@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import copy
-import json
 import signal
 import subprocess
 import sys
@@ -18,100 +16,6 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 VALUES = {"device": "/dev/nvme0n1", "numa_node": None, "seed": 7}
 
 
-def side(ios=1000, runtime_ms=60000, bytes_each=4096):
-    bins = {"80384": ios - 1, "897024": 1} if ios else {}
-    return {
-        "total_ios": ios,
-        "io_bytes": ios * bytes_each,
-        "runtime": runtime_ms if ios else 0,
-        "iops": ios / 60.0,
-        "bw_bytes": ios * bytes_each // 60,
-        "lat_ns": {"min": 80000, "max": 900000, "mean": 50000.0, "stddev": 9000.0, "bins": bins},
-        "clat_ns": {},
-    }
-
-
-GOOD = {
-    "fio version": "fio-3.33",
-    "global options": {"filename": "/dev/nvme0n1"},
-    "jobs": [{"jobname": "cell", "error": 0, "read": side(0), "write": side()}],
-}
-
-
-def changed(*path_and_value):
-    result = copy.deepcopy(GOOD)
-    *path, last, value = path_and_value
-    place = result
-    for key in path:
-        place = place[key]
-    place[last] = value
-    return result
-
-
-def test_a_good_result_is_accepted():
-    assert fio.problems(0, GOOD, "/dev/nvme0n1", {"write": 1.0}, runtime_s=60) == []
-
-
-@pytest.mark.parametrize(
-    "rc, result, asked, message",
-    [
-        (1, GOOD, {}, "exit code 1"),
-        (-9, GOOD, {}, "exit code -9"),
-        (0, changed("jobs", 0, "error", 5), {}, "error 5"),
-        (0, changed("jobs", []), {}, "no job"),
-        (0, changed("jobs", 0, "write", side(0)), {}, "no write I/O"),
-        (0, GOOD, {"directions": {"read": 0.5, "write": 0.5}}, "no read I/O"),
-        (0, changed("jobs", 0, "write", side(0)), {"directions": {"read": 0.95, "write": 0.05}}, "no write I/O"),
-        (0, changed("jobs", 0, "write", side(runtime_ms=58700)), {}, "ran for 58.70 s of 60 s"),
-        (0, changed("global options", {"filename": "/dev/nvme0n10"}), {}, "not on /dev/nvme0n1"),
-        (0, changed("global options", {}), {}, "no file"),
-        (0, GOOD, {"size_bytes": 4096001}, "4096000 of 4096001 bytes"),
-    ],
-)
-def test_a_result_is_believed_only_when_every_check_holds(rc, result, asked, message):
-    (found,) = [
-        text
-        for text in fio.problems(
-            rc, result, "/dev/nvme0n1", **dict({"directions": {"write": 1.0}, "runtime_s": 60}, **asked)
-        )
-        if message in text
-    ]
-    assert found
-
-
-@pytest.mark.parametrize(
-    "ios, share, believed",
-    [
-        (20, 0.05, True),
-        (400, 0.05, True),
-        (405, 0.05, False),
-        (8, 0.9, True),
-        (10, 0.9, False),
-        (1, 1.0, False),
-        (0, 0.5, False),
-    ],
-)
-def test_a_direction_of_a_mix_may_have_no_io_by_chance(ios, share, believed):
-    """Of 20 I/Os with 5 % writes a third of all cells have no write."""
-    result = changed("jobs", 0, "read", dict(side(), total_ios=ios))
-    result["jobs"][0]["write"] = side(0)
-    found = fio.problems(0, result, "/dev/nvme0n1", {"write": share, "read": 1 - share})
-    assert (not [text for text in found if "no write" in text]) == believed
-
-
-@pytest.mark.parametrize(
-    "text", [json.dumps(GOOD), "fio: a warning\n" + json.dumps(GOOD), "one\ntwo\n" + json.dumps(GOOD)]
-)
-def test_text_may_precede_the_result(text):
-    assert fio.parse(text) == GOOD
-
-
-@pytest.mark.parametrize("text", ["", "fio: killed", "{", "[]", '{"jobs": 3}', "{}" * 3])
-def test_no_result_is_an_error(text):
-    with pytest.raises(fio.FioError, match="no JSON result"):
-        fio.parse(text)
-
-
 def test_placeholders_are_filled_and_lines_without_a_value_go():
     job = "filename=@ssd_device@\nnuma_mem_policy=prefer:@ssd_numa_node@\nrandseed=@ssd_seed@\n"
     assert fio.fill(job, VALUES) == "filename=/dev/nvme0n1\nrandseed=7\n"
@@ -120,23 +24,6 @@ def test_placeholders_are_filled_and_lines_without_a_value_go():
 def test_an_unknown_placeholder_is_an_error():
     with pytest.raises(ValueError, match="@ssd_devise@"):
         fio.fill("filename=@ssd_devise@", VALUES)
-
-
-def test_metrics_of_a_mix_weigh_latency_by_ios():
-    read, write = (
-        fio.figures({"jobs": [{"read": side(3000), "write": side(1000)}]}, name) for name in ("read", "write")
-    )
-    read["mean_latency_us"] = 10.0
-    found = fio.metrics(read, write)
-    assert found["mean_latency_us"] == pytest.approx((3000 * 10 + 1000 * 50) / 4000)
-    assert found["iops"] == read["iops"] + write["iops"]
-    assert "read_iops" not in fio.metrics(None, write)
-
-
-def test_a_percentile_with_too_few_ios_beyond_it_is_null():
-    percentiles = fio.figures({"jobs": [{"write": side(1000)}]}, "write")["percentiles_us"]
-    assert (percentiles["99"], percentiles["99.9"]) == (80.384, None)
-    assert fio.histograms({"jobs": [{"read": side(0), "write": side(10)}]}) == {"write": {80384: 9, 897024: 1}}
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ SAS = dict(SATA, transport="sas", link_rate_gbit_s=12.0, link_policy=None)
 LOOP = dict.fromkeys(FIRST, None)
 LOOP.update(
     transport="loop",
-    error="a drive of transport loop has no health to read",
+    error="loop drives report no health",
     aer={},
     power_state={"number": None, "works": None},
     direct_io=True,
@@ -175,7 +175,7 @@ def test_a_drive_that_nobody_looked_at_for_long_is_unknown(unseen_s, told):
 
 def test_a_loop_device_has_one_sentence():
     (found,) = world.unknown(LOOP, LOOP)
-    assert found.cause == "world" and "whether its conditions held is unknown" in found.message
+    assert found.cause == "world" and "whether the conditions held is unknown" in found.message
     assert unknowns(LOOP, direct_io=None) == {"world", "direct_io"}
 
 

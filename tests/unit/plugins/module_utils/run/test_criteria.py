@@ -35,6 +35,22 @@ def test_what_was_missed(criterion, missed):
     assert criteria.missed([criterion], "MTFD", [DONE]) == missed
 
 
+@pytest.mark.parametrize(
+    ("model", "wanted", "is_it"),
+    [
+        ("SIM SSD 5300   ", "SIM SSD 5300", True),
+        ("  SIM  SSD 5300", "SIM SSD *", True),
+        ("SIM SSD 5300", " SIM SSD 5300 ", True),
+        ("SIMSSD 5300", "SIM SSD 5300", False),
+        ("", "SIM*", False),
+        ("", None, True),
+        ("SIM", " ", True),
+    ],
+)
+def test_blanks_that_pad_a_model_let_no_drive_out_of_its_criteria(model, wanted, is_it):
+    assert criteria.is_of_model({"metric": "write_iops", "min": 501, "model": wanted}, model) == is_it
+
+
 @pytest.mark.parametrize("outcome", ["not_steady", "invalid", "error", "interrupted"])
 def test_a_figure_that_does_not_count_misses_nothing(outcome):
     assert criteria.missed([{"metric": "write_iops", "min": 501}], "M", [dict(DONE, outcome=outcome)]) == []

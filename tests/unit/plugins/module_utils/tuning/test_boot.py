@@ -178,7 +178,7 @@ def test_nothing_that_takes_a_reboot_is_done_while_a_run_has_the_host(machine, s
         before = machine.next
         with locks.host_lock({"run": "other"}):
             assert done(True)["changed"] is True
-            with pytest.raises(boot.BootError, match='a run has this host.*"other"'):
+            with pytest.raises(boot.BootError, match='a run is using this host.*"other"'):
                 done(False)
             assert machine.next == before
         done(False)

@@ -52,6 +52,8 @@ def test_the_stores_long_table_is_judged_alike():
     rows = table(slow={(2, 1): 0.8})
     stored = rows[list(LONG)].assign(round=0, cell=None)
     texts = ("run", "host", "serial", "model", "firmware", "link", "test", "metric", "unit")
+    # Hosts' tools pad a model's name, or don't.
+    stored = stored.assign(model=stored["model"].where(stored["host"] != "h1", MODEL + " "))
     stored = stored.assign(**{name: stored[name].astype("category") for name in texts})
     rounds = stored.assign(round=3, value=1.0)
     found = outliers.held(pandas.concat([stored, rounds]))

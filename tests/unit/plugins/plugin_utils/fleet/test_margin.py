@@ -78,22 +78,22 @@ def test_ten_per_cent_to_the_digit_is_within(now, named):
 @pytest.mark.parametrize(
     "before, now, cycle, says",
     [
-        (power("b1", 7), power("b2", 8), "power cycle", "counts 8 power cycles, 7 before"),
-        (power("b1", 7), power("b1", 7), "no power cycle between", "in one boot"),
+        (power("b1", 7), power("b2", 8), "power cycle", "counts 8 power cycles (7 before)"),
+        (power("b1", 7), power("b1", 7), "no power cycle between", "was not rebooted between"),
         # A warm reboot: the drive kept its power.
-        (power("b1", 7), power("b2", 7), "no power cycle between", "the host booted anew, but the drive counts 7"),
+        (power("b1", 7), power("b2", 7), "no power cycle between", "the host was rebooted, but the drive counts 7"),
         # Another drive lost power under a running host: that is not the system's cycle that the note asks for.
-        (power("b1", 7), power("b1", 8), "no power cycle between", "in one boot"),
-        (power("b1", None), power("b2", 8), "unknown", "does not tell how often"),
-        (power(None, 7), power("b2", 8), "unknown", "in which boot"),
-        (None, power("b2", 8), "unknown", "in which boot"),
-        (power("b1", 9), power("b2", 8), "unknown", "counted 9 before"),
+        (power("b1", 7), power("b1", 8), "no power cycle between", "was not rebooted between"),
+        (power("b1", None), power("b2", 8), "unknown", "does not report its power cycles"),
+        (power(None, 7), power("b2", 8), "unknown", "no boot id"),
+        (None, power("b2", 8), "unknown", "no boot id"),
+        (power("b1", 9), power("b2", 8), "unknown", "(9 before)"),
         # The run before was itself interrupted by a power cycle: its last job counts.
         (
             {"first": {"boot_id": "b0", "power_cycles": 6}, "last": {"boot_id": "b1", "power_cycles": 7}},
             {"first": {"boot_id": "b1", "power_cycles": 7}, "last": {"boot_id": "b2", "power_cycles": 8}},
             "no power cycle between",
-            "in one boot",
+            "was not rebooted between",
         ),
     ],
 )
@@ -145,5 +145,5 @@ def test_the_report_names_the_figure_and_says_that_no_power_cycle_lay_between(tm
     assert told["drives"][0]["cycle"] == "no power cycle between"
     page = (tmp_path / "r2" / "report" / "index.html").read_text()
     part = " ".join(page[page.index('id="margin-title"') : page.index('id="since-title"')].split())
-    assert "no power cycle between (the host booted anew, but the drive counts 7 power cycles, then and now)" in part
+    assert "no power cycle between (the host was rebooted, but the drive counts 7 power cycles as before)" in part
     assert "iops write_iops is 80,000" in part and "−20 % against 100,000" in part

@@ -14,7 +14,7 @@ from ansible_collections.ssdlab.fleet.tests.bench import fleet_statistics as ben
 
 @pytest.mark.parametrize("drives", [8, 24])
 def test_good_fleets_are_flagged_no_more_often_than_is_said(drives):
-    rates = bench.clean(100, drives, "normal", 0.03, seed=7)
+    rates = bench.clean(100, drives, bench.Noise("normal", 0.03), seed=7)
     # At most 5 of 100 are expected; 12 would come by chance once in a thousand such samples.
     assert rates.by_chance_alone < 0.12 and rates.drive < 0.12 and rates.host < 0.12
 
@@ -22,17 +22,17 @@ def test_good_fleets_are_flagged_no_more_often_than_is_said(drives):
 @pytest.mark.parametrize("kind", ["t", "lognormal"])
 def test_noise_with_long_tails_is_flagged_no_more_often(kind):
     # The same 12 of 100. Before the good side was looked at a third of the fleets with noise of Student's t had one.
-    assert bench.clean(100, 24, kind, 0.1, seed=7).drive < 0.12
+    assert bench.clean(100, 24, bench.Noise(kind, 0.1), seed=7).drive < 0.12
 
 
 @pytest.mark.parametrize("kind", ["normal", "t", "lognormal"])
 def test_what_is_counted_is_what_the_judge_says(kind):
-    values = bench.good(np.random.default_rng(3), 24, kind, 0.02)
+    values = bench.good(np.random.default_rng(3), 24, bench.Noise(kind, 0.02))
     values[0, 5] *= 0.2
     judged = outliers.held(bench.table(values))
     assert bench.flagged(values)[0].tolist() == judged["outlier"].tolist() and judged["outlier"].any()
 
 
 def test_a_bad_drive_and_a_bad_host_are_found():
-    assert bench.power(20, 24, 0.01, 0.15) == (1.0, 1.0)
-    assert bench.power(20, 24, 0.01, 0.0)[0] < 0.2
+    assert bench.power(20, 24, bench.Noise("normal", 0.01), 0.15) == (1.0, 1.0)
+    assert bench.power(20, 24, bench.Noise("normal", 0.01), 0.0)[0] < 0.2

@@ -98,8 +98,33 @@ def test_discoveries_are_those_of_benjamini_and_hochberg():
     ],
 )
 def test_how_far_a_group_goes_on_the_good_side(good, groups, reach):
-    found = robust.good_limit(np.array(good), np.array(groups, dtype=int), (2.0, 3.0))
-    assert found.tolist() == pytest.approx([(2 + 3 / groups.count(group)) * far for group, far in enumerate(reach)])
+    found = robust.good_limit(np.array(good), np.array(groups, dtype=int), robust.Reach(0.5, 3.0))
+    wanted = [np.exp(0.5 + 3 / 10) * far for far in reach]
+    assert found.tolist() == pytest.approx(wanted)
+
+
+def test_a_long_tail_on_the_good_side_reaches_farther_on_the_bad_one():
+    # Of 8, two of 4 and 2 beyond a third of 1; of 40, ten. The mean of their logarithms is Hill's.
+    short, long = [4.0, 2.0] + [1.0] * 6, [8.0] * 2 + [4.0] * 8 + [2.0] * 30
+    for far, tail in ((short, [1.3 * 2, 2]), (long, [4.0] * 2 + [2.0] * 8)):
+        limit = robust.good_limit(np.array(far), np.zeros(len(far), dtype=int), robust.Reach(0.0, tails=2.0))
+        assert limit[0] == pytest.approx(min(far[0], 1.3 * far[1]) * np.exp(2 * np.mean(np.log(tail))))
+
+
+def test_of_many_groups_a_drive_has_to_be_farther_off_to_stand_out():
+    """One drive of 24 is a fifth beyond its limit, in one group of many, or in all of them."""
+
+    def standing(groups, bad):
+        far = np.full(24, -3.0)
+        limit = min(
+            robust.good_limit(-far, np.zeros(24, dtype=int), reach)[0] for reach in (robust.ALONE, robust.TOGETHER)
+        )
+        z = np.tile(far, groups)
+        z[: 24 * bad : 24] = 1.2 * limit
+        of_group = np.repeat(np.arange(groups), 24)
+        return int(robust.stand_out(z, robust.chance(z, 10**6), of_group, np.arange(len(z))).sum())
+
+    assert [standing(1, 1), standing(2, 1), standing(16, 1), standing(16, 16)] == [1, 1, 0, 16]
 
 
 def stands_out(worse, best):
@@ -115,7 +140,7 @@ def stands_out(worse, best):
 
 
 def test_a_drive_stands_out_by_one_figure_or_by_all_of_its_own_together():
-    assert stands_out([8.0], [3.0])[0]
+    assert stands_out([9.0], [3.0])[0]
     # Beyond chance, and no further off than twice what the good side does.
     assert not any(stands_out([6.0], [3.0] * 6))
     assert stands_out([6.0] * 4, [1.0] * 6) == [True] * 4 + [False] * 2
@@ -123,12 +148,31 @@ def test_a_drive_stands_out_by_one_figure_or_by_all_of_its_own_together():
     assert stands_out([20.0, 2.0], [1.0] * 6) == [True] + [False] * 5
 
 
-def test_a_rate_and_its_latency_are_as_far_off():
+@pytest.mark.parametrize("latency", ["write_mean_latency_us", "write_p50_latency_us"])
+def test_a_rate_and_its_latency_are_as_far_off(latency):
     rates = 1000 * np.exp(0.1 * np.random.default_rng(4).standard_normal(24))
-    one, other = robust.hold("write_iops", rates), robust.hold("write_mean_latency_us", 32e6 / rates)
-    assert one.z == pytest.approx(other.z)
+    one, other = robust.hold("write_iops", rates), robust.hold(latency, 32e6 / rates)
+    assert one.z == pytest.approx(other.z) and one.p == pytest.approx(other.p)
 
 
-def test_a_drive_without_any_speed_stands_out_on_a_linear_scale():
+def test_tails_are_even_on_a_log_scale():
+    held = robust.hold("write_p99_9_latency_us", np.exp(np.arange(-6.0, 7.0)))
+    assert held.z == pytest.approx(-held.z[::-1])
+
+
+def test_a_drive_without_any_speed_stands_out():
     held = robust.hold("iops", [0.0, *np.linspace(99, 101, 11)])
     assert held.z[0] > 30 and held.by[0] == 1 and np.isfinite(held.z).all()
+
+
+@pytest.mark.parametrize("metric", ["write_iops", "write_mean_latency_us", "write_p99_9_latency_us"])
+@pytest.mark.parametrize("told", [2.0**64, 1e-5])
+@pytest.mark.parametrize("liars", [1, 11])
+def test_what_hosts_make_up_gives_figures_all_the_same(metric, told, liars):
+    """As far as the gate lets numbers in: most of them from one drive, or from all but one."""
+    values = [told] * liars + list(np.linspace(99, 101, 12 - liars))
+    held = robust.hold(metric, values)
+    assert all(np.isfinite(each).all() for each in held)
+    groups, drives = np.zeros(12, dtype=int), np.arange(12)
+    assert np.isfinite(robust.sides(held.z, drives, 12)).all()
+    robust.stand_out(held.z, held.p, groups, drives)

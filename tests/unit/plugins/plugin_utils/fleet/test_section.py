@@ -12,9 +12,10 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging, section
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import files
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import changes, files
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
-from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import SNAPSHOT, fleet, measured
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing_fleet
+from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import MODEL, SNAPSHOT, fleet, measured
 
 
 def made(run, records, earlier=(), baseline=("", None)):
@@ -205,6 +206,26 @@ def test_another_firmware_is_no_peer_and_both_are_compared():
     ] == pytest.approx(0.25, abs=0.05)
 
 
+@pytest.mark.parametrize(("names", "told"), [(("1.9", "1.10"), ("1.10", "1.9")), (("1.9", None), None)])
+def test_the_newer_firmware_is_the_one_that_people_count_as_newer(names, told):
+    run, records = fleet(hosts=4)
+    for record in records:
+        if record["kind"] == "drive":
+            record["identity"]["firmware"] = names[record["host"] in ("h2", "h3")]
+    found = {(item["firmware"], item["against"]) for item in made(run, records)["firmwares"]}
+    assert found == ({told} if told else set())
+
+
+def test_how_a_tool_pads_a_model_makes_no_peers_of_their_own():
+    run, records = fleet(hosts=2, slow={(1, 1): 0.5})
+    padded, plain = f"{MODEL[:4]}   {MODEL[4:]} ", f"{MODEL[:4]} {MODEL[4:]}"
+    for record in records:
+        if record["kind"] == "drive":
+            record["identity"]["model"] = padded if record["host"] == "h1" else plain
+    found = made(run, records)
+    assert not found["too_few"] and {item["drive"] for item in found["outliers"]} == {"S1-1"}
+
+
 def test_what_did_not_count_is_nobodys_peer():
     run, records = fleet(hosts=2)
     next(record for record in records if record["kind"] == "test")["outcome"] = "invalid"
@@ -224,6 +245,21 @@ def test_since_the_last_run_a_verdict_and_a_model_changed():
     )
     told = next(item for item in found["changes"] if item["metric"] == "write_iops")
     assert told["verdict"] == "worse" and told["n"] == 24 and told["by"] == pytest.approx(1 / 0.9 - 1, abs=0.01)
+
+
+def test_since_the_last_run_a_host_became_slow_and_one_is_well():
+    # And h5, which is slow now, was measured nowhere before; h1 was slow, and nothing of it counts now.
+    run, records = fleet(low={1: 0.8, 3: 0.8}, run_id="r1")
+    before = summary(run, [record for record in records if record["host"] != "h5"])
+    assert [entry["host"] for entry in before["fleet"]["low_hosts"]] == ["h1", "h3"]
+    now, records = fleet(low={4: 0.8, 5: 0.8}, seed=2)
+    found = made(now, [each for each in records if each["kind"] != "test" or each["host"] != "h1"], [before])
+    assert {entry["host"] for entry in found["low_hosts"]} == {"h4", "h5"}
+    assert (found["since"]["hosts_low"], found["since"]["hosts_well"]) == (["h4"], ["h3"])
+    told = changes.news(found, {})["told"]
+    assert told[:2] == ["host h4 is slow as a whole now", "host h3 is no longer slow"]
+    text = "\n".join(closing_fleet.lines(found, {"iops": "write_iops"}))
+    assert "since r1: h4 is slow as a whole now" in text and "since r1: h3 is no longer slow" in text
 
 
 def test_the_last_nights_tell_more_than_the_last_one():

@@ -73,7 +73,7 @@ NOT_TAKEN, NOT_OF_STREAMS = ("job", "preferred"), ("range",)
 
 @pytest.mark.parametrize("plan", sorted(path.stem for path in SHIPPED_DIR.glob("plans/*.yml")))
 def test_a_cell_of_a_hosts_plan_keeps_what_its_journal_is_held_to(plan):
-    """A key that the gate drops would be a law that holds nobody: proof.py and cell_laws.py skip what is not there."""
+    """A key that the gate drops would be a law that holds nobody: taken.py and cell_laws.py skip what is not there."""
     drive = {"selector": {"serial": "S1"}, "identity": {"serial": "S1", "size_bytes": 1 << 40}}
     drive["identity"]["logical_block_size_bytes"] = 512
     about = {"run": {"id": "r1", "name": "qualify"}, "host": "h1", "boot_id": "b", "engine_version": "0"}

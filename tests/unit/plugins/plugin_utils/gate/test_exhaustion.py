@@ -138,7 +138,7 @@ def test_a_plan_spans_no_table_that_it_does_not_fill():
     """50,000 cells, each of another size and mix, would be a table of millions of places."""
     cells = [{"id": f"c{number}", "block_size_bytes": 512 + number, "read_pct": number % 101} for number in range(500)]
     told = {"drives": [{"drive": "S1", "tests": [{"name": "iops", "cells": cells * 11}]}]}
-    with pytest.raises(shape.Refused):
+    with pytest.raises(shape.Unfit):
         shape.of("collected_plan").passed(told)
     measured = raw.Measurement()
     measured.averages = [{"cell": "c1", "metrics": {"iops": 5.0, interference.METRIC: 5.0}}]
@@ -148,7 +148,7 @@ def test_a_plan_spans_no_table_that_it_does_not_fill():
         for n in range(5000)
     ]
     with little(5):
-        assert tables.matrix(cells * 10, measured, {}) is None
+        assert tables.matrices(cells * 10, measured, {}) == []
         assert interference.table(streams, measured) is None
 
 
@@ -183,7 +183,7 @@ def test_drives_that_nobody_asked_for_are_compared_with_nothing(fleet):
         "h2: ssd_drives: the host answered about other drives than those asked for; its answer is ignored"
     ]
     assert not [line for line in found.warnings if "firmware" in line]
-    assert found.plan_text[:2] == ["Run 20261121T130000Z-qualify", *found.plan_text[1:2]] and len(found.plan_text) < 60
+    assert found.plan_text[0].startswith("Plan of run 20261121T130000Z-qualify:") and len(found.plan_text) < 60
 
 
 def test_names_that_may_mean_one_drive_are_joined_once():

@@ -107,7 +107,7 @@ def test_what_would_measure_nothing_or_cannot_be_is_refused(test, text):
 
 def test_a_test_after_it_prepares_the_drive_itself():
     after = {**one(None), "name": "b", "purge": False, "precondition": False}
-    assert "test b would go on from the file system of a" in wrong(one({"type": "ext4"}), after)
+    assert "test b would continue on the file system of a" in wrong(one({"type": "ext4"}), after)
     rendered(one({"type": "ext4"}), {**after, "precondition": {"passes": 1}})
 
 

@@ -188,7 +188,7 @@ def test_a_profile_needs_the_write_cache_in_one_state_through_all_its_phases():
         assert {test["write_cache"] for test in load_plan(plan)} == {state}
     assert {test["write_cache"] for test in load_plan("full")} == {None}
     both = [{**one(), "write_cache": True}, {**one(), "name": "b", "write_cache": "off"}]
-    with pytest.raises(PlanError, match="b wants it off, a on, and a run sets it once"):
+    with pytest.raises(PlanError, match="b needs it off, a on, and a run sets it only once"):
         load_plan(both)
 
 
@@ -206,7 +206,7 @@ def test_a_drives_entry_must_not_stand_against_what_a_test_needs():
         "drives": [drive],
     }
     with pytest.raises(
-        PlanError, match="h1: drive S1: write_cache: on of its entry stands against test a, which needs it off"
+        PlanError, match="h1: drive S1: write_cache: on in its entry contradicts test a, which needs it off"
     ):
         render(load_plan([{**one(), "write_cache": "off"}]), **common)
     assert render(load_plan([{**one(), "write_cache": "on"}]), **common)["drives"][0]["tests"][0]["write_cache"] == "on"

@@ -68,7 +68,7 @@ def test_a_range_is_in_the_cells_name_and_fits_the_schema_of_plans():
 
 
 def test_a_range_without_an_inside_or_without_room_is_refused():
-    assert "from_pct 50 has to be below to_pct 50" in wrong(one({**HOT, "range": {"from_pct": 50, "to_pct": 50}}))
+    assert "from_pct 50 must be below to_pct 50" in wrong(one({**HOT, "range": {"from_pct": 50, "to_pct": 50}}))
     assert "it has no room in its part of the ActiveRange" in wrong(one({**HOT, "block_size": "1MiB"}), size=4 * MIB)
     assert "range.to: unknown key" in wrong(one({**HOT, "range": {"to": 20}}))
 

@@ -91,7 +91,7 @@ def test_another_load_of_the_same_name_has_another_id():
         ([READS, {**READS}], "stream reads: is there twice"),
         ([READS, {**TRIMS, "range": {"to_pct": 30}}], "stream reads reads what stream trims trims"),
         ([READS, {"name": "w", "block_size": "4KiB"}], "stream w: read_pct: is missing"),
-        ([READS, {**LOG, "range": {"from_pct": 50, "to_pct": 50}}], "from_pct 50 has to be below to_pct 50"),
+        ([READS, {**LOG, "range": {"from_pct": 50, "to_pct": 50}}], "from_pct 50 must be below to_pct 50"),
         ([READS, {**LOG, "rate_iops": 1}], "less than 1 IOPS for each thread"),
         ([{**READS, "sync": "dsync"}, LOG], "stream reads: sync: is for writes"),
         ([READS, {**LOG, "fdatasync": 1, "queue_depth": 2}], "fdatasync: is for a queue_depth of 1, not 2"),
@@ -138,7 +138,7 @@ def test_trims_of_a_drive_without_discards_are_refused_before_hours_of_filling()
 def test_what_was_trimmed_has_to_be_filled_before_it_is_read():
     reading = {"name": "b", "purge": False, "precondition": False, "cells": [{"block_size": "4KiB", "read_pct": 100}]}
     text = wrong(one(LOG, TRIMS), reading)
-    assert "nobody wrote since the purge or the trims of test a" in text
+    assert "not written since the purge or the trims of test a" in text
     assert rendered(one(LOG, READS), reading)["tests"][1]["name"] == "b"
 
 

@@ -170,13 +170,13 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
 @pytest.mark.parametrize(
     ("plan", "expected"),
     [
-        (None, "ssd_plan: has to be a list"),
-        ([], "ssd_plan: has to be a list"),
-        ({"wsat": None}, "ssd_plan: has to be a list"),
+        (None, "ssd_plan: must be a list"),
+        ([], "ssd_plan: must be a list"),
+        ({"wsat": None}, "ssd_plan: must be a list"),
         ("dmo", "ssd_plan: no plan file named 'dmo'; did you mean demo?"),
         ("iops", "write ssd_plan: [iops]"),
         (["iosp"], "ssd_plan[0]: no test named 'iosp'; did you mean iops?"),
-        (["wsat", 7], "ssd_plan[1]: has to be a test name or a mapping"),
+        (["wsat", 7], "ssd_plan[1]: must be a test name or a mapping"),
         ([{"base": "iosp"}], "ssd_plan[0]: no test named 'iosp'"),
         ([{"cells": [CELL]}], "ssd_plan[0]: name: is missing"),
         ([{**SMALL, "rouns": {}}], "ssd_plan[0]: rouns: unknown key; did you mean rounds?"),
@@ -213,7 +213,7 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         ),
         (
             [{"name": "x", "cells": [{**CELL, "runtime_s": 5, "ramp_s": 5}]}],
-            "ramp_s 5 has to be shorter than its runtime_s of 5",
+            "ramp_s 5 must be shorter than its runtime_s of 5",
         ),
         (
             [{"name": "x", "matrix": {"read_pct": 0, "block_size": "4KiB", "batch": 0}}],
@@ -271,7 +271,7 @@ def test_all_problems_of_a_plan_are_told_at_once_with_their_files(tmp_path):
     found = problems_of(["one", "two", "three", "four", "five", {"base": "iops", "matrix": {"thread": 3}}], [tmp_path])
     text = "\n".join(found)
     assert f"{tmp_path}/one.yml: cels: unknown key; did you mean cells?" in text
-    assert f"{tmp_path}/two.yml: cannot be read" in text and f"{tmp_path}/three.yml: has to be" in text
+    assert f"{tmp_path}/two.yml: cannot be read" in text and f"{tmp_path}/three.yml: must be" in text
     assert f"{tmp_path}/five.yml: cannot be read: the key cells is given twice" in text and "line 1" in text
     assert "ssd_plan[5]: matrix.thread: unknown key; did you mean threads?" in text
 

@@ -29,7 +29,7 @@ def test_reads_of_a_purged_drive_are_refused(plan):
     with pytest.raises(testfiles.PlanError) as refused:
         testfiles.load_plan(plan)
     (problem,) = refused.value.problems
-    assert "that nobody wrote since" in problem and "rand-4k-r" in problem and "precondition" in problem
+    assert "not written since" in problem and "rand-4k-r" in problem and "precondition" in problem
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, histogram
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, histogram
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import COLLECTION, load
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria
 
@@ -26,8 +26,8 @@ def test_the_known_metrics_are_those_that_a_cell_gives():
         "percentiles_us": {},
     }
     assert histogram.PERCENTILES == tuple(percentiles)
-    assert set(criteria.MEASURED) == set(fio.metrics(side, side, side, side)) | set(
-        histogram.metrics({name: {1: 1} for name in fio.SIDES})
+    assert set(criteria.MEASURED) == set(fio_result.metrics(side, side, side, side)) | set(
+        histogram.metrics({name: {1: 1} for name in fio_result.SIDES})
     )
     tracked = load("test")["properties"]["steady_state"]["properties"]["tracked"]["items"]["properties"]["metric"][
         "enum"

@@ -160,7 +160,7 @@ def test_a_plan_beyond_the_wear_budget_is_refused_and_plan_mode_says_what_it_wri
     (found,) = decide(fleet(ssd_wear_budget="lots")).findings
     assert found.startswith("h1: ssd_wear_budget: 'lots' must be empty, a share such as 5%")
     text = decide(fleet(**given, ssd_mode="plan")).plan_text
-    assert "    writes 128 MiB, 0.013 % of its rated 1 TB, if it writes 500 MiB/s at most" in text
+    assert "    writes 128 MiB, 0.013 % of its rated 1 TB, if it writes at most 500 MiB/s" in text
 
 
 def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_told(fleet):

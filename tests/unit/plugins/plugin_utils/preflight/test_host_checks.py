@@ -83,10 +83,10 @@ def test_one_warning_of_many_drives_or_of_many_checks_is_one_line():
             {"preflight_firmware": "FW1"},
             "preflight_firmware: 'FW1' is not a mapping; its keys are each a shell pattern for models",
         ),
-        ({"preflight_drivers": {"nvme": []}}, "preflight_drivers.nvme: [] must be a text"),
+        ({"preflight_drivers": {"nvme": []}}, "preflight_drivers.nvme: [] must be a string"),
         (
             {"preflight_versions": {"fio": 3.3}},
-            "preflight_versions.fio: 3.3 must be a text, or a list of texts, in quotes",
+            "preflight_versions.fio: 3.3 must be a string, or a list of strings, in quotes",
         ),
         (
             {"preflight_versions": {"nvme-cli": ">=2.0"}},

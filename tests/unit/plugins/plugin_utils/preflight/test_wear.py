@@ -134,7 +134,7 @@ def test_a_plan_that_only_reads_needs_no_rating():
     ("least", "most", "rated", "text"),
     [
         (0, 0, 1.0, "writes nothing"),
-        (960 * GB, 960 * GB, None, "writes 960 GB (its rated life is not known: ssd_rated_tbw)"),
+        (960 * GB, 960 * GB, None, "writes 960 GB (share of its rated life unknown: set ssd_rated_tbw)"),
         (960 * GB, 4800 * GB, 480 * wear.TB, "writes 960 GB to 4.8 TB, 0.2 to 1 % of its rated 480 TB"),
     ],
 )
@@ -158,4 +158,4 @@ def test_wrong_values_are_told(name, value, ratings):
 def test_the_plan_has_a_line_of_it():
     plan = planned({"cells": [READ], "precondition": {"passes": 2}})
     lines = plan_text.describe(plan, {}, RATE_MIB_S, wear={"S1": "writes 960 GB"})
-    assert "    writes 960 GB, if it writes 500 MiB/s at most" in lines
+    assert "    writes 960 GB, if it writes at most 500 MiB/s" in lines

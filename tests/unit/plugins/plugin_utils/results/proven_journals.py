@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import math
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio, histogram, seeds
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio_result, histogram, seeds
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END, Rounds
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof, sequence
 
@@ -110,7 +110,9 @@ def journal(test=None, spoilt=()):
                 causes=found,
             )
         )
-        rounds.add({"c": fio.metrics(None, write)}, written, 60.0 * number, {"c": {"write": bins}}, number in spoilt)
+        rounds.add(
+            {"c": fio_result.metrics(None, write)}, written, 60.0 * number, {"c": {"write": bins}}, number in spoilt
+        )
         events.append(
             dict(
                 COMMON,

@@ -124,7 +124,12 @@ def test_a_limit_may_be_a_share_of_a_reference(criterion, reference, verdict, re
             "error",
             "criterion iops write_iops min 1 names no test of this drive's plan (wsat)",
         ),
-        ({"metric": "write_iops"}, "error", "criterion write_iops has neither min nor max"),
+        (
+            {"metric": "write_iops"},
+            "error",
+            "criterion write_iops has no limit; give one of min, max, min_of_median, max_of_median, min_of_baseline, "
+            "max_of_baseline",
+        ),
         ({"metric": "write_iops", "min": "many"}, "error", "criterion write_iops min many: min is not a number"),
         ({"metric": "write_iops", "min": float("nan")}, "error", "criterion write_iops min nan: min is not a number"),
         ({"metric": "write_iops", "minimum": 1, "max": 1e9}, "error", None),

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio, histogram, steady_state
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END, fitted_end
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio_result, histogram, steady_state
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.windows import fitted_end
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.proven_journals import (
     ALL,
@@ -75,7 +76,9 @@ def cells_times(factor, key):
             if event["event"] == "cell":
                 event["write"][key] *= factor
         numbers = events[-1]["steady_state"][0]["window_rounds"]
-        by_round = {event["round"]: fio.metrics(None, event["write"]) for event in events if event["event"] == "cell"}
+        by_round = {
+            event["round"]: fio_result.metrics(None, event["write"]) for event in events if event["event"] == "cell"
+        }
         for metrics in (events[-1]["metrics"], events[-1]["cells"][0]["metrics"]):
             for name in by_round[1]:
                 if "max" not in name:
@@ -144,7 +147,7 @@ def spoilt_and_not_told(events):
         (shift_bins, "latency_us is reported as"),
         (spoilt_and_not_told, "rounds that count are spoilt"),
         (seen({"kernel_bytes": {"read": 0, "write": 2 << 30, "discard": 0}}), "somebody else wrote"),
-        (seen({"queued": 1.0}), "in flight of 4 asked"),
+        (seen({"queued": 1.0}), "in flight instead of 4"),
         (cells_times(2, "iops"), "write iops 7"),
         (cells_times(0.5, "mean_latency_us"), "µs were seen"),
         (cells_times(1.03, "iops"), "but its counts give 35"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, proof, tail_laws
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import figures, judge, proof, tail_laws, taken
 from ansible_collections.ssdlab.fleet.tests.fixtures import samples
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.proven_journals import (
     ALL,
@@ -69,7 +69,7 @@ def test_without_the_hosts_plan_nobody_knows_what_a_cell_was_asked_for():
     made = proof.Proof({}, TEST, causes.Limits())
     for event in journal():
         made.take(event)
-    assert proof.NO_PLAN in made.unproved
+    assert taken.NO_PLAN in made.unproved
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_a_cell_that_lost_what_was_seen_of_it_is_not_taken_for_a_clean_one(lost)
     if "run_s" in lost:
         cell["seen"].update(run_s=None, queued=None)
     record = record_of(events)
-    assert proof.NOT_SEEN in proof.lacking(record) and proof.problem(record) == ""
-    assert proof.NOT_SEEN in proof.problem(record, strict=True)
+    assert taken.NOT_SEEN in proof.lacking(record) and proof.problem(record) == ""
+    assert taken.NOT_SEEN in proof.problem(record, strict=True)
 
 
 def test_a_host_cannot_have_the_controller_count_up_to_any_number():
@@ -143,7 +143,7 @@ def test_a_record_of_an_attempt_that_its_journal_does_not_have_does_not_count():
     record = {**record_of(events), "attempt": 7}
     assert proof.of(record, None) == {
         "wrong": [],
-        "unproved": [proof.NOT_AGAIN.format("its journal was not collected")],
+        "unproved": [figures.NOT_AGAIN.format("its journal was not collected")],
     }
     assert "none with the number 7" in proof.problem({**record, "proof": proof.of(record, None, others=True)})
 

@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import Rounds
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.proven_journals import (
@@ -46,8 +46,11 @@ def of_streams():
         place = dict(COMMON, event="cell", round=rounds.count + 1, cell=name, accepted=True, seen=SEEN, causes=[])
         place["seed"] = seed_of(place["round"], name)
         events.append({**place, **whole, "streams": told})
-        metrics = {name: fio.metrics_of(whole), **{stream["name"]: fio.metrics_of(stream) for stream in told}}
-        histograms = {key: {one: bins for one in fio.SIDES if f"{one}_iops" in metrics[key]} for key in metrics}
+        metrics = {
+            name: fio_result.metrics_of(whole),
+            **{stream["name"]: fio_result.metrics_of(stream) for stream in told},
+        }
+        histograms = {key: {one: bins for one in fio_result.SIDES if f"{one}_iops" in metrics[key]} for key in metrics}
         rounds.add(metrics, figures["bytes"], 60.0, histograms)
         ended = {"round": rounds.count, "tracked": [], "bytes_written": figures["bytes"], "elapsed_s": 60.0}
         events.append(dict(COMMON, event="round", **ended))

@@ -95,8 +95,8 @@ def test_a_tracked_cell_of_the_preferred_size_is_that_of_the_drives_size():
     ("changes", "says"),
     [
         ({}, ""),
-        ({"rounds": 0}, "the host reports no round of it"),
-        ({"metrics": {}}, "the host reports no figure of it"),
+        ({"rounds": 0}, "the host reports no rounds for it"),
+        ({"metrics": {}}, "the host reports no figures for it"),
     ],
 )
 def test_a_test_that_measures_has_rounds_and_figures(changes, says):

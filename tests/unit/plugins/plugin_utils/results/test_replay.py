@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, steady_state
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END, fitted_end
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, steady_state
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.windows import fitted_end
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import replay
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.proven_journals import (
     RULE,
@@ -29,7 +30,9 @@ def longer(test, rounds):
 def lucky(events, last):
     """Let the figures be those of the window that ends with a round, all that follows from it included."""
     numbers = list(range(last - 4, last + 1))
-    by_round = {event["round"]: fio.metrics(None, event["write"]) for event in events if event["event"] == "cell"}
+    by_round = {
+        event["round"]: fio_result.metrics(None, event["write"]) for event in events if event["event"] == "cell"
+    }
     for metrics in (events[-1]["metrics"], events[-1]["cells"][0]["metrics"]):
         for name in by_round[1]:
             if "max" not in name:

@@ -100,8 +100,8 @@ def test_a_small_fleet_is_shown_drive_by_drive():
         "b B1 done",
         "b B2 refused: mounted on /",
         (
-            "c the host job is gone (killed, or the host was restarted): run the playbook again, it restores the host "
-            "and goes on"
+            "c the host job is gone (killed, or the host was restarted): run the playbook again to restore the host "
+            "and continue"
         ),
         "c C1 lost",
         "d not asked yet",

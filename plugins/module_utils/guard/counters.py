@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the kernel itself counts of a drive's writes: whether anybody wrote since we let go of it."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+from ..core.host import BOOT_ID, Host
+from .facts import WRITING
+
+# /sys/block/*/stat: sectors written and discarded since the drive was attached (Documentation/block/stat.rst).
+_WRITTEN, _DISCARDED = 6, 13
+
+
+def untouched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
+    """Whether the kernel itself vouches that nobody wrote since we let go: same boot, same attachment, counters on and
+    unchanged.
+
+    Never for a file's loop device, since its file can be written without it; nor for an entry that says `writing`: we
+    know not who wrote last; nor for a drive that we left blank: what is on it now came there, if only past the counters
+    (nvme write, sg_dd).
+    """
+    before, now_written = entry.get("written"), written(host, identity)
+    if entry["state"] == WRITING or entry.get("blank") or identity.get("backing_file") or not isinstance(before, dict):
+        return False
+    told = all(now_written[key] for key in ("boot_id", "diskseq", "sectors", "iostats"))
+    return told and all(before.get(key) == value for key, value in now_written.items())
+
+
+def touched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
+    """Whether the kernel itself counted writes since we let go, in the same boot and attachment: then nothing that is
+    seen by chance proves otherwise.
+    """
+    before, after = entry.get("written"), written(host, identity)
+    if entry["state"] == WRITING or not isinstance(before, dict):
+        return False
+    same = all(before.get(key) == after[key] for key in ("boot_id", "diskseq"))
+    return same and before.get("sectors") != after["sectors"]
+
+
+def written(host: Host, identity: Mapping[str, Any]) -> dict[str, Any]:
+    """How much the kernel has written to the drive since it was attached, which attachment that is, and whether it
+    counts.
+    """
+    fields = (host.get("/sys/block/{}/stat".format(identity["kernel_name"])) or "").split()
+    sectors = [
+        int(fields[place]) for place in (_WRITTEN, _DISCARDED) if place < len(fields) and fields[place].isdigit()
+    ]
+    iostats = host.get("/sys/block/{}/queue/iostats".format(identity["kernel_name"])) == "1"
+    return {"boot_id": host.get(BOOT_ID), "diskseq": identity.get("diskseq"), "sectors": sectors, "iostats": iostats}

@@ -1,0 +1,187 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The windows of a test's rounds by its steady state rule: where they lie, whether they may count, and what of their
+figures the rule says. Pure.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from .steady_state import evaluate
+
+Metrics = t.Dict[str, t.Any]
+
+
+class Windows:
+    """steady: the rule of a rendered test (docs/internals.md); size_bytes: the user capacity. Rounds count from 1.
+
+    No window begins before `min_capacity_multiple` x the user capacity was written and `settle_s` have passed; with
+    `confirm_windows` so many windows before it have to be steady too, each within slope_limit of the next one's
+    average, so that a plateau before a fall is not taken for the end.
+    """
+
+    def __init__(self, steady: t.Mapping[str, t.Any], size_bytes: int) -> None:
+        self._steady = steady
+        self.size_bytes = size_bytes
+        # The round at which the rule was first met.
+        self.steady_at: int | None = None
+        # The metrics of each round's cells.
+        self.cells: list[dict[str, Metrics]] = []
+        # Of each round, what was written since the purge and how long it took until the round ended.
+        self.ends: list[tuple[int, float]] = []
+        # Rounds with a cause that keeps them out of every window (causes.py).
+        self.spoilt: set[int] = set()
+
+    def add(self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float, spoilt: bool) -> None:
+        """A finished round, as Rounds.add."""
+        self.cells.append(cells)
+        self.ends.append((bytes_written, elapsed_s))
+        if spoilt:
+            self.spoilt.add(self.count)
+        if self.steady_at is None and self._steady and self.count % self.every == 0 and self._are_confirmed():
+            self.steady_at = self.count
+
+    @property
+    def count(self) -> int:
+        """Rounds so far."""
+        return len(self.cells)
+
+    @property
+    def every(self) -> int:
+        return self._steady.get("sample_every") or 1
+
+    @property
+    def confirm(self) -> int:
+        return self._steady.get("confirm_windows") or 0
+
+    @property
+    def least_bytes(self) -> float:
+        return (self._steady.get("min_capacity_multiple") or 0) * self.size_bytes
+
+    def _before(self, number: int) -> tuple[int, float]:
+        """What was written, and the seconds that had passed, when a round began."""
+        return self.ends[number - 2] if number > 1 else (0, 0.0)
+
+    def _may_begin(self, number: int) -> bool:
+        """Whether a window may begin with this round: the drive can have left its fresh state."""
+        written, elapsed_s = self._before(number)
+        return written >= self.least_bytes and elapsed_s >= (self._steady.get("settle_s") or 0)
+
+    @property
+    def end(self) -> tuple[int, float]:
+        """What was written, and the seconds that had passed, when the last round ended."""
+        return self.ends[-1] if self.ends else (0, 0.0)
+
+    def last(self) -> list[list[int]]:
+        """The windows of the result: those that were confirmed; else the last sampled ones."""
+        return self._of(self.steady_at or self.count // self.every * self.every)
+
+    def _of(self, end: int) -> list[list[int]]:
+        """The rounds of the window that ends with a sampled round, and of those before it that have to agree, oldest
+        first.
+        """
+        length = self._steady["window"] * self.every
+        ends = range(end - self.confirm * length, end + 1, length)
+        return [
+            [number for number in range(last - length + self.every, last + 1, self.every) if number >= 1]
+            for last in ends
+        ]
+
+    def _are_confirmed(self) -> bool:
+        windows = self._of(self.count)
+        if not self._is_clean(windows):
+            return False
+        return all(
+            self._agree([self.evaluate(item, numbers) for numbers in windows]) for item in self._steady["tracked"]
+        )
+
+    def _is_whole(self, windows: list[list[int]]) -> bool:
+        """Whether these windows have all their rounds, and may begin."""
+        return bool(windows[0]) and len(windows[0]) >= self._steady["window"] and self._may_begin(windows[0][0])
+
+    def _is_clean(self, windows: list[list[int]]) -> bool:
+        """Whether these windows are whole, may begin, and hold no spoilt round, those between two sampled ones
+        included.
+        """
+        return self._is_whole(windows) and self.spoilt.isdisjoint(range(windows[0][0], windows[-1][-1] + 1))
+
+    def _agree(self, found: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
+        """Whether windows that follow each other are all steady, and their averages at most slope_limit apart."""
+        if not all(item["steady"] for item in found):
+            return False
+        pairs = zip(found, found[1:])
+        return all(
+            abs(one["average"] - other["average"]) <= self._steady["slope_limit"] * other["average"]
+            for one, other in pairs
+        )
+
+    def evaluate(self, item: t.Mapping[str, str], numbers: list[int]) -> dict[str, t.Any]:
+        """The rule's result for a variable over these rounds (fields: docs/internals.md, test_finished)."""
+        rule = {key: self._steady[key] for key in ("window", "range_limit", "slope_limit")}
+        values = [self.cells[number - 1][item["cell"]].get(item["metric"], 0.0) for number in numbers]
+        result = evaluate(values, **rule)
+        end = fitted_end(result)
+        return dict(
+            result, cell=item["cell"], metric=item["metric"], window_rounds=numbers, rounds=self.count, fitted_end=end
+        )
+
+    def any_clean(self) -> bool:
+        """Whether of the windows that could count, steady or not, one held no spoilt round; also where none could count
+        yet.
+        """
+        windows = [self._of(end) for end in range(self.every, self.count + 1, self.every)]
+        could_count = [some for some in windows if self._is_whole(some)]
+        return not could_count or any(self._is_clean(some) for some in could_count)
+
+    def too_early(self) -> list[str]:
+        """Why the windows so far could not count; nothing when they could."""
+        first = self.last()[0]
+        if first and self._may_begin(first[0]):
+            return []
+        found = []
+        written, elapsed_s = self.end
+        if self.least_bytes:
+            text = (
+                "no window may begin before {0:g} x the user capacity ({1:.0f} bytes) is written, as a fresh "
+                "drive is faster; {2} bytes were in all"
+            )
+            found.append(text.format(self._steady["min_capacity_multiple"], self.least_bytes, written))
+        if self._steady.get("settle_s"):
+            found.append(
+                "no window may begin before {0:g} s of rounds; {1:.0f} s passed in all".format(
+                    self._steady["settle_s"], elapsed_s
+                )
+            )
+        return found
+
+    def saturation(self) -> dict[str, t.Any] | None:
+        """What shows that the window began late enough, for the judge to check again (docs/internals.md); None where
+        the test asks for nothing.
+        """
+        asked = {key: self._steady.get(key) or 0 for key in ("min_capacity_multiple", "confirm_windows", "settle_s")}
+        if not any(asked.values()) or not self.count:
+            return None
+        windows = self.last()
+        written, elapsed_s = self._before(windows[0][0]) if windows[0] else self.ends[-1]
+        agreed = [[self.evaluate(item, numbers)["average"] for item in self._steady["tracked"]] for numbers in windows]
+        return dict(
+            asked,
+            user_capacity_bytes=self.size_bytes,
+            written_before_bytes=written,
+            elapsed_before_s=round(elapsed_s, 3),
+            averages=agreed,
+        )
+
+
+def fitted_end(result: t.Mapping[str, t.Any]) -> float | None:
+    """Where the fitted line of a window ends: nearer to what comes than the average, which a falling window lifts.
+
+    result: of steady_state.evaluate. None without an average or a slope.
+    """
+    average: float | None = result["average"]
+    slope: float | None = result["slope"]
+    if average is None or slope is None:
+        return None
+    return average + slope * (len(result["window_values"]) - 1) / 2.0

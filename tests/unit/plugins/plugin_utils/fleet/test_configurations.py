@@ -1,0 +1,64 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Configurations A and B side by side: in summary.json, and on the page of the fleet."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import schema
+
+A, B = "20261121T010000Z-config-a", "20261122T010000Z-config-b"
+
+
+def page_of(results, otherwise=lambda records: None):
+    """(summary.json, index.html) of B, other drives on a host that is a fifth slower, beside A."""
+    for run_id, given in ((A, {}), (B, {"low": {0: 0.8}, "seed": 2})):
+        run, records = fleets.fleet(hosts=1, drives=2, noise=0.001, run_id=run_id, **given)
+        if run_id == B:
+            otherwise(records)
+        folder = fleets.write(results, run, records)
+        build.make(str(results), run_id, against=judging.Against(A if run_id == B else ""))
+    report = folder / "report"
+    return json.loads((report / "summary.json").read_text()), (report / "index.html").read_text()
+
+
+def others(records):
+    for record in records:
+        if record["kind"] == "drive":
+            record["identity"].update(serial="T" + record["identity"]["serial"], link_speed_gts=8, link_width=4)
+
+
+def test_two_drives_of_each_configuration_stand_side_by_side_though_nothing_can_be_judged(tmp_path):
+    told, html = page_of(tmp_path, others)
+    schema("summary").validate(told)
+    baseline = told["fleet"]["baseline"]
+    assert baseline["changes"] == []  # no drive is in both
+    (rate,) = [side for side in baseline["figures"] if side["metric"] == "write_iops"]
+    assert rate["by"] == pytest.approx(-0.2, abs=0.01) and (rate["n"], rate["of"], rate["test"]) == (2, 2, "iops")
+    assert rate["here"] / rate["there"] - 1 == pytest.approx(rate["by"])
+    assert f"Side by side: {A} and this run" in html and re.search(r"<td data-v=\"-0\.\d+\">−(19|20)\.?\d* %</td>", html)
+
+
+def test_what_was_measured_otherwise_stands_beside_the_figures(tmp_path):
+    def formatted(records):
+        for record in records:
+            if record["kind"] == "drive":
+                record["identity"]["logical_block_size_bytes"] = 4096
+
+    told, html = page_of(tmp_path, formatted)
+    assert {side["changed"] for side in told["fleet"]["baseline"]["figures"]} == {"LBA format 512 → 4096"}
+    assert "<td>LBA format 512 → 4096</td>" in html
+
+
+def test_counts_maxima_and_ends_of_fitted_lines_are_left_to_the_summary(tmp_path):
+    told, _html = page_of(tmp_path)
+    shown = {side["metric"] for side in told["fleet"]["baseline"]["figures"]}
+    assert shown and all(name.endswith(("iops", "bandwidth", "mean_latency_us", "p99_9_latency_us")) for name in shown)
