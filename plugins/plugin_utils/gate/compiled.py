@@ -45,9 +45,34 @@ def check(schema: t.Any) -> Check:
         if keyword not in _KEYWORDS:
             raise NotImplementedError(f"the gate does not know the keyword {keyword}")
         checks.append(_KEYWORDS[keyword](wanted, schema))
+    return _every(checks)
+
+
+# Loops, as all() and any() over a generator take twice as long, and this runs for every value of every record.
+def _every(checks: list[Check]) -> Check:
     if len(checks) == 1:
         return checks[0]
-    return lambda value: all(each(value) for each in checks)
+
+    def fits(value: t.Any) -> bool:
+        for each in checks:
+            if not each(value):
+                return False
+        return True
+
+    return fits
+
+
+def _some(checks: list[Check]) -> Check:
+    if len(checks) == 1:
+        return checks[0]
+
+    def fits(value: t.Any) -> bool:
+        for each in checks:
+            if each(value):
+                return True
+        return False
+
+    return fits
 
 
 def _same(one: t.Any, other: t.Any) -> bool:
@@ -55,22 +80,34 @@ def _same(one: t.Any, other: t.Any) -> bool:
 
 
 def _type(wanted: str | list[str], _schema: Schema) -> Check:
-    kinds = [_KINDS[kind] for kind in ([wanted] if isinstance(wanted, str) else wanted)]
-    return kinds[0] if len(kinds) == 1 else lambda value: any(kind(value) for kind in kinds)
+    return _some([_KINDS[kind] for kind in ([wanted] if isinstance(wanted, str) else wanted)])
 
 
 def _properties(wanted: Schema, _schema: Schema) -> Check:
     fields = {key: check(below) for key, below in wanted.items()}
-    return lambda value: (
-        not isinstance(value, dict) or all(fields[key](item) for key, item in value.items() if key in fields)
-    )
+
+    def fits(value: t.Any) -> bool:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                below = fields.get(key)
+                if below is not None and not below(item):
+                    return False
+        return True
+
+    return fits
 
 
 def _others(wanted: t.Any, schema: Schema) -> Check:
     known, each = frozenset(schema.get("properties", ())), check(wanted)
-    return lambda value: (
-        not isinstance(value, dict) or all(each(item) for key, item in value.items() if key not in known)
-    )
+
+    def fits(value: t.Any) -> bool:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                if key not in known and not each(item):
+                    return False
+        return True
+
+    return fits
 
 
 def _names(wanted: Schema, _schema: Schema) -> Check:
@@ -80,17 +117,35 @@ def _names(wanted: Schema, _schema: Schema) -> Check:
 
 def _items(wanted: Schema, _schema: Schema) -> Check:
     each = check(wanted)
-    return lambda value: not isinstance(value, list) or all(each(item) for item in value)
+
+    def fits(value: t.Any) -> bool:
+        if isinstance(value, list):
+            for item in value:
+                if not each(item):
+                    return False
+        return True
+
+    return fits
 
 
 def _all(wanted: list[Schema], _schema: Schema) -> Check:
-    every = [check(part) for part in wanted]
-    return lambda value: all(each(value) for each in every)
+    return _every([check(part) for part in wanted])
 
 
 def _any(wanted: list[Schema], _schema: Schema) -> Check:
-    every = [check(part) for part in wanted]
-    return lambda value: any(each(value) for each in every)
+    return _some([check(part) for part in wanted])
+
+
+def _required(wanted: list[str], _schema: Schema) -> Check:
+    names = frozenset(wanted)
+    return lambda value: not isinstance(value, dict) or value.keys() >= names
+
+
+def _enum(wanted: list[t.Any], _schema: Schema) -> Check:
+    if all(isinstance(item, str) for item in wanted):
+        known = frozenset(wanted)
+        return lambda value: isinstance(value, str) and value in known
+    return lambda value: any(_same(value, item) for item in wanted)
 
 
 def _if(wanted: Schema, schema: Schema) -> Check:
@@ -117,15 +172,13 @@ _KEYWORDS: dict[str, t.Callable[[t.Any, Schema], Check]] = {
     "properties": _properties,
     "additionalProperties": _others,
     "propertyNames": _names,
-    "required": lambda wanted, _schema: (
-        lambda value: not isinstance(value, dict) or all(key in value for key in wanted)
-    ),
+    "required": _required,
     "items": _items,
     "allOf": _all,
     "anyOf": _any,
     "if": _if,
     "const": lambda wanted, _schema: lambda value: _same(value, wanted),
-    "enum": lambda wanted, _schema: lambda value: any(_same(value, item) for item in wanted),
+    "enum": _enum,
     "pattern": _pattern,
     "minimum": _bound(lambda value, least: value >= least),
     "maximum": _bound(lambda value, most: value <= most),
