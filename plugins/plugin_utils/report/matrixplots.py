@@ -25,6 +25,8 @@ _BAR = 0.72
 _LOW_COLOR, _HIGH_COLOR = (0, 114, 178), (240, 200, 70)
 _SHADES = (1.0, 0.82, 0.64)
 _MOST_TICKS = 6
+# No drive's rate or latency, in any unit that is drawn, lies beyond.
+_LEAST, _MOST = 1e-9, 1e18
 
 Values = t.Sequence[t.Sequence[t.Optional[float]]]
 Point = t.Tuple[float, float]
@@ -54,14 +56,19 @@ class _Scale:
     """A log scale from the power of ten below all values to just above them."""
 
     def __init__(self, low: float, high: float) -> None:
-        self.low = math.floor(math.log10(low * 0.9))
-        self.high = max(math.log10(high * 1.05), self.low + 0.5)
+        self.low = math.floor(_log(low) - 0.05)
+        self.high = max(_log(high) + 0.02, self.low + 0.5)
         step = max(1, math.ceil((self.high - self.low) / _MOST_TICKS))
         self.ticks = [10.0**power for power in range(self.low, math.floor(self.high) + 1, step)]
 
     def share(self, value: float) -> float:
         """Where a value lies, from 0 to 1."""
-        return (math.log10(value) - self.low) / (self.high - self.low)
+        return (_log(value) - self.low) / (self.high - self.low)
+
+
+def _log(value: float) -> float:
+    """A host may send any figure: one that no drive has is drawn at the edge."""
+    return math.log10(min(max(value, _LEAST), _MOST))
 
 
 def _flat(grid: Grid, scale: _Scale) -> Markup:
