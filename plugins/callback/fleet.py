@@ -12,9 +12,9 @@ description:
   - Appends the records that M(ssdlab.fleet.collect) returns to the run's C(results.jsonl) on the controller, host by
     host as they arrive.
   - Records hosts that failed or were unreachable, so that the report counts their drives as not tested.
-  - At the end prints the fleet by model and firmware, outliers, low hosts and what changed since the last run, then the
-    run's drives (of more than 20 only those that need attention), and where the report is.
-  - It says nothing in a play that has no part in a qualification run.
+  - At the end, prints the fleet by model and firmware, outliers, low hosts and what changed since the last run, then
+    the run's drives (if there are more than 20, only those that need attention), and the path of the report.
+  - It prints nothing in a play that has no part in a qualification run.
 author:
   - The ssdlab.fleet authors (@ssdlab)
 requirements:

@@ -13,8 +13,8 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Uses C(grubby) (RHEL and its kin) for all kernels, otherwise a drop-in in C(/etc/default/grub.d) and C(update-grub)
-    (Debian and its kin).
+  - Uses C(grubby) (RHEL and its derivatives) for all kernels, otherwise a drop-in in C(/etc/default/grub.d) and
+    C(update-grub) (Debian and its derivatives).
   - Records the previous command line and the added arguments in C(boot.json) in the state folder before the change.
   - It fails while a host job is running, because a reboot follows.
   - It does not reboot; RV(reboot_required) says whether a reboot is needed. With O(verify=true) it fails if the running
@@ -25,8 +25,8 @@ extends_documentation_fragment:
   - ssdlab.fleet.state
 options:
   state:
-    description: V(present) has the arguments at the next boot. V(absent) takes away what an earlier call added, and
-      nothing else.
+    description: V(present) adds the arguments for the next boot. V(absent) removes those that an earlier call added,
+      and no others.
     type: str
     choices: [present, absent]
     default: present
@@ -36,8 +36,8 @@ options:
     elements: str
     default: []
   verify:
-    description: Whether to fail unless C(/proc/cmdline) is as asked; for a call after the reboot. It changes nothing
-      else.
+    description: Whether to fail unless C(/proc/cmdline) matches the request. For a call after the reboot; it changes
+      nothing else.
     type: bool
     default: false
 """

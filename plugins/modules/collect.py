@@ -15,7 +15,7 @@ description:
   - The records that it returns are appended to C(<results_dir>/<run_id>/results.jsonl) by the callback
     P(ssdlab.fleet.fleet#callback), which has to be enabled.
   - If the run has not ended, it collects what is finished and lists what is not. It may be run again at any time.
-  - It does not fail on a host without this run. It returns a record that says so, and the report judges.
+  - It does not fail on a host without this run. It returns a record that says so, and the report judges that record.
   - In check mode nothing is fetched and no record is returned.
 author:
   - The ssdlab.fleet authors (@ssdlab)
@@ -24,8 +24,8 @@ options:
     description:
       - The most that a host may send. More is an error of that host, and its folder on the controller stays as it was.
       - "Any of C(archive_bytes) (default: 16 GiB), C(unpacked_bytes) (64 GiB; never more than half of the free space),
-        C(files) (500,000), C(ratio) (what it unpacks to may be 200 times its size, from 64 MiB on)
-        and C(journal_bytes) (of its journal, 256 MiB; a report never reads more than 1 GiB)."
+        C(files) (500,000), C(ratio) (200, how many times its size an archive may unpack to, if that is above 64 MiB)
+        and C(journal_bytes) (the size of its journal, 256 MiB; a report never reads more than 1 GiB)."
     type: dict
     default: {}
 extends_documentation_fragment:

@@ -14,13 +14,14 @@ author:
 description:
   - With O(state=present), starts the one detached job that works through the drives in O(drives), or attaches to the
     one under way. B(The job erases every drive in O(drives).) It checks each drive again right before it does.
-  - The job is a transient unit where systemd is PID 1, else a session of its own. It no longer needs the controller.
+  - The job is a transient unit if systemd is PID 1, otherwise a session of its own. Once started, it does not need the
+    controller.
   - What the job does is set by the variables of the collection's roles, such as O(ssdlab.fleet.ssd#role:main:ssd_plan)
     and O(ssdlab.fleet.ssd#role:main:ssd_step). A variable that is not set has its role's default.
   - An action plugin of the same name renders the plan on the controller and sends it to the host, with the engine if
     the host does not have it yet.
-  - It ignores O(ssdlab.fleet.ssd#role:main:ssd_mode), which the playbooks check. Use check mode to see what it would
-    do.
+  - It starts only the plan that preflight of the same play approved with
+    O(ssdlab.fleet.ssd#role:main:ssd_mode=destructive). Use check mode to see what it would do.
 options:
   state:
     description:
@@ -28,8 +29,8 @@ options:
         is continued.
       - V(stopped) ends the run's job and restores the host's settings.
       - V(restored) restores what ended runs left changed on the host. It fails while a host job is running, because
-        that job restores the host itself. With O(run_id), it does nothing unless the dead job of that run left
-        something, and what C(tune.yml) set stays.
+        that job restores the host itself. With O(run_id), it restores only what a dead job of that run left; settings
+        of C(tune.yml) stay.
       - V(absent) removes the folder of an ended run from the host.
     type: str
     choices: [present, stopped, restored, absent]
@@ -63,8 +64,8 @@ options:
     description:
       - The engines that the host already has, from RV(ssdlab.fleet.examine#module:engines). The engine is sent at
         once if it is not among them.
-      - Without this the host is asked first, and once more with the engine if it lacks it. An engine on the host is
-        run only if its content is that of the controller's.
+      - Without this the host is asked first, and a second time with the engine if it does not have it. An engine on the
+        host is run only if its content is the same as the controller's.
     type: list
     elements: str
   plan:
@@ -83,7 +84,7 @@ options:
         type: str
         required: true
       data:
-        description: Its content, compressed. Left out where it lies on the host.
+        description: Its content, compressed. Left out if the host already has it.
         type: str
 extends_documentation_fragment:
   - ssdlab.fleet.attributes

@@ -15,9 +15,9 @@ author:
 description:
   - Returns what C(fio-status) shows of every card of the host, and brings one card, named by its serial number, to a
     state.
-  - A format erases the card. It is done only with O(mode=destructive), and only if the guard finds no reason against
-    it; the drive's lock is held meanwhile. This module has none of the guard's overrides. To erase a card that holds
-    data, use C(playbooks/purge.yml), which has them.
+  - A format erases the card. It is done only with O(mode=destructive), and only if the guard does not refuse it; the
+    drive's lock is held meanwhile. This module has none of the guard's overrides. To erase a card that holds data, use
+    C(playbooks/purge.yml), which has them.
   - Needs root and Fusion-io's C(fio-util).
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
@@ -28,18 +28,17 @@ attributes:
     support: full
   idempotent:
     support: partial
-    details: O(bugreport) makes a new report each time. The LEDs do not report their state, so O(beacon) compares with
-      what was sent last in this boot.
+    details: O(bugreport) makes a new report each time. The LEDs do not report their state, so O(beacon) is compared
+      with the state that was set last in this boot.
 options:
   serial:
     description: The card's serial number, in quotes, as C(fio-status) shows it. Needed by O(state) and O(beacon).
     type: str
   state:
     description:
-      - V(attached) and V(detached) show and hide the block device. C(fio-detach) refuses while it is in use, and so
-        does this module while a run works on it.
-      - V(formatted) formats when the sector size or the capacity is another one than O(sector_bytes) and O(size_pct)
-        say.
+      - V(attached) and V(detached) show and hide the block device. C(fio-detach) refuses while the device is in use,
+        and this module refuses while a run is using it.
+      - V(formatted) formats the card if its sector size or capacity differs from O(sector_bytes) or O(size_pct).
     type: str
     choices: [attached, detached, formatted]
   sector_bytes:
@@ -60,10 +59,10 @@ options:
     description:
       - The driver's C(iodrive_dma_delay), from V(0) (none) to V(31) (10 µs), kept in
         C(/etc/modprobe.d/ssdlab-fleet-iomemory.conf).
-      - V(default) removes that file; the driver's own value is 16 (5 µs). It is in effect once the driver is loaded
-        anew.
-      - The delay lets a card drop what a failing power supply corrupts. Take it away only where the supply is known to
-        be sound.
+      - V(default) removes that file; the driver's own value is 16 (5 µs). A change takes effect when the driver is
+        reloaded.
+      - The delay lets a card drop data that a failing power supply corrupts. Set it to V(0) only if the supply is known
+        to be sound.
     type: str
   beacon:
     description: Switch the LEDs that identify the card on (V(true)) or off.
@@ -77,13 +76,13 @@ options:
     type: bool
     default: false
   bugreport_dir:
-    description: A folder on the controller. The report is brought there and taken off the host.
+    description: A folder on the controller. The report is moved there from the host.
     type: path
   state_dir:
     description:
       - Where the state last set for the LEDs is kept, in C(iomemory/<serial>.json).
-      - The guard reads there what runs left on a card. One that a run keeps as evidence is not formatted;
-        C(playbooks/purge.yml) does it where its entry releases the evidence.
+      - The guard reads there what runs left on a card. A card that a run keeps as evidence is not formatted;
+        C(playbooks/purge.yml) formats it if its entry has C(release_evidence).
     type: path
     default: /var/lib/ssdlab-fleet
 seealso:

@@ -13,7 +13,7 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Allows the interrupts of a device, or given ones, on a list of CPUs only, and verifies it.
+  - Restricts the interrupts of a device, or given interrupts, to a list of CPUs, and verifies the result.
   - The kernel alone places a managed interrupt, such as that of an NVMe drive's queue, and refuses the change. That is
     not a failure. It is returned with the outcome V(managed) and the CPU that it is delivered on.
   - Stop irqbalance first, or it moves them again. A run of C(qualify.yml) does all this and restores it; this module is
@@ -24,8 +24,8 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: partial
-    details: It cannot tell whether the kernel would take an affinity, so it shows managed interrupts as ones that would
-      change.
+    details: It cannot know whether the kernel would accept an affinity, so it shows managed interrupts as ones that
+      would change.
   diff_mode:
     support: full
   idempotent:
@@ -36,8 +36,8 @@ options:
     type: str
     required: true
   device:
-    description: A block device, by kernel name or path. All interrupts of the PCI function behind it are meant; drives
-      behind one adapter share them.
+    description: A block device, by kernel name or path. This selects all interrupts of the PCI function behind it,
+      which drives behind one adapter share.
     type: str
   pci_address:
     description: A PCI function, as in C(/sys/bus/pci/devices).

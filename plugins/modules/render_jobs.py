@@ -16,11 +16,11 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - Writes the jobs of a plan as files for a platform on which this collection does not run, for an operator to run
-    there. Nothing of it is run, and nothing was tried there.
-  - For V(windows) and V(solaris) fio's jobs, with the substitutions of C(roles/workload/files/platforms.yml). For
-    V(iometer) a file of access specifications (C(.icf)) for each test.
-  - A C(README.txt) says the order, what no file can say, such as the purge and the rounds, and what is left out.
-  - Whoever runs the files loses all data on the drive, and no guard looks at it before.
+    there. The module runs none of them, and they were not tried on these platforms.
+  - V(windows) and V(solaris) get fio's jobs, with the substitutions of C(roles/workload/files/platforms.yml).
+    V(iometer) gets a file of access specifications (C(.icf)) for each test.
+  - A C(README.txt) lists the order, what no job file can say (such as the purge and the rounds), and what is left out.
+  - Running the files erases all data on the drive, and no guard checks it first.
   - It runs on the controller.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
@@ -63,7 +63,7 @@ options:
     type: int
     default: 32
   dest:
-    description: The folder to write to, on the controller. Files of it that are not part of the plan stay.
+    description: The folder to write to, on the controller. Files in it that are not part of the plan stay.
     type: path
     required: true
 """

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: retest
-short_description: Find the drives of a run that are to be measured again before they fail
+short_description: Find the drives of a run to measure again before they fail
 version_added: 0.1.0
 description:
   - Judges a run as M(ssdlab.fleet.report) does, and returns the drives that missed only relative criteria, with the
     tests to measure again. It starts nothing and writes nothing.
   - Leaves out drives that missed an absolute limit (they are kept as evidence) and drives of a host that is low as a
-    whole, and returns none where more than a quarter of the drives would be measured again.
-  - Where a second measurement was begun it returns what that still lacks.
+    whole. Returns no drive if more than a quarter of the drives would be measured again.
+  - If a second measurement has begun, it returns the drives and tests that are still missing from it.
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
   seen:
-    description: What preflight of this play saw of each host, by inventory name;
+    description: What this play's preflight found on each host, by inventory name;
       RV(ssdlab.fleet.drive_facts#module:drives) in the key C(drives). A drive that is not among them is not measured
       again.
     type: dict

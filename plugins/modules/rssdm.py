@@ -13,9 +13,10 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Sets what Micron's technical note TN-FD-15 names, by Micron's C(rssdm), and reads it back by C(rssdm -L -d).
-  - The drive is found by its serial number; its place in the list, and so its id, may change. Before each change it is
-    looked up again.
+  - Changes the settings of Micron's technical note TN-FD-15 with Micron's C(rssdm), and reads them back with
+    C(rssdm -L -d).
+  - The drive is found by its serial number. Its place in the list, and so its id, may change, so it is looked up again
+    before each change.
   - Settings take effect at a power cycle; a reboot is not enough. Until then they are V(pending), and a second run
     sends nothing again.
   - A drive's settings from before the first change are recorded; O(state=restored) restores them, as does
@@ -28,9 +29,9 @@ extends_documentation_fragment:
 options:
   state:
     description:
-      - V(present) sets what is asked for on one drive, or only looks.
-      - V(restored) puts back what was there before on every drive that this module changed; the other options but
-        O(state_dir) do not count.
+      - V(present) makes the given settings on one drive. Without a setting it only returns the current ones.
+      - V(restored) restores the previous settings of every drive that this module changed. Of the other options, only
+        O(state_dir) is used.
     type: str
     choices: [present, restored]
     default: present
@@ -51,12 +52,12 @@ options:
   queue_depth:
     description:
       - Choose O(interrupt_coalescing) by the workload's whole queue depth (threads times depth).
-      - Above 128 V(0xD801F) is taken and below 32 V(0xD020F); from 32 to 128 what the drive has is left alone.
+      - Above 128 it is V(0xD801F), below 32 V(0xD020F). From 32 to 128 the drive's setting is left alone.
     type: int
   write_cache:
     description:
-      - The P320h's write cache. Data in it may be lost at a power failure. The P420m's is on, backed by its capacitors,
-        and refused.
+      - The P320h's write cache. Data in it may be lost in a power failure. The P420m's cache is always on, protected by
+        capacitors; changing it is refused.
       - Needs O(write_cache_flag).
     type: bool
   write_cache_flag:

@@ -30,7 +30,7 @@ options:
     elements: raw
     required: true
   window:
-    description: How many rounds in a row are looked at; 2 or more.
+    description: The number of consecutive rounds in a window; 2 or more.
     type: int
     default: 5
   range_limit:
@@ -38,7 +38,7 @@ options:
     type: float
     default: 0.20
   slope_limit:
-    description: The largest excursion of the fitted line allowed across the window, as a part of the average.
+    description: How far the fitted line may rise or fall across the window, as a part of the average.
     type: float
     default: 0.10
 """

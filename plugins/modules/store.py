@@ -50,15 +50,15 @@ options:
     default: ""
   quarantine_after:
     description:
-      - Put in quarantine the drives of the run O(run_id) whose verdicts were C(fail) in so many runs of its name in a
-        row. Runs in which a drive was C(invalid), C(error) or C(not_tested) are passed over; a C(pass) ends the row.
-      - V(0) puts none.
+      - Put the drives of the run O(run_id) in quarantine that got C(fail) in this many runs of its name in a row. Runs
+        in which a drive was C(invalid), C(error) or C(not_tested) are ignored; a C(pass) starts the count again.
+      - V(0) puts no drive in quarantine.
     type: int
     default: 0
   release:
     description:
       - Do nothing but release a drive, named by its label (the value in C(ssd_drives)) or its serial number, from
-        quarantine. Empty only says which are there.
+        quarantine. If empty, only list the drives in quarantine.
     type: str
   exports:
     description:
@@ -80,7 +80,7 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     support: partial
-    details: It touches no store and writes no file, and does not say what would change.
+    details: It neither opens a store nor writes a file, and does not predict changes.
   diff_mode:
     support: none
   idempotent:

@@ -25,7 +25,7 @@ extends_documentation_fragment:
   - ssdlab.fleet.attributes.sets
 options:
   concern:
-    description: The part of tuning to look at; all that is switched on when it is not given.
+    description: The part of tuning to show. By default all parts that are switched on.
     type: str
     choices: [services, updates, smt, cpu, cstates, power, vm, queue, numa, interrupts, write_cache]
   tune:
@@ -33,8 +33,8 @@ options:
     type: dict
   placement:
     description:
-      - C(numa), C(interrupts) and of C(sysfs) the setting of SMT of all that is asked for, where O(tune) is a part of
-        it. They share out the CPUs together.
+      - If O(tune) is only a part of the tuning, the C(numa), C(interrupts) and SMT settings of all of it, because these
+        together determine which CPUs are used.
       - Set by the action plugin.
     type: dict
   drives:

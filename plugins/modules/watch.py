@@ -13,7 +13,7 @@ description:
   - Reads the C(status.json) of the run on every host, through each host's own connection and as its plain user, and
     prints for each drive the phase, the round, the last figures and an upper bound of the time left.
   - With more than 20 hosts it prints a summary, and only the drives and hosts that need attention.
-  - Ends when no host job works on the run any more. A host without such a run counts as ended, so does one whose host
+  - Ends when no host job works on the run any more. A host without this run counts as ended, and so does one whose host
     job is gone.
   - A host that does not answer is marked and does not delay the others. It is asked again as long as others are
     running, and for O(give_up_s) after that.
@@ -25,12 +25,12 @@ options:
   state_dir:
     description:
       - Where runs are kept on all hosts.
-      - By default each host's own C(ssd_state_dir), C(/var/lib/ssdlab-fleet) where it has none.
+      - By default each host's own C(ssd_state_dir), or C(/var/lib/ssdlab-fleet) if it sets none.
     type: path
   hosts:
     description:
       - The hosts to watch, by inventory name.
-      - By default all hosts of the play, those that failed or were unreachable before included.
+      - By default all hosts of the play, including those that have failed or were unreachable.
     type: list
     elements: str
   interval_s:
@@ -44,15 +44,14 @@ options:
     default: 20
   give_up_s:
     description:
-      - End when every host that is left has been silent for so many seconds.
+      - End when every remaining host has been silent for this many seconds.
       - V(0) never gives up.
     type: float
     default: 600
   for_s:
     description:
-      - End after so many seconds even if hosts are still at work, which is no failure. AWX ends a job that lives too
-        long; a watch that ends by
-        itself before leaves the rest to the next one.
+      - End after this many seconds even if hosts are still at work. That is not a failure. AWX ends a job that runs too
+        long; a watch that ends before that leaves the rest to the next watch.
       - V(0) watches until all have ended.
     type: float
     default: 0
