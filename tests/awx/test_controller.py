@@ -206,4 +206,4 @@ def test_secrets_reach_jobs_by_credentials_alone(made):
 def test_what_nobody_can_guess_is_asked_for(tmp_path):
     with awx_api.Server() as server:
         refused = play(server, tmp_path, "-e", "awx_image=")
-        assert refused.returncode != 0 and "Give awx_project_url" in refused.stdout and server.controller.changes == []
+        assert refused.returncode != 0 and "Set awx_project_url" in refused.stdout and server.controller.changes == []

@@ -137,5 +137,5 @@ def test_a_host_job_for_no_drive_is_refused(lab):
             }
         ]
     )
-    assert code != 0 and "drives: names no drive" in " ".join(output.split()), output
+    assert code != 0 and "drives: no drive is listed" in " ".join(output.split()), output
     assert not Path(lab.state).exists()

@@ -138,7 +138,7 @@ def test_what_builds_on_a_fill_that_failed_is_not_measured(jobs, loop_drive, tmp
     journal, _status = jobs.run(plan)
     ends = events(journal, "test_finished")
     assert [end["outcome"] for end in ends] == ["invalid", "invalid"] and events(journal, "cell") == []
-    assert "did not get through its purge and fill" in ends[1]["reasons"][0]
+    assert "did not complete its purge and fill" in ends[1]["reasons"][0]
 
 
 @pytest.mark.parametrize("counts", ["0", "1"])

@@ -129,7 +129,7 @@ def test_a_host_that_does_not_shut_down_is_switched_off_hard_only_where_that_is_
     namespace = ["unshare", "-m", "sh", "-c", f'mount --bind "$0" {BOOT_ID} && exec "$@"', str(boot_id)]
     asked = allowed(bmc, vendor_bmc_protocol=protocol, vendor_power_cycle_shutdown_s=5)
     code, output = lab.vendor(prefix=namespace, vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **asked)
-    assert code != 0 and "did not do this: " in output and bmc.power() == "On", output
+    assert code != 0 and "failed at this step: " in output and bmc.power() == "On", output
     server = Machine(bmc, lab, boot_id)
     server.start()
     code, output = lab.vendor(prefix=namespace, vendor_power_cycle_force=True)
@@ -143,7 +143,7 @@ def test_a_bmc_that_refuses_is_told_without_the_password(lab, redfish_bmc):
     code, output = lab.vendor(
         "-vvv", vendor_rssdm=[{"serial": "S1", "queue_depth": 256}], **allowed(redfish_bmc, vendor_bmc_password=wrong)
     )
-    assert code != 0 and "did not do this: " in output and "Shut the host down" in output, output
+    assert code != 0 and "failed at this step: " in output and "Shut the host down" in output, output
     assert PASSWORD not in output and USER not in output and redfish_bmc.power() == "On"
 
 
