@@ -184,9 +184,11 @@ def standing(folder, monkeypatch, loop_drive):
     """A lab with a drive of 32 MiB; locks are in its folder, and signals are handled as before afterwards."""
     monkeypatch.setattr(locks, "LOCK_DIR", str(folder / "locks"))
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
-    yield Lab(folder, loop_drive(size_bytes=32 << 20))
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    try:
+        yield Lab(folder, loop_drive(size_bytes=32 << 20))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def restore(run):

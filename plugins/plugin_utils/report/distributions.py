@@ -29,6 +29,8 @@ NAMED = 4
 # A character for each step away from the median, A: far better, M: as the median, Y: far worse.
 HEAT_STEP, HEAT_STEPS = 0.025, 12
 UNKNOWN = "."
+# Of a strip, left free at both ends.
+_EDGE = 0.02
 
 
 def figures(sources: Sources) -> libraries.pandas.DataFrame | None:
@@ -73,14 +75,12 @@ def _strip(group: Mapping, values: t.Any, outliers: list[Mapping]) -> str:
     scaled = _on_scale(group["metric"], values)
     low, high = float(scaled.min()), float(scaled.max())
     span = (high - low) or 1.0
-    counts, _edges = libraries.numpy.histogram(
-        scaled, bins=svg.STRIP_BINS, range=(low - 0.02 * span, high + 0.02 * span)
-    )
+    # In shares of the span: between drives that are alike to the last digit numpy finds no room for bins.
+    counts, _edges = libraries.numpy.histogram((scaled - low) / span, bins=svg.STRIP_BINS, range=(-_EDGE, 1 + _EDGE))
 
     def place(value: float) -> float:
-        return (float(_on_scale(group["metric"], libraries.numpy.array([value]))[0]) - low + 0.02 * span) / (
-            1.04 * span
-        )
+        share = (float(_on_scale(group["metric"], libraries.numpy.array([value]))[0]) - low) / span
+        return (share + _EDGE) / (1 + 2 * _EDGE)
 
     marks = [
         (place(found["value"]), f"{found['host']} {found['drive']}: {units.show(found['metric'], found['value'])}")
