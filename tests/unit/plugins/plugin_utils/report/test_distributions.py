@@ -3,12 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import pandas
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import frame
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import distributions
-
-pandas = pytest.importorskip("pandas")
 
 FEW_DIGITS_APART = 200.0 + 2.9e-14
 
