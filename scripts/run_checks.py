@@ -14,9 +14,10 @@ scripts/test [--list] [quick] [check ...]
 
 It goes on after a failed check. What a check said is printed whole when it has ended (of a single check at once), at
 the end the ten slowest tests, each failure once more in short, and a table. Where few tests failed beside other checks,
-they run once more when all checks have ended, with the machine to themselves: a fault fails again, and a test that only
-missed its time passes; the table and the failures show both. Integration, molecule and vm need root (loop devices,
-containers, a guest). Ctrl-C or SIGTERM lets the running checks clean up, and starts no further one.
+they run once more when all checks have ended, with the machine to themselves, and what fails again a second time: a
+fault fails each time, and a test that only missed its time passes; the table and the failures show both. Integration,
+molecule and vm need root (loop devices, containers, a guest). Ctrl-C or SIGTERM lets the running checks clean up, and
+starts no further one.
 """
 
 from __future__ import annotations
@@ -30,16 +31,17 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
-from xml.etree import ElementTree
+
+from check_results import failed_cases, failed_tests, node_id, slowest_tests
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "tests/output/checks"
-SLOWEST = 10
 # Of each failure once more: enough to know it by where only the end of a log is kept.
-FAILED_TESTS, FAILED_LINES, OUTPUT_LINES = 40, 12, 30
+FAILED_TESTS, OUTPUT_LINES = 40, 30
 POLL_S = 0.2
-# More failures than these are no matter of a busy machine.
-RETRIED_TESTS = 5
+# More failures than these are no matter of a busy machine. The second time is for what the first retry's own start
+# disturbed, and must begin within this time of the checks' start, as CI ends them at 90 minutes.
+RETRIED_TESTS, RETRIES, RETRY_BEFORE_S = 12, 2, 70 * 60
 
 # Checks of one lane run one after the other, in the order of the table; lanes run side by side.
 SERVERS, GUEST, SOURCE = "servers", "guest", "source"
@@ -169,20 +171,26 @@ class Running:
     def has_failed(self) -> bool:
         return bool(self.process.returncode) and not self.passed_alone
 
-    def retry(self) -> None:
-        """Run the few tests that failed once more. Call it when nothing else runs."""
-        tests = [node for node in map(node_id, failed_cases(self.results)) if node]
+    def retry(self, before_s: float) -> None:
+        """Run the few tests that failed once more, and those that fail again a second time if that begins before
+        `before_s` (monotonic). Call it when nothing else runs.
+        """
+        tests, cases = [], failed_cases(self.results)
         # pytest ends with 1 when tests failed, and with others when it was interrupted or could not collect.
-        if (
-            self.process.returncode != 1
-            or not 0 < len(tests) <= RETRIED_TESTS
-            or len(tests) != len(failed_cases(self.results))
-        ):
-            return
-        print(f"\n=== {self.check.name}, once more with the machine to itself: {' '.join(tests)}", flush=True)
-        self.passed_alone = not subprocess.run(
-            [sys.executable, "-m", "pytest", *tests], cwd=ROOT, stdin=subprocess.DEVNULL, check=False
-        ).returncode
+        if self.process.returncode == 1 and len(cases) <= RETRIED_TESTS:
+            tests = [node_id(case, ROOT) for case in cases]
+        for attempt in range(RETRIES):
+            if not tests or not all(tests) or time.monotonic() > before_s:
+                return
+            print(f"\n=== {self.check.name}, once more with the machine to itself: {' '.join(tests)}", flush=True)
+            alone = self.results / f"alone-{attempt + 1}"
+            self.passed_alone = not subprocess.run(
+                [sys.executable, "-m", "pytest", *tests, f"--junitxml={alone}/tests.xml"],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                check=False,
+            ).returncode
+            tests = [] if self.passed_alone else [node_id(case, ROOT) for case in failed_cases(alone)]
 
 
 def start(check: Check, alone: bool, every: bool) -> Running:
@@ -213,7 +221,8 @@ def yield_cpu(session: int, nice: int) -> None:
     """
     os.setpriority(os.PRIO_PGRP, session, nice)
     autogroup = Path(f"/proc/{session}/autogroup")
-    if autogroup.exists():
+    # Empty where the session has none, as under some container runtimes.
+    if autogroup.exists() and autogroup.read_text():
         autogroup.write_text(str(nice))
 
 
@@ -246,50 +255,6 @@ def run(checks: list[Check], every: bool) -> tuple[list[Running], bool]:
     return ended, stopped
 
 
-def failed_cases(results: Path) -> list[ElementTree.Element]:
-    """The tests that failed, from pytest's own files in a check's folder."""
-    cases = [case for path in sorted(results.glob("*.xml")) for case in ElementTree.parse(path).iter("testcase")]
-    return [case for case in cases if case.findall("failure") or case.findall("error")]
-
-
-def failed_tests(results: Path) -> list[tuple[str, list[str]]]:
-    """Name and last lines of each test that failed."""
-    found = []
-    for case in failed_cases(results):
-        for problem in [*case.findall("failure"), *case.findall("error")]:
-            said = (problem.text or problem.get("message") or "").strip().splitlines()
-            found.append((f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}", said[-FAILED_LINES:]))
-    return found
-
-
-def node_id(case: ElementTree.Element) -> str:
-    """What pytest calls a test of its results file, as `tests/unit/test_x.py::TestX::test_y[z]`; "" where no such file
-    is found.
-    """
-    parts = case.get("classname", "").split(".")
-    for length in range(len(parts), 0, -1):
-        path = "/".join(parts[:length]) + ".py"
-        if (ROOT / path).is_file():
-            return "::".join([path, *parts[length:], case.get("name", "")])
-    return ""
-
-
-def slowest_tests() -> list[tuple[float, str]]:
-    """Seconds and name of the slowest tests of the last run of each check that ran just now, from
-    pytest's own figures.
-    """
-    found = []
-    for path in OUTPUT.glob("*/*.xml"):
-        for case in ElementTree.parse(path).iter("testcase"):
-            found.append(
-                (
-                    float(case.get("time", 0)),
-                    f"{path.parent.name}: {case.get('classname', '').rpartition('.')[2]}::{case.get('name')}",
-                )
-            )
-    return sorted(found, reverse=True)[:SLOWEST]
-
-
 def chosen(arguments: list[str]) -> list[Check]:
     """The checks that the command line names."""
     wanted = set(arguments or ["all"])
@@ -314,11 +279,12 @@ def main(arguments: list[str]) -> int:
         return 0
     checks = chosen(arguments)
     shutil.rmtree(OUTPUT, ignore_errors=True)
+    before_s = time.monotonic() + RETRY_BEFORE_S
     ended, stopped = run(checks, every=not arguments)
     if not stopped and len(ended) > 1:
         for each in ended:
-            each.retry()
-    slowest = slowest_tests()
+            each.retry(before_s)
+    slowest = slowest_tests(OUTPUT)
     if slowest:
         print("\nThe slowest tests:")
         print("\n".join(f"{seconds:7.1f} s  {name}" for seconds, name in slowest))

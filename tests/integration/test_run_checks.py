@@ -97,20 +97,29 @@ def test_a_failed_check_without_test_results_shows_the_end_of_its_output(start):
     assert output.count("    line 40\n") == 1 and "guest:" not in output
 
 
-# Beside another check the first fails; the second fails always.
+# Beside another check this fails, and where asked once more alone; the second fails always.
 MISSES_ITS_TIME = """
 from pathlib import Path
 import pytest
 class TestClock:
     @pytest.mark.parametrize("value", ["a b"])
-    def test_in_time(self, value, mark=Path(__file__).with_name("ran")):
-        assert mark.exists() or mark.touch()
+    def test_in_time(self, value, log=Path(__file__).with_name("ran")):
+        with log.open("a+") as runs:
+            runs.write("x")
+        assert log.stat().st_size > 1
 """
+MISSES_IT_TWICE = MISSES_ITS_TIME.replace("> 1", "> 2")
 FAILS = "def test_always(): assert 1 == 2\n"
 
 
 @pytest.mark.parametrize(
-    "source, code, row", [(MISSES_ITS_TIME, 0, "passed"), (MISSES_ITS_TIME + FAILS, 1, "FAILED"), (FAILS, 1, "FAILED")]
+    "source, code, row",
+    [
+        (MISSES_ITS_TIME, 0, "passed"),
+        (MISSES_IT_TWICE, 0, "passed"),
+        (MISSES_ITS_TIME + FAILS, 1, "FAILED"),
+        (FAILS, 1, "FAILED"),
+    ],
 )
 def test_a_test_that_failed_beside_other_checks_runs_once_more_alone(tmp_path, source, code, row):
     (tmp_path / "tests").mkdir()

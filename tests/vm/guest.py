@@ -259,8 +259,10 @@ class Guest:
 def _weigh_like_ours(session: int) -> None:
     """A new session would have the CPUs like any other; ours may yield to others (sched(7), autogroup)."""
     ours, theirs = Path("/proc/self/autogroup"), Path(f"/proc/{session}/autogroup")
-    if ours.exists():
-        theirs.write_text(ours.read_text(encoding="ascii").split()[-1], encoding="ascii")
+    # Empty where our session has none, as under some container runtimes.
+    weight = ours.read_text(encoding="ascii").split() if ours.exists() else []
+    if weight:
+        theirs.write_text(weight[-1], encoding="ascii")
 
 
 def _pci_devices(monitor) -> list[dict]:

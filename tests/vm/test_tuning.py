@@ -100,6 +100,17 @@ def soon(guest, before, pick=dict):
     return everything(guest)
 
 
+def start_tuned(guest):
+    """Start tuned, and wait until its log says that its profile is applied."""
+    applied = "grep -sc 'static tuning from profile .* applied' /var/log/tuned/tuned.log"
+    earlier = guest.run(applied, check=False).stdout
+    guest.run("systemctl start tuned", timeout_s=900)
+    deadline = time.monotonic() + 300
+    while guest.run(applied, check=False).stdout == earlier:
+        assert time.monotonic() < deadline, guest.run("tail -20 /var/log/tuned/tuned.log", check=False).stdout
+        time.sleep(3)
+
+
 def settings(lab, name):
     (record,) = [record for record in lab.journal("tuned") if "test" not in record]
     return [item for item in record["settings"] if item["name"] == name]
@@ -107,8 +118,7 @@ def settings(lab, name):
 
 def test_all_that_is_set_is_in_force_and_all_comes_back(bench):
     guest = bench.guest
-    guest.run("systemctl start tuned", timeout_s=300)
-    time.sleep(20)  # until its profile is applied
+    start_tuned(guest)
     before = everything(guest)
     code, output = bench.play("tune")
     assert code == 0, output
