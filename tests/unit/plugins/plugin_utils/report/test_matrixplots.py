@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import matrixplots, svg, tables
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator, specs
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import drive_page, made
 
 SIZES, MIXES = ["64 KiB", "8 KiB", "4 KiB"], ["100/0", "65/35", "0/100"]
@@ -109,7 +109,7 @@ def test_the_page_of_the_iops_test_has_both_plots_beside_the_table(tmp_path):
     run_dir = generator.make(tmp_path, [one], ("wsat", "iops"))
     made(run_dir)
     html = drive_page(run_dir, one.host, one.serial)
-    assert html.count('class="solid"') == len(generator.BLOCK_SIZES) * len(generator.MIXES) and 'class="matrix"' in html
+    assert html.count('class="solid"') == len(specs.BLOCK_SIZES) * len(specs.MIXES) and 'class="matrix"' in html
     assert "IOPS by block size and R/W mix in three dimensions" in html
 
 

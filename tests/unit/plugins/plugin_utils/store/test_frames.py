@@ -14,7 +14,7 @@ pandas = pytest.importorskip("pandas")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator, records
 
 
 @pytest.fixture(name="filled", scope="module")
@@ -66,7 +66,7 @@ def test_the_long_table_is_what_the_files_say(filled):
     assert as_dict(table) == expected(run_dir) and len(table) == len(expected(run_dir))
     assert set(table["serial"]) == {"SIM0001", "SIM0002", "SIM0003"} and set(table["model"]) == {generator.MODEL}
     assert (
-        set(table["capacity_bytes"]) == {generator.SIZE_BYTES}
+        set(table["capacity_bytes"]) == {records.SIZE_BYTES}
         and set(table["firmware"]) == {"D1MU020"}
         and set(table["link"]) == {"sata"}
     )

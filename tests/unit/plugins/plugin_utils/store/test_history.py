@@ -16,7 +16,7 @@ pytest.importorskip("scipy")
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
 from ansible_collections.ssdlab.fleet.tests.bench import store as bench
-from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator, specs
 
 NIGHTS = (
     "20261118T010000Z-nightly",
@@ -76,7 +76,7 @@ def test_the_newest_run_is_held_against_its_peers_and_the_nights_of_its_name(url
     ].iloc[0]
     assert (repeats["drives"], repeats["runs"]) == (10, 3) and repeats["cv"] < 0.05
     # The tracked cell's own figures are judged too, each beside its own.
-    assert set(told.changes["cell"]) == {"", generator.WSAT_CELL}
+    assert set(told.changes["cell"]) == {"", specs.WSAT_CELL}
 
 
 def test_a_baseline_and_fewer_nights_are_what_is_asked_for(url):

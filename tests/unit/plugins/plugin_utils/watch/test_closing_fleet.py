@@ -51,6 +51,17 @@ def test_a_small_fleet_says_that_it_is_too_small_to_judge():
     )
 
 
+NOTHING = {
+    "groups": [],
+    "outliers": [],
+    "low_hosts": [],
+    "too_few": [],
+    "comparisons": 0,
+    "flagged": 0,
+    "expected_false": 0,
+}
+
+
 @pytest.mark.parametrize(
     ("since", "line"),
     [
@@ -71,16 +82,7 @@ def test_a_small_fleet_says_that_it_is_too_small_to_judge():
     ],
 )
 def test_what_changed_since_the_last_run(since, line):
-    nothing = {
-        "groups": [],
-        "outliers": [],
-        "low_hosts": [],
-        "too_few": [],
-        "comparisons": 0,
-        "flagged": 0,
-        "expected_false": 0,
-    }
-    assert closing_fleet.lines({**nothing, "since": {"run": "r1", **since}}, {}) == [line]
+    assert closing_fleet.lines({**NOTHING, "since": {"run": "r1", **since}}, {}) == [line]
 
 
 @pytest.mark.parametrize(
@@ -99,16 +101,7 @@ def test_what_changed_since_the_last_run(since, line):
     ],
 )
 def test_what_changed_over_more_than_a_night(more, line):
-    nothing = {
-        "groups": [],
-        "outliers": [],
-        "low_hosts": [],
-        "too_few": [],
-        "comparisons": 0,
-        "flagged": 0,
-        "expected_false": 0,
-    }
-    assert closing_fleet.lines({**nothing, **more}, {}) == [line]
+    assert closing_fleet.lines({**NOTHING, **more}, {}) == [line]
 
 
 def test_what_a_firmware_did_is_told():
@@ -135,8 +128,7 @@ def test_what_was_measured_otherwise_is_named_once_for_a_test():
 
 
 def test_a_serial_that_two_hosts_claim_is_named():
-    nothing = {"groups": [], "outliers": [], "low_hosts": [], "too_few": [], "comparisons": 0}
     twice = [{"serial": "S1", "told": "h1 and h2 both claim it in run r1"}]
-    assert closing_fleet.lines({**nothing, "claimed_twice": twice}, {}) == [
+    assert closing_fleet.lines({**NOTHING, "claimed_twice": twice}, {}) == [
         "serial S1: h1 and h2 both claim it in run r1"
     ]
