@@ -8,8 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import drives, units
-from ..results import summaries
-from . import configurations, hosts, margin, metrics, moves, outliers, robust, trends
+from . import configurations, hosts, margin, metrics, moves, nights, outliers, robust, trends
 from .frame import FIGURE, apart, of_run, of_summary
 from .libraries import pandas
 
@@ -30,11 +29,11 @@ def make(
     records: t.Sequence[Mapping],
     valid: t.Container[tuple[str, str, str]],
     judgement: Mapping,
-    earlier: t.Sequence[Mapping] = (),
+    earlier: t.Iterable[Mapping] = (),
     baseline: tuple[str, Mapping | None] = ("", None),
 ) -> dict[str, t.Any]:
     """The section. valid: judge.valid_tests. judgement: of judge.judge. earlier: summaries of runs of this name before
-    this one, newest first.
+    this one, newest first; each is read when its turn comes, and let go.
 
     baseline: the id of a run to compare with ("": none) and its summary, None where it has no report.
     """
@@ -46,10 +45,10 @@ def make(
     same = apart(judged)
     until = moves.last_measured(records)
     low_now = {(row.host, row.serial, row.drive): until.get((row.host, row.drive), "") for row in own.itertuples()}
-    claims = [claim for summary in earlier for claim in moves.of_summary(summary)]
-    claims += moves.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low_now)
+    margins = margin.Newest(run, judgement, records)
+    past = nights.of_summaries(map(margins.note, earlier))
+    claims = [*past.claims, *moves.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low_now)]
     moved, contradicted = moves.evidence(claims)
-    nights = [frame for frame in map(_before, earlier) if len(frame)]
     return {
         "groups": _groups(judged),
         "outliers": _outliers(own, judged, _Known(moved, contradicted, until, set(low["host"]))),
@@ -60,11 +59,26 @@ def make(
         "flagged": len(flagged),
         "expected_false": robust.FALSE_DISCOVERY_RATE * max(1, len(flagged)),
         "firmwares": _plain(trends.firmwares(judged)),
-        "since": _since(same, judgement, earlier, set(low["host"])),
-        "margin": margin.compare(run, judgement, records, earlier[0]) if earlier else None,
-        "nights": _nights(same, earlier, nights),
+        "margin": margins.told,
         "baseline": _baseline(same, run["run"]["id"], *baseline),
-        "repeatability": _plain(trends.repeatability(pandas.concat([same, *nights]))) if nights else [],
+        **_over_runs(same, judgement, past, set(low["host"])),
+    }
+
+
+def _over_runs(
+    same: pandas.DataFrame, judgement: Mapping, past: nights.Past, low: t.Collection[str]
+) -> dict[str, t.Any]:
+    """{since, nights, repeatability}. same: the run's table by serials of other runs (frame.apart)."""
+    count = len(past.runs)
+    past.figures.add(same)
+    table = past.figures.table()
+    last, before = (table.iloc[: past.figures.end(runs)] for runs in (min(1, count), count))
+    # Where there is but the last run, `since` tells of it.
+    compared = {"runs": list(past.runs), "changes": _plain(trends.regressions(same, [before]))} if count > 1 else None
+    return {
+        "since": _since(same, judgement, past.last, last, low) if past.last else None,
+        "nights": compared,
+        "repeatability": _plain(trends.repeatability(table)) if len(before) else [],
     }
 
 
@@ -176,35 +190,26 @@ def _low_hosts(
 
 
 def _since(
-    judged: pandas.DataFrame, judgement: Mapping, earlier: t.Sequence[Mapping], low: t.Collection[str]
-) -> dict[str, t.Any] | None:
-    """What changed since the run before: verdicts, low hosts, and each model's figures, drive by drive. None where
-    there was none.
-    """
-    if not earlier:
-        return None
-    before = {(drive["host"], drive["drive"]): drive["verdict"] for drive in earlier[0]["drives"]}
+    same: pandas.DataFrame, judgement: Mapping, before: nights.Night, figures: pandas.DataFrame, low: t.Collection[str]
+) -> dict[str, t.Any]:
+    """What changed since the run before: verdicts, low hosts, and each model's figures, drive by drive."""
+    was_there = {(drive["host"], drive["drive"]): drive["verdict"] for drive in before.drives}
     # Moved, or on a host that has another name now: known where its serial number is one drive's alone, then and now.
-    then, now = _by_serial(earlier[0]["drives"]), _by_serial(judgement["drives"])
+    then, now = _by_serial(before.drives), _by_serial(judgement["drives"])
     verdicts = []
     for drive in judgement["drives"]:
         key, serial = (drive["host"], drive["drive"]), (drive.get("model"), drive.get("serial"))
         moved = len(now.get(serial, ())) == 1 == len(then.get(serial, ()))
-        was = before.get(key) or (then[serial][0] if moved else None)
+        was = was_there.get(key) or (then[serial][0] if moved else None)
         if was != drive["verdict"]:
             verdicts.append({"host": key[0], "drive": key[1], "before": was, "now": drive["verdict"]})
-    changes = trends.regressions(judged, [_before(earlier[0])])
-    about = {"run": earlier[0]["run"]["id"], "verdicts": verdicts}
-    return {**about, **_hosts_since(earlier[0], set(judged["host"]), low), "changes": _plain(changes)}
-
-
-def _hosts_since(before: Mapping, measured: t.Collection[str], low: t.Collection[str]) -> dict[str, list[str]]:
-    """{hosts_low: hosts that are low now and were not, hosts_well: the other way round}, of those in both runs."""
-    then = {drive["host"] for drive in before["drives"] if any(summaries.counts(test) for test in drive["tests"])}
-    was_low = {entry.get("host") for entry in (before.get("fleet") or {}).get("low_hosts") or []}
+    both = before.measured & set(same["host"])
     return {
-        "hosts_low": sorted((then - was_low) & set(low), key=drives.order),
-        "hosts_well": sorted((then & was_low & set(measured)) - set(low), key=drives.order),
+        "run": before.run,
+        "verdicts": verdicts,
+        "hosts_low": sorted((before.measured - before.low) & set(low), key=drives.order),
+        "hosts_well": sorted((both & before.low) - set(low), key=drives.order),
+        "changes": _plain(trends.regressions(same, [figures])),
     }
 
 
@@ -215,20 +220,6 @@ def _by_serial(given: t.Iterable[Mapping]) -> dict[tuple[t.Any, ...], list[str]]
         if drive.get("serial"):
             found.setdefault((drive.get("model"), drive["serial"]), []).append(drive["verdict"])
     return found
-
-
-def _nights(
-    judged: pandas.DataFrame, earlier: t.Sequence[Mapping], nights: t.Sequence[pandas.DataFrame]
-) -> dict[str, t.Any] | None:
-    """Against all the runs before, each drive's median; None where there is but the last one, which
-    `since` tells of.
-    """
-    if len(earlier) < 2:
-        return None
-    return {
-        "runs": [summary["run"]["id"] for summary in earlier],
-        "changes": _plain(trends.regressions(judged, nights)),
-    }
 
 
 def _baseline(judged: pandas.DataFrame, own_id: str, run_id: str, summary: Mapping | None) -> dict[str, t.Any] | None:

@@ -53,8 +53,10 @@ def counts(test: Mapping) -> bool:
     return bool(test.get("counts", test["verdict"] in ("pass", "fail")))
 
 
-def earlier(results_dir: str, run: Mapping, most: int) -> list[Mapping]:
-    """Summaries of the runs of this name that began before this one, newest first, at most so many."""
+def earlier(results_dir: str, run: Mapping, most: int) -> t.Iterator[Mapping]:
+    """Summaries of the runs of this name that began before this one, newest first, at most so many; each is read when
+    it is asked for.
+    """
     name, run_id, started = run["run"]["name"], run["run"]["id"], run.get("started") or ""
     before = [
         own
@@ -63,5 +65,4 @@ def earlier(results_dir: str, run: Mapping, most: int) -> list[Mapping]:
     ]
     ids = [own.id for own in sorted(before, key=lambda own: (own.started, own.id), reverse=True)]
     # A night that was killed before its report is no night of them.
-    found = (read(results_dir, own_id) for own_id in ids)
-    return list(itertools.islice((summary for summary in found if summary), most))
+    return itertools.islice(filter(None, (read(results_dir, own_id) for own_id in ids)), most)

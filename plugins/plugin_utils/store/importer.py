@@ -55,7 +55,7 @@ def _import(store: Store, folder: records.Folder, raw: bool) -> Imported:
             host_changed, problem = False, str(error)
         hosts |= {host} if host_changed else set()
         problems += [f"{run_id}: {host}: {problem}"] if problem else []
-    hosts |= verdicts.across_hosts(store, run.key, run.record, str(Path(folder.path).parent))
+    hosts |= verdicts.across_hosts(store, run.key, str(Path(folder.path).parent))
     return Imported(run_id, run.changed or bool(hosts), len(hosts), problems)
 
 

@@ -19,23 +19,36 @@ from .schema import tables
 Record = records.Record
 
 
-def across_hosts(store: Store, run_key: int, run: Record, results_dir: str) -> set[str]:
-    """Judge a run with relative criteria as the report does; the hosts whose verdicts that changed. Nothing is read of
-    a run without.
+def across_hosts(store: Store, run_key: int, results_dir: str) -> set[str]:
+    """Judge a run with relative criteria as the report does; the hosts whose verdicts that changed. Nothing but its
+    run.json is read of a run without.
 
-    run: run.json of all slices. results_dir: where baselines have their reports. One transaction that is alone: of
-      several controllers that import
-    slices the last one sees the records of all.
+    results_dir: where baselines have their reports. One transaction that is alone: of several controllers that import
+    slices the last one sees run.json and the records of all. Raises StoreError.
     """
-    if not any(
-        isinstance(criterion, dict) and held_to.is_relative(criterion) for criterion in run.get("criteria") or []
-    ):
-        return set()
+    with store.reading() as connection:
+        if not _is_relative(_run(connection, run_key)):
+            return set()
     with store.writing() as connection:
         store.alone(connection)
-        given = _records(connection, run_key)
+        # Not what this import wrote: another slice may have come since, and its drives are peers too.
+        run, given = _run(connection, run_key), _records(connection, run_key)
         judged = judge.judge(run, given, judging.references(results_dir, run, given))["drives"]
         return _bring(connection, run_key, judged)
+
+
+def _run(connection: t.Any, run_key: int) -> Record:
+    """run.json of all slices that the store has."""
+    table = tables().run
+    found: Record = records.unpacked(
+        connection.execute(sa.select(table.c.content).where(table.c.id == run_key)).scalar_one()
+    )
+    return found
+
+
+def _is_relative(run: Record) -> bool:
+    criteria = run.get("criteria") or []
+    return any(isinstance(criterion, dict) and held_to.is_relative(criterion) for criterion in criteria)
 
 
 def _records(connection: t.Any, run_key: int) -> list[Record]:

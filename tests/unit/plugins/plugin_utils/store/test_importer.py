@@ -310,6 +310,22 @@ def test_slices_are_peers_of_each_other_once_all_are_there(url, held_to_peers, t
     assert not put(url, first).changed and not put(url, second).changed
 
 
+def test_a_slice_that_another_overtakes_judges_with_the_drives_of_both(url, held_to_peers, tmp_path, monkeypatch):
+    """The first slice wrote its run.json, then the second came as a whole, then the first went on."""
+    names = [f"server-{number}" for number in range(9)]
+    first, second = (slice_of(held_to_peers, tmp_path / hosts[0], hosts) for hosts in (names[:4], names[4:]))
+    import_host = importer._import_host
+
+    def overtaken(*arguments):
+        monkeypatch.undo()
+        put(url, second)
+        return import_host(*arguments)
+
+    monkeypatch.setattr(importer, "_import_host", overtaken)
+    put(url, first)
+    assert sorted(verdicts(url).values()) == ["fail"] + ["pass"] * 8
+
+
 def test_a_verdict_across_hosts_that_was_not_reached_is_made_up(url, held_to_peers, monkeypatch):
     def killed(*_arguments):
         raise KeyboardInterrupt
