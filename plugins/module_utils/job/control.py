@@ -9,8 +9,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
-import time
 import typing as t
 
 from ..core import trust
@@ -18,17 +16,15 @@ from ..core.files import write_atomic
 from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
 from ..guard import ledger_file, own_data
-from ..purge.methods import left_behind
 from ..purge.step import goes_on
 from ..run import archive, decision, engines, shapes, summary
 from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, read_journal, run_ids
-from ..run.liveness import Process, is_live, job_of, pid_start, run_state
+from ..run.liveness import is_live, job_of, run_state
 from ..tuning import settings
 from ..tuning.kinds import Setting
+from .ending import STOP_TIMEOUT_S, JobError, end_process
 from .launch import (
     START_TIMEOUT_S,
-    STOP_TIMEOUT_S,
-    JobError,
     await_start,
     changes,
     decide,
@@ -92,8 +88,8 @@ def start_alone(
     plan = held_to_all(run_dir.read_plan(), plan)
     write_atomic(run_dir.plan, json.dumps(plan, indent=1) + "\n")
     write_starting(host, run_dir, plan)
-    launch(host, run_dir, installed)
-    state = await_start(host, run_dir)
+    end = launch(host, run_dir, installed)
+    state = await_start(host, run_dir, end)
     return {
         "changed": bool(restored) or changes(host, run_dir, plan),
         "action": action,
@@ -156,7 +152,7 @@ def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
     if check:
         return {"changed": True, "action": "stop", "state": state, "restored": []}
     if state in LIVE_STATES:
-        _end(host, run_dir, job_of(host, run_dir, status))
+        end_process(host, run_dir, job_of(host, run_dir, status))
     with _host_to_itself("stop of " + run_dir.run_id, STOP_TIMEOUT_S):
         restored = restore_run(host, run_dir)
         _mark_stopped(host, run_dir)
@@ -223,40 +219,6 @@ def restore(host: Host, state_dir: str, check: bool = False, run_id: str | None 
         "restored": settings.alike(restored),
         "warnings": warnings,
     }
-
-
-def _end(host: Host, run_dir: RunDir, process: Process | None) -> None:
-    """SIGTERM, which restores the host; SIGKILL for a job that does not listen, fio dies with it: but not while a
-    password of ours is on a drive.
-    """
-    if process is None:
-        return
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        erased = _security_erased(run_dir) if number == signal.SIGKILL else []
-        if erased:
-            text = (
-                "the security erase of {0} cannot be interrupted, and the job must remove its password "
-                "afterwards. The job then ends by itself; run stop.yml again after that"
-            )
-            raise JobError(text.format(", ".join(erased)))
-        if pid_start(host, process.pid) == process.start:
-            os.kill(process.pid, number)
-        deadline = time.monotonic() + STOP_TIMEOUT_S
-        while time.monotonic() < deadline:
-            if pid_start(host, process.pid) != process.start:
-                return
-            time.sleep(0.1)
-    raise JobError(
-        f"the host job (pid {process.pid}) of run {run_dir.run_id} does not end, even when killed: a drive may hang; "
-        "reboot the host, then run restore.yml"
-    )
-
-
-def _security_erased(run_dir: RunDir) -> list[str]:
-    """The drives that are being purged now and have a password of ours."""
-    history, status = read_journal(run_dir.journal), run_dir.read_status() or {}
-    purged = [entry["drive"] for entry in status.get("drives", []) if entry["phase"] == "purge"]
-    return [name for name in purged if left_behind([record for record in history if record.get("drive") == name])]
 
 
 def remove(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:

@@ -7,6 +7,7 @@ sign of life.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -15,22 +16,18 @@ import time
 import typing as t
 
 from ..core.files import make_folders, write_atomic
-from ..core.host import Host
+from ..core.host import TIMED_OUT, Host
 from ..drive.entry import GUARD_OPTIONS
-from ..run.folder import LIVE_STATES, RunDir, read_journal
-from ..run.liveness import first_status, is_live, state_of
+from ..run.folder import LIVE_STATES, RunDir, Status, read_journal
+from ..run.liveness import Process, first_status, is_live, pid_start, state_of
+from .ending import STOP_TIMEOUT_S, JobError, end_process, end_unit
 
 START_TIMEOUT_S = 30.0
-STOP_TIMEOUT_S = 60.0
 # How long a start waits for a job that only tunes, to tell whether that changed anything.
 TUNING_S = 60.0
 # What of a plan may differ when a run goes on: where it runs now, and what says nothing about how it measures.
 UNCOMPARED = {"boot_id", "engine_version", "decision", "look", "leave", "criteria"}
 UNIT_PREFIX = "ssdlab-fleet-"
-
-
-class JobError(Exception):
-    """The host job could not be started or stopped; the message says what to do."""
 
 
 def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
@@ -78,14 +75,17 @@ def write_starting(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> 
     write_atomic(run_dir.status, json.dumps(status, indent=1) + "\n")
 
 
-def launch(host: Host, run_dir: RunDir, engine: str) -> None:
-    """Start the detached job: a systemd transient unit where systemd is PID 1, else a session of its own."""
+def launch(host: Host, run_dir: RunDir, engine: str) -> t.Callable[[], None]:
+    """Start the detached job: a systemd transient unit where systemd is PID 1, else a session of its own. Returns what
+    ends it, which raises JobError where it lives on.
+    """
     run = [sys.executable, engine, "run", run_dir.path]
     if not host.exists("/run/systemd/system"):
         nowhere = subprocess.DEVNULL
         # It is to outlive us, so nobody waits for it.
-        subprocess.Popen(run, stdin=nowhere, stdout=nowhere, stderr=nowhere, cwd="/", start_new_session=True)
-        return
+        pid = subprocess.Popen(run, stdin=nowhere, stdout=nowhere, stderr=nowhere, cwd="/", start_new_session=True).pid
+        start = pid_start(host, pid)
+        return functools.partial(end_process, host, run_dir, Process(pid, start) if start else None)
     unit = UNIT_PREFIX + run_dir.run_id + ".service"
     restore = [sys.executable, engine, "restore", run_dir.path]
     properties = {
@@ -96,8 +96,11 @@ def launch(host: Host, run_dir: RunDir, engine: str) -> None:
     }
     options = [f"--property={name}={value}" for name, value in properties.items()]
     result = host.run(["systemd-run", "--quiet", "--collect", "--unit=" + unit] + options + run)
+    if result.rc == TIMED_OUT:
+        end_unit(host, unit)  # systemd may have been asked already
     if result.rc:
         raise JobError(f"systemd-run could not start {unit}: {result.stderr.strip()}")
+    return functools.partial(end_unit, host, unit)
 
 
 def _unit_word(word: str) -> str:
@@ -105,19 +108,42 @@ def _unit_word(word: str) -> str:
     return '"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$") + '"'
 
 
-def await_start(host: Host, run_dir: RunDir) -> str:
-    """Wait until the job itself has written its status; the state then."""
+def await_start(host: Host, run_dir: RunDir, end: t.Callable[[], None]) -> str:
+    """Wait until the job itself has written its status; the state then. One that does not in time is ended: the play
+    takes its drives for idle. Raises JobError.
+    """
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
-        status = run_dir.read_status()
-        if status and status["pid"] != os.getpid():
-            state = state_of(host, status)
-            if state == "failed":
-                raise JobError("the host job ended at once: {0}".format(status.get("message")))
+        state = _own_state(host, run_dir)
+        if state:
             return state
         time.sleep(0.05)
     said = (host.get(run_dir.log) or "nothing")[-500:]
-    raise JobError(f"the host job did not start within {START_TIMEOUT_S:g} s; {run_dir.log} says: {said}")
+    late = f"the host job did not start within {START_TIMEOUT_S:g} s"
+    try:
+        end()
+    except JobError as error:
+        raise JobError(f"{late}, and {error}") from None
+    _mark_failed(run_dir, late)
+    raise JobError(f"{late}, and was ended; {run_dir.log} says: {said}")
+
+
+def _own_state(host: Host, run_dir: RunDir) -> str:
+    """The state that the job itself gave; "" before it did. Raises JobError for one that has failed."""
+    status = run_dir.read_status()
+    if not status or status["pid"] == os.getpid():
+        return ""
+    state = state_of(host, status)
+    if state == "failed":
+        raise JobError("the host job ended at once: {0}".format(status.get("message")))
+    return state
+
+
+def _mark_failed(run_dir: RunDir, message: str) -> None:
+    """A final state for a job that never wrote its own, so that no later play takes the run up by itself."""
+    status = run_dir.read_status()
+    if status and status["pid"] == os.getpid():
+        Status(run_dir.status, status).set(state="failed", restored=True, message=message)
 
 
 def changes(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> bool:

@@ -23,8 +23,8 @@ _KILL_AFTER_S = 5.0
 
 @dataclasses.dataclass
 class Watched:
-    """A host: what it last said, since when it has been silent (None: it answered when last asked), and its error, if
-    it gave one.
+    """A host: what it last said, since when it has been silent (None: it answered when last asked), its error, if it
+    gave one, and the number of the round in which it was last asked.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Watched:
     silent_since: float | None = None
     problem: str = ""
     ended: bool = False
+    asked: int = 0
     question: _Question | None = None
 
 
@@ -67,6 +68,7 @@ class Sweep:
         self._clock = clock
         self._answers: queue.SimpleQueue[tuple[Watched, _Question, t.Any, Exception | None]] = queue.SimpleQueue()
         self._waiting: dict[str, Watched] = {}  # by name, in the order in which they are asked
+        self._rounds = 0
 
     def round(self) -> None:
         """Ask every host that has not ended; return when those that are not silent answered or fell silent, or are too
@@ -74,7 +76,9 @@ class Sweep:
         """
         until = self._clock() + self._timeout_s + _GRACE_S
         left = [host for host in self.hosts.values() if not host.ended and host.question is None]
-        ordered = sorted(left, key=lambda host: host.silent_since is not None)
+        self._rounds += 1
+        # Whom the last round did not come to comes first: else, on a slow controller, the same few are asked each time.
+        ordered = sorted(left, key=lambda host: (host.asked, host.silent_since is not None))
         self._waiting = {host.name: host for host in ordered}
         # What the others say is heard in the time between two rounds.
         self._pump(
@@ -125,8 +129,10 @@ class Sweep:
         free = SLOTS - len(active)
         for host in list(self._waiting.values()):
             is_silent = host.silent_since is not None
-            if free <= 0 or (is_silent and silent >= SLOTS // 2):
+            if free <= 0:
                 return
+            if is_silent and silent >= SLOTS // 2:
+                continue
             del self._waiting[host.name]
             self._start(host)
             free, silent = free - 1, silent + is_silent
@@ -135,7 +141,7 @@ class Sweep:
         # A daemon thread: a blocked one must not keep the process from its exit.
         # Ansible keeps the running task in a context variable, which connection plugins may ask for.
         run = contextvars.copy_context().run
-        host.question = _Question(self._clock())
+        host.question, host.asked = _Question(self._clock()), self._rounds
         threading.Thread(
             target=run, args=(self._run, host, host.question), name=f"ask {host.name}", daemon=True
         ).start()

@@ -114,7 +114,7 @@ def launched(monkeypatch, tmp_path_factory):
     """What was run instead of a host job: the content of the engine each time."""
     run = []
     monkeypatch.setattr(control, "launch", lambda _host, _run_dir, path: run.append(Path(path).read_bytes()))
-    monkeypatch.setattr(control, "await_start", lambda _host, _run_dir: "running")
+    monkeypatch.setattr(control, "await_start", lambda _host, _run_dir, _end: "running")
     monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path_factory.mktemp("locks")))
     return run
 

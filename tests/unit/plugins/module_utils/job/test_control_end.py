@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import now, write_atomic
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, restore
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, ending, restore
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
@@ -141,7 +141,7 @@ def test_the_journal_tells_of_settings_that_its_job_could_not_put_back(failed):
 @pytest.fixture
 def deaf(run_dir, monkeypatch):
     """A job that does not heed SIGTERM while its only drive is in a phase, with the journal of that drive."""
-    monkeypatch.setattr(control, "STOP_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(ending, "STOP_TIMEOUT_S", 0.5)
     with subprocess.Popen(
         [
             sys.executable,

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import collections
 import subprocess
 import threading
 import time
@@ -80,6 +81,26 @@ def test_more_hanging_hosts_than_slots_do_not_starve_the_others(release):
         sweep.round()
         sweep.pause(0.05)
     assert sweep.hosts["well"].ended
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_controller_too_slow_for_a_round_still_asks_every_host_in_turn(monkeypatch, silent):
+    """Every login took seconds: a round asked the first hosts of the inventory again, and the last ones never."""
+    monkeypatch.setattr(module, "SLOTS", 2)
+    asked = collections.Counter()
+
+    def ask(name):
+        def slow():
+            asked[name] += 1
+            time.sleep(0.2)
+            return fails() if silent and name == "h11" else "busy"
+
+        return slow
+
+    sweep = make(**{f"h{number}": ask(f"h{number}") for number in range(12)})
+    for _round in range(5):  # Each has time for about six hosts.
+        sweep.round()
+    assert len(asked) == 12 and max(asked.values()) - min(asked.values()) <= 2, asked
 
 
 def test_no_more_than_the_slots_are_asked_at_once():
