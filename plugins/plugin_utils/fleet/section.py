@@ -25,6 +25,13 @@ class _Known(t.NamedTuple):
     low_hosts: t.Collection[str]
 
 
+class Standing(t.NamedTuple):
+    """judged: of outliers.held. told: outliers, claimed_twice and low_hosts of the section."""
+
+    judged: pandas.DataFrame
+    told: dict[str, t.Any]
+
+
 def make(
     run: Mapping,
     records: t.Sequence[Mapping],
@@ -38,34 +45,50 @@ def make(
 
     baseline: the id of a run to compare with ("": none) and its summary, None where it has no report.
     """
-    judged = outliers.held(of_run(run, records, valid))
-    snapshots = {record["host"]: record.get("snapshot") or {} for record in records if record["kind"] == "host"}
-    low = hosts.effects(judged)
-    flagged = judged[judged["outlier"].astype(bool)]
-    own = flagged[~hosts.explained(judged, set(low["host"]))[flagged.index]]
+    found = standing(run, records, valid, judgement, earlier)
+    judged, flagged = found.judged, int(found.judged["outlier"].sum())
     same = apart(judged)
-    until = moves.last_measured(records)
-    low_now = {(row.host, row.serial, row.drive): until.get((row.host, row.drive), "") for row in own.itertuples()}
-    claims = [claim for summary in earlier for claim in moves.of_summary(summary)]
-    claims += moves.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low_now)
-    moved, contradicted = moves.evidence(claims)
     nights = [frame for frame in map(_before, earlier) if len(frame)]
     return {
         "groups": _groups(judged),
-        "outliers": _outliers(own, judged, _Known(moved, contradicted, until, set(low["host"]))),
-        "claimed_twice": [{"serial": serial, "told": told} for serial, told in contradicted.items()],
-        "low_hosts": _low_hosts(low, judged, snapshots),
+        **found.told,
         "too_few": [{**row, "needed": robust.FEWEST_PEERS} for row in _plain(outliers.too_few(judged))],
         "comparisons": int(judged["p"].notna().sum()),
-        "flagged": len(flagged),
-        "expected_false": robust.FALSE_DISCOVERY_RATE * max(1, len(flagged)),
+        "flagged": flagged,
+        "expected_false": robust.FALSE_DISCOVERY_RATE * max(1, flagged),
         "firmwares": _plain(trends.firmwares(judged)),
-        "since": _since(same, judgement, earlier, set(low["host"])),
+        "since": _since(same, judgement, earlier, {entry["host"] for entry in found.told["low_hosts"]}),
         "margin": margin.compare(run, judgement, records, earlier[0]) if earlier else None,
         "nights": _nights(same, earlier, nights),
         "baseline": _baseline(same, run["run"]["id"], *baseline),
         "repeatability": _plain(trends.repeatability(pandas.concat([same, *nights]))) if nights else [],
     }
+
+
+def standing(
+    run: Mapping,
+    records: t.Sequence[Mapping],
+    valid: t.Container[tuple[str, str, str]],
+    judgement: Mapping,
+    earlier: t.Sequence[Mapping] = (),
+) -> Standing:
+    """Drives and hosts against their peers; all as of make."""
+    judged = outliers.held(of_run(run, records, valid))
+    snapshots = {record["host"]: record.get("snapshot") or {} for record in records if record["kind"] == "host"}
+    low = hosts.effects(judged)
+    flagged = judged[judged["outlier"].astype(bool)]
+    own = flagged[~hosts.explained(judged, set(low["host"]))[flagged.index]]
+    until = moves.last_measured(records)
+    low_now = {(row.host, row.serial, row.drive): until.get((row.host, row.drive), "") for row in own.itertuples()}
+    claims = [claim for summary in earlier for claim in moves.of_summary(summary)]
+    claims += moves.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low_now)
+    moved, contradicted = moves.evidence(claims)
+    told = {
+        "outliers": _outliers(own, judged, _Known(moved, contradicted, until, set(low["host"]))),
+        "claimed_twice": [{"serial": serial, "told": told} for serial, told in contradicted.items()],
+        "low_hosts": _low_hosts(low, judged, snapshots),
+    }
+    return Standing(judged, told)
 
 
 def _before(summary: Mapping) -> pandas.DataFrame:

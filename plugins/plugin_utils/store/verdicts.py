@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ..fleet import judging
-from ..results import held_to, judge
+from ..results import held_to
 from . import records
 from .engine import Store, upsert
 from .packages import sa
@@ -34,7 +34,7 @@ def across_hosts(store: Store, run_key: int, run: Record, results_dir: str) -> s
     with store.writing() as connection:
         store.alone(connection)
         given = _records(connection, run_key)
-        judged = judge.judge(run, given, judging.references(results_dir, run, given))["drives"]
+        judged = judging.judgement_of(results_dir, run, given)["drives"]
         return _bring(connection, run_key, judged)
 
 
