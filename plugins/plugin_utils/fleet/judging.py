@@ -55,11 +55,27 @@ def judge_run(results_dir: str, run: Mapping, records: t.Sequence[Mapping], agai
     if lacking:
         return Judged(judgement, {**NOTHING, "problem": lacking})
     # What imports pandas waits until it is known to be there.
-    from . import section
+    from . import host_fault, moves, section
 
-    earlier = summaries.earlier(results_dir, run, against.nights)
+    earlier = section.before(run, records, judgement, summaries.earlier(results_dir, run, against.nights))
     baseline = against.baseline, summaries.read(results_dir, against.baseline)
-    return Judged(judgement, section.make(run, records, judge.valid_tests(run, records), judgement, earlier, baseline))
+    fleet = section.make(run, records, judge.valid_tests(run, records), judgement, earlier, baseline)
+    return Judged(host_fault.marked(run, judgement, fleet, earlier.past.claims, moves.last_measured(records)), fleet)
+
+
+def judgement_of(results_dir: str, run: Mapping, records: t.Sequence[Mapping]) -> Mapping:
+    """The judgement of judge_run, without a look at the fleet where no verdict or fault hangs on it."""
+    judgement = judge.judge(run, records, references(results_dir, run, records))
+    if packages.problem():
+        return judgement
+    from . import host_fault, moves, section
+
+    if not host_fault.suspects(run, judgement):
+        return judgement
+    earlier = summaries.earlier(results_dir, run, EARLIER_RUNS)
+    claims = [claim for summary in earlier for claim in moves.of_summary(summary)]
+    standing = section.standing(run, records, judge.valid_tests(run, records), judgement, claims)
+    return host_fault.marked(run, judgement, standing.told, claims, moves.last_measured(records))
 
 
 def references(results_dir: str, run: Mapping, records: t.Sequence[Mapping]) -> held_to.References:

@@ -88,13 +88,16 @@ def of_summaries(given: t.Iterable[Mapping]) -> Past:
     for summary in given:
         runs.append(summary["run"]["id"])
         last = last or _night(summary)
-        # Of texts that are alike from night to night one is kept.
-        for claim in moves.of_summary(summary):
-            same = {name: texts.setdefault(text, text) for name, text in claim._asdict().items() if name != "low"}
-            claims.append(claim._replace(**same))
+        claims += [_sharing(texts, claim) for claim in moves.of_summary(summary)]
         figures.add(apart(of_summary(summary)))
         del summary
     return Past(runs, last, claims, figures)
+
+
+def _sharing(texts: dict[str, str], claim: moves.Claim) -> moves.Claim:
+    """The claim, by the texts that others have already: most are alike from night to night."""
+    serial, host, label, run, started, until = (texts.setdefault(text, text) for text in claim[:6])
+    return moves.Claim(serial, host, label, run, started, until, claim.low)
 
 
 def _night(summary: Mapping) -> Night:

@@ -24,44 +24,54 @@ class _Known(t.NamedTuple):
     low_hosts: t.Collection[str]
 
 
+class Standing(t.NamedTuple):
+    """judged: of outliers.held. told: outliers, claimed_twice and low_hosts of the section."""
+
+    judged: pandas.DataFrame
+    told: dict[str, t.Any]
+
+
+class Before(t.NamedTuple):
+    """The runs of this name before this one. past: without their reports. margin: of margin.compare with the newest."""
+
+    past: nights.Past
+    margin: dict[str, t.Any] | None
+
+
+def before(run: Mapping, records: t.Sequence[Mapping], judgement: Mapping, earlier: t.Iterable[Mapping]) -> Before:
+    """earlier: summaries, newest first; each is read when its turn comes, and let go. The others as of make."""
+    margins = margin.Newest(run, judgement, records)
+    past = nights.of_summaries(map(margins.note, earlier))
+    return Before(past, margins.told)
+
+
 def make(
     run: Mapping,
     records: t.Sequence[Mapping],
     valid: t.Container[tuple[str, str, str]],
     judgement: Mapping,
-    earlier: t.Iterable[Mapping] = (),
+    earlier: Before,
     baseline: tuple[str, Mapping | None] = ("", None),
 ) -> dict[str, t.Any]:
-    """The section. valid: judge.valid_tests. judgement: of judge.judge. earlier: summaries of runs of this name before
-    this one, newest first; each is read when its turn comes, and let go.
+    """The section. valid: judge.valid_tests. judgement: of judge.judge. earlier: of `before`.
 
     baseline: the id of a run to compare with ("": none) and its summary, None where it has no report.
     """
-    judged = outliers.held(of_run(run, records, valid))
-    snapshots = {record["host"]: record.get("snapshot") or {} for record in records if record["kind"] == "host"}
-    low = hosts.effects(judged)
-    flagged = judged[judged["outlier"].astype(bool)]
-    own = flagged[~hosts.explained(judged, set(low["host"]))[flagged.index]]
+    found = standing(run, records, valid, judgement, earlier.past.claims)
+    judged, flagged = found.judged, int(found.judged["outlier"].sum())
     same = apart(judged)
-    until = moves.last_measured(records)
-    low_now = {(row.host, row.serial, row.drive): until.get((row.host, row.drive), "") for row in own.itertuples()}
-    margins = margin.Newest(run, judgement, records)
-    past = nights.of_summaries(map(margins.note, earlier))
-    claims = [*past.claims, *moves.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low_now)]
-    moved, contradicted = moves.evidence(claims)
+    low = {entry["host"] for entry in found.told["low_hosts"]}
     return {
         "groups": _groups(judged),
-        "outliers": _outliers(own, judged, _Known(moved, contradicted, until, set(low["host"]))),
-        "claimed_twice": [{"serial": serial, "told": told} for serial, told in contradicted.items()],
-        "low_hosts": _low_hosts(low, judged, snapshots),
+        **found.told,
         "too_few": [{**row, "needed": robust.FEWEST_PEERS} for row in _plain(outliers.too_few(judged))],
         "comparisons": int(judged["p"].notna().sum()),
-        "flagged": len(flagged),
-        "expected_false": robust.FALSE_DISCOVERY_RATE * max(1, len(flagged)),
+        "flagged": flagged,
+        "expected_false": robust.FALSE_DISCOVERY_RATE * max(1, flagged),
         "firmwares": _plain(trends.firmwares(judged)),
-        "margin": margins.told,
+        "margin": earlier.margin,
         "baseline": _baseline(same, run["run"]["id"], *baseline),
-        **_over_runs(same, judgement, past, set(low["host"])),
+        **_over_runs(same, judgement, earlier.past, low),
     }
 
 
@@ -80,6 +90,31 @@ def _over_runs(
         "nights": compared,
         "repeatability": _plain(trends.repeatability(table)) if len(before) else [],
     }
+
+
+def standing(
+    run: Mapping,
+    records: t.Sequence[Mapping],
+    valid: t.Container[tuple[str, str, str]],
+    judgement: Mapping,
+    claims: t.Iterable[moves.Claim] = (),
+) -> Standing:
+    """Drives and hosts against their peers. claims: of moves.of_summary, of the runs before. The others as of make."""
+    judged = outliers.held(of_run(run, records, valid))
+    snapshots = {record["host"]: record.get("snapshot") or {} for record in records if record["kind"] == "host"}
+    low = hosts.effects(judged)
+    flagged = judged[judged["outlier"].astype(bool)]
+    own = flagged[~hosts.explained(judged, set(low["host"]))[flagged.index]]
+    until = moves.last_measured(records)
+    low_now = {(row.host, row.serial, row.drive): until.get((row.host, row.drive), "") for row in own.itertuples()}
+    claims = [*claims, *moves.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low_now)]
+    moved, contradicted = moves.evidence(claims)
+    told = {
+        "outliers": _outliers(own, judged, _Known(moved, contradicted, until, set(low["host"]))),
+        "claimed_twice": [{"serial": serial, "told": told} for serial, told in contradicted.items()],
+        "low_hosts": _low_hosts(low, judged, snapshots),
+    }
+    return Standing(judged, told)
 
 
 def _before(summary: Mapping) -> pandas.DataFrame:

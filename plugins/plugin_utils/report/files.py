@@ -34,7 +34,14 @@ CSV_COLUMNS = (
 # Of each tracked variable, after tracked_1_, tracked_2_ …; `unit` is that of average and fitted_end.
 TRACKED_COLUMNS = "cell metric unit steady average fitted_end range_ratio slope_ratio".split()
 # JUnit has no word for these: a test that cannot be trusted is an error, one that was not run is skipped.
-JUNIT_ELEMENT = {"fail": "failure", "error": "error", "invalid": "error", "not_tested": "skipped"}
+# Nor for a drive that failed only because of its host.
+JUNIT_ELEMENT = {
+    "fail": "failure",
+    "host_fault": "error",
+    "error": "error",
+    "invalid": "error",
+    "not_tested": "skipped",
+}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Mapping = t.Dict[str, t.Any]
@@ -177,10 +184,17 @@ def junit(run: Mapping, judgement: Mapping) -> str:
 
 
 def _cases(drive: Mapping) -> list[ElementTree.Element]:
-    cases = [_case(drive, test["test"], test["verdict"], test["reasons"]) for test in drive["tests"]]
+    cases = [_case(drive, test["test"], *_said(drive, test)) for test in drive["tests"]]
     if drive["verdict"] not in [test["verdict"] for test in drive["tests"]]:
         cases.append(_case(drive, "drive", drive["verdict"], drive["reasons"]))
     return cases
+
+
+def _said(drive: Mapping, test: Mapping) -> tuple[str, list[str]]:
+    """What a test's case says: (a word of JUNIT_ELEMENT or pass, reasons)."""
+    if drive.get("host_fault") and test["verdict"] == "fail":
+        return "host_fault", [*drive["reasons"][:1], *test["reasons"]]
+    return test["verdict"], test["reasons"]
 
 
 def _case(drive: Mapping, name: str, verdict: str, reasons: list[str]) -> ElementTree.Element:

@@ -55,12 +55,12 @@ def view(sources: Sources, rows: list[Mapping], made: t.Container[str], earlier:
 
 
 def cards(attention: t.Sequence[Mapping]) -> list[Mapping]:
-    """Rows that need attention, as they are told: drives of a host with the same verdict for the same reasons at once,
-    as `drives` of the first.
+    """Rows that need attention, as they are told: drives of a host with the same verdict for the same reasons, or by
+    the host's fault, at once, as `drives` of the first.
     """
     alike: dict[t.Any, list[Mapping]] = {}
     for number, row in enumerate(attention):
-        own = number if row["outliers"] or not row["reasons"] else tuple(row["reasons"])
+        own = number if row["outliers"] or not row["reasons"] else row["host_fault"] or tuple(row["reasons"])
         alike.setdefault((row["host"], row["verdict"], own), []).append(row)
     return [{**drives[0], "drives": drives} for drives in alike.values()]
 

@@ -22,8 +22,8 @@ TRUSTED = ("pass", "fail")
 
 
 def rows(sources: Sources) -> list[Mapping]:
-    """[{host, drive, short, serial, model, firmware, rack, verdict, reasons, own_reasons, figure, outliers, low, page,
-    outlines}].
+    """[{host, drive, short, serial, model, firmware, rack, verdict, reasons, host_fault, own_reasons, figure, outliers,
+    low, page, outlines}].
 
     outliers: those of fleet.outliers that are its own. low: the entry of fleet.low_hosts that it is part of, or None.
       page: its page, from the
@@ -49,6 +49,7 @@ def rows(sources: Sources) -> list[Mapping]:
                     name: judged[name]
                     for name in ("host", "drive", "serial", "model", "firmware", "verdict", "reasons")
                 },
+                "host_fault": bool(judged.get("host_fault")),
                 "own_reasons": own_reasons(judged),
                 "rack": of_host.get(judged["host"], ""),
                 "figure": figure(judged),

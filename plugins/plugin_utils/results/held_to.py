@@ -66,6 +66,11 @@ def describe(criterion: Mapping) -> str:
     return f"{text} ({', '.join(notes)})" if notes else text
 
 
+def by_name(criteria: t.Iterable[t.Any]) -> dict[str, Mapping]:
+    """The criteria that can be applied, by what a check calls them (`describe`)."""
+    return {describe(criterion): criterion for criterion in criteria if not criterion_problems(criterion)}
+
+
 def criterion_problems(criterion: t.Any) -> list[str]:
     """Why a criterion cannot be applied, as sentences; empty when it can."""
     if not isinstance(criterion, dict):

@@ -179,6 +179,8 @@ def prometheus_text(run: StoredRun) -> str:
             **{name: drive[name] or "" for name in ("host", "drive", "serial", "model", "firmware")},
         }
         add("drive_verdict", "1 for the verdict of a drive.", {**labels, "verdict": drive["verdict"]}, 1)
+        at_fault = "1 for a drive that failed only because its host is low as a whole."
+        add("drive_host_fault", at_fault, labels, 1 if drive.get("host_fault") else 0)
         for test in drive["tests"]:
             for metric, value in test["metrics"].items():
                 if value is not None:

@@ -5,7 +5,7 @@
 (opencomputeproject/ocp-diag-core, json_spec). Pure.
 
 One test run for each drive: the host is the device under test, the drive its hardware, a test a step. Only a missed
-criterion is a FAIL.
+criterion is a FAIL, and only where the drive is at fault: one that failed only because of its host ends in an ERROR.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ OUTCOMES = {
 }
 # States of a host in which it is at fault that a drive was not tested.
 HOST_FAULTS = ("unreachable", "failed")
+# The verdict whose fault a host's is then: of a drive that could not be tested, and of one that it slowed down.
+LOST, SLOWED = "not_tested", "fail"
 
 Mapping = t.Mapping[str, t.Any]
 Times = t.Mapping[str, t.Tuple[t.Optional[str], t.Optional[str]]]
@@ -44,9 +46,9 @@ def lines(run: Mapping, drive: Mapping, host: tuple[str | None, str | None], tim
         (began, {"schemaVersion": VERSION}),
         (began, {"testRunArtifact": {"testRunStart": _start(run, drive)}}),
     ]
-    fault = host[0] in HOST_FAULTS and drive["verdict"] == "not_tested"
+    fault = _of_host(drive, host[0])
     if drive["verdict"] in ("error", "invalid") or fault:
-        symptom = f"host-{host[0]}" if fault else f"drive-{drive['verdict']}"
+        symptom = {LOST: f"host-{host[0]}", SLOWED: "host-low", "": f"drive-{drive['verdict']}"}[fault]
         told.append(
             (
                 began,
@@ -75,6 +77,13 @@ def lines(run: Mapping, drive: Mapping, host: tuple[str | None, str | None], tim
     )
 
 
+def _of_host(drive: Mapping, state: str | None) -> str:
+    """Which verdict of the drive is its host's fault: LOST, SLOWED or none, ""."""
+    if drive["verdict"] == LOST and state in HOST_FAULTS:
+        return LOST
+    return SLOWED if drive.get("host_fault") else ""
+
+
 def _start(run: Mapping, drive: Mapping) -> Mapping:
     known = {"serialNumber": drive["serial"], "version": drive["firmware"], "partNumber": drive["model"]}
     hardware = {"hardwareInfoId": DRIVE_ID, "name": drive["model"] or drive["drive"], "partType": "SSD"}
@@ -99,11 +108,13 @@ def _start(run: Mapping, drive: Mapping) -> Mapping:
     return {"name": "ssdlab.fleet", "version": version, "commandLine": "", "parameters": parameters, "dutInfo": dut}
 
 
-def _step(test: Mapping, fault: bool) -> t.Iterator[tuple[bool, Mapping]]:
-    """(whether it belongs to the end, artifact) of a test."""
-    verdict = "error" if fault and test["verdict"] == "not_tested" else test["verdict"]
+def _step(test: Mapping, fault: str) -> t.Iterator[tuple[bool, Mapping]]:
+    """(whether it belongs to the end, artifact) of a test. fault: of _of_host."""
+    verdict = "error" if test["verdict"] == fault else test["verdict"]
     status = OUTCOMES[verdict][0]
-    type_ = OUTCOMES[test["verdict"]][2]
+    # Of what was not tested there is nothing to diagnose.
+    told = test["verdict"] if test["verdict"] == LOST else verdict
+    type_ = OUTCOMES[told][2]
     yield False, {"testStepStart": {"name": test["test"]}}
     checks = [check for check in test["criteria"] if check.get("value") is not None]
     whole: dict[str, list[Mapping]] = {check["metric"]: [] for check in checks if not check.get("cell")}
@@ -132,7 +143,7 @@ def _step(test: Mapping, fault: bool) -> t.Iterator[tuple[bool, Mapping]]:
             True,
             {
                 "diagnosis": {
-                    "verdict": f"{test['test']}-{test['verdict']}",
+                    "verdict": f"{test['test']}-{told}",
                     "type": type_,
                     "message": message,
                     "hardwareInfoId": DRIVE_ID,

@@ -8,6 +8,7 @@ them. docs/awx.md says what counts.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import shlex
@@ -22,8 +23,8 @@ from .schema import tables
 SINCE = 3
 # A streak is looked for in so many runs of a name, the newest ones.
 MOST_RUNS = 100
-# The verdicts that say something about the drive. Of the others (invalid, error, not_tested) a night is as if it had
-# not been.
+# The verdicts that say something about the drive. Of the others (invalid, error, not_tested), and of a fail that is its
+# host's fault, a night is as if it had not been.
 TELLING = ("fail", "pass")
 
 
@@ -135,7 +136,11 @@ def _failing(connection: t.Any, run_id: str, after: int) -> list[Quarantined]:
     run, campaign, table = tables().run, tables().campaign, tables().quarantine
     name, started = connection.execute(sa.select(run.c.name, run.c.started).where(run.c.run_id == run_id)).one()
     asked = _Asked(connection)
-    failed = [row for row in _campaigns(connection, run.c.run_id == run_id, campaign.c.verdict == "fail") if asked(row)]
+    failed = [
+        row
+        for row in _campaigns(connection, run.c.run_id == run_id, campaign.c.verdict == "fail")
+        if asked(row) and not _of_host(row)
+    ]
     if not failed:
         return []
     freed: dict[tuple[str, ...], list[tuple[Who, str]]] = {}
@@ -153,14 +158,19 @@ def _failing(connection: t.Any, run_id: str, after: int) -> list[Quarantined]:
         who = _who(row)
         free = max((at for other, at in freed.get(who.key(), ()) if same(other, who)), default="")
         own = [each for each in history[who.key()] if same(_who(each), who) and each.started.rstrip("Z") > free]
-        since = [each.verdict for each in own if asked(each)]
-        streak = next((count for count, verdict in enumerate(since) if verdict == "pass"), len(since))
+        since = itertools.takewhile(lambda each: each.verdict != "pass", filter(asked, own))
+        streak = sum(not _of_host(each) for each in since)
         if streak >= after:
             reason = next(iter(records.unpacked(row.content)["reasons"]), "") if row.content else ""
             found.append(
                 Quarantined(name, row.identity or "", row.serial or "", row.name, row.label, streak, run_id, reason)
             )
     return found
+
+
+def _of_host(row: t.Any) -> bool:
+    """Whether a drive failed only because of its host (fleet/host_fault.py): that says nothing of the drive."""
+    return bool(row.content) and bool(records.unpacked(row.content).get("host_fault"))
 
 
 class _Asked:

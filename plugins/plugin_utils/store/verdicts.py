@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ..fleet import judging
-from ..results import held_to, judge
+from ..results import held_to
 from . import records
 from .engine import Store, upsert
 from .packages import sa
@@ -33,7 +33,7 @@ def across_hosts(store: Store, run_key: int, results_dir: str) -> set[str]:
         store.alone(connection)
         # Not what this import wrote: another slice may have come since, and its drives are peers too.
         run, given = _run(connection, run_key), _records(connection, run_key)
-        judged = judge.judge(run, given, judging.references(results_dir, run, given))["drives"]
+        judged = judging.judgement_of(results_dir, run, given)["drives"]
         return _bring(connection, run_key, judged)
 
 

@@ -31,7 +31,9 @@ def night(run_id, factor=1.0, seed=1, identity=None, asked=None, about=None, cri
 
 def made(now, earlier, baseline=("", None)):
     run, records = now
-    return section.make(run, records, judge.valid_tests(run, records), judge.judge(run, records), earlier, baseline)
+    judgement = judge.judge(run, records)
+    before = section.before(run, records, judgement, earlier)
+    return section.make(run, records, judge.valid_tests(run, records), judgement, before, baseline)
 
 
 def summary(run, records):

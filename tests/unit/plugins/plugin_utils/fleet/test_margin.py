@@ -37,7 +37,9 @@ def run_of(run_id, iops, started, told=None, run_margin=0.1):
 
 def summary_of(run, records):
     drives = {(record["host"], record["drive"]): record for record in records if record["kind"] == "drive"}
-    made = section.make(run, records, judge.valid_tests(run, records), judge.judge(run, records))
+    judgement = judge.judge(run, records)
+    before = section.before(run, records, judgement, ())
+    made = section.make(run, records, judge.valid_tests(run, records), judgement, before)
     found = json.loads(files.summary(run, judge.judge(run, records), made, None, drives))
     jsonschema.Draft202012Validator(schemas.load("summary")).validate(found)
     return found

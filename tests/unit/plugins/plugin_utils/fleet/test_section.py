@@ -20,7 +20,9 @@ from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import MODEL,
 
 def made(run, records, earlier=(), baseline=("", None)):
     """The section, held to its schema and to be JSON."""
-    found = section.make(run, records, judge.valid_tests(run, records), judge.judge(run, records), earlier, baseline)
+    judgement = judge.judge(run, records)
+    before = section.before(run, records, judgement, earlier)
+    found = section.make(run, records, judge.valid_tests(run, records), judgement, before, baseline)
     schema = schemas.load("summary")
     jsonschema.Draft202012Validator({**schema["$defs"]["fleet"], "$defs": schema["$defs"]}).validate(
         json.loads(json.dumps(found, allow_nan=False))

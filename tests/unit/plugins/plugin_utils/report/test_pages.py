@@ -87,6 +87,27 @@ def test_the_page_of_a_drive_and_of_its_host_lead_to_each_other(index):
     )
 
 
+@pytest.fixture(name="by_host", scope="module")
+def fixture_by_host(tmp_path_factory):
+    """Eight hosts of four drives: h3 is low, and its drives miss a relative criterion by that; S5-2 by itself."""
+    share = {"test": "iops", "metric": "write_iops", "min_of_median": 0.9}
+    run_id = "20261122T010000Z-qualify"
+    run, records = fleets.fleet(8, low={3: 0.82}, slow={(5, 2): 0.7}, criteria=[share], run_id=run_id)
+    folder = fleets.write(tmp_path_factory.mktemp("fleet"), run, records)
+    return pathlib.Path(build.make(str(folder.parent), folder.name).path)
+
+
+def test_a_hosts_fault_is_on_every_page(by_host):
+    fault = '<span class="pill low">the host\'s fault</span>'
+    html = by_host.read_text()
+    assert html.count(fault) == 1 and re.search(r"the host's fault</span> 4 drives <small>on h3", html)
+    assert (by_host.parent / names.host_page("h3")).read_text().count(fault) == 4
+    assert fault in (by_host.parent / names.drive_page("h3", "S3-1")).read_text()
+    assert fault not in (by_host.parent / names.drive_page("h5", "S5-2")).read_text()
+    told = data_of(by_host)
+    assert sum(told["texts"][drive[8]].startswith("the host's fault: h3") for drive in told["drives"]) == 4
+
+
 def test_every_link_leads_somewhere(tmp_path):
     run_dir = generator.make(tmp_path, tests=("wsat", "iops"), unreachable=[("no such/host?#", "d%41")])
     raw = run_dir / "raw" / "server-1" / "raw" / "SIM0001"

@@ -26,7 +26,8 @@ CHANGE = {
 
 def shown(run, records, earlier=()):
     judgement = judge.judge(run, records)
-    found = section.make(run, records, judge.valid_tests(run, records), judgement, earlier)
+    before = section.before(run, records, judgement, earlier)
+    found = section.make(run, records, judge.valid_tests(run, records), judgement, before)
     return closing.lines(run, records, {**judgement, "fleet": found})
 
 

@@ -1,0 +1,154 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Failed drives that failed only because of their host: it is low as a whole, they missed nothing but relative
+criteria, and their neighbours there are as low. The verdict stays `fail`; the fault is not the drive's. Pure.
+"""
+
+from __future__ import annotations
+
+import statistics
+import typing as t
+
+from ...module_utils.run.criteria import is_met
+from ..common.values import number
+from ..results import held_to
+from . import hosts, metrics, moves, robust
+
+Mapping = t.Mapping[str, t.Any]
+Record = t.Dict[str, t.Any]
+# (host, drive)
+Place = t.Tuple[str, str]
+# (test, criterion) of a check
+Which = t.Tuple[str, str]
+
+
+class Missed(t.NamedTuple):
+    """A relative criterion that a drive missed. share: the strictest of its limits on that side. value: the figure as a
+    share of its reference.
+    """
+
+    which: Which
+    metric: str
+    share: float
+    value: float
+
+
+def suspects(run: Mapping, judgement: Mapping) -> dict[Place, list[Missed]]:
+    """What each failed drive missed, (host, drive), of those that missed relative criteria alone."""
+    told = held_to.by_name(run.get("criteria") or [])
+    found = {}
+    for drive in judgement["drives"]:
+        checks = [(test, check) for test in drive["tests"] for check in test["criteria"] if check["met"] is False]
+        missed = [_missed(test, check, told) for test, check in checks if drive["verdict"] == "fail"]
+        sound = [one for one in missed if one]
+        if sound and len(sound) == len(missed):
+            found[drive["host"], drive["drive"]] = sound
+    return found
+
+
+def marked(
+    run: Mapping,
+    judgement: Record,
+    fleet: Mapping,
+    claims: t.Iterable[moves.Claim],
+    until: t.Mapping[Place, str],
+) -> Record:
+    """The judgement, with `host_fault` true of the drives that failed only because of their host, and a reason that
+    says so before the others.
+
+    fleet: low_hosts and outliers as section.make gives them. claims: of moves.of_summary, of the runs
+      before. until: of moves.last_measured.
+    """
+    found = _only_by_host(run, judgement, fleet)
+    if found:
+        low = {(host, _serial(drive), name): until.get((host, name), "") for (host, name), drive in found.items()}
+        tonight = moves.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low)
+        moved, _wrong = moves.evidence([*claims, *tonight])
+        found = {place: drive for place, drive in found.items() if _serial(drive) not in moved}
+    if not found:
+        return judgement
+    entries = {entry["host"]: entry for entry in fleet["low_hosts"]}
+    made = [
+        {**drive, "host_fault": True, "reasons": [_told(entries[drive["host"]]), *drive["reasons"]]}
+        if (drive["host"], drive["drive"]) in found
+        else drive
+        for drive in judgement["drives"]
+    ]
+    return {**judgement, "drives": made}
+
+
+def _serial(drive: Mapping) -> str:
+    return str(drive.get("serial") or drive["drive"])
+
+
+def _told(entry: Mapping) -> str:
+    return (
+        f"the host's fault: {entry['host']} is {entry['by_pct']:.0f} % worse as a whole than other hosts "
+        f"({entry['test']} {entry['metric']}), and the drive is no worse than the others in it"
+    )
+
+
+def _only_by_host(run: Mapping, judgement: Mapping, fleet: Mapping) -> dict[Place, Mapping]:
+    """The drives of low hosts, by (host, drive), whose neighbours have the share of the reference that they have."""
+    mates = {(entry["host"], drive): entry for entry in fleet["low_hosts"] for drive in entry["drives"]}
+    own = {(item["host"], item["drive"]) for item in fleet["outliers"] if item["cause"] == "drive"}
+    chosen = {
+        place: missed for place, missed in suspects(run, judgement).items() if place in mates and place not in own
+    }
+    if not chosen:
+        return {}
+    keyed = {(drive["host"], drive["drive"]): drive for drive in judgement["drives"]}
+    told = held_to.by_name(run.get("criteria") or [])
+    # A figure of the same test and criterion as a share of its reference, of all drives of low hosts.
+    shares = {place: _shares(keyed[place], told) for place in mates if place in keyed}
+    return {
+        (host, drive): keyed[host, drive]
+        for (host, drive), missed in chosen.items()
+        if all(
+            _as_low(one, [shares[host, mate].get(one.which) for mate in mates[host, drive]["drives"] if mate != drive])
+            for one in missed
+        )
+    }
+
+
+def _as_low(missed: Missed, neighbours: t.Sequence[float | None]) -> bool:
+    """Whether the neighbours are low, too, and the drive would meet the criterion if they were its reference."""
+    known = [value for value in neighbours if value]
+    if len(known) + 1 < hosts.FEWEST_DRIVES:
+        return False
+    middle = statistics.median(known)
+    side = "max" if metrics.is_latency(missed.metric) else "min"
+    off = middle - 1 if side == "max" else 1 - middle
+    return off > robust.PRACTICAL and is_met({side: missed.share}, missed.value / middle)
+
+
+def _missed(test: Mapping, check: Mapping, told: t.Mapping[str, Mapping]) -> Missed | None:
+    """None where the figure misses an absolute limit, or nobody can say what it was held to."""
+    criterion = told.get(check["criterion"])
+    found = _share_of_reference(check, criterion) if criterion else None
+    if criterion is None or found is None or not is_met(criterion, check["value"]):
+        return None
+    return Missed((test["test"], check["criterion"]), check["metric"], *found)
+
+
+def _shares(drive: Mapping, told: t.Mapping[str, Mapping]) -> dict[Which, float]:
+    found = {}
+    for test in drive["tests"]:
+        for check in test["criteria"] if test["counts"] else ():
+            criterion = told.get(check["criterion"])
+            share = _share_of_reference(check, criterion) if criterion else None
+            if share:
+                found[test["test"], check["criterion"]] = share[1]
+    return found
+
+
+def _share_of_reference(check: Mapping, criterion: Mapping) -> tuple[float, float] | None:
+    """(the strictest relative limit on the bad side, the figure as a share of what that is a share of)."""
+    side, strictest = ("max", min) if metrics.is_latency(check["metric"]) else ("min", max)
+    given = [number(criterion.get(limit)) for limit in held_to.RELATIVE if limit.startswith(side)]
+    limits = [limit for limit in given if limit]
+    if not limits or not check[side]:
+        return None
+    share = strictest(limits)
+    return share, share * check["value"] / check[side]

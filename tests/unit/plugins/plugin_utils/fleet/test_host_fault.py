@@ -1,0 +1,100 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which failed drives failed only because of their host, over constructed fleets."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import files
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing
+from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet
+
+SHARE = {"test": "iops", "metric": "write_iops", "min_of_median": 0.9}
+TAIL = {"metric": "write_p99_9_latency_us", "max_of_median": 1.1}
+FIRM = {"metric": "write_iops", "min": 90_000}
+LOOSE = {"metric": "write_iops", "min": 1000}
+OF_HOST = [f"S3-{number}" for number in range(4)]
+
+
+def judged(tmp_path, **options):
+    return judging.judge_run(str(tmp_path), *fleet(hosts=8, **options)).judgement
+
+
+def of_their_host(judgement):
+    return sorted(drive["drive"] for drive in judgement["drives"] if drive.get("host_fault"))
+
+
+@pytest.mark.parametrize(
+    ("criteria", "low", "slow", "expected"),
+    [
+        ([SHARE], {3: 0.82}, {}, OF_HOST),
+        ([TAIL], {3: 0.82}, {}, OF_HOST),
+        ([SHARE, LOOSE], {3: 0.82}, {}, OF_HOST),
+        ([{**SHARE, "min": 1000}], {3: 0.82}, {}, OF_HOST),
+        # It is worse than its neighbours, too.
+        ([SHARE], {3: 0.82}, {(3, 1): 0.7}, ["S3-0", "S3-2", "S3-3"]),
+        # A datasheet's limit knows no host.
+        ([FIRM], {3: 0.82}, {}, []),
+        ([SHARE, FIRM], {3: 0.82}, {}, []),
+        ([{**SHARE, "min": 90_000}], {3: 0.82}, {}, []),
+        # No host is low.
+        ([SHARE], {}, {(3, 1): 0.7}, []),
+        # The drive of a good host, beside a low one.
+        ([SHARE], {3: 0.82}, {(5, 2): 0.7}, OF_HOST),
+    ],
+)
+def test_a_drive_that_is_no_worse_than_its_neighbours_on_a_low_host(tmp_path, criteria, low, slow, expected):
+    judgement = judged(tmp_path, criteria=criteria, low=low, slow=slow)
+    assert of_their_host(judgement) == expected
+    marked = [drive for drive in judgement["drives"] if drive.get("host_fault")]
+    assert all(drive["verdict"] == "fail" and drive["host"] == "h3" for drive in marked)
+    assert all(drive["reasons"][0].startswith("the host's fault: h3 is ") for drive in marked)
+    assert all("host_fault" in drive or "the host" not in drive["reasons"][0] for drive in judgement["drives"])
+
+
+def test_a_drive_that_is_just_below_its_limit_on_a_host_that_is_just_above_it(tmp_path):
+    """S3-1 misses by what the host lacks, not by what sets it apart from the others there."""
+    judgement = judged(tmp_path, criteria=[SHARE], low={3: 0.92}, slow={(3, 1): 0.96}, noise=0.003)
+    assert of_their_host(judgement) == ["S3-1"]
+
+
+def test_a_drive_that_was_low_on_two_hosts_is_not_its_hosts(tmp_path):
+    """S3-1 was in h6 the night before, and low there beside good neighbours."""
+    options = {"hosts": 8, "criteria": [SHARE]}
+    before, records = fleet(slow={(6, 1): 0.8}, run_id="20261121T010000Z-qualify", **options)
+    before["started"] = "2026-11-21T01:00:00Z"
+    renamed = json.loads(
+        json.dumps([before, records]).replace("S3-1", "X").replace("S6-1", "S3-1").replace('"X"', '"S6-1"')
+    )
+    for record in renamed[1]:
+        if record["kind"] == "test":
+            record["finished"] = "2026-11-21T02:00:00Z"
+    made = judging.judge_run(str(tmp_path), *renamed)
+    folder = tmp_path / before["run"]["id"]
+    (folder / "report").mkdir(parents=True)
+    (folder / "run.json").write_text(json.dumps({"schema_version": 1, **renamed[0]}))
+    (folder / "report" / "summary.json").write_text(files.summary(renamed[0], made.judgement, made.fleet))
+    run, records = fleet(low={3: 0.82}, run_id="20261122T010000Z-qualify", **options)
+    judgement = judging.judge_run(str(tmp_path), run, records).judgement
+    assert of_their_host(judgement) == ["S3-0", "S3-2", "S3-3"]
+
+
+def test_it_is_in_every_output(tmp_path):
+    run, records = fleet(hosts=8, low={3: 0.82}, slow={(5, 2): 0.7}, criteria=[SHARE])
+    made = judging.judge_run(str(tmp_path), run, records)
+    summary = json.loads(files.summary(run, made.judgement, made.fleet))
+    schema = schemas.load("summary")
+    jsonschema.Draft202012Validator(schema).validate(summary)
+    assert summary["verdicts"]["fail"] == 5
+    junit = files.junit(run, made.judgement)
+    assert junit.count('<error type="host_fault"') == 4 and junit.count("<failure") == 1
+    assert 'failures="1" errors="4"' in junit
+    lines = closing.lines(run, records, summary)
+    assert sum("the host's fault: h3" in line for line in lines) == 4
