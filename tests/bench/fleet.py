@@ -19,6 +19,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -117,8 +118,12 @@ def play(
     began = time.monotonic()
     with open(folder / "output.txt", "w", encoding="utf-8") as output:
         process = subprocess.Popen(argv, cwd=folder, env=environment, stdout=output, **streams)
-        with watched_memory(process.pid) as memory:
-            _pid, status, used = os.wait4(process.pid, 0)
+        try:
+            with watched_memory(process.pid) as memory:
+                _pid, status, used = os.wait4(process.pid, 0)
+        except BaseException:
+            _end(process)
+            raise
     wall_s = time.monotonic() - began
     process.returncode = os.waitstatus_to_exitcode(status)
     lines = sent.read_text(encoding="utf-8").splitlines() if sent.exists() else []
@@ -130,6 +135,19 @@ def play(
         sent_bytes=sum(int(line.split()[1]) for line in lines),
         tasks=json.loads(counted.read_text(encoding="utf-8")) if counted.exists() else [],
     )
+
+
+def clean_up_on_sigterm() -> None:
+    """Let SIGTERM end this process as Ctrl-C does, so that what it made is taken away."""
+    signal.signal(signal.SIGTERM, lambda *_given: sys.exit("ended by SIGTERM"))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a play and its workers: none writes into a folder that is being removed."""
+    for pid in _family(process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
 
 
 @contextlib.contextmanager

@@ -217,6 +217,7 @@ def main() -> int:
         "--persist", type=int, default=120, help="seconds that a connection stays open; 120 as docs/watching.md advises"
     )
     options = parser.parse_args()
+    fleet.clean_up_on_sigterm()
     high = False
     for count in options.hosts:
         with tempfile.TemporaryDirectory(prefix="ssdlab-watch-", dir="/dev/shm") as folder:

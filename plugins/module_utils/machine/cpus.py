@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 import typing as t
 
 from ..core.host import Host
@@ -14,10 +15,20 @@ from ..core.sysfs import number
 
 CPU_DIR = "/sys/devices/system/cpu"
 ONLINE = CPU_DIR + "/online"
+# Whoever holds it open limits how long a CPU may take to wake up, and so how deep it sleeps.
+CPU_DMA_LATENCY = "/dev/cpu_dma_latency"
 NODE_DIR = "/sys/devices/system/node"
 # More than any kernel is built for (CONFIG_NR_CPUS goes to 8192), so that a slip of the pen doesn't fill the memory.
 HIGHEST_CPU = 65535
 _PART = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+
+
+def wake_up_limit_us(host: Host) -> int | None:
+    """The limit in force on how long a CPU may take to wake up, in µs; None where the kernel has none to ask for."""
+    try:
+        return int(struct.unpack("=i", host.read_bytes(CPU_DMA_LATENCY)[:4])[0])
+    except (OSError, struct.error):
+        return None
 
 
 class Place(t.NamedTuple):

@@ -222,6 +222,7 @@ def tunables(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
     found.update({key: _in_force(host, path) for key, path in SINGLE.items()})
     found["governors"] = (host.get(CPU_DIR + "/cpu0/cpufreq/scaling_available_governors") or "").split()
     found["idle_states"] = _idle_states(host)
+    found["cpu_dma_latency_us"] = cpus.wake_up_limit_us(host)
     found["vm"] = {key: host.get("/proc/sys/vm/" + key) for key in VM}
     found["queue"] = {name: {key: _in_force(host, f"/sys/block/{name}/queue/{key}") for key in QUEUE} for name in names}
     found["services"] = systemd.states(host, systemd.REWRITERS)

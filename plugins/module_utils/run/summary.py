@@ -144,6 +144,7 @@ def host_snapshot(run: RunFiles) -> Record | None:
 def brief(snapshot: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The few lines of a snapshot that go with every result; all of it is in the journal."""
     cpu, bios, tuned = (snapshot.get(key) or {} for key in ("cpu", "bios", "tunables"))
+    services = tuned.get("services")
     return {
         "cpu": cpu.get("model"),
         "sockets": cpu.get("sockets"),
@@ -159,4 +160,22 @@ def brief(snapshot: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         "governor": "/".join(sorted(tuned.get("governor") or {})) or None,
         "smt": tuned.get("smt"),
         "aspm_policy": tuned.get("aspm_policy"),
+        "c_states": _c_states(tuned),
+        "irqbalance": services.get("irqbalance.service") if isinstance(services, dict) else None,
     }
+
+
+def _c_states(tuned: t.Mapping[str, t.Any]) -> str | None:
+    """How deep a CPU may sleep, by its idle states and the limit on how long it may take to wake up: "on, down to C6",
+    or "off"; None where the kernel has no idle states.
+    """
+    told, limit = tuned.get("idle_states"), tuned.get("cpu_dma_latency_us")
+    if not isinstance(told, list) or not told:
+        return None
+    names = []
+    for state in told:
+        name, latency = (state.get(key) if isinstance(state, dict) else None for key in ("name", "latency_us"))
+        too_slow = isinstance(limit, int) and isinstance(latency, int) and latency > limit
+        if isinstance(name, str) and name != "POLL" and not state.get("disabled") and not too_slow:
+            names.append(name)
+    return f"on, down to {names[-1][:40]}" if names else "off"

@@ -9,9 +9,8 @@ import os
 import struct
 
 from ..core.host import Host
+from ..machine.cpus import CPU_DMA_LATENCY, wake_up_limit_us
 from .kinds import Setting
-
-CPU_DMA_LATENCY = "/dev/cpu_dma_latency"
 
 
 class CpuDmaLatency:
@@ -48,10 +47,7 @@ class CpuDmaLatency:
         """What `hold` would find, without holding it."""
         if self._latency_us is None:
             return []
-        try:
-            before = struct.unpack("=i", self._host.read_bytes(CPU_DMA_LATENCY)[:4])[0]
-        except (OSError, struct.error):
-            before = None
+        before = wake_up_limit_us(self._host)
         outcome = "not_applicable" if before is None else "unchanged" if before <= self._latency_us else "changed"
         shown = None if before is None else str(before)
         return [

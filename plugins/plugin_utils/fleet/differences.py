@@ -8,6 +8,8 @@ from __future__ import annotations
 import typing as t
 
 Mapping = t.Mapping[str, t.Any]
+# What people call it, where that is another word than the snapshot's.
+SAID = {"c_states": "C-states"}
 
 
 def told(mine: t.Mapping[str, str], rest: t.Sequence[t.Mapping[str, str]]) -> list[str]:
@@ -46,7 +48,7 @@ def flat(snapshot: Mapping) -> dict[str, str]:
             # The kernel keeps a little of it, more or less.
             flat["memory"] = f"{float(f'{value / 2**30:.2g}'):g} GiB"
         elif isinstance(value, (str, int, float)) and value != "":
-            flat[key] = str(value)
+            flat[SAID.get(key, key)] = str(value)
     return flat
 
 

@@ -13,6 +13,8 @@ from .frame import FIGURE, apart, of_run, of_summary
 from .libraries import pandas
 
 Mapping = t.Mapping[str, t.Any]
+# What differs by less is as far off.
+_DIGITS = 9
 
 
 class _Known(t.NamedTuple):
@@ -152,7 +154,8 @@ def _outliers(
     slow = set(zip(rates["host"], rates["drive"], rates["test"]))
     alike = judged.groupby([*FIGURE, "host"], sort=False)["value"].transform("size")
     told = []
-    for place, row in own.sort_values("z", ascending=False).iterrows():
+    order = own.assign(worst=-own["z"].round(_DIGITS)).sort_values(["worst", "host", "drive", "test", "cell", "metric"])
+    for place, row in order.iterrows():
         mates = int(alike[place])
         cause, why = ("drive", f"{mates} drives like it on {row['host']} say nothing against the host")
         if row["serial"] in known.moved:
@@ -200,28 +203,42 @@ def reason(metric: str, value: float, median: float, by: float, peers: int) -> s
 def _low_hosts(
     low: pandas.DataFrame, judged: pandas.DataFrame, snapshots: t.Mapping[str, Mapping]
 ) -> list[dict[str, t.Any]]:
-    """One entry a host, told by its rate that is lowest, else by the figure that is worst; the worst rate first."""
+    """One entry a host, told by its rate that is lowest, else by the figure that is worst; the worst rate first,
+    and of what is as far off the first by name, so that the order of records is no matter.
+    """
     told = []
     for host, rows in low.groupby("host", sort=False):
         rates = rows[rows["metric"].map(metrics.is_rate).astype(bool)]
-        worst = (rates if len(rates) else rows).sort_values("by", ascending=False).iloc[0]
+        # IOPS and bandwidth of one block size say the same, but for the last digits; people know a drive by its IOPS.
+        order = (rates if len(rates) else rows).assign(
+            as_far=lambda table: -table["by"].round(_DIGITS),
+            no_iops=lambda table: ~table["metric"].str.endswith("iops"),
+        )
+        worst = order.sort_values(["as_far", "no_iops", "test", "cell", "metric"]).iloc[0]
         others = judged[(judged["model"] == worst["model"]) & (judged["host"] != host)]["host"].unique()
         serials = {serial for each in rows["serials"] for serial in each}
-        mine = judged[(judged["host"] == host) & judged["serial"].isin(serials)]["drive"].unique().tolist()
+        mine = judged[(judged["host"] == host) & judged["serial"].isin(serials)]["drive"].unique()
         about = {name: worst[name] for name in ("model", "firmware", "test", "cell", "metric")}
         differs = hosts.differences(str(host), snapshots, others)
         told.append(
             {
                 "host": host,
                 "by_pct": 100 * float(worst["by"]),
-                "drives": mine,
+                "drives": sorted(mine.tolist(), key=drives.order),
                 "differs": differs,
                 **about,
                 "z": float(worst["z"]),
             }
         )
     # Rates first: a tail is soon worse by half, and says less.
-    return sorted(told, key=lambda entry: (not metrics.is_rate(entry["metric"]), -entry["by_pct"]))
+    return sorted(
+        told,
+        key=lambda entry: (
+            not metrics.is_rate(entry["metric"]),
+            -round(entry["by_pct"], _DIGITS),
+            drives.order(entry["host"]),
+        ),
+    )
 
 
 def _since(

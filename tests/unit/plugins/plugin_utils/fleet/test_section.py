@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import json
+import random
 
 import jsonschema
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary as run_summary
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging, section
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import changes, files
@@ -76,6 +78,45 @@ def test_a_bad_host_is_named_with_what_differs_and_its_drives_are_not_blamed():
     assert host["differs"] == [
         "bios: AMI 2.4 where 5 of 5 others have AMI 2.6",
         "kernel argument intel_idle.max_cstate: 9 where 5 of 5 others have none",
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_records_changes_nothing_that_is_told(seed):
+    """Figures that say the same, IOPS and bandwidth of one block size, are as far off to the last digit but rounding;
+    two hosts are as low as each other.
+    """
+    run, records = fleet(hosts=10, noise=0, low={3: 0.8, 7: 0.8}, slow={(5, 1): 0.7, (2, 2): 0.7})
+    first = made(run, records)
+    shuffled = random.Random(seed).sample(records, len(records))
+    again = made({**run, "asked": random.Random(seed).sample(run["asked"], len(run["asked"]))}, shuffled)
+    assert [(host["host"], host["metric"]) for host in first["low_hosts"]] == [
+        ("h3", "write_iops"),
+        ("h7", "write_iops"),
+    ]
+    assert first["low_hosts"][0]["drives"] == [f"S3-{number}" for number in range(4)]
+    for key in ("low_hosts", "outliers", "claimed_twice"):
+        assert again[key] == first[key]
+
+
+def test_c_states_governor_and_irqbalance_are_among_the_differences():
+    """From the whole snapshot of a host, through the short one that goes with its records."""
+
+    def short(limit_us, governor, irqbalance):
+        states = [
+            {"name": "POLL", "latency_us": 0, "disabled": False},
+            {"name": "C6", "latency_us": 133, "disabled": False},
+        ]
+        tuned = {"idle_states": states, "cpu_dma_latency_us": limit_us, "governor": {governor: "0-7"}}
+        return run_summary.brief({"tunables": {**tuned, "services": {"irqbalance.service": irqbalance}}})
+
+    snapshots = {host: short(0, "performance", "inactive") for host in range(6)}
+    snapshots[3] = short(2_000_000_000, "powersave", "active")
+    [host] = made(*fleet(low={3: 0.82}, snapshots=snapshots))["low_hosts"]
+    assert host["differs"] == [
+        "C-states: on, down to C6 where 5 of 5 others have off",
+        "governor: powersave where 5 of 5 others have performance",
+        "irqbalance: active where 5 of 5 others have inactive",
     ]
 
 
