@@ -154,7 +154,8 @@ def _outliers(
     slow = set(zip(rates["host"], rates["drive"], rates["test"]))
     alike = judged.groupby([*FIGURE, "host"], sort=False)["value"].transform("size")
     told = []
-    order = own.assign(worst=-own["z"].round(_DIGITS)).sort_values(["worst", "host", "drive", "test", "cell", "metric"])
+    order = own.assign(far=-own["z"].round(_DIGITS), no_iops=~own["metric"].str.endswith("iops"))
+    order = order.sort_values(["far", "host", "drive", "no_iops", "test", "cell", "metric"])
     for place, row in order.iterrows():
         mates = int(alike[place])
         cause, why = ("drive", f"{mates} drives like it on {row['host']} say nothing against the host")

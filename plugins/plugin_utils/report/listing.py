@@ -106,13 +106,18 @@ def _off(figure: Mapping) -> float | None:
     return None if figure["off_median"] is None else round(100 * figure["off_median"], 1)
 
 
-def _said(figure: Mapping) -> str:
-    ends = [
+def figure_limits(figure: Mapping) -> list[str]:
+    """["at least 70,000 IOPS"]: the limits that a figure of a row is held to."""
+    return [
         f"{word} {units.show(figure['metric'], figure[end])}"
         for end, word in (("min", "at least"), ("max", "at most"))
         if figure[end] is not None
     ]
-    return ", ".join([f"{'' if figure['valid'] else 'not valid · '}{figure['test']} {figure['metric']}", *ends])
+
+
+def _said(figure: Mapping) -> str:
+    name = f"{'' if figure['valid'] else 'not valid · '}{figure['test']} {figure['metric']}"
+    return ", ".join([name, *figure_limits(figure)])
 
 
 def _first(row: Mapping) -> Mapping | None:

@@ -13,7 +13,7 @@ import typing as t
 from ..common import units
 from ..common.drives import order
 from ..results.judge import VERDICTS
-from . import changes, curves, distributions, names, svg
+from . import changes, curves, distributions, first, names, svg
 from .listing import Mapping, data, made_page
 from .sources import Sources
 
@@ -33,6 +33,7 @@ def view(sources: Sources, rows: list[Mapping], made: t.Container[str], earlier:
     return {
         **about(sources, rows),
         "headline": headline(rows, fleet),
+        "first": first.lines(rows, fleet, made),
         "attention": attention[:MOST_TOLD],
         "attention_more": sum(len(card["drives"]) for card in attention[MOST_TOLD:]),
         "low_hosts": [

@@ -36,7 +36,7 @@ def rows(sources: Sources) -> list[Mapping]:
         outliers.setdefault((found["host"], found["drive"]), []).append(found)
     # Rates first: what people know a drive by.
     outliers = {
-        key: sorted(found, key=lambda one: (not metrics.is_rate(one["metric"]), -one["by_pct"]))
+        key: sorted(found, key=lambda one: (not metrics.is_rate(one["metric"]), -round(one["by_pct"], 6)))
         for key, found in outliers.items()
     }
     low = {(entry["host"], drive): entry for entry in sources.fleet.get("low_hosts") or [] for drive in entry["drives"]}

@@ -43,6 +43,45 @@ def test_what_is_wrong_comes_first(index):
     assert "plotly" not in html
 
 
+def top(index):
+    """What the fleet's page says before anything else but its title, as lines of text."""
+    html = index.read_text()
+    (found,) = re.findall(r'</h1>\s*(<ul class="first".*?</ul>)', html, re.DOTALL)
+    return [" ".join(re.sub("<[^>]*>", "", item).split()) for item in found.split("</li>")[:-1]], found
+
+
+def test_the_very_first_lines_name_bad_drives_and_bad_hosts(index):
+    lines, html = top(index)
+    assert len(lines) == 2
+    assert re.fullmatch(r"Failed: S1-2 on h1 \(iops write_iops [0-9.,]+ IOPS, at least 70,000 IOPS\)", lines[0])
+    assert re.fullmatch(
+        r"Low host: h4 \((19|20|21) % worse in iops write_iops; bios: AMI 2\.4 where 5 of 5 others have AMI 2\.6\)",
+        lines[1],
+    )
+    for page in (names.drive_page("h1", "S1-2"), names.host_page("h1"), names.host_page("h4")):
+        assert f'href="{page}"' in html
+
+
+def test_the_first_lines_count_what_is_too_much_to_name(tmp_path):
+    slow = {(host, 0): 0.5 for host in range(14)}
+    limit = {"test": "iops", "metric": "write_iops", "min": 70000}
+    run, records = fleets.fleet(24, 2, slow=slow, criteria=[limit], run_id="20261122T010000Z-qualify")
+    folder = fleets.write(tmp_path, run, records)
+    lines = top(pathlib.Path(build.make(str(tmp_path), folder.name).path))[0]
+    assert lines[0].count(" on h") == 10 and lines[0].endswith(") and 4 more")
+
+
+def test_a_drive_that_only_stands_out_is_named_too_and_a_good_fleet_names_none(tmp_path):
+    run, records = fleets.fleet(slow={(2, 1): 0.7}, run_id="20261122T010000Z-qualify")
+    folder = fleets.write(tmp_path / "a", run, records)
+    lines = top(pathlib.Path(build.make(str(folder.parent), folder.name).path))[0]
+    assert len(lines) == 1 and re.match(
+        r"Stands out: S2-1 on h2 \(iops: write_iops 7.* worse than the median of", lines[0]
+    )
+    good = fleets.write(tmp_path / "b", *fleets.fleet(run_id="20261122T010000Z-qualify"))
+    assert 'class="first"' not in pathlib.Path(build.make(str(good.parent), good.name).path).read_text()
+
+
 def test_drives_of_one_rank_come_by_name_as_people_count(tmp_path):
     lost = [(f"server-{number}", f"SIM{number}") for number in (10, 11, 9)]
     run_dir = generator.make(tmp_path, unreachable=lost)
@@ -98,6 +137,9 @@ def fixture_by_host(tmp_path_factory):
 
 
 def test_a_hosts_fault_is_on_every_page(by_host):
+    lines = top(by_host)[0]
+    assert [line.split(" (")[0] for line in lines] == ["Failed: S5-2 on h5", "Low host: h3"]
+    assert lines[1].endswith("; 4 of its drives failed by that)")
     fault = '<span class="pill low">the host\'s fault</span>'
     html = by_host.read_text()
     assert html.count(fault) == 1 and re.search(r"the host's fault</span> 4 drives <small>on h3", html)
