@@ -29,11 +29,11 @@ def make(
     records: t.Sequence[Mapping],
     valid: t.Container[tuple[str, str, str]],
     judgement: Mapping,
-    earlier: t.Iterable[Mapping] = (),
+    earlier: t.Iterable[Mapping] | nights.Past = (),
     baseline: tuple[str, Mapping | None] = ("", None),
 ) -> dict[str, t.Any]:
     """The section. valid: judge.valid_tests. judgement: of judge.judge. earlier: summaries of runs of this name before
-    this one, newest first; each is read when its turn comes, and let go.
+    this one, newest first; each is read when its turn comes, and let go. Or what a store has of these runs.
 
     baseline: the id of a run to compare with ("": none) and its summary, None where it has no report.
     """
@@ -46,7 +46,7 @@ def make(
     until = moves.last_measured(records)
     low_now = {(row.host, row.serial, row.drive): until.get((row.host, row.drive), "") for row in own.itertuples()}
     margins = margin.Newest(run, judgement, records)
-    past = nights.of_summaries(map(margins.note, earlier))
+    past = earlier if isinstance(earlier, nights.Past) else nights.of_summaries(map(margins.note, earlier))
     claims = [*past.claims, *moves.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low_now)]
     moved, contradicted = moves.evidence(claims)
     return {
