@@ -20,7 +20,7 @@ from ..plugin_utils.gate.host_action import refuse_injected_facts
 from ..plugin_utils.preflight import controller
 from ..plugin_utils.report import build
 from ..plugin_utils.results import unpack
-from ..plugin_utils.store import drive_history
+from ..plugin_utils.store import drive_history, nights
 
 ARGUMENTS = {
     "results_dir": {"type": "path", "required": True},
@@ -46,13 +46,14 @@ class ActionModule(ActionBase):
         if missing:
             raise AnsibleActionFail("; ".join(missing))
         _result, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
-        against = judging.Against(arguments["baseline"], arguments["nights"])
+        # Like collect: relative to where ansible-playbook was started.
+        results_dir = os.path.abspath(arguments["results_dir"])
+        stored = functools.partial(nights.of_store, results_dir, arguments["store_url"])
+        against = judging.Against(arguments["baseline"], arguments["nights"], stored)
         if against.baseline and not RUN_ID_PATTERN.fullmatch(against.baseline):
             raise AnsibleActionFail(f"baseline: {against.baseline!r} is not the id of a run (report_baseline)")
         if not 0 < against.nights <= MOST_NIGHTS:
             raise AnsibleActionFail(f"nights: {against.nights} is not between 1 and {MOST_NIGHTS} (report_nights)")
-        # Like collect: relative to where ansible-playbook was started.
-        results_dir = os.path.abspath(arguments["results_dir"])
         try:
             if not self._task.check_mode:
                 _sweep(results_dir, arguments["run_id"])

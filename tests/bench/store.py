@@ -138,7 +138,7 @@ def multiply(path: str, runs: int) -> None:
             f"SELECT campaign_id + ?, {kept}, figures FROM ssd_measurement WHERE campaign_id <= ?",
             (number * campaigns, campaigns),
         ).fetchall()
-        figures = numpy.frombuffer(b"".join(row[-1] for row in rows)).reshape(len(rows), PER_DRIVE)
+        figures = numpy.frombuffer(b"".join(row[-1] for row in rows)).reshape(len(rows), -1)
         figures = figures * (1 + 0.005 * noise.standard_normal(figures.shape))
         connection.executemany(
             f"INSERT INTO ssd_measurement (campaign_id, {kept}, figures) VALUES ({', '.join('?' * len(rows[0]))})",

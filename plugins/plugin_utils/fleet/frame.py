@@ -113,12 +113,15 @@ def complete(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 def apart(frame: pandas.DataFrame) -> pandas.DataFrame:
     """A run's table with serials by which other runs know the same drive: one that several drives have, or that is a
-    place on a host, goes with host and drive.
+    place on a host, goes with host and drive. Texts may be categories.
     """
     known = frame[["serial", "host", "drive"]].drop_duplicates()
     doubtful = known["serial"].duplicated(keep=False) | known["serial"].map(drives.is_place).astype(bool)
     mine = frame["serial"].isin(known.loc[doubtful, "serial"])
-    return frame.assign(serial=frame["serial"].where(~mine, frame["host"] + " " + frame["drive"]))
+    if not mine.any():
+        return frame
+    serial, host, drive = (frame[name].astype(object) for name in ("serial", "host", "drive"))
+    return frame.assign(serial=serial.where(~mine, host + " " + drive))
 
 
 def counts(frame: pandas.DataFrame) -> t.Any:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import typing as t
 
 from ..results import held_to, judge, summaries
@@ -33,10 +34,15 @@ Mapping = t.Dict[str, t.Any]
 
 
 class Against(t.NamedTuple):
-    """What a run is compared with: the run `baseline` ("": none), and so many of the runs of its name before it."""
+    """What a run is compared with: the run `baseline` ("": none), and so many of the runs of its name before it.
+
+    stored: (run.json, how many) to the runs before (a nights.Past, or None), where none has its report on this
+    controller.
+    """
 
     baseline: str = ""
     nights: int = EARLIER_RUNS
+    stored: t.Callable[[Mapping, int], t.Any] | None = None
 
 
 class Judged(t.NamedTuple):
@@ -57,7 +63,12 @@ def judge_run(results_dir: str, run: Mapping, records: t.Sequence[Mapping], agai
     # What imports pandas waits until it is known to be there.
     from . import host_fault, moves, section
 
-    earlier = section.before(run, records, judgement, summaries.earlier(results_dir, run, against.nights))
+    reports = summaries.earlier(results_dir, run, against.nights)
+    newest = next(reports, None)
+    stored = against.stored(run, against.nights) if newest is None and against.stored else None
+    given = itertools.chain(filter(None, [newest]), reports)
+    del newest  # else it would stay while the others are read
+    earlier = section.Before(stored, None) if stored else section.before(run, records, judgement, given)
     baseline = against.baseline, summaries.read(results_dir, against.baseline)
     fleet = section.make(run, records, judge.valid_tests(run, records), judgement, earlier, baseline)
     return Judged(host_fault.marked(run, judgement, fleet, earlier.past.claims, moves.last_measured(records)), fleet)

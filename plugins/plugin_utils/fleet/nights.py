@@ -56,7 +56,9 @@ class Figures:
         for name, known in self._codes.items():
             found, texts = pandas.factorize(frame[name])
             # Of a text that is missing the code is -1: the last of these.
-            codes = [known.setdefault(text, len(known)) for text in texts] + [-1]
+            # How a host's tool pads a name makes no other model.
+            names = (" ".join(str(text).split()) if name in ("model", "firmware") else text for text in texts)
+            codes = [known.setdefault(text, len(known)) for text in names] + [-1]
             here = np.array(codes, dtype=np.min_scalar_type(-1 - max(len(known), 1)))
             self._pieces[name].append(here[found])
         self._pieces["value"].append(frame["value"].to_numpy(dtype=float))

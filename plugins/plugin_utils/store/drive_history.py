@@ -33,17 +33,21 @@ def of_drives(results_dir: str, store_url: str, run: Mapping, serials: t.Collect
     if not serials or not tracked:
         return {}
     try:
-        url = engine.resolve(store_url, results_dir)
-        if url and not packages.missing(url, tables=True) and _is_there(url):
+        url = there(results_dir, store_url)
+        if url:
             return _newest(_of_store(url, sorted(serials), sorted(tracked), started))
     except (packages.StoreError, OSError):
         pass
     return _newest(_of_reports(results_dir, run, set(serials), tracked))
 
 
-def _is_there(url: str) -> bool:
+def there(results_dir: str, store_url: str) -> str:
+    """The URL of the store, where there is one and it can be read as tables; else "". Raises StoreError."""
+    url = engine.resolve(store_url, results_dir)
+    if not url or packages.missing(url, tables=True):
+        return ""
     file = engine.path(url)
-    return file is None or os.path.exists(file)
+    return url if file is None or os.path.exists(file) else ""
 
 
 def _of_store(url: str, serials: list[str], metrics: list[str], before: str) -> Figures:

@@ -37,13 +37,13 @@ LONG = (
     "unit",
     "value",
 )
-# What else there is, for those who compare: peers need all of it alike, other nights `conditions`
-# (results/conditions.py).
-MORE = ("lba_bytes", "engine", "conditions")
+# What else there is, for those who compare: peers need lba_bytes and engine alike, other nights `conditions`
+# (results/conditions.py); `drive` is its name in the inventory.
+MORE = ("lba_bytes", "engine", "drive", "conditions")
 # What tells one measurement from another in the wide table.
 MEASUREMENT = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test")
 # What of a measurement comes with its row, and what with its layout.
-_TEXTS = ("run", "host", "serial", "model", "firmware", "link", "test", "engine", "conditions")
+_TEXTS = ("run", "host", "serial", "model", "firmware", "link", "test", "engine", "drive", "conditions")
 # Texts and numbers of a row of the query, by their places in it.
 _PLACES = ("layout", "figures", *_TEXTS[:-1], "capacity_bytes", "lba_bytes", "preferred_write_bytes")
 _SIZES = ("capacity_bytes", "lba_bytes")
@@ -61,13 +61,14 @@ def long(
     valid: bool = False,
     columns: t.Sequence[str] = LONG,
     serials: t.Sequence[str] | None = None,
+    cells: bool = True,
 ) -> pandas.DataFrame:
     """Every figure of the store, one a row, in the columns LONG.
 
     url: of the store (engine.resolve makes it of ssd_store_url). runs: run ids; tests, metrics: names; serials: of
       drives; None takes all.
     rounds: with what was tracked round by round; without, only what counts: a test's figures and its cells', averaged
-      over the steady window.
+      over the steady window. cells: with the figures of each cell; without, a test's own alone.
     valid: only of measurements that count: of drives that were asked for, and not `invalid` but for want of peers or a
       baseline. columns: those of LONG and MORE to read; of many runs each costs two to eight bytes a row.
     Texts are categories (missing where unknown), capacity_bytes and lba_bytes are Int64, round int32, value float64 in
@@ -79,7 +80,7 @@ def long(
     if lacks:
         raise StoreError(lacks[0])
     with opened(url) as store:
-        layouts = reads.layouts(store, metrics, rounds)
+        layouts = reads.layouts(store, metrics, rounds, cells)
         defined = reads.definitions(store, runs) if "conditions" in columns else {}
         return _Long(layouts, columns, defined).read(store, reads.measurements(runs, tests, serials, valid))
 

@@ -39,7 +39,8 @@ class Layouts(t.NamedTuple):
     metrics: list[str]
 
 
-def layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool) -> Layouts:
+def layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool, in_cells: bool = True) -> Layouts:
+    """Of figures with these names (None: all); rounds, in_cells: with those of rounds, and of cells."""
     import numpy
 
     cells: dict[str, int] = {}
@@ -59,6 +60,7 @@ def layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool) -> Layo
             for at, (number, cell, metric) in enumerate(figures)
             if (metrics is None or metric in metrics)
             and (rounds or number == records.NO_ROUND)
+            and (in_cells or cell == records.NO_CELL)
             and number <= MOST_ROUND
         ]
         columns = [numpy.array(column, dtype=numpy.int32) for column in zip(*kept)] or [numpy.zeros(0, numpy.int32)] * 4
@@ -110,6 +112,7 @@ def measurements(
         campaign.c.link,
         test.c.name,
         campaign.c.engine,
+        campaign.c.label,
         campaign.c.capacity_bytes,
         campaign.c.lba_bytes,
         campaign.c.preferred_write_bytes,

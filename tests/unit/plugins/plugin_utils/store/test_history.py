@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +16,9 @@ pytest.importorskip("sqlalchemy")
 pytest.importorskip("pandas")
 pytest.importorskip("scipy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer, nights
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
 from ansible_collections.ssdlab.fleet.tests.bench import store as bench
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator, specs
@@ -148,3 +153,21 @@ def test_the_stores_bench_copies_every_column(tmp_path):
     told = history.judged(url)
     assert len(told.against) == 2 and set(told.changes["changed"]) == {""}
     assert set(told.figures["engine"]) == {"io_uring"} and set(told.figures["lba_bytes"]) == {512}
+
+
+def test_a_report_without_earlier_reports_is_held_to_the_nights_of_the_store(url, tmp_path):
+    """As in an execution environment, where no file of the night before is left: it says what it says beside them."""
+    results = Path(engine.path(url)).parent
+    beside, alone = tmp_path / "beside", tmp_path / "alone"
+    for run_id in NIGHTS:
+        if "nightly" in run_id:
+            shutil.copytree(next(results.glob(f"{run_id}/*/run.json")).parent, beside / run_id)
+            build.make(str(beside), run_id)
+    shutil.copytree(beside / NIGHTS[-1], alone / NIGHTS[-1])
+    stored = functools.partial(nights.of_store, "", url)
+    build.make(str(alone), NIGHTS[-1], against=judging.Against(stored=stored))
+    told, wanted = (json.loads((place / NIGHTS[-1] / "report/summary.json").read_text()) for place in (alone, beside))
+    for part in ("since", "nights"):
+        assert told["fleet"][part] == wanted["fleet"][part] and wanted["fleet"][part], part
+    in_order = [sorted(found["fleet"]["repeatability"], key=lambda row: row["metric"]) for found in (told, wanted)]
+    assert in_order[0] == in_order[1] != []

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The runs before one out of the store, for a report where no earlier report is at hand: in an execution environment.
+Reads only.
+
+What was low then stands in reports alone: so nothing is said of hosts that are low since, or of drives that were low
+elsewhere.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from . import drive_history, frames
+from .engine import opened
+from .packages import StoreError, sa
+from .schema import tables
+
+if t.TYPE_CHECKING:
+    from ..fleet.nights import Past
+
+COLUMNS = ("host", "drive", "serial", "model", "firmware", "test", "metric", "value", "conditions")
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def of_store(results_dir: str, store_url: str, run: Mapping, most: int) -> Past | None:
+    """Of at most so many runs of this name that began before this one; None where the store has none, or cannot be
+    read: the task that fills it says what is wrong.
+    """
+    try:
+        url = drive_history.there(results_dir, store_url)
+        return before(url, run, most) if url else None
+    except (StoreError, OSError):
+        return None
+
+
+def before(url: str, run: Mapping, most: int) -> Past | None:
+    """As `of_store`, of the store at a URL. It holds one run's long table at a time. Raises StoreError."""
+    # What imports pandas waits until it is known to be there.
+    from ..fleet import moves, nights
+
+    starts = _runs(url, run, most)
+    if not starts:
+        return None
+    claims: list[moves.Claim] = []
+    figures = nights.Figures()
+    last = None
+    for run_id, started in starts.items():
+        drives = _drives(url, run_id)
+        last = last or nights.Night(run_id, drives, frozenset(), frozenset())
+        claims += moves.of_drives(drives, run_id, started, {})
+        figures.add(_figures(url, run_id))
+    return nights.Past(list(starts), last, claims, figures)
+
+
+def _figures(url: str, run_id: str) -> t.Any:
+    from ..fleet import frame
+
+    table = frames.long(url, runs=[run_id], rounds=False, valid=True, columns=COLUMNS, cells=False)
+    return frame.apart(table)
+
+
+def _runs(url: str, run: Mapping, most: int) -> dict[str, str]:
+    """{id: when it began} of the runs before, newest first."""
+    table, about = tables().run, run["run"]
+    which = sa.select(table.c.run_id, table.c.started).where(
+        table.c.name == about["name"], table.c.run_id != about["id"], table.c.started < str(run.get("started") or "")
+    )
+    with opened(url) as store, store.reading() as connection:
+        found = connection.execute(which.order_by(table.c.started.desc(), table.c.run_id.desc()).limit(most))
+        return {row.run_id: row.started for row in found}
+
+
+def _drives(url: str, run_id: str) -> list[dict[str, t.Any]]:
+    """As nights.Night has them."""
+    run, host, drive, part, campaign = (
+        getattr(tables(), name) for name in ("run", "host", "drive", "part", "campaign")
+    )
+    joined = campaign.join(part, campaign.c.part_id == part.c.id).join(run, part.c.run_id == run.c.id)
+    joined = joined.join(host, part.c.host_id == host.c.id).outerjoin(drive, campaign.c.drive_id == drive.c.id)
+    columns = (host.c.name.label("host"), campaign.c.label.label("drive"), drive.c.model, drive.c.serial)
+    query = sa.select(*columns, campaign.c.verdict).select_from(joined).where(run.c.run_id == run_id)
+    with opened(url) as store, store.reading() as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]
