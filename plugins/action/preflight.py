@@ -21,6 +21,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import facts, te
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking, controller, decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import UNSET, View, shared_value
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values import MISPLACED
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import message
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, quarantine
 
@@ -90,12 +91,18 @@ class ActionModule(ActionBase):
                 ]
         if findings:
             self._show(_message(findings).splitlines() if OLD_ERRORS else [])
-            return {**result, "failed": True, "msg": _message(findings)}
+            short = message.of_findings(_run_name(heard["seen"]), findings)
+            return {**result, "failed": True, "msg": _message(findings), "message": short}
         return {**result, **decided.result(), "prepare": any(asking.prepares(view.asked or {}) for view in views)}
 
     def _show(self, lines: t.Sequence[str]) -> None:
         for line in lines:
             self._display.display(text.line(line))
+
+
+def _run_name(seen: t.Mapping[str, t.Any]) -> str:
+    """ssd_run_name; empty where no host's variables could be read."""
+    return str(shared_value([_view(name, answer or {}) for name, answer in seen.items()], "ssd_run_name") or "")
 
 
 def _store(given: t.Mapping[str, t.Any] | None) -> list[str]:

@@ -72,6 +72,17 @@ why_skipped:
   returned: success
   type: str
   sample: ""
+why_attached:
+  description: That last night's run is still running, and this play goes on with it (C(ssd_overlap) is C(attach)).
+    Empty otherwise.
+  returned: success
+  type: str
+  sample: ""
+message:
+  description: The findings as text that fits a chat message. Nothing in it acts on a chat.
+  returned: failure
+  type: str
+  sample: "nightly: not started, preflight found 1 thing to fix"
 left_out:
   description: The drives that are left out, in quarantine or kept as evidence, by host; C(plan_text) says why.
   returned: success

@@ -7,7 +7,7 @@
 host's own job took, by its status, and fails where the play takes longer than 1.2 times the slowest one and a second
 for each host. docs/fleet-size.md has the figures. Run as root from the repository's root:
 
-.venv/bin/python tests/bench/ssh_hosts.py [--hosts 8] [--seconds 10]
+.venv/bin/python tests/bench/ssh_hosts.py [--hosts 8] [--seconds 12]
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hosts", type=int, default=8)
-    parser.add_argument("--seconds", type=int, default=10, help="of each round; a campaign has five or a few more")
+    parser.add_argument("--seconds", type=int, default=12, help="of each round; a campaign has five or a few more")
     options = parser.parse_args()
     if why_not():
         sys.exit(why_not())

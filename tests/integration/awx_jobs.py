@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import contextlib
+import http.server
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -73,10 +75,10 @@ class Awx:
             argv, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         ), job
 
-    def run(self, template, **more):
+    def run(self, template, limit_s=JOB_S, **more):
         """A whole job: (its status, its output). Its statistics become variables of the jobs after it."""
-        process, job = self.start(template, **more)
-        process.wait(JOB_S + 30)
+        process, job = self.start(template, limit_s, **more)
+        process.wait(limit_s + 30)
         return self.ended(job)
 
     def begun(self, job):
@@ -108,6 +110,36 @@ class Awx:
             self.artifacts.update((event.get("event_data") or {}).get("artifact_data") or {})
         assert events, (job / "log").read_text()
         return (job / "artifacts/1/status").read_text(), (job / "artifacts/1/stdout").read_text()
+
+
+def nightly(site, folder, *drives):
+    """The nightly of one server with these drives."""
+    site.drives = drives
+    site.hosts = {"rack1-07": {"ssd_drives": [drive.selector for drive in drives]}}
+    site.vars.pop("ssd_mode")
+    site.vars.pop("ssd_results_dir")
+    site.vars["ssd_criteria"] = [{"metric": "write_iops", "min": 100}]
+    return Awx(site, folder)
+
+
+@contextlib.contextmanager
+def webhook():
+    """A chat's address, and what was posted to it."""
+    posted = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_arguments):
+            """Quiet."""
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/hooks/secret-path", posted
+        server.shutdown()
 
 
 class Loader(yaml.SafeLoader):

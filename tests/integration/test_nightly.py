@@ -7,47 +7,26 @@ common but the store and artifacts.
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
 import signal
-import threading
 import time
 
 import pytest
-from awx_jobs import JOB_S, Awx, kill
+from awx_jobs import JOB_S, kill, nightly, webhook
 
 
 @pytest.fixture
 def chat():
-    """A webhook: what was posted to it."""
-    posted = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_arguments):
-            """Quiet."""
-
-    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/hooks/secret-path", posted
-    server.shutdown()
-    server.server_close()
+    """A webhook: its address, and what was posted to it."""
+    with webhook() as made:
+        yield made
 
 
 @pytest.fixture
 def awx(site, loop_drive, tmp_path):
     """One server with two drives."""
-    site.drives = [loop_drive("good"), loop_drive("bad")]
-    site.hosts = {"rack1-07": {"ssd_drives": [drive.selector for drive in site.drives]}}
-    site.vars.pop("ssd_mode")
-    site.vars.pop("ssd_results_dir")
-    site.vars["ssd_criteria"] = [{"metric": "write_iops", "min": 100}]
-    return Awx(site, tmp_path / "awx")
+    return nightly(site, tmp_path / "awx", loop_drive("good"), loop_drive("bad"))
 
 
 def test_a_night_from_the_plan_to_the_message_with_one_bad_drive(awx, chat):

@@ -12,7 +12,7 @@ import socket
 import time
 
 import pytest
-from awx_jobs import Awx
+from awx_jobs import nightly
 from conftest import SHORT_TEST
 
 WAIT_S = 120
@@ -21,11 +21,7 @@ WAIT_S = 120
 @pytest.fixture
 def awx(site, loop_drive, tmp_path):
     """One server with one drive."""
-    site.hosts = {"rack1-07": {"ssd_drives": [loop_drive("drive").selector]}}
-    site.vars.pop("ssd_mode")
-    site.vars.pop("ssd_results_dir")
-    site.vars["ssd_criteria"] = [{"metric": "write_iops", "min": 100}]
-    return Awx(site, tmp_path / "awx")
+    return nightly(site, tmp_path / "awx", loop_drive("drive"))
 
 
 def states(site):
@@ -41,7 +37,7 @@ def host_done(site):
         time.sleep(0.2)
 
 
-def night(awx, *templates):
+def run_night(awx, *templates):
     """A new night up to and with these steps: the id of its run."""
     awx.forget()
     for template in templates:
@@ -67,41 +63,41 @@ def test_a_controller_that_dies_in_any_phase_costs_no_more_than_that_night(awx):
     assert site.run_folders() == []
 
     # start, before the host's job: the run is nobody's, and the next night begins one of its own.
-    lost = night(awx, "plan")
+    lost = run_night(awx, "plan")
     awx.kill_in("start", "Put the run into the store")
     assert states(site) == {}
 
     # start, when the job has begun: it measures on, and the next night attaches to it.
     site.vars["ssd_plan"] = [{**SHORT_TEST, "cells": [{**SHORT_TEST["cells"][0], "runtime_s": 8}]}]
-    going_on = night(awx, "plan")
+    going_on = run_night(awx, "plan")
     assert going_on != lost
     awx.kill_in("start", "Start the host job, or attach to it", lambda: states(site) == {going_on: "running"})
 
     # watch: as above. The host is done before the night after it, and nobody has collected what it measured.
-    assert night(awx, "plan", "start") == going_on and len(site.run_folders()) == 1
+    assert run_night(awx, "plan", "start") == going_on and len(site.run_folders()) == 1
     awx.kill_in("watch", "Watch until every host job has ended")
     host_done(site)
     assert states(site) == {going_on: "finished"}
 
     # collect: the next night begins a new run. By its id the night that was lost is collected and reported.
     site.vars["ssd_plan"] = [SHORT_TEST]
-    uncollected = night(awx, "plan", "start", "watch")
+    uncollected = run_night(awx, "plan", "start", "watch")
     assert uncollected != going_on
     awx.kill_in("collect", "Collect | Collect the host's results")
     assert f"{going_on}: all 1 drives passed" in by_id(awx, going_on, "collect", "report")
 
     # report: the same, and the store has all that it needs.
-    unreported = night(awx, "plan", "start", "watch", "collect")
+    unreported = run_night(awx, "plan", "start", "watch", "collect")
     assert unreported != uncollected
     awx.kill_in("report", "Judge the run and write the report")
     assert f"{unreported}: all 1 drives passed" in by_id(awx, unreported, "report")
     assert f"{uncollected}: all 1 drives passed" in by_id(awx, uncollected, "collect", "report")
 
     # notify: nobody heard of that night; the next one compares with it.
-    unheard = night(awx, "plan", "start", "watch", "collect", "report")
+    unheard = run_night(awx, "plan", "start", "watch", "collect", "report")
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         address = f"http://127.0.0.1:{deaf.getsockname()[1]}/"
         awx.kill_in("notify", "Notify | Post the message", report_webhook_url=address)
-    night(awx, "plan", "start", "watch", "collect", "report")
+    run_night(awx, "plan", "start", "watch", "collect", "report")
     assert f"Nothing changed since {unheard}" in awx.artifacts["ssd_message"]
     assert len(site.run_folders()) == 5 and set(states(site).values()) == {"finished"}

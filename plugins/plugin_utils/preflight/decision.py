@@ -44,7 +44,8 @@ class Decision(t.NamedTuple):
     """findings: lines, empty when the run may start. shows_plan: plan mode or --check. destructive: neither of them.
     warnings: lines. plans: by host.
 
-    skipped: why nothing is to be done (ssd_overlap), or empty. left_out: drives, by host.
+    skipped: why nothing is to be done (ssd_overlap), or empty. attached: that it goes on with a run that is still at
+    work, or empty. left_out: drives, by host.
     """
 
     findings: list[str]
@@ -58,6 +59,7 @@ class Decision(t.NamedTuple):
     warnings: list[str]
     plans: t.Mapping[str, t.Mapping[str, t.Any]] = {}
     skipped: str = ""
+    attached: str = ""
     left_out: t.Mapping[str, t.Sequence[str]] = {}
 
     def result(self) -> dict[str, t.Any]:
@@ -76,6 +78,7 @@ class Decision(t.NamedTuple):
             "left_out": self.left_out,
             "plan_text": self.plan_text,
             "why_skipped": self.skipped,
+            "why_attached": self.attached,
             "changed": False,
         }
 
@@ -101,6 +104,7 @@ def decide(
     run, wrong = _run(views, now, own, found)
     found += wrong
     overlaps, told = which_run.overlap(views, run)
+    attached = _capitalized(told if overlaps == "attach" else "")
     if overlaps == "fail":
         found.append(Finding(told))
     elif overlaps == "skip" and not found:
@@ -134,8 +138,9 @@ def decide(
         run_folder=run_folder,
         results_dir=results_dir,
         record={**run_json.record(views, run, now, tests), "warnings": warned} if run and not found else {},
-        warnings=host_checks.lines(warned) + left_out.lines(views) + _capitalized(told if overlaps == "attach" else ""),
+        warnings=host_checks.lines(warned) + left_out.lines(views) + attached,
         plans=plans,
+        attached="".join(attached),
         left_out={view.name: list(view.left_out) for view in views if view.left_out},
     )
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run's verdicts, and what changed since the run before, as plain text that fits a chat message. Pure."""
+"""A run's verdicts, and what changed since the run before, as plain text that fits a chat message; or why there is no
+run. Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,14 @@ from ..gate import text as texts
 
 # Chats cut what is longer than 2,000 characters (the shortest limit of those in use).
 MOST = 1800
-MOST_NAME, MOST_REASON = 60, 160
+MOST_NAME, MOST_REASON, MOST_FINDING = 60, 160, 300
 ORDER = ("fail", "error", "invalid", "not_tested", "pass")
 # What chats and templates read as a mention, a link, markup or an expression; names and reasons come from hosts.
 _INERT = str.maketrans(
     {"<": "‹", ">": "›", "@": "(at)", "`": "'", "[": "(", "]": ")", "{": "(", "}": ")", "|": "/", "&": "+"}
 )
-# Chats make links of bare names of hosts too: of "www.", and of what ends like a domain.
-_DOMAIN = re.compile(r"(?<=[^\W_])\.(?=[^\W\d_]{2})")
+# Chats make links of bare names of hosts too: of "www.", and of what ends like a domain; playbooks do not.
+_DOMAIN = re.compile(r"(?<=[^\W_])\.(?!yml\b)(?=[^\W\d_]{2})")
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -46,6 +48,14 @@ def text(run: Mapping, judgement: Mapping, before: Mapping | None = None) -> str
         head = [f"{name}: {len(bad)} of {len(drives)} drives did not pass ({counts})"]
     changes = _changes(drives, before) if before else ["No run before to compare with"]
     return _fitting(head, changes, [_line(drive) for drive in bad])
+
+
+def of_findings(run_name: str, findings: t.Sequence[str]) -> str:
+    """The message of a run that preflight refused: its findings, as many as fit; the rest is counted."""
+    count = f"{len(findings)} thing{'s' * (len(findings) != 1)}"
+    name = inert(run_name, MOST_NAME) or "run"
+    lines = [_DOMAIN.sub(". ", inert(line, MOST_FINDING)) for line in findings]
+    return _fitting([f"{name}: not started, preflight found {count} to fix"], [], lines)
 
 
 def inert(value: t.Any, most: int) -> str:

@@ -201,6 +201,7 @@ def test_a_night_that_finds_last_nights_run_at_work(fleet, policy):
     assert [f"un {first.run.id} is still at work on h1" in line for line in told] == [True]
     assert decided.destructive == (policy != "skip") and bool(decided.findings) == (policy == "fail")
     assert decided.result()["why_skipped"] == decided.skipped and decided.result()["ssd_run"]["id"] == first.run.id
+    assert decided.result()["why_attached"] == ("".join(told) if policy == "attach" else "")
 
 
 def test_a_host_whose_drives_are_all_in_quarantine_stops_nobody_and_its_drives_are_still_asked_for(fleet):

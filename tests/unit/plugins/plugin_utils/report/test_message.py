@@ -104,3 +104,19 @@ def test_nothing_from_a_host_acts_on_a_chat(told):
         r"2026\S+: |changed: |new: |gone: |fail: |error: |invalid: |not tested: |Nothing |No run |…and \d"
     )
     assert all(begins.match(line) for line in said.splitlines())
+
+
+@given(names, st.lists(names, min_size=1, max_size=30))
+def test_findings_act_on_no_chat_and_fit(name, findings):
+    said = message.of_findings(name, findings)
+    assert len(said) <= message.MOST and said.endswith("\n") and "not started" in said.splitlines()[0]
+    assert not set(said) & set("<>@`[]{}|&") and "://" not in said
+
+
+def test_findings_are_told_and_name_their_playbooks():
+    said = message.of_findings("nightly", ["h1: wait for it (watch.yml), see www.evil.example", "h2: no tool"])
+    assert said.splitlines() == [
+        "nightly: not started, preflight found 2 things to fix",
+        "h1: wait for it (watch.yml), see www. evil. example",
+        "h2: no tool",
+    ]
