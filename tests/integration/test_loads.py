@@ -217,3 +217,18 @@ def test_a_profiles_cache_that_a_drive_does_not_tell_of_makes_the_test_invalid(j
     (end,) = events(journal, "test_finished")
     assert (end["outcome"], end["rounds"]) == ("invalid", 0) and "nothing proves that it is off" in end["reasons"][0]
     assert not events(journal, "cell")
+
+
+@pytest.mark.parametrize(("access", "cpus", "threads"), [("random", "0", 1), ("sequential", "0-1", 2)])
+def test_threads_follow_the_cpus_that_fio_has(jobs, loop_drive, access, cpus, threads):
+    """Eight at most, with 16 I/Os in flight together; what was in flight is in the record, and nothing is spoilt."""
+    cell = {**CELL, "access": access, "threads": 8, "queue_depth": 2, "per_cpu": True, "runtime_s": 1}
+    test = {"name": "by-cpus", "purge": False, "precondition": False, "cells": [cell], "rounds": {"max": 2}}
+    plan = jobs.plan([loop_drive()], planning.load_plan([test]))
+    plan["drives"][0]["selector"]["cpus"] = cpus
+    plan["tune"]["numa"] = {"limits": []}
+    journal, _status = jobs.run(plan)
+    load = {"threads": threads, "queue_depth": 16 // threads, "cpus": threads}
+    cells, (end,) = events(journal, "cell"), events(journal, "test_finished")
+    assert [cell["chosen"] for cell in cells] == [load] * 2 and end["outcome"] == "complete"
+    assert end["loads"] == [{"cell": cells[0]["cell"], **load}] and "tc1to8-load16" in cells[0]["cell"]

@@ -10,6 +10,7 @@ import typing as t
 
 from ..core.deadline import Hangs
 from ..guard.held import Refused
+from ..machine import cpus
 from ..measure import fillcurve, fio
 from ..measure.rounds import FITTED_END, Rounds
 from ..measure.sampler import Sampler
@@ -20,7 +21,7 @@ from ..run import criteria
 from ..tuning import write_cache
 from . import filesystem, leaving, remaining
 from .measuring import Discarded, Measuring
-from .points import NoPoint, with_points
+from .points import NoPoint, loads, on_cpus, with_points
 from .standing import (
     KEPT_OUTCOMES,
     NOT_BEGUN,
@@ -50,8 +51,9 @@ class DriveTests:
         # test_finished of every test that stands, those of jobs before too.
         ended = [record for record in station.history if record["event"] == "test_finished"]
         self.finished = [record for record in ended if record["outcome"] in KEPT_OUTCOMES]
-        # The causes of the rounds of the test that is on.
+        # The causes of the rounds of the test that is on, and the loads that its cells got by the CPUs.
         self._tally = Tally()
+        self._loads: list[dict[str, t.Any]] = []
 
     def run(self, test: t.Mapping[str, t.Any]) -> str:
         """One test; its outcome. An exception that ends the campaign is journalled here first."""
@@ -72,7 +74,7 @@ class DriveTests:
     def _work_through(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> str:
         """A test from its purge to its end."""
         self._station.note("test_started", title=test.get("title", ""), **names)
-        self._tally = Tally()
+        self._tally, self._loads = Tally(), []
         self._make_settings_again(names)
         self._drift = self._station.job.tuned.drifted(self._station.name)
         self._look_around(self._station.conditions.begin_test)
@@ -197,6 +199,7 @@ class DriveTests:
             **self._station.conditions.fields(),
             **names,
         )
+        fields.update({"loads": self._loads} if self._loads else {})
         for histogram in rounds.histograms() if outcome not in ("interrupted", "error") else ():
             self._station.note("histogram", **dict(histogram, **names))
         self.finished.append(fields)
@@ -277,6 +280,8 @@ class DriveTests:
 
     def _measure(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> None:
         settled = with_points(test, self._station.plan["tests"], self.finished)
+        settled = on_cpus(settled, cpus.count(self._station.job.host, self._station.bench.place))
+        self._loads = loads(settled)
         Measuring(self._station, names, rounds, self._tally, lambda: self._look_for_drift(cheap=True)).run(settled)
 
     def _plan_left_s(self, test: t.Mapping[str, t.Any]) -> float | None:

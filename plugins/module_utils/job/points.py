@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cells whose threads and depth follow from what a sweep before them measured on this drive. Pure."""
+"""Cells whose threads and depth are chosen here: by what a sweep before them measured on this drive, or by the CPUs
+that fio has. Pure.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +27,23 @@ def with_points(test: Mapping, tests: t.Sequence[Mapping], finished: t.Sequence[
     if not any(cell.get("point") for cell in test["cells"]):
         return test
     return dict(test, cells=[_settled(cell, tests, finished) if cell.get("point") else cell for cell in test["cells"]])
+
+
+def on_cpus(test: Mapping, cpus: int) -> Mapping:
+    """The test with the threads and depth of its cells with per_cpu, where fio has so many CPUs; each has `chosen`, of
+    load.by_cpus.
+    """
+    cells = [
+        dict(cell, threads=found["threads"], queue_depth=found["queue_depth"], chosen=found) if found else cell
+        for cell in test["cells"]
+        for found in [load.by_cpus(cell, cpus) if cell.get("per_cpu") else None]
+    ]
+    return dict(test, cells=cells)
+
+
+def loads(test: Mapping) -> list[dict[str, t.Any]]:
+    """What a record tells of it: [{cell, threads, queue_depth, cpus}]."""
+    return [dict(cell["chosen"], cell=cell["id"]) for cell in test["cells"] if cell.get("per_cpu")]
 
 
 def _settled(cell: Mapping, tests: t.Sequence[Mapping], finished: t.Sequence[Mapping]) -> Mapping:

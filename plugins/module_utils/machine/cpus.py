@@ -159,6 +159,11 @@ def usable(host: Host) -> Topology:
     )
 
 
+def count(host: Host, place: Place) -> int:
+    """How many CPUs fio may use there: those of the place, else all that it may be bound to."""
+    return len(parse(place.cpus) if place.cpus else usable(host).core_of)
+
+
 def topology(host: Host) -> Topology:
     """What sysfs says of the CPUs that are on. A CPU whose core it does not tell counts as a core of its own.
 

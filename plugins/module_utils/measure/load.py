@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a cell asks for beyond one size of I/O all the time: bursts, mixes of sizes, a point that a sweep
-decides. Pure.
+decides, threads that the CPUs decide. Pure.
 """
 
 from __future__ import annotations
@@ -94,6 +94,22 @@ class Sizes:
 
     def __str__(self) -> str:
         return str(self.most) if self.are_one else f"{self.mean:.0f} on average"
+
+
+def by_cpus(cell: Mapping, cpus: int) -> dict[str, int]:
+    """The load of a cell with per_cpu where fio has so many CPUs: {threads, queue_depth, cpus}.
+
+    As many threads as the CPUs allow and the cell's I/Os in flight divide among; its own threads are the most.
+    """
+    in_flight: int = cell["threads"] * cell["queue_depth"]
+    most = max(1, min(cell["threads"], cpus))
+    threads = next(count for count in range(most, 0, -1) if in_flight % count == 0)
+    return {"threads": threads, "queue_depth": in_flight // threads, "cpus": cpus}
+
+
+def share_bytes(active_bytes: int, threads: int, block_size_bytes: int) -> int:
+    """The part of the ActiveRange that each thread of a sequential cell has, in whole blocks."""
+    return active_bytes // threads // block_size_bytes * block_size_bytes
 
 
 def chosen(point: Mapping, cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> dict[str, t.Any] | None:

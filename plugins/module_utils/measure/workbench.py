@@ -110,7 +110,11 @@ class Workbench:
         """
         self._see_poll_queues(cell)
         values = self.placeholders(
-            size_bytes=size_bytes, seed=seed_value, threads=cell["threads"], queue_depth=cell["queue_depth"]
+            size_bytes=size_bytes,
+            seed=seed_value,
+            threads=cell["threads"],
+            queue_depth=cell["queue_depth"],
+            share_bytes=load.share_bytes(size_bytes, cell["threads"], cell["block_size_bytes"]),
         )
         # An idle time that began is waited for.
         length_s = cell_s(cell) + cell.get("idle_s", 0)

@@ -78,6 +78,7 @@ def _test(run: RunFiles, entry: Record, events: list[Record]) -> Record:
     }
     if end:
         result = {key: end.get(key, value) for key, value in result.items()}
+    result.update({"loads": end["loads"]} if end and end.get("loads") else {})
     laid = _details(last(events, "filesystem"))
     if laid:
         result["filesystem"] = laid

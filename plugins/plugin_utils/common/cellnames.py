@@ -11,6 +11,7 @@ import re
 
 PREFERRED = "preferred"
 _LOAD = re.compile(r"(?:rand|seq)-([0-9]+)(b|k)-(?:(w100)|r([0-9]+))-(?:tc([0-9]+)-qd([0-9]+)\b)?")
+_PER_CPU = re.compile(r"-tc1to([0-9]+)-load([0-9]+)\b")
 _GIVEN = {"rate_iops": re.compile(r"-([0-9]+)iops\b"), "batch": re.compile(r"-batch([0-9]+)\b")}
 _OF_PREFERRED = re.compile(rf"(rand|seq)-{PREFERRED}-")
 
@@ -25,6 +26,11 @@ def is_preferred(cell: str) -> bool:
     return _OF_PREFERRED.match(cell) is not None
 
 
+def follows_cpus(cell: str) -> bool:
+    """Whether the name is of a cell whose threads the host chooses by its CPUs."""
+    return _PER_CPU.search(cell) is not None
+
+
 def on_drive(cell: str, preferred_bytes: int | None) -> str:
     """A cell's name on a drive that prefers writes of so many bytes; None: nobody knows, and it stays as it is."""
     return _OF_PREFERRED.sub(rf"\g<1>-{size(preferred_bytes)}-", cell) if preferred_bytes else cell
@@ -32,7 +38,7 @@ def on_drive(cell: str, preferred_bytes: int | None) -> str:
 
 def told(cell: str) -> dict[str, int]:
     """What the name of a cell says of its load: block_size_bytes, read_pct, rate_iops and batch (0: none), threads,
-    queue_depth; of several streams nothing, of a point no threads and depth.
+    queue_depth; of several streams nothing, of a point no threads and depth. Of threads that follow the CPUs the most.
     """
     match = _LOAD.match(cell)
     if match is None:
@@ -44,4 +50,7 @@ def told(cell: str) -> dict[str, int]:
     for key, pattern in _GIVEN.items():
         given = pattern.search(cell)
         found[key] = int(given[1]) if given else 0
+    by_cpus = _PER_CPU.search(cell)
+    if by_cpus:
+        return {**found, "threads": int(by_cpus[1]), "queue_depth": int(by_cpus[2]) // max(1, int(by_cpus[1]))}
     return {**found, "threads": int(match[5]), "queue_depth": int(match[6])} if match[5] else found

@@ -4,9 +4,9 @@
 """The long table that a fleet is judged from: one row for each figure of each drive. Pure; pandas.
 
 Columns: run, host, drive (the inventory's label), serial, model, firmware, capacity_bytes, lba_bytes, link, engine,
-  test, conditions (results/conditions.py), round, cell, metric, unit, value. A figure of the whole window has no round,
-or round 0 as in the store. The store's long table (without drive; no cell for a test's own
-figures) passes too: see `complete`.
+  load ("" but for threads that follow the CPUs), test, conditions (results/conditions.py), round, cell, metric, unit,
+  value. A figure of the whole window has no round, or round 0 as in the store. The store's long table (without drive;
+  no cell for a test's own figures) passes too: see `complete`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from . import metrics
 from .libraries import pandas
 
 ABOUT = ("run", "host", "drive", "serial", "model", "firmware", "capacity_bytes", "lba_bytes", "link", "engine")
-COLUMNS = (*ABOUT, "test", "conditions", "round", "cell", "metric", "unit", "value")
+COLUMNS = (*ABOUT, "load", "test", "conditions", "round", "cell", "metric", "unit", "value")
 # Drives that are alike in all of these are peers, for one figure.
-PEERS = ("model", "firmware", "capacity_bytes", "lba_bytes", "link", "engine", "test")
+PEERS = ("model", "firmware", "capacity_bytes", "lba_bytes", "link", "engine", "load", "test")
 FIGURE = (*PEERS, "cell", "metric")
 
 Mapping = t.Mapping[str, t.Any]
@@ -53,12 +53,13 @@ def of_run(
         key = (record["host"], record["drive"])
         entry, identity = asked.get(key, {}), identities.get(key, {})
         about = (run_id, *key, *_about(identity, key[1]), entry.get("engine") or "")
-        alike = conditions.text(conditions.of_drive(entry, identity), defined.get(record["test"]))
+        load = conditions.load(record)
+        alike = conditions.text(conditions.of_drive(entry, identity), defined.get(record["test"]), load)
         tracked = next((window.get("cell") or "" for window in record.get("steady_state") or []), "")
         figures = [(tracked, record.get("metrics") or {})]
         if cells:
             figures = [(cell["cell"], cell.get("metrics") or {}) for cell in record.get("cells") or []]
-        rows += _rows((*about, record["test"], alike), figures)
+        rows += _rows((*about, load, record["test"], alike), figures)
     return _frame(rows)
 
 
@@ -84,8 +85,9 @@ def of_summary(summary: Mapping) -> pandas.DataFrame:
         )
         for test in drive["tests"]:
             if summaries.counts(test):
-                alike = conditions.text(drive.get("conditions"), defined.get(test["test"]))
-                rows += _rows((*about, test["test"], alike), [("", test["metrics"])])
+                load = test.get("load") or ""
+                alike = conditions.text(drive.get("conditions"), defined.get(test["test"]), load)
+                rows += _rows((*about, load, test["test"], alike), [("", test["metrics"])])
     return _frame(rows)
 
 

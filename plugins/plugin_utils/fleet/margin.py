@@ -66,8 +66,8 @@ def compare(run: Mapping, judgement: Mapping, records: t.Iterable[Mapping], befo
             if name not in margins or name not in old or not summaries.counts(test):
                 continue
             changed = conditions.changed(
-                conditions.text(mine, now_defined.get(name)),
-                conditions.text(then.get("conditions"), then_defined.get(name)),
+                conditions.text(mine, now_defined.get(name), test.get("load")),
+                conditions.text(then.get("conditions"), then_defined.get(name), old[name].get("load")),
             )
             if changed:
                 otherwise[name] = changed

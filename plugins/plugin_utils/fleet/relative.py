@@ -58,12 +58,18 @@ def references(
             (drives.name(identity.get("serial"), host, drive), test, metric),
             (Reference(None, f"the baseline {name} has no valid {test} {metric} of this drive"), ""),
         )
-        now = conditions.text(conditions.of_drive(asked.get((host, drive), {}), identity), defined.get(test))
+        under = conditions.of_drive(asked.get((host, drive), {}), identity)
+        now = conditions.text(under, defined.get(test), loads.get((host, drive, test)))
         changed = conditions.changed(now, before)
         return Reference(None, f"the baseline {name} was measured otherwise: {changed}") if changed else told
 
     asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
     defined = conditions.definitions(run)
+    loads = {
+        (record["host"], record["drive"], record["test"]): conditions.load(record)
+        for record in records
+        if record["kind"] == "test"
+    }
     identities = {
         (record["host"], record["drive"]): record.get("identity") or {}
         for record in records

@@ -35,17 +35,17 @@ def size_bytes(text: str | int) -> int:
 
 
 def cell_id(cell: t.Mapping[str, t.Any]) -> str:
-    """The cell's name in records and file names: rand-4k-w100-tc4-qd32; a mix by its share of reads: r65. Before the
-    drive is known, rand-preferred-… for its preferred write size.
+    """The cell's name in records and file names: rand-4k-w100-tc4-qd32 (loads.name_part); a mix by its share of reads:
+    r65. Before the drive is known, rand-preferred-… for its preferred write size.
 
     Then, where the cell has them: 1000iops, batch16, ramp5s, sync, o_dsync, fdatasync1, what loads.id_parts tells,
-    lead. A point has the name of what it takes: most. Several streams have theirs: jobs-web-3f2a.
+    lead. Several streams have their name: jobs-web-3f2a.
     """
     parts = [
         cell["access"][:4].replace("sequ", "seq"),
         cellnames.PREFERRED if cell.get("preferred") else cellnames.size(cell["block_size_bytes"]),
         "w100" if cell["read_pct"] == 0 else f"r{cell['read_pct']}",
-        cell["point"]["take"] if cell.get("point") else f"tc{cell['threads']}-qd{cell['queue_depth']}",
+        loads.name_part(cell),
     ]
     parts = streams.id_parts(cell) if cell.get("jobs") else parts
     ramp_s = 0 if cell.get("burst_s") else cell.get("ramp_s")

@@ -10,6 +10,7 @@ import typing as t
 
 import jinja2
 
+from ...module_utils.measure import load
 from ..common import schema as schemas
 from . import cells as celling
 from . import loads, streams
@@ -86,7 +87,7 @@ def section_of(cell: celling.Cell, active_bytes: int) -> dict[str, t.Any]:
     }
     if cell["access"] == "sequential" and cell["threads"] > 1:
         # Streams side by side: threads that read the same blocks after each other would measure the drive's cache.
-        share = active_bytes // cell["threads"] // cell["block_size_bytes"] * cell["block_size_bytes"]
+        share = load.share_bytes(active_bytes, cell["threads"], cell["block_size_bytes"])
         section.update(size=share, offset_increment=share)
     if cell.get("range"):
         section.update(streams.placed(cell, active_bytes))

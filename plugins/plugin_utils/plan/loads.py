@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Loads beyond one size of I/O all the time: bursts, mixes of sizes and ranges, points that a sweep decides. Pure.
+"""Loads beyond one size of I/O all the time: bursts, mixes of sizes and ranges, points that a sweep decides, threads
+that the CPUs decide. Pure.
 
 A cell is one of a rendered test (docs/internals.md).
 """
@@ -12,11 +13,21 @@ import hashlib
 import json
 import typing as t
 
-# The keys of a cell that say so; a matrix gives them to all of its cells, but for `point`.
-SHARED_KEYS = ("burst_s", "idle_s", "mix")
-KEYS = (*SHARED_KEYS, "point")
+# The keys of a cell that say so and that a matrix gives to all of its cells; `point` is a single cell's.
+SHARED_KEYS = ("burst_s", "idle_s", "mix", "per_cpu")
 Cell = t.Dict[str, t.Any]
 Mapping = t.Mapping[str, t.Any]
+
+
+def name_part(cell: Mapping) -> str:
+    """What a cell's name says of its threads and depth: tc4-qd32; of a point what it takes: most; by the CPUs:
+    tc1to8-load256, one to eight threads with 256 I/Os in flight together.
+    """
+    if cell.get("point"):
+        return str(cell["point"]["take"])
+    if cell.get("per_cpu"):
+        return f"tc1to{cell['threads']}-load{cell['threads'] * cell['queue_depth']}"
+    return f"tc{cell['threads']}-qd{cell['queue_depth']}"
 
 
 def id_parts(cell: Mapping) -> list[str]:
@@ -37,7 +48,7 @@ def rendered(cell: Cell, size_bytes: t.Callable[[t.Any], int]) -> Cell:
 
     fio's first burst lasts for a whole cycle, so it is kept out of the figures.
     """
-    found = dict(cell)
+    found = {key: value for key, value in cell.items() if key != "per_cpu" or value}
     if cell.get("mix"):
         given = cell["mix"].get("sizes") or []
         sizes = [{"size_bytes": size_bytes(item["size"]), "pct": item["pct"]} for item in given]
@@ -50,7 +61,7 @@ def rendered(cell: Cell, size_bytes: t.Callable[[t.Any], int]) -> Cell:
 
 def problems(cell: Mapping) -> list[str]:
     """What no drive can do of it, without the cell's name."""
-    return _burst_problems(cell) + _mix_problems(cell) + _point_problems(cell)
+    return _burst_problems(cell) + _mix_problems(cell) + _point_problems(cell) + _per_cpu_problems(cell)
 
 
 def _burst_problems(cell: Mapping) -> list[str]:
@@ -96,6 +107,16 @@ def _point_problems(cell: Mapping) -> list[str]:
     return ["point is for random access: threads in sequence have a part of the drive each"]
 
 
+def _per_cpu_problems(cell: Mapping) -> list[str]:
+    if not cell.get("per_cpu"):
+        return []
+    if cell["threads"] == 1:
+        return ["per_cpu: threads is the most that there may be, and 1 leaves no choice"]
+    others = [key for key in ("point", "rate_iops", "ioengine", "fdatasync") if cell.get(key)]
+    others += ["range in sequence"] if cell.get("range") and cell["access"] == "sequential" else []
+    return [f"per_cpu can't be combined with {key}" for key in others]
+
+
 def fitted(cell: Cell, logical_bytes: int) -> tuple[Cell, str]:
     """The cell without the sizes of its mix that a drive can't do, the other shares rescaled to 100 %.
 
@@ -137,8 +158,10 @@ def section(cell: Mapping) -> dict[str, t.Any]:
         found["zones"] = ":".join(f"{item['of_ios_pct']}/{item['pct']}" for item in mix["ranges"])
     if cell.get("burst_s"):
         found.update(burst_s=cell["burst_s"], idle_s=cell["idle_s"])
-    if cell.get("point"):
+    if cell.get("point") or cell.get("per_cpu"):
         found.update(iodepth="@ssd_queue_depth@", numjobs="@ssd_threads@")
+    if cell.get("per_cpu") and cell["access"] == "sequential":
+        found.update(size="@ssd_share_bytes@", offset_increment="@ssd_share_bytes@")
     return found
 
 

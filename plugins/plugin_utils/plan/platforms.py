@@ -12,7 +12,7 @@ import typing as t
 
 import yaml
 
-from ...module_utils.measure import fio
+from ...module_utils.measure import fio, load
 from . import render as planning
 from .testfiles import SHIPPED_DIR, PlanError
 
@@ -111,7 +111,8 @@ def _fio_test(
         jobs += [("precondition", fill["job"])] + [("precondition-remainder", fill["remainder_job"])] * (whole < active)
     without = (*NEVER, *wanted["without"])
     told = _left_out(test, without)
-    jobs += [(cell["id"], cell["job"]) for cell in test["cells"] if not _lacks(cell, without)]
+    cells = {cell["id"]: cell for cell in test["cells"] if not _lacks(cell, without)}
+    jobs += [(name, cell["job"]) for name, cell in cells.items()]
     made = {}
     for number, (name, job) in enumerate(jobs, start=1):
         values = {
@@ -123,9 +124,18 @@ def _fio_test(
             "remainder_bytes": active - whole,
             "cpus_allowed": None,
             "numa_node": None,
+            **_load(cells.get(name), active),
         }
         made[f"{number:03d}-{name}.fio"] = substituted(fio.fill(job, values), wanted)
     return made, told
+
+
+def _load(cell: Mapping | None, active: int) -> dict[str, int]:
+    """The values of a cell whose threads the host would choose by its CPUs: the most, as nobody knows them there."""
+    if cell is None or not cell.get("per_cpu"):
+        return {}
+    share = load.share_bytes(active, cell["threads"], cell["block_size_bytes"])
+    return {"threads": cell["threads"], "queue_depth": cell["queue_depth"], "share_bytes": share}
 
 
 def substituted(job: str, wanted: Mapping) -> str:

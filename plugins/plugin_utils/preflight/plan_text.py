@@ -115,7 +115,7 @@ def describe(
             lines += [f"       {line}" for line in _saturation_lines(test, drive["expected"]["size_bytes"])]
             offer = (chosen or {}).get((drive["drive"], test["name"]))
             lines += [f"       {line}" for line in (purges.lines(offer) if offer else [])]
-            lines += [f"       {line}" for line in _preferred_lines(test)]
+            lines += [f"       {line}" for line in _preferred_lines(test) + _per_cpu_lines(test)]
             lines += [
                 f"       not applicable: {reason}: {', '.join(ids)}"
                 for reason, ids in _by_reason(test["not_applicable"]).items()
@@ -187,6 +187,15 @@ def _preferred_lines(test: t.Mapping[str, t.Any]) -> list[str]:
     """Of which size the cells of the drive's preferred write size are."""
     sizes = {cell["block_size_bytes"] for cell in test["cells"] if cell.get("preferred")}
     return [f"the drive prefers writes of {size} B" for size in sizes]
+
+
+def _per_cpu_lines(test: t.Mapping[str, t.Any]) -> list[str]:
+    """Of the cells whose threads the host chooses, what is known before."""
+    loads = {(cell["threads"], cell["queue_depth"]) for cell in test["cells"] if cell.get("per_cpu")}
+    return [
+        f"threads by the CPUs that fio gets there, {most} at most; threads x queue depth = {most * depth}"
+        for most, depth in sorted(loads)
+    ]
 
 
 def _by_reason(not_applicable: t.Iterable[t.Mapping[str, str]]) -> dict[str, list[str]]:

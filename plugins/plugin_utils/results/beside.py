@@ -9,22 +9,24 @@ import typing as t
 
 from ..common import units
 from ..common.values import number
-from . import fill, freshness, prepared, proof, worlds
+from . import conditions, fill, freshness, prepared, proof, worlds
 
 Mapping = t.Mapping[str, t.Any]
 FIGURES = ("average", "fitted_end", "range_ratio", "slope_ratio")
 
 
 def fields(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
-    """{windows, from_fresh, precondition, remarks} of a test record; about: the test in run.json. Empty and null
-    without a record.
+    """{windows, from_fresh, precondition, remarks} of a test record, and `load` of one whose threads follow the CPUs;
+    about: the test in run.json. Empty and null without a record.
 
     windows: of every tracked variable {cell, metric, unit, steady, rounds} and FIGURES. precondition: fill.KEYS, null
       where nothing was filled.
     """
     if record is None:
         return {"windows": [], "from_fresh": None, "precondition": None, "remarks": []}
+    load = conditions.load(record)
     return {
+        **({"load": load} if load else {}),
         "windows": [_window(window) for window in record.get("steady_state") or []],
         "from_fresh": not freshness.why_not(record),
         "precondition": _fill(record, about),

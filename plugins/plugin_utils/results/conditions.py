@@ -31,7 +31,7 @@ COMPARED = (
     "cells",
     "runtimes_s",
 )
-# Of a drive in a run, with what people call them.
+# Of a drive in a run, with what people call them; the load is of a test.
 NAMES = {
     "model": "model",
     "capacity_bytes": "capacity",
@@ -39,6 +39,7 @@ NAMES = {
     "link": "link",
     "engine": "engine",
     "preferred_write_bytes": "preferred write size",
+    "load": "load",
 }
 DEFINITION = "definition"
 
@@ -71,9 +72,20 @@ def definitions(run: Mapping) -> dict[str, dict[str, str]]:
     }
 
 
-def text(drive: t.Any, definition: t.Any) -> str:
-    """Both as one text, to group by. Of a report of an older version, or a damaged one, nothing is known."""
+def load(record: Mapping) -> str:
+    """The threads and depth that a test's cells had by the CPUs of the host (per_cpu): "4 threads x depth 64"; "": they
+    are those of its definition.
+    """
+    told = {f"{item['threads']} threads x depth {item['queue_depth']}" for item in record.get("loads") or []}
+    return ", ".join(sorted(told))
+
+
+def text(drive: t.Any, definition: t.Any, load_text: str | None = None) -> str:
+    """All as one text, to group by. Of a report of an older version, or a damaged one, nothing is known. load_text: of
+    `load`.
+    """
     known = {name: drive[name] for name in NAMES if drive.get(name)} if isinstance(drive, dict) else {}
+    known.update({"load": load_text} if load_text else {})
     given = definition if isinstance(definition, dict) else {}
     return json.dumps({**known, DEFINITION: {str(key): str(given[key]) for key in given}}, sort_keys=True)
 

@@ -19,7 +19,7 @@ from .taken import UNKNOWN_FORM, Taken
 
 Mapping = t.Mapping[str, t.Any]
 # What the record of a test and the end of its test in the journal both tell.
-TOLD_TWICE = ("outcome", "rounds", "steady_state", "saturation", "validity", "metrics")
+TOLD_TWICE = ("outcome", "rounds", "steady_state", "saturation", "validity", "metrics", "loads")
 COUNTED = ("steady", "complete")
 MOST_KEPT = 100
 
@@ -87,7 +87,14 @@ class Proof:
             self.wrong += self._sequence.wrong
             self.wrong += [f"by its samples {text}" for text in self._seen.values()]
             self._figures.judge(event)
+            self._judge_loads(event)
         self._taken.forget()
+
+    def _judge_loads(self, event: Mapping) -> None:
+        """Drives are peers by the loads that the end tells."""
+        told = {item["cell"]: {key: item[key] for key in item if key != "cell"} for item in event.get("loads") or []}
+        if told != self._taken.loads:
+            self.wrong.append("its end tells other loads than its cells")
 
 
 def begin(run: Mapping, host: str, spec: Mapping, of: Attempt) -> Proof:

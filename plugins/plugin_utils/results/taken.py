@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.measure import causes, fio_result, load
+from ..common import cellnames
 from . import cell_laws
 
 Mapping = t.Mapping[str, t.Any]
@@ -26,7 +27,8 @@ class Taken:
 
     metrics: by (round, cell or stream). sides: its figures by side, and the I/Os that its ramp may have cut in two.
     written: bytes by round. lasted: seconds of a round's cells; None where they don't tell. rounds: {bytes_written,
-    elapsed_s} by round. spoilt: by round, why. histograms: by cell and side. wrong, unproved: as Proof.
+    elapsed_s} by round. spoilt: by round, why. histograms: by cell and side. loads: of cells with per_cpu, by their
+    names, {threads, queue_depth, cpus}. wrong, unproved: as Proof.
     """
 
     def __init__(self, cells: t.Mapping[str, Mapping], limits: causes.Limits | None, strict: bool = False) -> None:
@@ -38,6 +40,7 @@ class Taken:
         self.rounds: dict[int, Mapping] = {}
         self.spoilt: dict[int, str] = {}
         self.histograms: dict[str, dict[str, Mapping]] = {}
+        self.loads: dict[str, Mapping] = {}
         self.wrong: list[str] = []
         self.unproved: list[str] = []
 
@@ -82,7 +85,20 @@ class Taken:
                 self.metrics[at, stream["name"]] = fio_result.metrics_of(stream)
                 self.sides[at, stream["name"]] = _sides_of(stream), astride
         self._told_twice(event)
+        self._take_load(event)
         self.wrong += cell_laws.contradictions(event, {**cell, **(event.get("chosen") or {})})
+
+    def _take_load(self, event: Mapping) -> None:
+        """The load of a cell whose threads follow the CPUs: as the rule has it, and the same in all rounds."""
+        if not cellnames.follows_cpus(event["cell"]):
+            return
+        told, most = event.get("chosen") or {}, cellnames.told(event["cell"])
+        right = self.loads.setdefault(event["cell"], load.by_cpus(most, int(told.get("cpus") or 0)))
+        if told != right:
+            place = f"round {event['round']}, {event['cell']}"
+            self.wrong.append(
+                f"{place}: its journal has the load {told}; by its CPUs and its first round it is {right}"
+            )
 
     def _take_written(self, event: Mapping, cell: Mapping) -> None:
         """What the cell wrote, and how long it took by its own records; None where they don't tell."""

@@ -37,15 +37,15 @@ LONG = (
     "unit",
     "value",
 )
-# What else there is, for those who compare: peers need lba_bytes and engine alike, other nights `conditions`
+# What else there is, for those who compare: peers need lba_bytes, engine and load alike, other nights `conditions`
 # (results/conditions.py); `drive` is its name in the inventory.
-MORE = ("lba_bytes", "engine", "drive", "conditions")
+MORE = ("lba_bytes", "engine", "load", "drive", "conditions")
 # What tells one measurement from another in the wide table.
 MEASUREMENT = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test")
 # What of a measurement comes with its row, and what with its layout.
-_TEXTS = ("run", "host", "serial", "model", "firmware", "link", "test", "engine", "drive", "conditions")
+_TEXTS = ("run", "host", "serial", "model", "firmware", "link", "test", "engine", "drive", "load", "conditions")
 # Texts and numbers of a row of the query, by their places in it.
-_PLACES = ("layout", "figures", *_TEXTS[:-1], "capacity_bytes", "lba_bytes", "preferred_write_bytes")
+_PLACES = ("layout", "figures", *_TEXTS[:-2], "capacity_bytes", "lba_bytes", "preferred_write_bytes", "load")
 _SIZES = ("capacity_bytes", "lba_bytes")
 _UNDER = [_PLACES.index(name) for name in ("run", "test", *conditions.NAMES)]
 # Rows that are held at a time beside the table that is made of them.

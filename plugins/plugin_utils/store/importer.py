@@ -252,6 +252,7 @@ class _Part:
             "started": record["started"],
             "finished": record["finished"],
             "rounds": record["rounds"],
+            "load": conditions.load(record) or None,
             "layout_id": layout,
             "figures": records.vector(found.values()),
         }

@@ -116,6 +116,7 @@ def measurements(
         campaign.c.capacity_bytes,
         campaign.c.lba_bytes,
         campaign.c.preferred_write_bytes,
+        measurement.c.load,
     ).select_from(joined)
     query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
     query = query if tests is None else query.where(test.c.name.in_(list(tests)))

@@ -24,7 +24,7 @@ from ..results import store as results
 from .packages import StoreError
 
 # Raise it when records are made into something else here: then a folder that is known is read again.
-VERSION = 4
+VERSION = 5
 RUN_SCHEMA_VERSION = 1
 # Of a figure that is no cell's and no round's: the test's own, over its window.
 NO_CELL, NO_ROUND = "", 0

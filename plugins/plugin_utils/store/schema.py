@@ -132,6 +132,8 @@ def _of_runs(make: _Maker) -> dict[str, t.Any]:
             make.text("started", null=True),
             make.text("finished", null=True),
             sa.Column("rounds", sa.Integer),
+            # Of a test whose threads follow the CPUs (conditions.load); null: any other, or an older version.
+            make.text("load", null=True),
             make.link("layout", null=True),
             make.packed("figures", null=True),
             sa.UniqueConstraint("campaign_id", "test_id", name="ssd_measurement_key"),

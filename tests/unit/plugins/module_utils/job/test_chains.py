@@ -75,6 +75,17 @@ def test_a_point_has_the_load_of_the_cell_that_the_last_sweep_shows():
     assert points.with_points(SWEEP, [], []) is SWEEP
 
 
+def test_cells_that_follow_the_cpus_have_their_load_and_the_record_tells_it():
+    cell = {"id": "c", "threads": 8, "queue_depth": 32, "per_cpu": True}
+    test = points.on_cpus({"name": "t", "cells": [cell, SWEEP["cells"][0]]}, 4)
+    told = {"threads": 4, "queue_depth": 64, "cpus": 4}
+    assert test["cells"] == [
+        {**cell, **{key: told[key] for key in ("threads", "queue_depth")}, "chosen": told},
+        SWEEP["cells"][0],
+    ]
+    assert points.loads(test) == [{"cell": "c", **told}] and points.loads(SWEEP) == []
+
+
 def test_a_sweep_without_such_a_cell_is_told():
     limited = {
         **POINT,

@@ -41,6 +41,26 @@ def test_bytes_follow_from_the_sizes(options, ios, total, astride, fits):
     assert load.Sizes(options).fit(ios, total, astride, 6.0) == fits
 
 
+@pytest.mark.parametrize(
+    ("threads", "depth", "cpus", "expected"),
+    [
+        (8, 32, 16, (8, 32)),
+        (8, 32, 8, (8, 32)),
+        # 256 does not divide among 5, 6 or 7 threads.
+        (8, 32, 7, (4, 64)),
+        (8, 32, 4, (4, 64)),
+        (8, 32, 3, (2, 128)),
+        (8, 32, 1, (1, 256)),
+        # Nobody knows how many there are.
+        (8, 32, 0, (1, 256)),
+        (6, 4, 5, (4, 6)),
+    ],
+)
+def test_threads_follow_the_cpus_and_what_is_in_flight_stays(threads, depth, cpus, expected):
+    found = load.by_cpus({"threads": threads, "queue_depth": depth}, cpus)
+    assert found == {"threads": expected[0], "queue_depth": expected[1], "cpus": cpus}
+
+
 SWEEP = [
     {"id": f"t{threads}d{depth}", "threads": threads, "queue_depth": depth} for threads in (1, 4) for depth in (1, 8)
 ]

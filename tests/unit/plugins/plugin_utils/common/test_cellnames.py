@@ -31,9 +31,11 @@ def test_the_name_of_a_cell_on_a_drive(name, size_bytes, expected):
         ("seq-1024k-r100-tc1-qd8-ramp5s", (1048576, 100, 0, 0, 1, 8)),
         ("rand-512b-r65-tc2-qd16-1000iops-batch4-lead", (512, 65, 1000, 4, 2, 16)),
         ("rand-4k-w100-most", (4096, 0, 0, 0)),
+        ("rand-4k-w100-tc1to8-load256", (4096, 0, 0, 0, 8, 32)),
         ("rand-preferred-w100-tc4-qd32", ()),
         ("jobs-web-3f2a", ()),
     ],
 )
 def test_what_a_name_says_of_the_load(name, told):
     assert tuple(cellnames.told(name).values()) == told
+    assert cellnames.follows_cpus(name) == ("to8" in name)

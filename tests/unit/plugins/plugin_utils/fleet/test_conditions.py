@@ -14,8 +14,11 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import files
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import conditions, judge
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import MODEL, fleet
 
+LOADS = [{"cell": "c", "threads": 8, "queue_depth": 32, "cpus": 8}]
+OTHER_LOADS = [{"cell": "c", "threads": 4, "queue_depth": 64, "cpus": 4}]
 
-def night(run_id, factor=1.0, seed=1, identity=None, asked=None, about=None, criteria=()):
+
+def night(run_id, factor=1.0, seed=1, identity=None, asked=None, about=None, criteria=(), loads=LOADS):
     """A run of 24 drives, with what is otherwise of all of them."""
     run, records = fleet(
         run_id=run_id, low=dict.fromkeys(range(6), factor), seed=seed, noise=0.001, criteria=list(criteria)
@@ -25,6 +28,8 @@ def night(run_id, factor=1.0, seed=1, identity=None, asked=None, about=None, cri
     for record in records:
         if record["kind"] == "drive":
             record["identity"].update(identity or {})
+        elif record["kind"] == "test":
+            record["loads"] = loads
     run["tests"]["iops"].update({"cells": ["c"], "rounds": {"max": 25}, **(about or {})})
     return run, records
 
@@ -46,6 +51,7 @@ OTHERWISE = [
     ({"identity": {"size_bytes": 800}}, "capacity 960 → 800"),
     ({"identity": {"transport": "sata"}}, "link nvme → sata"),
     ({"asked": {"engine": "libaio"}}, "engine io_uring → libaio"),
+    ({"loads": OTHER_LOADS}, "load 8 threads x depth 32 → 4 threads x depth 64"),
     ({"about": {"cells": ["c", "d"], "rounds": {"max": 5}}}, "definition of the test (cells, rounds)"),
 ]
 

@@ -38,6 +38,7 @@ def test_every_figure_is_a_row_with_what_makes_it_a_peer(cells):
         512,
         "nvme",
         "io_uring",
+        "",
         "iops",
         conditions.text(conditions.of_drive({"engine": "io_uring"}, identity), conditions.definitions(run)["iops"]),
         "c",
@@ -58,6 +59,20 @@ def test_the_stores_long_table_is_judged_alike():
     rounds = stored.assign(round=3, value=1.0)
     found = outliers.held(pandas.concat([stored, rounds]))
     assert len(found) == len(rows) and found.loc[found["outlier"], "drive"].unique().tolist() == ["S2-1"]
+
+
+def test_drives_that_other_threads_measured_are_no_peers():
+    """What the CPUs of one host allowed is no other drive's doing."""
+    run, records = fleet()
+    for record in records:
+        if record["kind"] == "test" and record["host"] == "h1":
+            record["loads"] = [{"cell": "c", "threads": 4, "queue_depth": 64, "cpus": 4}]
+    rows = frame.of_run(run, records, judge.valid_tests(run, records))
+    assert set(rows["load"]) == {"", "4 threads x depth 64"}
+    alone = outliers.held(rows[rows["host"] != "h1"])
+    together = outliers.held(rows)
+    kept = together[together["host"] != "h1"].reset_index(drop=True)
+    assert kept["z"].tolist() == pytest.approx(alone["z"].tolist(), nan_ok=True)
 
 
 def test_two_runs_of_a_drive_are_no_peers_of_each_other():

@@ -17,7 +17,7 @@ RANDOM = np.random.default_rng(3)
 
 def night(run, factor=1.0, drives=12, noise=0.005, model="M", firmware="1"):
     values = 1000 * factor * (1 + noise * RANDOM.standard_normal(drives))
-    figure = ("iops", "", None, "c", "write_iops", "IOPS")
+    figure = ("", "iops", "", None, "c", "write_iops", "IOPS")
     rows = [
         (run, "h", f"S{n}", f"S{n}", model, firmware, 960, 512, "nvme", "", *figure, value)
         for n, value in enumerate(values)

@@ -40,6 +40,7 @@ PLACEHOLDERS = {
     "max_queue_depth": 32,
     "threads": 2,
     "queue_depth": 4,
+    "share_bytes": SIZE // 4096 // 2 * 4096,
 }
 ALIASES = {"readwrite": "rw", "blocksize": "bs", "rwmixwrite": "rwmixread"}
 # What fio takes where nothing is said (its HOWTO), of the options that only one of both has.
@@ -166,8 +167,11 @@ def normal(options):
 def differing(entry):
     """{option: (printed, here)} between a printed job and the rendered one that stands for it; None: not there."""
     test = next(test for test in rendered_tests(entry["suite"]) if test["name"] == entry["test"])
-    job = jobs_of(test)[entry.get("cell") or test["cells"][0]["id"]]
-    sections = plausible.sections(fio.fill(job, {**PLACEHOLDERS, "size_bytes": SIZE * test["active_range_pct"] // 100}))
+    name = entry.get("cell") or test["cells"][0]["id"]
+    # Threads that follow the CPUs: what the sources print is the most.
+    most = {key: cell[key] for cell in test["cells"] if cell["id"] == name for key in ("threads", "queue_depth")}
+    values = {**PLACEHOLDERS, **most, "size_bytes": SIZE * test["active_range_pct"] // 100}
+    sections = plausible.sections(fio.fill(jobs_of(test)[name], values))
     options = sections.pop("global")
     assert len(sections) == 1
     here, printed = normal({**options, **next(iter(sections.values()))}), options_printed(entry)

@@ -100,6 +100,14 @@ def test_rescaled_shares_make_100_and_keep_their_proportions(shares):
         ({"mix": {"sizes": [{"size": "4KiB", "pct": 50}, {"size": 4096, "pct": 50}]}}, "4096 B is there twice"),
         ({"mix": {}}, "mix"),
         ({"point": {"of": "sweep", "take": "most"}}, "point.of: 'sweep' is no phase before it"),
+        ({"per_cpu": True}, "1 leaves no choice"),
+        ({"per_cpu": True, "threads": 2, "rate_iops": 100}, "per_cpu can't be combined with rate_iops"),
+        ({"per_cpu": True, "threads": 2, "ioengine": "sync"}, "per_cpu can't be combined with ioengine"),
+        ({"per_cpu": True, "threads": 2, "fdatasync": 1}, "per_cpu can't be combined with fdatasync"),
+        (
+            {"per_cpu": True, "threads": 2, "access": "sequential", "range": {"to_pct": 50}},
+            "per_cpu can't be combined with range in sequence",
+        ),
         ({"point": {"of": "sweep", "take": "best"}}, "must be one of: most, middle, fewest"),
     ],
 )
@@ -210,3 +218,26 @@ def test_a_drives_entry_must_not_stand_against_what_a_test_needs():
     ):
         render(load_plan([{**one(), "write_cache": "off"}]), **common)
     assert render(load_plan([{**one(), "write_cache": "on"}]), **common)["drives"][0]["tests"][0]["write_cache"] == "on"
+
+
+@pytest.mark.parametrize(("access", "size"), [("random", "@ssd_size_bytes@"), ("sequential", "@ssd_share_bytes@")])
+def test_a_cell_that_follows_the_cpus_leaves_threads_and_depth_to_the_host(access, size):
+    given = {"name": "a", "matrix": {**CELL, "access": access, "threads": 8, "queue_depth": 32, "per_cpu": True}}
+    (test,) = rendered([{**given, "precondition": False, "purge": False, "rounds": {"max": 1}}])
+    (cell,) = test["cells"]
+    assert cell["id"] == f"{access[:4].replace('sequ', 'seq')}-4k-w100-tc1to8-load256" and cell["per_cpu"] is True
+    found = options(cell)
+    assert (found["numjobs"], found["iodepth"], found["size"]) == ("@ssd_threads@", "@ssd_queue_depth@", size)
+    assert ("offset_increment" in found) == (access == "sequential")
+
+
+def test_what_does_not_follow_the_cpus_has_the_load_that_it_says():
+    (test,) = rendered([one(threads=8, queue_depth=32, per_cpu=False)])
+    assert test["cells"][0]["id"] == "rand-4k-w100-tc8-qd32" and "per_cpu" not in test["cells"][0]
+
+
+def test_loads_that_follow_the_cpus_are_no_sweep():
+    sweep = {"name": "sweep", "cells": [{**CELL, "threads": 4, "per_cpu": True}], "rounds": {"max": 1}}
+    point = {"name": "top", "cells": [{**CELL, "point": {"of": "sweep", "take": "most"}}], "rounds": {"max": 1}}
+    with pytest.raises(PlanError, match="follow the CPUs .per_cpu., which are no sweep"):
+        rendered([{**one(), "phases": [sweep, point]}])

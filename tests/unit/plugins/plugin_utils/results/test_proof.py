@@ -61,6 +61,39 @@ def test_a_point_is_held_to_the_load_that_its_sweep_gave():
     assert (made.wrong, made.unproved) == ([], [])
 
 
+def by_the_cpus(change):
+    """What is wrong with the journal of a cell that may have 8 threads, on 2 CPUs; change: of its events."""
+    test = dict(TEST, steady_state=None, rounds={"max": 3})
+    name, load = "rand-4k-w100-tc1to8-load16", {"threads": 2, "queue_depth": 8, "cpus": 2}
+    events = [{**event, **({"cell": name} if "cell" in event else {})} for event in journal(test)]
+    for event in events:
+        event.update({"chosen": dict(load)} if event["event"] == "cell" else {})
+    events[-1]["cells"] = [{**item, "cell": name} for item in events[-1]["cells"]]
+    events[-1]["loads"] = [{"cell": name, **load}]
+    change(events)
+    cell = dict(CELL, id=name, threads=8, queue_depth=2, per_cpu=True)
+    made = proof.Proof({name: cell}, about({**test, "cells": [cell]}), causes.Limits())
+    for event in events:
+        made.take(event)
+    return " ".join(made.wrong)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda events: None, ""),
+        (lambda events: events[-1].pop("loads"), "its end tells other loads than its cells"),
+        (lambda events: events[-1]["loads"][0].update(threads=8), "its end tells other loads than its cells"),
+        (lambda events: last(events, "cell").pop("chosen"), "its journal has the load {}"),
+        (lambda events: last(events, "cell")["chosen"].update(cpus=1, threads=1, queue_depth=16), "its first round"),
+        (lambda events: last(events, "cell")["chosen"].update(queue_depth=1), "by its CPUs"),
+    ],
+)
+def test_a_load_by_the_cpus_is_held_to_its_rule_and_told_at_the_end(change, says):
+    found = by_the_cpus(change)
+    assert says in found and bool(found) == bool(says)
+
+
 def shift_bins(events):
     kept = last(events, "histogram")
     kept["bins"] = {

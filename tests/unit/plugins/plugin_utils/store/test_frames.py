@@ -121,6 +121,25 @@ def test_a_drive_of_unknown_identity_has_rows_too(tmp_path):
     assert len(frames.wide(table)) == 1
 
 
+def test_the_load_by_the_cpus_is_told_of_each_measurement(tmp_path):
+    run_dir = generator.make(tmp_path, tests=("wsat", "iops"), rounds=12)
+    path = run_dir / "results.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in records:
+        if record.get("test") == "iops":
+            record["loads"] = [{"cell": "c", "threads": 4, "queue_depth": 64, "cpus": 4}]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    url = engine.resolve("", str(tmp_path))
+    with engine.opened(url, make=True) as store:
+        importer.import_run(store, str(run_dir))
+    table = frames.long(url, columns=("test", *frames.MORE), rounds=False)
+    told = {test: set(part) for test, part in table["load"].astype(object).groupby(table["test"].astype(str))}
+    assert told["iops"] == {"4 threads x depth 64"} and not any(isinstance(one, str) for one in told["wsat"])
+    under = {test: set(part) for test, part in table["conditions"].astype(str).groupby(table["test"].astype(str))}
+    assert all("4 threads x depth 64" in text for text in under["iops"])
+    assert not any("threads" in text for text in under["wsat"])
+
+
 def test_no_store_is_told(tmp_path):
     with pytest.raises(StoreError, match="there is no store .*import.yml"):
         frames.long(engine.resolve("", str(tmp_path)))
