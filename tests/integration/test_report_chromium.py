@@ -164,13 +164,17 @@ def test_the_worst_comes_first(browser, mixed):
 
 def test_a_bad_drive_and_a_bad_host_are_told_above_everything(browser, fleet):
     show(browser, fleet, height=900)
+    first = browser.execute_script(
+        "const first = document.querySelector('.first'); return [first.innerText, first.getBoundingClientRect().bottom]"
+    )
+    assert "S1-2 on h1" in first[0] and "h4" in first[0] and first[1] < 200
     host, drive = browser.execute_script(
         "return [...document.querySelectorAll('.cards .card')].slice(0, 2).map(c => [c.textContent, "
         "c.getBoundingClientRect().bottom])"
     )
     assert "h4" in host[0] and "AMI 2.4 where 5 of 5 others have AMI 2.6" in host[0] and host[1] < 900
     news = browser.execute_script("return document.querySelector('.news').getBoundingClientRect().bottom")
-    assert news < 300
+    assert news < 350
     assert "S1-2 on h1" in drive[0] and "It is the drive, not the host" in drive[0] and drive[1] < 900
     first = browser.execute_script(
         "return document.querySelector('#heat li').textContent + document.querySelectorAll('#heat li:first-child "
