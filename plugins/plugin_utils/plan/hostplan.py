@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
+from ...module_utils.purge import methods
+from ...module_utils.purge.method import PurgeError
 from ..common import schema as schemas
 from ..common import values as numbers
 from . import limits, purge_values, times, tuning, tuning_values
@@ -96,22 +99,37 @@ def _within(
     asked: list[dict[str, t.Any]], variables: t.Mapping[str, t.Any], drives: Drives
 ) -> tuple[list[dict[str, t.Any]], dict[str, float]]:
     most_s = times.budget_s(variables.get("ssd_time_budget"))
-    identities = [
-        drive["identity"]
+    seen = [
+        drive
         for drive in drives
         if all((drive.get("identity") or {}).get(key) for key in ("size_bytes", "logical_block_size_bytes"))
     ]
-    if most_s is None or not identities:
+    if most_s is None or not seen:
         return asked, {}
     # What purge_method says counts for the tests that leave the method open.
-    method = variables["purge_method"]
-    timed = [
-        {**test, "purge": {"method": method if test["purge"]["method"] == "auto" else test["purge"]["method"]}}
-        for test in asked
-    ]
-    kept, rest = times.within(timed, identities, most_s, _assumed_rate(variables))
+    timed = [{**test, "purge": purge_values.spec(test["purge"], variables)} for test in asked]
+
+    def share(test: t.Mapping[str, t.Any], place: int) -> float | None:
+        return _purge_share(test["purge"], seen[place])
+
+    identities = [drive["identity"] for drive in seen]
+    kept, rest = times.within(timed, identities, most_s, _assumed_rate(variables), share)
     names = {test["name"] for test in kept}
     return [test for test in asked if test["name"] in names], rest
+
+
+def _purge_share(purge: t.Mapping[str, t.Any], drive: t.Mapping[str, t.Any]) -> float | None:
+    """times.purge_share of what a purge is on a drive, as `auto` may be an overwrite.
+
+    None where the drive wasn't asked, or offers no purge, which preflight tells.
+    """
+    capabilities = drive.get("purge_capabilities")
+    if purge["method"] == "none" or not capabilities:
+        return None
+    with contextlib.suppress(PurgeError):
+        offered = methods.offers_for(capabilities, drive["identity"], purge)
+        return times.purge_share(methods.choose(purge["method"], offered)["method"])
+    return None
 
 
 def _assumed_rate(variables: t.Mapping[str, t.Any]) -> float:

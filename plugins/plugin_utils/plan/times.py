@@ -73,10 +73,14 @@ def _first_steady_s(test: Mapping, round_s: float, capacity_s: float) -> float:
 
 
 def within(
-    tests: t.Sequence[Mapping], identities: t.Sequence[Mapping], most_s: float, bytes_per_s: float
+    tests: t.Sequence[Mapping],
+    identities: t.Sequence[Mapping],
+    most_s: float,
+    bytes_per_s: float,
+    share: t.Callable[[Mapping, int], float | None] = lambda test, place: None,
 ) -> tuple[list[Mapping], dict[str, float]]:
     """The tests of a plan that fit into a time for each drive: (those that do, {name of one left out: its longest
-    time}).
+    time}). share: purge_share of the method that a test gets on the drive of that place, where it is known.
 
     The order of importance is that of the plan: a test is taken if at its longest, on the drive that takes longest, it
     fits into what those before it leave. One that neither purges nor fills goes on from the state that the test before
@@ -88,7 +92,10 @@ def within(
     before_is_there = True
     for test in tests:
         follows = bool(kept or left_out) and test["purge"]["method"] == "none" and not test["precondition"]
-        longest_s = max((span_s(test, identity, bytes_per_s)[1] for identity in identities), default=0.0)
+        lengths_s = [
+            span_s(test, identity, bytes_per_s, share(test, place))[1] for place, identity in enumerate(identities)
+        ]
+        longest_s = max(lengths_s, default=0.0)
         before_is_there = (before_is_there or not follows) and used_s + longest_s <= most_s
         if before_is_there:
             kept.append(test)

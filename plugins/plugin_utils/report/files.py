@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from ..common import schema as schemas
 from ..common import units
 from ..gate import text as texts
-from ..results import conditions
+from ..results import conditions, limits
 
 SCHEMA_VERSION = 1
 METRIC = re.compile(schemas.load("results")["$defs"]["metric"]["pattern"].rstrip("$"))
@@ -73,6 +73,7 @@ def summary(
         "schema_version": SCHEMA_VERSION,
         "run": about,
         "verdicts": judgement["verdicts"],
+        "warnings": limits.far_off(run, judgement),
         "fleet": fleet,
         "definitions": conditions.definitions(run),
         "drives": drives,

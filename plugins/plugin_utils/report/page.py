@@ -12,6 +12,7 @@ import typing as t
 
 from ..common import units
 from ..common.drives import order
+from ..results import limits
 from ..results.judge import VERDICTS
 from . import changes, curves, distributions, first, names, svg
 from .listing import Mapping, data, made_page
@@ -34,6 +35,7 @@ def view(sources: Sources, rows: list[Mapping], made: t.Container[str], earlier:
         **about(sources, rows),
         "headline": headline(rows, fleet),
         "first": first.lines(rows, fleet, made),
+        "warnings": limits.far_off(sources.run, sources.judgement)[:MOST_TOLD],
         "attention": attention[:MOST_TOLD],
         "attention_more": sum(len(card["drives"]) for card in attention[MOST_TOLD:]),
         "low_hosts": [

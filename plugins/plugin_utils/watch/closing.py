@@ -18,6 +18,8 @@ Key = t.Tuple[str, str]
 MOST_ROWS = 40
 # Of more drives only those that need attention are shown.
 MOST_DRIVES = 20
+# Of a run's criteria; summary.json has all.
+MOST_WARNINGS = 5
 # From here on a rate says more than a number of I/Os.
 LARGE_BLOCK_BYTES = 128 << 10
 BLOCK_OF_CELL = re.compile(r"[a-z]+-(?P<number>[0-9]+)(?P<unit>[bk])-")
@@ -53,7 +55,8 @@ def lines(run: Record, records: t.Sequence[Record], summary: Record | None) -> l
             for row in shown[:MOST_ROWS]
         ],
     ]
-    text = _fleet(run, summary) + (progress.columns(table, indent="") if shown else [])
+    told = [f"warning: {text}" for text in ((summary or {}).get("warnings") or [])[:MOST_WARNINGS]]
+    text = _fleet(run, summary) + told + (progress.columns(table, indent="") if shown else [])
     if len(shown) > MOST_ROWS:
         text.append(f"… and {len(shown) - MOST_ROWS} more drives that need attention")
     return text + [_total(rows)]

@@ -118,6 +118,21 @@ def test_a_hosts_plan_has_what_fits_and_the_rest_is_told():
     assert hostplan.left_out(variables(ssd_step="purge", ssd_time_budget="1min"), drives) == {}
 
 
+@pytest.mark.parametrize(
+    ("discard_bytes", "kept"),
+    # Discards count a tenth of a fill (1.5 minutes), an overwrite all of it (15 minutes).
+    [(1 << 30, ["a", "b"]), (0, ["a"])],
+)
+def test_the_budget_counts_the_purge_that_the_drive_will_get(discard_bytes, kept):
+    """As the range that plan mode prints does: a plan within the budget must not take longer than it."""
+    drive = {"path": "/dev/sdb", "size_bytes": SMALL["size_bytes"], "max_discard_bytes": discard_bytes}
+    drives = [{"selector": {"serial": "S1"}, "identity": {**SMALL, **drive}, "purge_capabilities": {"any": drive}}]
+    plan = [{**test, "purge": {"method": "auto"}} for test in plan_of(10, 10)]
+    given = variables(ssd_plan=plan, ssd_time_budget="30min")
+    assert [test["name"] for test in hostplan.tests(given, drives)] == kept
+    assert list(hostplan.left_out(given, drives)) == [name for name in "ab" if name not in kept]
+
+
 def test_a_budget_that_nothing_fits_into_is_an_error():
     with pytest.raises(
         PlanError, match="ssd_time_budget: no test of the plan fits into 1min: the shortest, b, may take"

@@ -1,0 +1,46 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Limits that are so far from what was measured that they are probably in another unit. Pure."""
+
+from __future__ import annotations
+
+import statistics
+import typing as t
+
+from ...module_utils.run.criteria import number
+from ..common import units
+from . import held_to
+
+# An SSD is 100 times faster than another, or than its limit, in nothing that people hold it to.
+MOST_TIMES = 100
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def far_off(run: Mapping, judgement: Mapping) -> list[str]:
+    """A sentence for each absolute limit that is more than MOST_TIMES times what was measured, or as much less.
+
+    run: run.json. judgement: of judge.judge; of its figures those that count.
+    """
+    values: dict[str, list[float]] = {}
+    for drive in judgement["drives"]:
+        for test in drive["tests"]:
+            for check in test["criteria"] if test["counts"] else ():
+                values.setdefault(check["criterion"], []).append(check["value"])
+    found = []
+    for name, criterion in held_to.by_name(run.get("criteria") or []).items():
+        measured = statistics.median(values[name]) if name in values else 0
+        for limit in (number(criterion.get(word)) for word in held_to.ABSOLUTE):
+            if limit and measured > 0 and not 1 / MOST_TIMES <= limit / measured <= MOST_TIMES:
+                found.append(f"{name}: {_told(criterion['metric'], limit, measured, len(values[name]))}")
+    return found
+
+
+def _told(metric: str, limit: float, measured: float, count: int) -> str:
+    times = limit / measured
+    far = f"{units.rounded(times)} times more" if times > 1 else f"{units.rounded(1 / times)} times less"
+    return (
+        f"{units.show(metric, limit)} is {far} than what was measured, {units.show(metric, measured)} (median of "
+        f"{count} figure{'' if count == 1 else 's'}); check its unit"
+    )
