@@ -30,7 +30,7 @@ def lines(rows: t.Sequence[Mapping], fleet: Mapping, made: t.Container[str]) -> 
     low = list(fleet.get("low_hosts") or [])
     found = [
         _line("fail", "Failed", failed, lambda row: _drive(row, made, _missed(row))),
-        _line("low", f"Low host{'s' if len(low) > 1 else ''}", low, lambda entry: _host(entry, made, by_host)),
+        _line("low", f"Slow host{'s' if len(low) > 1 else ''}", low, lambda entry: _host(entry, made, by_host)),
         _line(
             "invalid", f"Stand{'' if len(apart) > 1 else 's'} out", apart, lambda row: _drive(row, made, _apart(row))
         ),

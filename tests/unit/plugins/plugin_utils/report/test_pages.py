@@ -55,7 +55,7 @@ def test_the_very_first_lines_name_bad_drives_and_bad_hosts(index):
     assert len(lines) == 2
     assert re.fullmatch(r"Failed: S1-2 on h1 \(iops write_iops [0-9.,]+ IOPS, at least 70,000 IOPS\)", lines[0])
     assert re.fullmatch(
-        r"Low host: h4 \((19|20|21) % worse in iops write_iops; bios: AMI 2\.4 where 5 of 5 others have AMI 2\.6\)",
+        r"Slow host: h4 \((19|20|21) % worse in iops write_iops; bios: AMI 2\.4 where 5 of 5 others have AMI 2\.6\)",
         lines[1],
     )
     for page in (names.drive_page("h1", "S1-2"), names.host_page("h1"), names.host_page("h4")):
@@ -138,7 +138,7 @@ def fixture_by_host(tmp_path_factory):
 
 def test_a_hosts_fault_is_on_every_page(by_host):
     lines = top(by_host)[0]
-    assert [line.split(" (")[0] for line in lines] == ["Failed: S5-2 on h5", "Low host: h3"]
+    assert [line.split(" (")[0] for line in lines] == ["Failed: S5-2 on h5", "Slow host: h3"]
     assert lines[1].endswith("; 4 of its drives failed by that)")
     fault = '<span class="pill low">the host\'s fault</span>'
     html = by_host.read_text()
