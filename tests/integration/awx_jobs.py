@@ -41,6 +41,10 @@ class Awx:
         self.site, self.folder, self.artifacts, self.number = site, folder, {}, 0
         content = yaml.load((REPO / "roles/awx/vars/main.yml").read_text(), Loader)
         self.templates = content["__awx_templates"]
+        self.nodes = {
+            name: {node["id"]: node for node in [*about["nodes"], *content["__awx_measured"]]}
+            for name, about in content["__awx_workflows"].items()
+        }
         self.variables = {"ssd_run_name": "nightly", "ssd_store_url": f"sqlite:///{folder}/store.sqlite"}
 
     def start(self, template, limit_s=JOB_S, **more):
@@ -80,6 +84,18 @@ class Awx:
         process, job = self.start(template, limit_s, **more)
         process.wait(limit_s + 30)
         return self.ended(job)
+
+    def workflow(self, name, first="plan", **credentials):
+        """Run a workflow's nodes along its edges, as AWX does: (node's id, status, output) of each job once it ended.
+        credentials: what a template's job alone gets.
+        """
+        following = [first]
+        while following:
+            node = self.nodes[name][following.pop(0)]
+            status, said = self.run(node["template"], **credentials.get(node["template"], {}))
+            yield node["id"], status, said
+            after = "success" if status == "successful" else "failure"
+            following += [*node.get("always", []), *node.get(after, [])]
 
     def begun(self, job):
         """The tasks that a job has begun."""

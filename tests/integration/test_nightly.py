@@ -35,6 +35,7 @@ def test_a_night_from_the_plan_to_the_message_with_one_bad_drive(awx, chat):
     # A survey that was left empty: ansible-core 2.19 reads it as nothing at all.
     assert awx.run("plan", ssd_run_id="")[0] == "successful"
     assert [drive.digest() for drive in awx.site.drives] == before and awx.site.run_folders() == []
+    assert set(awx.artifacts) == {"ssd_attached", "ssd_run_id", "ssd_skipped"}
     run_id = awx.artifacts["ssd_run_id"]
     assert awx.run("start")[0] == "successful"
     assert [folder.name for folder in awx.site.run_folders()] == [run_id]
@@ -55,6 +56,7 @@ def test_a_night_from_the_plan_to_the_message_with_one_bad_drive(awx, chat):
     assert awx.run("collect")[0] == "successful"
     status, said = awx.run("report")
     assert status == "failed" and "1 of 2 drives did not pass" in said
+    assert {"ssd_verdicts", "ssd_message", "ssd_all_passed", "ssd_report"} <= set(awx.artifacts)
     assert awx.artifacts["ssd_verdicts"]["pass"] == 1 and len(json.dumps(awx.artifacts)) < 8000
     status, said = awx.run("notify", report_webhook_url=address)
     assert status == "successful" and "secret-path" not in said
