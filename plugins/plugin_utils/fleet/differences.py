@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import typing as t
 
 Mapping = t.Mapping[str, t.Any]
@@ -12,18 +13,38 @@ Mapping = t.Mapping[str, t.Any]
 SAID = {"c_states": "C-states"}
 
 
-def told(mine: t.Mapping[str, str], rest: t.Sequence[t.Mapping[str, str]]) -> list[str]:
-    """What a host has otherwise than most of the others: "bios: AMI 2.4 where 7 of 8 others have AMI 2.6". All of them
-    as `flat` makes them.
+class Peers(t.NamedTuple):
+    """counts: by name, how many hosts have which text; number: of hosts."""
+
+    counts: t.Mapping[str, t.Mapping[str, int]]
+    number: int
+
+
+def peers(rest: t.Iterable[t.Mapping[str, str]]) -> Peers:
+    """Hosts to hold others against, each as `flat` makes it."""
+    counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    number = 0
+    for each in rest:
+        number += 1
+        for key, value in each.items():
+            counts[key][value] += 1
+    return Peers(counts, number)
+
+
+def told(mine: t.Mapping[str, str], of: Peers, among: bool = False) -> list[str]:
+    """What a host has otherwise than most of the others: "bios: AMI 2.4 where 7 of 8 others have AMI 2.6". mine: as
+    `flat` makes it. among: it is one of the peers itself, and not to be held against itself.
     """
+    rest = of.number - among
     found = []
-    for key in sorted({key for each in (mine, *rest) for key in each}) if mine and rest else ():
-        counts: dict[str | None, int] = {}
-        for each in rest:
-            counts[each.get(key)] = counts.get(each.get(key), 0) + 1
+    for key in sorted({*mine, *of.counts}) if mine and rest > 0 else ():
+        counts: dict[str | None, int] = dict(of.counts.get(key, {}).items())
+        counts[None] = of.number - sum(counts.values())
+        own = mine.get(key)
+        counts[own] = counts.get(own, 0) - among
         most = max(counts, key=lambda value: counts[value])
-        if mine.get(key) != most and 2 * counts[most] > len(rest):
-            found.append(f"{key}: {_said(mine.get(key))} where {counts[most]} of {len(rest)} others have {_said(most)}")
+        if own != most and 2 * counts[most] > rest:
+            found.append(f"{key}: {_said(own)} where {counts[most]} of {rest} others have {_said(most)}")
     return found
 
 

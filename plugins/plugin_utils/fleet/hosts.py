@@ -11,7 +11,7 @@ import math
 import typing as t
 
 from . import metrics, robust
-from .differences import flat, told
+from .differences import flat, peers, told
 from .frame import FIGURE, PEERS
 from .libraries import numpy as np
 from .libraries import pandas
@@ -129,4 +129,4 @@ def differences(host: str, snapshots: t.Mapping[str, Mapping], others: t.Iterabl
     others have 2.6".
     """
     rest = [flat(snapshots[name]) for name in others if name != host and snapshots.get(name)]
-    return told(flat(snapshots.get(host) or {}), rest)
+    return told(flat(snapshots.get(host) or {}), peers(rest))

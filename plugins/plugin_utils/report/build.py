@@ -165,7 +165,7 @@ def files(sources: Sources, run_dir: str, asked: Asked = Asked()) -> t.Iterator[
         except LookupError as error:
             raise ReportError(str(error)) from error
     yield from pages.texts(sources, rows, shown, run_dir, asked.history)
-    made = pages.of(shown)
+    made = pages.of(rows, shown)
     earlier = {own.id for own in runs.on_controller(os.path.dirname(run_dir))}
     # The page of a run of one drive shows it in full.
     only = pages.drive(sources, rows[0], sources.judgement["drives"][0], run_dir, {}) if len(rows) == 1 else None

@@ -25,6 +25,8 @@ class Peers:
 
     def __init__(self, sources: Sources, rows: list[Mapping]) -> None:
         self._models: dict[str, set[str]] = {}
+        # Of hosts with the same models, of which there may be thousands: counted once.
+        self._alike: dict[frozenset[str], differences.Peers] = {}
         for row in rows:
             self._models.setdefault(row["host"], set()).add(row["model"] or "")
         self._snapshots = {
@@ -33,11 +35,13 @@ class Peers:
 
     def differs(self, host: str) -> list[str]:
         """As fleet/differences.py says it; nothing where the host has no snapshot, or no peer."""
-        mine = self._models.get(host, set())
-        others = [name for name, models in self._models.items() if name != host and models & mine]
-        return differences.told(
-            self._snapshots.get(host, {}), [self._snapshots[name] for name in others if self._snapshots.get(name)]
-        )
+        mine, models = self._snapshots.get(host), frozenset(self._models.get(host, ()))
+        if not mine or not models:
+            return []
+        if models not in self._alike:
+            others = [name for name, theirs in self._models.items() if theirs & models and self._snapshots.get(name)]
+            self._alike[models] = differences.peers(self._snapshots[name] for name in others)
+        return differences.told(mine, self._alike[models], among=True)
 
 
 def host(sources: Sources, name: str, rows: list[Mapping], peers: Peers, made: t.Container[str]) -> Mapping:

@@ -65,9 +65,15 @@ def _listed(folder: str) -> set[str]:
         return set()
 
 
-def of(rows: list[Mapping]) -> set[str]:
-    """The pages of these drives and of their hosts."""
-    return {row["page"] for row in rows} | {names.host_page(row["host"]) for row in rows}
+def of(rows: list[Mapping], shown: list[Mapping]) -> set[str]:
+    """The pages that there are, of drives and hosts; all as of texts."""
+    return {row["page"] for row in shown} | {names.host_page(name) for name in _hosts(rows, shown)}
+
+
+def _hosts(rows: list[Mapping], shown: list[Mapping]) -> list[str]:
+    """The hosts with a page, those of shown drives first: whoever looks for a bad drive or host finds at least it."""
+    found = [row for row in rows if row["verdict"] == "fail" or row["outliers"] or row["low"] is not None]
+    return list(dict.fromkeys(row["host"] for row in [*shown, *found]))
 
 
 def texts(
@@ -76,7 +82,7 @@ def texts(
     """(name from the report's folder, text) of each page. rows: all drives, in the order of the fleet's page; shown:
     those with pages.
     """
-    made = of(shown)
+    made = of(rows, shown)
     judged = {(drive["host"], drive["drive"]): drive for drive in sources.judgement["drives"]}
     serials = {drives.name(row["serial"], row["host"], row["drive"]) for row in shown}
     past = history(sources.run, serials) if history else {}
@@ -86,10 +92,13 @@ def texts(
     of_host: dict[str, list[Mapping]] = {}
     for row in rows:
         of_host.setdefault(row["host"], []).append(row)
-    for name in dict.fromkeys(row["host"] for row in shown):
+    of_shown: dict[str, list[Mapping]] = {}
+    for row in shown:
+        of_shown.setdefault(row["host"], []).append(row)
+    for name in _hosts(rows, shown):
         host = host_views.host(sources, name, of_host[name], peers, made)
         yield host["page"], render.html("host.html.j2", {**common, "host": host})
-        for row in (row for row in shown if row["host"] == name):
+        for row in of_shown.get(name, ()):
             view = drive(sources, row, judged[row["host"], row["drive"]], run_dir, past)
             yield row["page"], render.html("drivepage.html.j2", {**common, "drive": view, "host": host})
 

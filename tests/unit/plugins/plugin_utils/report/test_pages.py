@@ -150,6 +150,39 @@ def test_a_hosts_fault_is_on_every_page(by_host):
     assert sum(told["texts"][drive[8]].startswith("the host's fault: h3") for drive in told["drives"]) == 4
 
 
+def broken_links(folder):
+    """(page, link) of links to pages that are not there."""
+    html = [(page, page.read_text()) for page in folder.rglob("*.html")]
+    hrefs = [(page, href) for page, text in html for href in re.findall(r'href="([^"#]+\.html)"', text)]
+    data = json.loads(
+        re.search(r'id="fleet-data">(.*?)</script>', dict(html)[folder / "index.html"], re.DOTALL).group(1)
+    )
+    hrefs += [
+        (folder / "index.html", listed[place]) for key, place in (("drives", 3), ("hosts", 1)) for listed in data[key]
+    ]
+    return [(page.name, href) for page, href in hrefs if href and not (page.parent / href).resolve().exists()]
+
+
+def test_every_host_with_a_finding_has_its_page_however_many_drives_have_theirs(tmp_path, monkeypatch):
+    """h4 is low; h1 has a failed drive, h2 one that passed and stands out, h6 one that was not measured."""
+    monkeypatch.setattr(pages, "MOST_PAGES", 2)
+    limit = {"test": "iops", "metric": "write_iops", "min": 70_000}
+    run_id = "20261122T010000Z-qualify"
+    slow = {(1, 0): 0.4, (1, 1): 0.4, (2, 1): 0.75, (5, 0): 0.4}
+    run, records = fleets.fleet(8, slow=slow, low={4: 0.8}, criteria=[limit], run_id=run_id)
+    records = [record for record in records if (record["kind"], record.get("drive")) != ("test", "S6-0")]
+    folder = fleets.write(tmp_path, run, records)
+    index = pathlib.Path(build.make(str(tmp_path), folder.name).path)
+    assert len(list((folder / "report" / "drives").iterdir())) == 2
+    assert {path.name for path in (folder / "report" / "hosts").iterdir()} == {
+        os.path.basename(names.host_page(name)) for name in ("h1", "h2", "h4", "h5")
+    }
+    assert broken_links(folder / "report") == []
+    page = (index.parent / names.host_page("h5")).read_text()
+    assert "S5-0" in page and names.drive_page("h5", "S5-0") not in page
+    assert names.host_page("h2") in top(index)[1] and names.host_page("h4") in top(index)[1]
+
+
 def test_every_link_leads_somewhere(tmp_path):
     run_dir = generator.make(tmp_path, tests=("wsat", "iops"), unreachable=[("no such/host?#", "d%41")])
     raw = run_dir / "raw" / "server-1" / "raw" / "SIM0001"
