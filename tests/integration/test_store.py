@@ -171,7 +171,8 @@ def test_an_older_server_store_is_brought_up(server, results, wanted):
     with engine.opened(url) as store, store.writing() as connection:
         for table in (schema.tables().raw_file, schema.tables().quarantine):
             table.drop(connection)
-        connection.execute(sa.text("ALTER TABLE ssd_measurement DROP COLUMN counts"))
+        for column in ("counts", "load"):
+            connection.execute(sa.text(f"ALTER TABLE ssd_measurement DROP COLUMN {column}"))
         for column in ("lba_bytes", "engine", "preferred_write_bytes"):
             connection.execute(sa.text(f"ALTER TABLE ssd_campaign DROP COLUMN {column}"))
         # As an older version of the importer left it: made of something else.
