@@ -95,7 +95,7 @@ def test_repeatability_tells_how_little_three_runs_prove():
     assert few["cv_at_most"] > 4 * few["cv"] and many["cv_at_most"] < 1.5 * many["cv"]
 
 
-@pytest.mark.parametrize("column", ["capacity_bytes", "lba_bytes", "link", "engine"])
+@pytest.mark.parametrize("column", ["capacity_bytes", "lba_bytes", "link", "engine", "load"])
 def test_drives_that_differ_in_more_than_their_firmware_are_not_compared(column):
     before, now = night("r").assign(**{column: "a"}), night("r", 0.8, firmware="2").assign(**{column: "b"})
     assert trends.firmwares(pandas.concat([before, now])).empty

@@ -150,6 +150,24 @@ def test_the_page_has_the_curve_the_window_and_the_phases(tmp_path):
     assert series["median"]["values"][-1] == pytest.approx(middle, rel=1e-3)
 
 
+def test_the_load_by_the_cpus_is_on_the_page_and_in_the_files(tmp_path):
+    run_dir = generator.make(tmp_path)
+    path = run_dir / "results.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in records:
+        if record["kind"] == "test" and record["host"] == "server-1":
+            record["loads"] = [{"cell": "c", "threads": 4, "queue_depth": 64, "cpus": 5}]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    made(run_dir)
+    shown = [drive_page(run_dir, f"server-{n}", f"SIM000{n}") for n in (1, 2)]
+    assert ["by the CPUs that fio had</dt><dd>4 threads x depth 64</dd>" in text for text in shown] == [True, False]
+    summary = json.loads((run_dir / "report" / "summary.json").read_text())
+    schema("summary").validate(summary)
+    told = {drive["host"]: drive["tests"][0].get("load") for drive in summary["drives"]}
+    assert told == {"server-1": "4 threads x depth 64", "server-2": None, "server-3": None}
+    assert '"4 threads x depth 64"' in (run_dir / "report" / "results.csv").read_text()
+
+
 def test_the_pages_have_the_matrix_and_the_cells_that_do_not_apply(mixed):
     made(mixed)
     html = drive_page(mixed, "server-1", "SIM0001")
