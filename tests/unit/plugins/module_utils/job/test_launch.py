@@ -17,9 +17,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import p
 
 PLAN = {"engine_version": "1", "run": {"id": "r", "name": "n"}, "host": "h", "drives": [{"drive": "S1"}]}
 # Slow to begin, as on a loaded host, and then it would write to a drive.
-SLOW = """import os, signal, sys, time
+SLOW = """import signal, sys, time
 {heed}
-open(sys.argv[2] + "/pid", "w").write(str(os.getpid()))
 time.sleep({seconds})
 open(sys.argv[2] + "/written", "w")
 """
@@ -67,8 +66,8 @@ def test_a_process_that_starts_too_late_is_ended_and_writes_nothing(quick, tmp_p
     end = launch.launch(host, quick, str(engine))
     with pytest.raises(launch.JobError, match="did not start within 1 s, and was ended"):
         launch.await_start(host, quick, end)
-    with open(quick.path + "/pid") as source:
-        assert pid_start(host, int(source.read())) is None
+    process = end.args[-1]
+    assert pid_start(host, process.pid) != process.start
     assert not os.path.exists(quick.path + "/written")
     status = quick.read_status()
     assert (status["state"], status["restored"]) == ("failed", True) and "did not start" in status["message"]
