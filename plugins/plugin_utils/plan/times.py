@@ -40,10 +40,12 @@ def span_s(test: Mapping, identity: Mapping, bytes_per_s: float, share: float | 
     it is known better.
     """
     active = celling.active_range_bytes(test, identity)
-    purge_s = identity["size_bytes"] / bytes_per_s * (purge_share(test["purge"]["method"]) if share is None else share)
+    share = purge_share(test["purge"]["method"]) if share is None else share
+    purge_s = identity["size_bytes"] / bytes_per_s * share
     fill_s = (test["precondition"] or {"passes": 0})["passes"] * active / bytes_per_s
     shortest, longest = rounds_s(test, identity["size_bytes"] / bytes_per_s) if test["cells"] else (0.0, 0.0)
-    return purge_s + fill_s + shortest, purge_s + fill_s + longest
+    # A purge by command may be over at once.
+    return (purge_s if share >= 1 else 0.0) + fill_s + shortest, purge_s + fill_s + longest
 
 
 def rounds_s(test: Mapping, capacity_s: float) -> tuple[float, float]:

@@ -49,14 +49,28 @@ def lines_of(
             }
             plan, took = plans[view.name], known.get(view.name)
             lines += describe.describe(plan, eligible, rate, held_to, chosen[view.name], looks, worn, took)
-            lines += _beyond_budget(view)
+            lines += [f"  {text}" for text in _beyond_budget(view)]
         lines += [f"  {drive}: left out: {why}" for drive, why in view.left_out.items()]
     return lines + again.plan_lines(again.wanted(views), held_to)
 
 
 def _beyond_budget(view: View) -> list[str]:
-    """What ssd_time_budget leaves out on a host."""
+    """What ssd_time_budget leaves out on a host, as one text; none where nothing is."""
     variables = run_json.host_variables(view.asked or {})
-    rest = hostplan.left_out(variables, view.drives or ())
+    rest = {} if variables.get(hostplan.AGAIN) else hostplan.left_out(variables, view.drives or ())
     shown = ", ".join(f"{name} (up to {describe.duration(longest_s)})" for name, longest_s in rest.items())
-    return [f"  left out by ssd_time_budget ({variables['ssd_time_budget']} a drive): {shown}"] if rest else []
+    return [f"left out by ssd_time_budget ({variables['ssd_time_budget']} a drive): {shown}"] if rest else []
+
+
+def budget_warnings(views: t.Sequence[View], begun: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
+    """The same for run.json, so that a run that is started at once and its report tell it too: {host, check, drive,
+    level, message, remedy}. begun: the plans of hosts on which the run is not under way.
+    """
+    about = {"check": "time_budget", "level": "warning", "remedy": "raise ssd_time_budget, or take a shorter plan"}
+    return [
+        {"host": view.name, "drive": drive["drive"], "message": text, **about}
+        for view in views
+        if view.name in begun
+        for text in _beyond_budget(view)
+        for drive in begun[view.name]["drives"]
+    ]

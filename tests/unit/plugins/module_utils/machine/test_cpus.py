@@ -85,6 +85,8 @@ def test_fio_may_be_bound_to_the_cpus_of_its_cpuset_only(fake, cgroup, files, al
     for path, content in files.items():
         fake.put("/sys/fs/cgroup" + path, content + "\n")
     assert cpus.usable(fake).online == sorted(cpus.usable(fake).node_of) == allowed
+    assert cpus.count(fake, cpus.NOWHERE) == len(allowed)
+    assert cpus.count(fake, cpus.NOWHERE._replace(cpus="0-3,8")) == 5
 
 
 def test_a_host_that_tells_nothing_has_cores_of_one_cpu_and_no_node(fake):

@@ -209,6 +209,16 @@ def test_records_are_valid(tmp_path):
         jsonschema.Draft202012Validator(schema).validate(record)
 
 
+def test_a_test_record_tells_the_loads_that_followed_the_cpus(tmp_path):
+    jsonschema = pytest.importorskip("jsonschema")
+    loads = [{"cell": "rand-4k-w100-tc1to8-load256", "threads": 4, "queue_depth": 64, "cpus": 4}]
+    events = [guard(), started(), ended(dict(STEADY, loads=loads)), started(test="wsat"), ended(STEADY, test="wsat")]
+    run = Folder(tmp_path).status("finished", drives=[("A1", DONE)]).journal(*events).read()
+    iops, wsat, _drive = drive_records.records(run)
+    assert iops["loads"] == loads and "loads" not in wsat
+    jsonschema.Draft202012Validator(json.loads((SCHEMAS / "results.schema.json").read_text())).validate(iops)
+
+
 def test_runs_lists_every_run_with_its_state(tmp_path):
     Folder(tmp_path, "b-run").status(drives=[("A1", {}), ("B2", {})])
     Folder(tmp_path, "a-run").status(alive=False)

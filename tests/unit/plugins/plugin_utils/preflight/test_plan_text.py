@@ -93,6 +93,17 @@ def test_an_overwrite_costs_a_full_write():
     ] == pytest.approx(capacity_s, abs=0.2)
 
 
+@pytest.mark.parametrize(
+    ("method", "least", "most"), [("nvme_format_crypto", 0, 0.1), ("auto", 0, 0.1), ("overwrite", 1, 1)]
+)
+def test_a_purge_by_command_may_be_over_at_once(method, least, most):
+    """A drive that is faster than the shortest time that was printed makes the range wrong."""
+    base = {"name": "x", "cells": [CELL], "precondition": False, "rounds": {"max": 1}}
+    capacity_s = 480_103_981_056 / (500 << 20)
+    low, high = times([{**base, "purge": {"method": method}}])
+    assert (low, high) == pytest.approx((least * capacity_s + MINUTE, most * capacity_s + MINUTE), abs=0.2)
+
+
 def test_plan_mode_says_what_would_be_erased_and_run():
     lines = plan_text.describe(make(["wsat", "iops"], block=4096), {"S1": "/dev/nvme0n1"}, 500)
     text = "\n".join(lines)
