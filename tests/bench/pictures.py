@@ -50,11 +50,17 @@ def snapshot(number: int) -> dict:
         "memory": {"total_bytes": 128 << 30},
         "bios": {"vendor": "AMI", "version": "2.4" if bad else "2.6", "system_vendor": "Example", "system": "R7515"},
         "kernel": {"release": "6.1.0-31-amd64", "os": "Debian 12"},
-        "command_line": "quiet" + (" intel_idle.max_cstate=9" if bad else ""),
+        "command_line": "quiet",
         "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}},
         "pcie": {},
         "numa": {},
-        "tunables": {"governor": {"performance": "0-47"}, "smt": "on", "aspm_policy": "performance"},
+        "tunables": {
+            "governor": {"performance": "0-47"},
+            "smt": "on",
+            "aspm_policy": "performance",
+            "idle_states": [{"name": f"C{depth}", "latency_us": 18**depth, "disabled": False} for depth in (1, 2)],
+            "cpu_dma_latency_us": None if bad else 0,
+        },
         "drivers": {},
     }
 

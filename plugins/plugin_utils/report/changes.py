@@ -119,6 +119,15 @@ def compared(fleet: Mapping, earlier: t.Container[str]) -> list[Mapping]:
     return found
 
 
+def repeats(fleet: Mapping) -> Mapping:
+    """How well figures repeat from run to run of one drive: {rows, more}; rows: as in summary.json, the worst of each
+    model and test first.
+    """
+    found = fleet.get("repeatability") or []
+    ordered = sorted(found, key=lambda row: (str(row["model"]), row["test"], -row["cv"], row["metric"]))
+    return {"rows": ordered[:MOST_ROWS], "more": max(0, len(ordered) - MOST_ROWS)}
+
+
 def _table(changes: t.Sequence[Mapping]) -> Mapping:
     """changes: rows of what is worse or better. rest: how many figures are neither. otherwise: what was not compared,
     and why.

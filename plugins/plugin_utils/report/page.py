@@ -46,6 +46,7 @@ def view(sources: Sources, rows: list[Mapping], made: t.Container[str], earlier:
         "news": changes.news(fleet, earlier),
         "since": changes.since(fleet.get("since"), earlier),
         "compared": changes.compared(fleet, earlier),
+        "repeats": changes.repeats(fleet),
         "margin": _margin(fleet.get("margin"), earlier),
         "overlays": _overlays(sources, rows, made),
         "pages": sum(row["page"] in made for row in rows),

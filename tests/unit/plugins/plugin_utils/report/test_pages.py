@@ -183,6 +183,23 @@ def test_every_host_with_a_finding_has_its_page_however_many_drives_have_theirs(
     assert names.host_page("h2") in top(index)[1] and names.host_page("h4") in top(index)[1]
 
 
+def test_how_well_figures_repeat_is_on_the_fleets_page(tmp_path):
+    for night in (1, 2, 3):
+        run, records = fleets.fleet(noise=0.02, seed=night, run_id=f"2026112{night}T010000Z-qualify")
+        run["started"] = f"2026-11-2{night}T01:00:00Z"
+        folder = fleets.write(tmp_path, run, records)
+        html = pathlib.Path(build.make(str(tmp_path), folder.name).path).read_text()
+        assert ('id="repeats-title"' in html) is (night > 1)
+    (table,) = re.findall(r'<table class="plain" id="repeats">.*?</table>', html, re.DOTALL)
+    rows = [
+        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)[1:]
+    ]
+    (iops,) = [row for row in rows if row[2] == "write_iops"]
+    assert iops[:2] == [fleets.MODEL, "iops"] and iops[3:5] == ["24", "3"]
+    cv, at_most = (float(text.strip("± %")) for text in iops[5:])
+    assert 1.5 < cv < at_most < 3
+
+
 def test_every_link_leads_somewhere(tmp_path):
     run_dir = generator.make(tmp_path, tests=("wsat", "iops"), unreachable=[("no such/host?#", "d%41")])
     raw = run_dir / "raw" / "server-1" / "raw" / "SIM0001"
