@@ -172,7 +172,7 @@ def test_an_older_server_store_is_brought_up(server, results, wanted):
         for table in (schema.tables().raw_file, schema.tables().quarantine):
             table.drop(connection)
         connection.execute(sa.text("ALTER TABLE ssd_measurement DROP COLUMN counts"))
-        for column in ("lba_bytes", "engine", "preferred_write_bytes"):
+        for column in ("lba_bytes", "metadata_bytes", "engine", "preferred_write_bytes"):
             connection.execute(sa.text(f"ALTER TABLE ssd_campaign DROP COLUMN {column}"))
         # As an older version of the importer left it: made of something else.
         connection.execute(sa.update(schema.tables().part).values(source="old", digest="old"))

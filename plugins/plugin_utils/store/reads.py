@@ -115,6 +115,7 @@ def measurements(
         campaign.c.label,
         campaign.c.capacity_bytes,
         campaign.c.lba_bytes,
+        campaign.c.metadata_bytes,
         campaign.c.preferred_write_bytes,
     ).select_from(joined)
     query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
