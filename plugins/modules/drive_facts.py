@@ -127,6 +127,10 @@ drives:
           description: Logical block size.
           type: int
           sample: 512
+        metadata_bytes:
+          description: What each block has beside its data, such as 8 in the LBA format 512+8.
+          type: int
+          sample: 0
         physical_block_size_bytes:
           description: Physical block size.
           type: int

@@ -173,7 +173,7 @@ def test_an_older_server_store_is_brought_up(server, results, wanted):
             table.drop(connection)
         for column in ("counts", "load"):
             connection.execute(sa.text(f"ALTER TABLE ssd_measurement DROP COLUMN {column}"))
-        for column in ("lba_bytes", "engine", "preferred_write_bytes"):
+        for column in ("lba_bytes", "metadata_bytes", "engine", "preferred_write_bytes"):
             connection.execute(sa.text(f"ALTER TABLE ssd_campaign DROP COLUMN {column}"))
         # As an older version of the importer left it: made of something else.
         connection.execute(sa.update(schema.tables().part).values(source="old", digest="old"))
@@ -216,3 +216,17 @@ def test_preflight_and_the_report_use_the_store(site, loop_drive):
         and "playbooks/import.yml" in output
         and "did not pass" not in output
     )
+
+
+def test_a_play_fills_a_server_store_that_pandas_reads(server, site, results, wanted):
+    """report.yml as a fleet runs it: ssd_store_url of a server, and the documented long table out of it."""
+    address = server.new_database("played")
+    site.hosts = {drive.host: {"ssd_drives": [drive.serial]} for drive in DRIVES}
+    arguments = [f"ssd_results_dir={results}", f"ssd_run_id={generator.RUN_ID}", f"ssd_store_url={address}"]
+    code, output = site.play("report", *(word for text in arguments for word in ("-e", text)))
+    assert code == 0, output
+    url = engine.resolve(address, "")
+    assert content(url) == wanted
+    table = frames.long(url, rounds=False, valid=True)
+    assert set(table["serial"]) == {drive.serial for drive in DRIVES} and set(table["run"]) == {generator.RUN_ID}
+    assert len(frames.wide(table)) == len(DRIVES) * table["test"].nunique()

@@ -18,6 +18,9 @@ from .entry import BY_ID, SELECTOR_KEYS, by_id_name, selector_item, selector_pro
 
 SYSFS_SECTOR_BYTES = 512  # /sys/block/*/size counts these, whatever the drive's own block is
 
+# By how a format of /sys/block/*/integrity/format begins: what its tuples take ("nop" does not tell).
+PROTECTION_BYTES = {"none": 0, "T10": 8, "EXT": 16}
+
 # What an identity is called by, as far as its place tells it.
 _NAMES = ("serial", "wwn", "model", "backing_file")
 _HEX_DIGITS = re.compile(r"[0-9a-f]+")
@@ -94,6 +97,7 @@ def identity(host: Host, name: str) -> dict[str, Any]:
         "firmware": attributes.firmware(host, name),
         "size_bytes": size_bytes(host, name),
         "logical_block_size_bytes": sysfs.number(host, block + "/queue/logical_block_size"),
+        "metadata_bytes": metadata_bytes(host, name),
         "physical_block_size_bytes": sysfs.number(host, block + "/queue/physical_block_size"),
         # Of NVMe drives NPWG; physical_block_size is no more than what they write atomically.
         "minimum_io_size_bytes": sysfs.number(host, block + "/queue/minimum_io_size"),
@@ -116,6 +120,16 @@ def size_bytes(host: Host, name: str) -> int | None:
     """Capacity as the kernel has it now."""
     sectors = sysfs.number(host, f"/sys/block/{name}/size")
     return None if sectors is None else sectors * SYSFS_SECTOR_BYTES
+
+
+def metadata_bytes(host: Host, name: str) -> int | None:
+    """What a block has beside its data (512+8). The kernel tells it since Linux 6.8; an older one tells protection
+    information, which it takes for nothing else than all of the metadata.
+    """
+    block = "/sys/block/" + name
+    told = sysfs.number(host, block + "/metadata_bytes")
+    format_ = host.get(block + "/integrity/format") or ""
+    return told if told is not None else PROTECTION_BYTES.get(format_.split("-")[0])
 
 
 def serial(host: Host, name: str) -> str | None:

@@ -3,14 +3,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The long table that a fleet is judged from: one row for each figure of each drive. Pure; pandas.
 
-Columns: run, host, drive (the inventory's label), serial, model, firmware, capacity_bytes, lba_bytes, link, engine,
-  load ("" but for threads that follow the CPUs), test, conditions (results/conditions.py), round, cell, metric, unit,
-  value. A figure of the whole window has no round, or round 0 as in the store. The store's long table (without drive;
-  no cell for a test's own figures) passes too: see `complete`.
+Columns: run, host, drive (the inventory's label), serial, model, firmware, capacity_bytes, lba_bytes, metadata_bytes,
+  link, engine, load ("" but for threads that follow the CPUs), test, conditions (results/conditions.py), round, cell,
+  metric, unit, value. A figure of the whole window has no round, or round 0 as in the store. The store's long table
+  (without drive; no cell for a test's own figures) passes too: see `complete`.
 """
 
 from __future__ import annotations
 
+import collections
 import typing as t
 
 from ...module_utils.run.criteria import number
@@ -19,10 +20,11 @@ from ..results import conditions, summaries
 from . import metrics
 from .libraries import pandas
 
-ABOUT = ("run", "host", "drive", "serial", "model", "firmware", "capacity_bytes", "lba_bytes", "link", "engine")
-COLUMNS = (*ABOUT, "load", "test", "conditions", "round", "cell", "metric", "unit", "value")
+ABOUT = ("run", "host", "drive", "serial", "model", "firmware")
+UNDER = ("capacity_bytes", "lba_bytes", "metadata_bytes", "link", "engine")
+COLUMNS = (*ABOUT, *UNDER, "load", "test", "conditions", "round", "cell", "metric", "unit", "value")
 # Drives that are alike in all of these are peers, for one figure.
-PEERS = ("model", "firmware", "capacity_bytes", "lba_bytes", "link", "engine", "load", "test")
+PEERS = ("model", "firmware", *UNDER, "load", "test")
 FIGURE = (*PEERS, "cell", "metric")
 
 Mapping = t.Mapping[str, t.Any]
@@ -46,15 +48,16 @@ def of_run(
     identities = {
         (record["host"], record["drive"]): record.get("identity") or {} for record in given if record["kind"] == "drive"
     }
+    mine = tests_by_drive(given)
     rows: list[Row] = []
     for record in given:
         if record["kind"] != "test" or (record["host"], record["drive"], record["test"]) not in valid:
             continue
         key = (record["host"], record["drive"])
         entry, identity = asked.get(key, {}), identities.get(key, {})
-        about = (run_id, *key, *_about(identity, key[1]), entry.get("engine") or "")
-        load = conditions.load(record)
-        alike = conditions.text(conditions.of_drive(entry, identity), defined.get(record["test"]), load)
+        under, load = conditions.of_drive(entry, identity, mine[key]), conditions.load(record)
+        about = (run_id, *key, *_about(identity, under, key[1]))
+        alike = conditions.text(under, defined.get(record["test"]), load)
         tracked = next((window.get("cell") or "" for window in record.get("steady_state") or []), "")
         figures = [(tracked, record.get("metrics") or {})]
         if cells:
@@ -78,6 +81,7 @@ def of_summary(summary: Mapping) -> pandas.DataFrame:
             drive.get("serial") or drive["drive"],
             _text(drive, "model"),
             _text(drive, "firmware"),
+            0,
             0,
             0,
             "",
@@ -131,11 +135,20 @@ def counts(frame: pandas.DataFrame) -> t.Any:
     return frame["metric"].isin([name for name in frame["metric"].unique() if metrics.is_count(str(name))]).to_numpy()
 
 
-def _about(identity: Mapping, drive: str) -> Row:
+def tests_by_drive(records: t.Iterable[Mapping]) -> dict[tuple[str, str], list[Mapping]]:
+    """{(host, drive): its test records}; of others none."""
+    found: dict[tuple[str, str], list[Mapping]] = collections.defaultdict(list)
+    for record in records:
+        if record["kind"] == "test":
+            found[record["host"], record["drive"]].append(record)
+    return found
+
+
+def _about(identity: Mapping, under: Mapping, drive: str) -> Row:
     # What has no serial number is told apart by what the inventory calls it.
     serial = identity.get("serial") or drive
-    sizes = (identity.get("size_bytes") or 0, identity.get("logical_block_size_bytes") or 0)
-    return (serial, _text(identity, "model"), _text(identity, "firmware"), *sizes, conditions.link(identity))
+    told = (under.get(name) or (0 if name.endswith("_bytes") else "") for name in UNDER)
+    return (serial, _text(identity, "model"), _text(identity, "firmware"), *told)
 
 
 def _unpadded(names: t.Iterable[t.Any]) -> dict[t.Any, str]:

@@ -38,7 +38,9 @@ class Newest:
         return summary
 
 
-def compare(run: Mapping, judgement: Mapping, records: t.Iterable[Mapping], before: Mapping) -> dict[str, t.Any] | None:
+def compare(
+    run: Mapping, judgement: Mapping, records: t.Collection[Mapping], before: Mapping
+) -> dict[str, t.Any] | None:
     """{run, drives: [{host, drive, serial, cycle, why, figures, beyond, otherwise}]}; None where no test has a margin,
     or no drive was in both runs.
 
@@ -48,6 +50,10 @@ def compare(run: Mapping, judgement: Mapping, records: t.Iterable[Mapping], befo
     margins = {
         name: margin for name, about in (run.get("tests") or {}).items() if (margin := number(about.get("run_margin")))
     }
+    tests: dict[tuple[str, str], list[Mapping]] = {}
+    for record in records:
+        if record["kind"] == "test":
+            tests.setdefault((record["host"], record["drive"]), []).append(record)
     told = {(record["host"], record["drive"]): record for record in records if record["kind"] == "drive"}
     asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
     now_defined, then_defined = conditions.definitions(run), before.get("definitions") or {}
@@ -58,7 +64,7 @@ def compare(run: Mapping, judgement: Mapping, records: t.Iterable[Mapping], befo
             continue
         key = (drive["host"], drive["drive"])
         record = told.get(key, {})
-        mine = conditions.of_drive(asked.get(key, {}), record.get("identity") or {})
+        mine = conditions.of_drive(asked.get(key, {}), record.get("identity") or {}, tests.get(key, ()))
         old = {test["test"]: test for test in then["tests"] if summaries.counts(test)}
         figures, beyond, otherwise = 0, [], {}
         for test in drive["tests"]:

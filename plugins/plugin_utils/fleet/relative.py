@@ -11,7 +11,7 @@ from ..common import drives
 from ..results import conditions
 from ..results.held_to import Reference, References
 from . import robust
-from .frame import FIGURE, complete, of_run, of_summary
+from .frame import FIGURE, complete, of_run, of_summary, tests_by_drive
 from .libraries import pandas
 
 Mapping = t.Mapping[str, t.Any]
@@ -58,11 +58,15 @@ def references(
             (drives.name(identity.get("serial"), host, drive), test, metric),
             (Reference(None, f"the baseline {name} has no valid {test} {metric} of this drive"), ""),
         )
-        under = conditions.of_drive(asked.get((host, drive), {}), identity)
-        now = conditions.text(under, defined.get(test), loads.get((host, drive, test)))
+        now = conditions.text(under(host, drive), defined.get(test), loads.get((host, drive, test)))
         changed = conditions.changed(now, before)
         return Reference(None, f"the baseline {name} was measured otherwise: {changed}") if changed else told
 
+    def under(host: str, drive: str) -> Mapping:
+        key = (host, drive)
+        return conditions.of_drive(asked.get(key, {}), identities.get(key, {}), mine[key])
+
+    mine = tests_by_drive(records)
     asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
     defined = conditions.definitions(run)
     loads = {

@@ -9,6 +9,7 @@ Pure.
 
 from __future__ import annotations
 
+import math
 import typing as t
 
 from ..common import drives
@@ -32,7 +33,7 @@ _FIGURE = ("test", "cell", "metric")
 # Of `by_drive`: what is one row.
 _DRIVE = ("model", "serial", "firmware", "conditions", *_FIGURE)
 # Beyond so many rows they are grouped part by part.
-_ROWS_AT_A_TIME = 4_000_000
+_ROWS_AT_A_TIME = 1_000_000
 # What else makes peers: another capacity is no firmware's doing.
 _ALIKE = tuple(name for name in PEERS if name not in (*SERIES, "firmware"))
 
@@ -165,10 +166,11 @@ def by_drive(frame: pandas.DataFrame, cells: bool) -> pandas.DataFrame:
     by = {name: _coded(chosen[name]) for name in _DRIVE if name in chosen and (cells or name != "cell")}
     # One number a row says all of it: grouped by each column, pandas would hold eight bytes a row for every one of
     # them.
-    key = np.zeros(len(chosen), dtype=np.int64)
+    most = math.prod(len(column.categories) + 1 for column in by.values())
+    key = np.zeros(len(chosen), dtype=np.int32 if most < 1 << 31 else np.int64)
     for column in by.values():
         key *= len(column.categories) + 1
-        key += column.codes.to_numpy()
+        key += column.codes.to_numpy(dtype=key.dtype)
         key += 1
     found = _of_each(key, chosen["value"].to_numpy())
     keys, texts = found.index.to_numpy(), {name: np.full(len(found), "", dtype=object) for name in _DRIVE}

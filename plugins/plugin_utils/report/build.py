@@ -156,7 +156,9 @@ def files(sources: Sources, run_dir: str, asked: Asked = Asked()) -> t.Iterator[
     yield "results.csv", report_files.csv_text(sources.run, sources.judgement, sources.tests)
     yield (
         "summary.json",
-        report_files.summary(sources.run, sources.judgement, sources.fleet, sources.derived, sources.drives),
+        report_files.summary(
+            sources.run, sources.judgement, sources.fleet, sources.derived, sources.drives, sources.tests
+        ),
     )
     yield "junit.xml", report_files.junit(sources.run, sources.judgement)
     if asked.supplier_model:

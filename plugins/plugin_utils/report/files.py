@@ -54,17 +54,20 @@ def summary(
     fleet: Mapping,
     derived: t.Mapping[tuple[str, str], Mapping] | None = None,
     records: t.Mapping[tuple[str, str], Mapping] | None = None,
+    tests: Records | None = None,
 ) -> str:
     """summary.json (plugin_utils/common/schemas/summary.schema.json).
 
     fleet: of fleet/judging.py. derived: {(host, drive): {test: what derived.of_drive found}}. records: of the drives.
+    tests: of Sources.
     """
     asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
     drives = []
     for drive in judgement["drives"]:
         key = (drive["host"], drive["drive"])
         identity = (records or {}).get(key, {}).get("identity") or {}
-        under = {"conditions": conditions.of_drive(asked.get(key, {}), identity)} if identity else {}
+        mine = (tests or {}).get(key, {}).values()
+        under = {"conditions": conditions.of_drive(asked.get(key, {}), identity, mine)} if identity else {}
         power = (records or {}).get(key, {}).get("power")
         under.update({"power": power} if power else {})
         drives.append({**_with_derived(drive, (derived or {}).get(key, {})), **under})

@@ -81,6 +81,7 @@ def _measured(
         for name, record in records.items():
             measured = host.measurements.get((key[1], name, record.get("attempt", 1)))
             record["cells"] = measured.averages if measured else []
+            record["link"] = measured.link if measured else None
             others = any(place[:2] == (key[1], name) for place in host.measurements)
             record["proof"] = proof.of(record, measured.proof if measured else None, others)
             first = (record.get("again") or {}).get("first")

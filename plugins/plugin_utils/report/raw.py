@@ -13,6 +13,7 @@ from ...module_utils.run import summary
 from ..common import units
 from ..gate import journal
 from ..results import again, proof
+from ..results import conditions as compared
 from . import conditions
 
 Mapping = t.Dict[str, t.Any]
@@ -31,7 +32,7 @@ class Measurement:
     figure for each of CELL_SERIES}}}. `averages`: [{cell, metrics}] of test_finished. `largest_gap_s`: longest pause
     between two cells. `samples`: of its sample records. `histograms`: {cell: {read, write: {ns: I/Os}}} over the
     window. `fill`: the fill_curve record.
-    `proof`: what the journal proves of it.
+    `link`: as the first sample that saw one. `proof`: what the journal proves of it.
     """
 
     def __init__(self) -> None:
@@ -42,6 +43,7 @@ class Measurement:
         self.samples = conditions.Samples()
         self.histograms: dict[str, dict[str, dict[int, int]]] = {}
         self.fill: Mapping | None = None
+        self.link: str | None = None
         self.proof = proof.Proof({}, {}, None)
 
     def take(self, event: Mapping) -> None:
@@ -65,6 +67,7 @@ class Measurement:
                 self.largest_gap_s = max(self.largest_gap_s or 0.0, event["gap_s"])
         elif event["event"] == "sample":
             self.samples.take(event)
+            self.link = self.link or compared.link_of_sample(event)
         elif event["event"] == "histogram":
             self.histograms.setdefault(event["cell"], {})[event["direction"]] = {
                 int(value): count for value, count in event["bins"].items()

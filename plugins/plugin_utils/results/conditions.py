@@ -15,6 +15,8 @@ import json
 import re
 import typing as t
 
+from ...module_utils.machine.pcie import link_text
+
 # What makes two tests of one name different ones; title, source and origin do not.
 COMPARED = (
     "purge",
@@ -36,6 +38,7 @@ NAMES = {
     "model": "model",
     "capacity_bytes": "capacity",
     "lba_bytes": "LBA format",
+    "metadata_bytes": "metadata of a block",
     "link": "link",
     "engine": "engine",
     "preferred_write_bytes": "preferred write size",
@@ -46,22 +49,44 @@ DEFINITION = "definition"
 Mapping = t.Mapping[str, t.Any]
 
 
-def of_drive(asked: Mapping, identity: Mapping) -> dict[str, t.Any]:
-    """NAMES of a drive, but for what is unknown. asked: its entry in run.json."""
+def of_drive(asked: Mapping, identity: Mapping, tests: t.Collection[Mapping] = ()) -> dict[str, t.Any]:
+    """NAMES of a drive, but for what is unknown. asked: its entry in run.json. tests: its test records, with the `link`
+    of their samples where that is known.
+    """
     found = {
         "model": identity.get("model"),
         "capacity_bytes": identity.get("size_bytes"),
         "lba_bytes": identity.get("logical_block_size_bytes"),
-        "link": link(identity),
+        "metadata_bytes": _metadata_bytes(identity, tests),
+        "link": link(identity, tests),
         "engine": asked.get("engine"),
         "preferred_write_bytes": asked.get("preferred_write_bytes"),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in found.items() if _is_known(name, value)}
 
 
-def link(identity: Mapping) -> str:
-    """How a drive is connected: "nvme 8 4"."""
-    return " ".join(str(identity[key]) for key in ("transport", "link_speed_gts", "link_width") if identity.get(key))
+def link(identity: Mapping, tests: t.Iterable[Mapping]) -> str:
+    """How a drive is connected: as its first sample of the run says it, "8 GT/s x4", else its transport."""
+    sampled = [(str(test.get("started") or ""), str(test["link"])) for test in tests if test.get("link")]
+    return min(sampled)[1] if sampled else str(identity.get("transport") or "")
+
+
+def link_of_sample(sample: Mapping) -> str | None:
+    """The link that a sample of a journal saw; None where it saw none."""
+    if sample.get("link_width"):
+        return link_text(sample.get("link_speed_gts"), sample["link_width"])
+    return f"{sample['link_rate_gbit_s']:g} Gb/s" if sample.get("link_rate_gbit_s") else None
+
+
+def _metadata_bytes(identity: Mapping, tests: t.Iterable[Mapping]) -> int | None:
+    """Beside each block (512+8): as the kernel says, or, before Linux 6.8, as the drive did after its purge."""
+    formats = [identity, *((test.get("purge") or {}).get("lba_format_after") or {} for test in tests)]
+    told = [found.get("metadata_bytes") for found in formats if isinstance(found, dict)]
+    return next((size for size in told if type(size) is int and 0 <= size < 1 << 16), None)
+
+
+def _is_known(name: str, value: t.Any) -> bool:
+    return bool(value) or (name == "metadata_bytes" and value == 0)
 
 
 def definitions(run: Mapping) -> dict[str, dict[str, str]]:
@@ -84,7 +109,7 @@ def text(drive: t.Any, definition: t.Any, load_text: str | None = None) -> str:
     """All as one text, to group by. Of a report of an older version, or a damaged one, nothing is known. load_text: of
     `load`.
     """
-    known = {name: drive[name] for name in NAMES if drive.get(name)} if isinstance(drive, dict) else {}
+    known = {name: drive[name] for name in NAMES if _is_known(name, drive.get(name))} if isinstance(drive, dict) else {}
     known.update({"load": load_text} if load_text else {})
     given = definition if isinstance(definition, dict) else {}
     return json.dumps({**known, DEFINITION: {str(key): str(given[key]) for key in given}}, sort_keys=True)
@@ -111,8 +136,9 @@ def changed(now: str, before: str) -> str:
 def _alike(name: str, one: t.Any, other: t.Any) -> bool:
     if name != "link":
         return bool(one == other)
-    # Only one of them tells a speed: then nothing says that it was another one.
-    return bool(re.search(r"\d", str(one))) != bool(re.search(r"\d", str(other))) or one == other
+    # Only one of them tells a speed: then nothing says that it was another one. An older report says "nvme 8 4".
+    speeds = [re.findall(r"[\d.]+", str(text)) for text in (one, other)]
+    return speeds[0] == speeds[1] if all(speeds) else any(speeds) or one == other
 
 
 def _digest(value: t.Any) -> str:

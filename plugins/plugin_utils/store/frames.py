@@ -37,16 +37,16 @@ LONG = (
     "unit",
     "value",
 )
-# What else there is, for those who compare: peers need lba_bytes, engine and load alike, other nights `conditions`
+# What else there is, for those who compare: peers need the first four alike, other nights `conditions`
 # (results/conditions.py); `drive` is its name in the inventory.
-MORE = ("lba_bytes", "engine", "load", "drive", "conditions")
+MORE = ("lba_bytes", "metadata_bytes", "engine", "load", "drive", "conditions")
 # What tells one measurement from another in the wide table.
 MEASUREMENT = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test")
 # What of a measurement comes with its row, and what with its layout.
 _TEXTS = ("run", "host", "serial", "model", "firmware", "link", "test", "engine", "drive", "load", "conditions")
 # Texts and numbers of a row of the query, by their places in it.
-_PLACES = ("layout", "figures", *_TEXTS[:-2], "capacity_bytes", "lba_bytes", "preferred_write_bytes", "load")
-_SIZES = ("capacity_bytes", "lba_bytes")
+_SIZES = ("capacity_bytes", "lba_bytes", "metadata_bytes")
+_PLACES = ("layout", "figures", *_TEXTS[:-2], *_SIZES, "preferred_write_bytes", "load")
 _UNDER = [_PLACES.index(name) for name in ("run", "test", *conditions.NAMES)]
 # Rows that are held at a time beside the table that is made of them.
 _ROWS = 20_000
@@ -71,7 +71,7 @@ def long(
       over the steady window. cells: with the figures of each cell; without, a test's own alone.
     valid: only of measurements that count: of drives that were asked for, and not `invalid` but for want of peers or a
       baseline. columns: those of LONG and MORE to read; of many runs each costs two to eight bytes a row.
-    Texts are categories (missing where unknown), capacity_bytes and lba_bytes are Int64, round int32, value float64 in
+    Texts are categories (missing where unknown), sizes are Int64, round int32, value float64 in
     the base unit that `unit` names (bytes/s, µs, IOPS). A drive without a serial has the name that the inventory uses
     in its place, after its host where that is the path of a file.
     Raises StoreError.

@@ -195,15 +195,13 @@ class _Part:
             for (kind, label, test), record in by_key.items()
         ]
         upsert(self._connection, tables().record, rows, ["part_id", "kind", "label", "test"])
-        links = {
-            record["drive"]: record["link"] for record in all_records if record["kind"] == "test" and record.get("link")
-        }
+        tests = [record for record in all_records if record["kind"] == "test"]
         entries = {entry["drive"]: entry for entry in asked}
         campaigns = [
             self._campaign(
                 drive,
                 by_key.get(("drive", drive["drive"], "")),
-                links.get(drive["drive"]),
+                [record for record in tests if record["drive"] == drive["drive"]],
                 entries.get(drive["drive"], {}),
             )
             for drive in judged
@@ -215,15 +213,17 @@ class _Part:
         )
         judgements = [{"campaign_id": keys[drive["drive"]], "content": records.packed(drive)} for drive in judged]
         upsert(self._connection, tables().judgement, judgements, ["campaign_id"])
-        tests = [(drive["drive"], test) for drive in judged for test in drive["tests"]]
+        judged_tests = [(drive["drive"], test) for drive in judged for test in drive["tests"]]
         measured = [
-            self._measurement(keys[drive], test, by_key.get(("test", drive, test["test"]))) for drive, test in tests
+            self._measurement(keys[drive], test, by_key.get(("test", drive, test["test"])))
+            for drive, test in judged_tests
         ]
         upsert(self._connection, tables().measurement, [row for row in measured if row], ["campaign_id", "test_id"])
 
-    def _campaign(self, judged: Record, record: Record | None, link: str | None, asked: Record) -> Record:
+    def _campaign(self, judged: Record, record: Record | None, tests: list[Record], asked: Record) -> Record:
         identity = (record or {}).get("identity") or {}
-        under = conditions.of_drive(asked, identity)
+        found = conditions.of_drive(asked, identity, tests)
+        names = ("link", "lba_bytes", "metadata_bytes", "engine", "preferred_write_bytes")
         drive = _drive(record) if record else None
         return {
             "part_id": self._part,
@@ -231,8 +231,7 @@ class _Part:
             "drive_id": self._key("drive", "identity", drive["identity"]) if drive else None,
             "firmware": identity.get("firmware"),
             "capacity_bytes": identity.get("size_bytes"),
-            "link": link or identity.get("transport"),
-            **{name: under.get(name) for name in ("lba_bytes", "engine", "preferred_write_bytes")},
+            **{name: found.get(name) for name in names},
             "outcome": (record or {}).get("outcome"),
             "verdict": judged["verdict"],
         }

@@ -15,7 +15,7 @@ import typing as t
 from .packages import StoreError, sa
 from .schema import tables
 
-NEWEST = 6
+NEWEST = 7
 
 
 def _raw_files(connection: t.Any) -> None:
@@ -39,9 +39,20 @@ def _load(connection: t.Any) -> None:
     connection.execute(sa.text("ALTER TABLE ssd_measurement ADD COLUMN load TEXT"))
 
 
+def _metadata(connection: t.Any) -> None:
+    connection.execute(sa.text("ALTER TABLE ssd_campaign ADD COLUMN metadata_bytes INTEGER"))
+
+
 # {version: what makes it of the one before}. A step writes out what it adds, unless that is a whole table that no later
 # step changes.
-STEPS: dict[int, t.Callable[[t.Any], None]] = {2: _raw_files, 3: _quarantine, 4: _counts, 5: _conditions, 6: _load}
+STEPS: dict[int, t.Callable[[t.Any], None]] = {
+    2: _raw_files,
+    3: _quarantine,
+    4: _counts,
+    5: _conditions,
+    6: _load,
+    7: _metadata,
+}
 
 
 def version(connection: t.Any) -> int:

@@ -115,6 +115,7 @@ def measurements(
         campaign.c.label,
         campaign.c.capacity_bytes,
         campaign.c.lba_bytes,
+        campaign.c.metadata_bytes,
         campaign.c.preferred_write_bytes,
         measurement.c.load,
     ).select_from(joined)

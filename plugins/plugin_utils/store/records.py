@@ -14,12 +14,11 @@ import struct
 import typing as t
 import zlib
 
-from ...module_utils.machine.pcie import link_text
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..common.values import number
 from ..gate import journal
 from ..report.raw import folder_of, tests_of
-from ..results import again, proof, run_record
+from ..results import again, conditions, proof, run_record
 from ..results import store as results
 from .packages import StoreError
 
@@ -152,8 +151,8 @@ def _take(entry: Record, event: Record) -> None:
         entry["tracked"] += [
             [event["round"], item["cell"], item["metric"], item["value"]] for item in event.get("tracked") or []
         ]
-    elif entry["link"] is None and event.get("link_width"):
-        entry["link"] = link_text(event["link_speed_gts"], event["link_width"])
+    elif event["event"] == "sample":
+        entry["link"] = entry["link"] or conditions.link_of_sample(event)
 
 
 def key(record: Record) -> Key:

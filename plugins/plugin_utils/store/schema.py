@@ -114,6 +114,7 @@ def _of_runs(make: _Maker) -> dict[str, t.Any]:
             make.text("link", null=True),
             # What else has to be alike before figures are compared; null: unknown, or written by an older version.
             sa.Column("lba_bytes", sa.Integer),
+            sa.Column("metadata_bytes", sa.Integer),
             make.text("engine", null=True),
             sa.Column("preferred_write_bytes", sa.BigInteger),
             make.text("outcome", null=True),

@@ -171,6 +171,25 @@ def test_only_whole_drives_are_drives(fake):
     assert identity.whole_drives(fake) == ["mmcblk0", "sda", "vda"]
 
 
+@pytest.mark.parametrize(
+    ("files", "size"),
+    [
+        ({"metadata_bytes": "8"}, 8),
+        ({"metadata_bytes": "0", "integrity/format": "nop"}, 0),
+        ({"integrity/format": "none"}, 0),
+        ({"integrity/format": "T10-DIF-TYPE1-CRC"}, 8),
+        ({"integrity/format": "EXT-DIF-TYPE1-CRC64"}, 16),
+        ({"integrity/format": "nop"}, None),
+        ({}, None),
+    ],
+)
+def test_the_metadata_of_a_block(fake, files, size):
+    fake.nvme("nvme0n1", "259:3", "SN")
+    for name, text in files.items():
+        fake.put(f"/sys/class/block/nvme0n1/{name}", text + "\n")
+    assert identity.identity(fake, "nvme0n1")["metadata_bytes"] == size
+
+
 def test_identity_of_an_nvme_drive(fake):
     fake.nvme("nvme0n1", "259:3", "SN", wwid="eui.0025385b71b00eb0")
     assert identity.identity(fake, "nvme0n1") == {
@@ -180,6 +199,7 @@ def test_identity_of_an_nvme_drive(fake):
         "firmware": "FW1",
         "size_bytes": 1 << 30,
         "logical_block_size_bytes": 512,
+        "metadata_bytes": None,
         "physical_block_size_bytes": 4096,
         "minimum_io_size_bytes": 16384,
         "transport": "nvme",

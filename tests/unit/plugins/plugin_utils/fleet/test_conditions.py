@@ -48,6 +48,7 @@ def summary(run, records):
 
 OTHERWISE = [
     ({"identity": {"logical_block_size_bytes": 4096}}, "LBA format 512 → 4096"),
+    ({"identity": {"metadata_bytes": 8}}, "metadata of a block 0 → 8"),
     ({"identity": {"size_bytes": 800}}, "capacity 960 → 800"),
     ({"identity": {"transport": "sata"}}, "link nvme → sata"),
     ({"asked": {"engine": "libaio"}}, "engine io_uring → libaio"),
@@ -167,3 +168,18 @@ def test_a_drive_that_moved_and_a_host_of_another_name_are_not_new():
             record["identity"]["serial"] = "S1-2"
     told = made((run, records), [before])["since"]["verdicts"]
     assert told == [{"host": "h0", "drive": "S1-2", "before": None, "now": "pass"}]
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "changed"),
+    [
+        ("8 GT/s x4", "nvme 8 4", False),
+        ("8 GT/s x4", "nvme 8 2", True),
+        ("8 GT/s x4", "8 GT/s x2", True),
+        ("8 GT/s x4", "nvme", False),
+        ("6 Gb/s", "sata", False),
+    ],
+)
+def test_a_link_is_compared_by_its_figures_as_an_older_report_wrote_them_too(now, before, changed):
+    told = conditions.changed(*(conditions.text({"link": link}, None) for link in (now, before)))
+    assert told == (f"link {before} → {now}" if changed else "")

@@ -33,7 +33,7 @@ def page_of(results, otherwise=lambda records: None):
 def others(records):
     for record in records:
         if record["kind"] == "drive":
-            record["identity"].update(serial="T" + record["identity"]["serial"], link_speed_gts=8, link_width=4)
+            record["identity"].update(serial="T" + record["identity"]["serial"])
 
 
 def test_two_drives_of_each_configuration_stand_side_by_side_though_nothing_can_be_judged(tmp_path):

@@ -36,6 +36,7 @@ def test_every_figure_is_a_row_with_what_makes_it_a_peer(cells):
         "D1MU020",
         960,
         512,
+        0,
         "nvme",
         "io_uring",
         "",

@@ -514,3 +514,27 @@ def test_what_has_too_few_peers_is_a_baseline_and_a_night_all_the_same(tmp_path)
     judged = judging.judge_run(str(tmp_path), run, records)
     assert judged.judgement["verdicts"]["pass"] == 7
     assert {change["n"] for change in made(run, records, [before])["since"]["changes"]} == {7}
+
+
+def test_drives_with_metadata_beside_their_blocks_are_peers_of_their_own():
+    """512+8 is another LBA format than 512+0; before Linux 6.8 the drive's own word after its purge tells it."""
+    run, records = fleet(hosts=5)
+    for record in records:
+        if record["kind"] == "drive" and record["host"] == "h0":
+            record["identity"]["metadata_bytes"] = 8
+        elif record["kind"] == "drive" and record["host"] == "h1":
+            record["identity"]["metadata_bytes"] = None
+        elif record["kind"] == "test" and record["host"] == "h1":
+            record["purge"] = {"lba_format_after": {"index": 1, "data_bytes": 512, "metadata_bytes": 8}}
+    assert {(group["metadata_bytes"], group["n"]) for group in made(run, records)["groups"]} == {(0, 12), (8, 8)}
+
+
+def test_drives_on_links_of_other_speeds_are_no_peers():
+    run, records = fleet(hosts=5)
+    for record in records:
+        if record["kind"] == "test":
+            record["link"] = "8 GT/s x2" if record["host"] in ("h0", "h1") else "8 GT/s x4"
+    assert {(group["link"], group["n"]) for group in made(run, records)["groups"]} == {
+        ("8 GT/s x2", 8),
+        ("8 GT/s x4", 12),
+    }

@@ -19,7 +19,7 @@ def night(run, factor=1.0, drives=12, noise=0.005, model="M", firmware="1"):
     values = 1000 * factor * (1 + noise * RANDOM.standard_normal(drives))
     figure = ("", "iops", "", None, "c", "write_iops", "IOPS")
     rows = [
-        (run, "h", f"S{n}", f"S{n}", model, firmware, 960, 512, "nvme", "", *figure, value)
+        (run, "h", f"S{n}", f"S{n}", model, firmware, 960, 512, 0, "nvme", "", *figure, value)
         for n, value in enumerate(values)
     ]
     return pandas.DataFrame(rows, columns=list(COLUMNS))
@@ -95,7 +95,7 @@ def test_repeatability_tells_how_little_three_runs_prove():
     assert few["cv_at_most"] > 4 * few["cv"] and many["cv_at_most"] < 1.5 * many["cv"]
 
 
-@pytest.mark.parametrize("column", ["capacity_bytes", "lba_bytes", "link", "engine", "load"])
+@pytest.mark.parametrize("column", ["capacity_bytes", "lba_bytes", "metadata_bytes", "link", "engine", "load"])
 def test_drives_that_differ_in_more_than_their_firmware_are_not_compared(column):
     before, now = night("r").assign(**{column: "a"}), night("r", 0.8, firmware="2").assign(**{column: "b"})
     assert trends.firmwares(pandas.concat([before, now])).empty

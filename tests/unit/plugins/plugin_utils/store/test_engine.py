@@ -99,7 +99,7 @@ def test_what_is_no_store_is_refused_without_its_password(given):
 def test_a_new_store_and_an_old_one_brought_up_are_alike(tmp_path):
     (tmp_path / "new").mkdir()
     url, new = old_store(tmp_path), engine.resolve("", str(tmp_path / "new"))
-    with pytest.raises(StoreError, match="schema version 1, not 6: run playbooks/import.yml"), engine.opened(url):
+    with pytest.raises(StoreError, match="schema version 1, not 7: run playbooks/import.yml"), engine.opened(url):
         pass
     assert engine.problem("", str(tmp_path)) == "", "an import brings it up"
     for one in (url, new, url):

@@ -30,6 +30,14 @@ NIGHTS = (
     "20261121T010000Z-other",
     "20261122T010000Z-nightly",
 )
+SAMPLE = {
+    "temperature_c": 41,
+    **dict.fromkeys(("critical_warning", "warning_temp_min", "critical_temp_min", "media_errors"), 0),
+    **dict.fromkeys(("throttle_counts", "throttle_s")),
+    "error": "",
+    "aer": {},
+    "seconds": 0.01,
+}
 
 
 @pytest.fixture(name="url", scope="module")
@@ -171,3 +179,26 @@ def test_a_report_without_earlier_reports_is_held_to_the_nights_of_the_store(url
         assert told["fleet"][part] == wanted["fleet"][part] and wanted["fleet"][part], part
     in_order = [sorted(found["fleet"]["repeatability"], key=lambda row: row["metric"]) for found in (told, wanted)]
     assert in_order[0] == in_order[1] != []
+
+
+def test_the_store_and_the_report_have_the_same_peers(tmp_path):
+    """Both take the link from the first sample of the run, in the same words."""
+    drives = [generator.DEMO[0]._replace(host=f"server-{at}", serial=f"SIM{at:04}") for at in range(9)]
+    run_dir = generator.make(tmp_path, drives, rounds=8, criteria=())
+    for at in range(9):
+        path = run_dir / "raw" / f"server-{at}" / "journal.jsonl"
+        events = [json.loads(line) for line in path.read_text().splitlines()]
+        place = next(number for number, event in enumerate(events) if event["event"] == "round")
+        sample = {**SAMPLE, "link_speed_gts": 8.0, "link_width": 4 if at else 2}
+        names = ("schema_version", "time", "run_id", "host", "drive", "test", "attempt")
+        events.insert(place, {**{name: events[place][name] for name in names}, "event": "sample", **sample})
+        path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    url = engine.resolve("", str(tmp_path))
+    with engine.opened(url, make=True) as store:
+        importer.import_run(store, str(run_dir))
+    build.make(str(tmp_path), run_dir.name)
+    summary = json.loads((run_dir / "report" / "summary.json").read_text())
+    of_report = {(group["link"], group["n"]) for group in summary["fleet"]["groups"]}
+    told = history.judged(url)
+    assert of_report == set(zip(told.groups["link"], told.groups["n"])) == {("8 GT/s x2", 1), ("8 GT/s x4", 8)}
+    assert {drive["conditions"]["link"] for drive in summary["drives"]} == {"8 GT/s x2", "8 GT/s x4"}

@@ -172,7 +172,10 @@ def test_without_a_store_or_in_one_of_an_older_version_no_drive_is_in_quarantine
 
 def _older(connection, version):
     """Make a store one of before version 4."""
-    later = {"ssd_measurement": ["counts", "load"], "ssd_campaign": ["lba_bytes", "engine", "preferred_write_bytes"]}
+    later = {
+        "ssd_measurement": ["counts", "load"],
+        "ssd_campaign": ["lba_bytes", "metadata_bytes", "engine", "preferred_write_bytes"],
+    }
     for table, columns in later.items():
         for column in columns:
             connection.execute(sa.text(f"ALTER TABLE {table} DROP COLUMN {column}"))
