@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import typing as t
 
@@ -65,8 +66,9 @@ def judge_run(results_dir: str, run: Mapping, records: t.Sequence[Mapping], agai
 
     reports = summaries.earlier(results_dir, run, against.nights)
     newest = next(reports, None)
-    stored = against.stored(run, against.nights) if newest is None and against.stored else None
-    earlier = stored or itertools.chain(filter(None, [newest]), reports)
+    earlier: t.Any = itertools.chain(filter(None, [newest]), reports)
+    if newest is None and against.stored:
+        earlier = functools.partial(against.stored, run, against.nights)
     del newest  # else it would stay while the others are read
     baseline = against.baseline, summaries.read(results_dir, against.baseline)
     return Judged(judgement, section.make(run, records, judge.valid_tests(run, records), judgement, earlier, baseline))

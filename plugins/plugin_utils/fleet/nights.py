@@ -19,6 +19,7 @@ from .libraries import pandas
 TEXTS = ("serial", "model", "firmware", "conditions", "test", "metric")
 
 Mapping = t.Mapping[str, t.Any]
+Texts = t.Dict[str, str]
 
 
 class Night(t.NamedTuple):
@@ -86,18 +87,24 @@ def of_summaries(given: t.Iterable[Mapping]) -> Past:
     last: Night | None = None
     claims: list[moves.Claim] = []
     figures = Figures()
-    texts: dict[str, str] = {}
+    texts: Texts = {}
     for summary in given:
         runs.append(summary["run"]["id"])
         last = last or _night(summary)
-        # Of texts that are alike from night to night one is kept.
-        for claim in moves.of_summary(summary):
-            told = {name: text for name, text in claim._asdict().items() if name != "low"}
-            kept: dict[str, t.Any] = {name: texts.setdefault(text, text) for name, text in told.items()}
-            claims.append(claim._replace(**kept))
+        claims += kept(moves.of_summary(summary), texts)
         figures.add(apart(of_summary(summary)))
         del summary
     return Past(runs, last, claims, figures)
+
+
+def kept(claims: t.Iterable[moves.Claim], texts: Texts) -> list[moves.Claim]:
+    """The claims of a night, with the texts of earlier ones where they are alike: so one of each is kept."""
+    found = []
+    for claim in claims:
+        told = {name: text for name, text in claim._asdict().items() if name != "low"}
+        same: dict[str, t.Any] = {name: texts.setdefault(text, text) for name, text in told.items()}
+        found.append(claim._replace(**same))
+    return found
 
 
 def _night(summary: Mapping) -> Night:

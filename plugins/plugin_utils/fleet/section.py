@@ -29,11 +29,11 @@ def make(
     records: t.Sequence[Mapping],
     valid: t.Container[tuple[str, str, str]],
     judgement: Mapping,
-    earlier: t.Iterable[Mapping] | nights.Past = (),
+    earlier: t.Iterable[Mapping] | t.Callable[[], nights.Past | None] = (),
     baseline: tuple[str, Mapping | None] = ("", None),
 ) -> dict[str, t.Any]:
     """The section. valid: judge.valid_tests. judgement: of judge.judge. earlier: summaries of runs of this name before
-    this one, newest first; each is read when its turn comes, and let go. Or what a store has of these runs.
+    this one, newest first; each is read when its turn comes, and let go. Or what reads what a store has of these runs.
 
     baseline: the id of a run to compare with ("": none) and its summary, None where it has no report.
     """
@@ -46,10 +46,12 @@ def make(
     until = moves.last_measured(records)
     low_now = {(row.host, row.serial, row.drive): until.get((row.host, row.drive), "") for row in own.itertuples()}
     margins = margin.Newest(run, judgement, records)
-    past = earlier if isinstance(earlier, nights.Past) else nights.of_summaries(map(margins.note, earlier))
+    past = (earlier() if callable(earlier) else None) or nights.of_summaries(
+        map(margins.note, () if callable(earlier) else earlier)
+    )
     claims = [*past.claims, *moves.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low_now)]
     moved, contradicted = moves.evidence(claims)
-    return {
+    told = {
         "groups": _groups(judged),
         "outliers": _outliers(own, judged, _Known(moved, contradicted, until, set(low["host"]))),
         "claimed_twice": [{"serial": serial, "told": told} for serial, told in contradicted.items()],
@@ -61,22 +63,29 @@ def make(
         "firmwares": _plain(trends.firmwares(judged)),
         "margin": margins.told,
         "baseline": _baseline(same, run["run"]["id"], *baseline),
-        **_over_runs(same, judgement, past, set(low["host"])),
     }
+    low_hosts, measured = set(low["host"]), set(same["host"])
+    past.figures.add(same)
+    # Grouping millions of figures is what takes most memory: of this run's they are enough.
+    del judged, flagged, own, same
+    return {**told, **_over_runs(judgement, past, low_hosts, measured)}
 
 
 def _over_runs(
-    same: pandas.DataFrame, judgement: Mapping, past: nights.Past, low: t.Collection[str]
+    judgement: Mapping, past: nights.Past, low: t.Collection[str], measured: t.AbstractSet[str]
 ) -> dict[str, t.Any]:
-    """{since, nights, repeatability}. same: the run's table by serials of other runs (frame.apart)."""
+    """{since, nights, repeatability}. past: with the figures of the run itself behind those of the nights. measured:
+    the hosts that have figures in it.
+    """
     count = len(past.runs)
-    past.figures.add(same)
     table = past.figures.table()
     last, before = (table.iloc[: past.figures.end(runs)] for runs in (min(1, count), count))
+    now = table.iloc[past.figures.end(count) :]
     # Where there is but the last run, `since` tells of it.
-    compared = {"runs": list(past.runs), "changes": _plain(trends.regressions(same, [before]))} if count > 1 else None
+    compared = {"runs": list(past.runs), "changes": _plain(trends.regressions(now, [before]))} if count > 1 else None
+    since = _since(judgement, past.last, low, measured) if past.last else None
     return {
-        "since": _since(same, judgement, past.last, last, low) if past.last else None,
+        "since": since and {**since, "changes": _plain(trends.regressions(now, [last]))},
         "nights": compared,
         "repeatability": _plain(trends.repeatability(table)) if len(before) else [],
     }
@@ -190,9 +199,9 @@ def _low_hosts(
 
 
 def _since(
-    same: pandas.DataFrame, judgement: Mapping, before: nights.Night, figures: pandas.DataFrame, low: t.Collection[str]
+    judgement: Mapping, before: nights.Night, low: t.Collection[str], measured: t.AbstractSet[str]
 ) -> dict[str, t.Any]:
-    """What changed since the run before: verdicts, low hosts, and each model's figures, drive by drive."""
+    """What changed since the run before: verdicts and low hosts."""
     was_there = {(drive["host"], drive["drive"]): drive["verdict"] for drive in before.drives}
     # Moved, or on a host that has another name now: known where its serial number is one drive's alone, then and now.
     then, now = _by_serial(before.drives), _by_serial(judgement["drives"])
@@ -203,13 +212,12 @@ def _since(
         was = was_there.get(key) or (then[serial][0] if moved else None)
         if was != drive["verdict"]:
             verdicts.append({"host": key[0], "drive": key[1], "before": was, "now": drive["verdict"]})
-    both = before.measured & set(same["host"])
+    both = before.measured & measured
     return {
         "run": before.run,
         "verdicts": verdicts,
         "hosts_low": sorted((before.measured - before.low) & set(low), key=drives.order),
         "hosts_well": sorted((both & before.low) - set(low), key=drives.order),
-        "changes": _plain(trends.regressions(same, [figures])),
     }
 
 
