@@ -19,6 +19,7 @@ from .libraries import pandas
 TEXTS = ("serial", "model", "firmware", "conditions", "test", "metric")
 
 Mapping = t.Mapping[str, t.Any]
+Texts = t.Dict[str, str]
 
 
 class Night(t.NamedTuple):
@@ -86,18 +87,22 @@ def of_summaries(given: t.Iterable[Mapping]) -> Past:
     last: Night | None = None
     claims: list[moves.Claim] = []
     figures = Figures()
-    texts: dict[str, str] = {}
+    texts: Texts = {}
     for summary in given:
         runs.append(summary["run"]["id"])
         last = last or _night(summary)
-        claims += [_sharing(texts, claim) for claim in moves.of_summary(summary)]
+        claims += kept(moves.of_summary(summary), texts)
         figures.add(apart(of_summary(summary)))
         del summary
     return Past(runs, last, claims, figures)
 
 
-def _sharing(texts: dict[str, str], claim: moves.Claim) -> moves.Claim:
-    """The claim, by the texts that others have already: most are alike from night to night."""
+def kept(claims: t.Iterable[moves.Claim], texts: Texts) -> list[moves.Claim]:
+    """The claims of a night, by the texts that earlier ones have already: most are alike from night to night."""
+    return [_sharing(texts, claim) for claim in claims]
+
+
+def _sharing(texts: Texts, claim: moves.Claim) -> moves.Claim:
     serial, host, label, run, started, until = (texts.setdefault(text, text) for text in claim[:6])
     return moves.Claim(serial, host, label, run, started, until, claim.low)
 

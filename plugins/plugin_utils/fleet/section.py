@@ -62,8 +62,7 @@ def make(
     found = standing(run, records, valid, judgement, earlier.past.claims)
     judged, flagged = found.judged, int(found.judged["outlier"].sum())
     same = apart(judged)
-    low = {entry["host"] for entry in found.told["low_hosts"]}
-    return {
+    told = {
         "groups": _groups(judged),
         **found.told,
         "too_few": [{**row, "needed": robust.FEWEST_PEERS} for row in _plain(outliers.too_few(judged))],
@@ -73,22 +72,29 @@ def make(
         "firmwares": _plain(trends.firmwares(judged)),
         "margin": earlier.margin,
         "baseline": _baseline(same, run["run"]["id"], *baseline),
-        **_over_runs(same, judgement, earlier.past, low),
     }
+    low_hosts, measured = {entry["host"] for entry in found.told["low_hosts"]}, set(same["host"])
+    earlier.past.figures.add(same)
+    # Grouping millions of figures is what takes most memory: of this run's they are enough.
+    del found, judged, same
+    return {**told, **_over_runs(judgement, earlier.past, low_hosts, measured)}
 
 
 def _over_runs(
-    same: pandas.DataFrame, judgement: Mapping, past: nights.Past, low: t.Collection[str]
+    judgement: Mapping, past: nights.Past, low: t.Collection[str], measured: t.AbstractSet[str]
 ) -> dict[str, t.Any]:
-    """{since, nights, repeatability}. same: the run's table by serials of other runs (frame.apart)."""
+    """{since, nights, repeatability}. past: with the figures of the run itself behind those of the nights. measured:
+    the hosts that have figures in it.
+    """
     count = len(past.runs)
-    past.figures.add(same)
     table = past.figures.table()
     last, before = (table.iloc[: past.figures.end(runs)] for runs in (min(1, count), count))
+    now = table.iloc[past.figures.end(count) :]
     # Where there is but the last run, `since` tells of it.
-    compared = {"runs": list(past.runs), "changes": _plain(trends.regressions(same, [before]))} if count > 1 else None
+    compared = {"runs": list(past.runs), "changes": _plain(trends.regressions(now, [before]))} if count > 1 else None
+    since = _since(judgement, past.last, low, measured) if past.last else None
     return {
-        "since": _since(same, judgement, past.last, last, low) if past.last else None,
+        "since": since and {**since, "changes": _plain(trends.regressions(now, [last]))},
         "nights": compared,
         "repeatability": _plain(trends.repeatability(table)) if len(before) else [],
     }
@@ -243,9 +249,9 @@ def _low_hosts(
 
 
 def _since(
-    same: pandas.DataFrame, judgement: Mapping, before: nights.Night, figures: pandas.DataFrame, low: t.Collection[str]
+    judgement: Mapping, before: nights.Night, low: t.Collection[str], measured: t.AbstractSet[str]
 ) -> dict[str, t.Any]:
-    """What changed since the run before: verdicts, low hosts, and each model's figures, drive by drive."""
+    """What changed since the run before: verdicts and low hosts."""
     was_there = {(drive["host"], drive["drive"]): drive["verdict"] for drive in before.drives}
     # Moved, or on a host that has another name now: known where its serial number is one drive's alone, then and now.
     then, now = _by_serial(before.drives), _by_serial(judgement["drives"])
@@ -256,13 +262,12 @@ def _since(
         was = was_there.get(key) or (then[serial][0] if moved else None)
         if was != drive["verdict"]:
             verdicts.append({"host": key[0], "drive": key[1], "before": was, "now": drive["verdict"]})
-    both = before.measured & set(same["host"])
+    both = before.measured & measured
     return {
         "run": before.run,
         "verdicts": verdicts,
         "hosts_low": sorted((before.measured - before.low) & set(low), key=drives.order),
         "hosts_well": sorted((both & before.low) - set(low), key=drives.order),
-        "changes": _plain(trends.regressions(same, [figures])),
     }
 
 

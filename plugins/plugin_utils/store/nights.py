@@ -46,11 +46,12 @@ def before(url: str, run: Mapping, most: int) -> Past | None:
         return None
     claims: list[moves.Claim] = []
     figures = nights.Figures()
+    texts: nights.Texts = {}
     last = None
     for run_id, started in starts.items():
         drives = _drives(url, run_id)
         last = last or nights.Night(run_id, drives, frozenset(), frozenset())
-        claims += moves.of_drives(drives, run_id, started, {})
+        claims += nights.kept(moves.of_drives(drives, run_id, started, {}), texts)
         figures.add(_figures(url, run_id))
     return nights.Past(list(starts), last, claims, figures)
 
