@@ -43,14 +43,13 @@ def test_plan_mode_prints_the_method_why_and_the_exact_argument_list(site, drive
         (
             ["purge_method=nvme_format_crypto"],
             (
-                "purge_unsupported: {0}: this purge cannot be used: purge_method nvme_format_crypto is not for this "
-                "kind of "
-                "drive"
+                "drive {0}: purge_unsupported: this purge cannot be used: purge_method nvme_format_crypto is not for "
+                "this kind of drive"
             ),
         ),
         (
             ["purge_lba_size_bytes=4096"],
-            "purge_unsupported: {0}: this purge cannot be used: no purge method can be used: not deallocate, "
+            "drive {0}: purge_unsupported: this purge cannot be used: no purge method can be used: not deallocate, "
             "overwrite: ",
         ),
         (["purge_method=nvme_format_cripto", "purge_stuck_s=never"], "did you mean nvme_format_crypto?"),

@@ -36,7 +36,9 @@ MIB = 1 << 20
 SIZE = 48 * MIB
 SERVER = "rack1-07"
 REPO = Path(__file__).resolve().parents[2]
-_FINDING = re.compile(r"^- (?P<hosts>[^:]*): drive (?P<drive>.*?): (?P<code>[a-z_]+): (?P<message>.*)$")
+_FINDING = re.compile(
+    r"^- (?P<hosts>[^:]*): drive (?P<who>(?P<drive>.*?)(?: \(/dev/[^)]*\))?): (?P<code>[a-z_]+): (?P<message>.*)$"
+)
 
 
 def run(*argv, **options):
@@ -284,7 +286,7 @@ class Outcome:
         self.changed = sorted(name for name, disk in bench.disks.items() if disk.has_changed())
         self.findings = {}
         for found in filter(None, map(_FINDING.match, output.splitlines())):
-            self.findings.setdefault(found["drive"], {})[found["code"]] = found["message"]
+            self.findings.setdefault(found["drive"], {})[found["code"]] = f"{found['who']}: {found['message']}"
         for record in journal:
             if record["event"] == "drive_finished" and record["outcome"] == "refused":
                 code, _colon, message = record["message"].partition(": ")

@@ -11,6 +11,7 @@ import typing as t
 
 from ...module_utils.drive import entry
 from ..common import units
+from .findings import named_once
 
 _HEAD = (
     "The drives of the fleet, to copy into an inventory. Keep only those to erase and qualify.",
@@ -114,7 +115,8 @@ def _reasons(drive: t.Mapping[str, t.Any]) -> list[str]:
         else []
     )
     refusals = drive.get("refusals", [])
-    told = [f"  {refusal['code']}: {refusal['message']}" for refusal in refusals[:MOST_REASONS]]
+    name = str(entry.selector_item(drive["selector"])[1]).strip() if named else str(drive.get("path"))
+    told = [f"  {refusal['code']}: {named_once(refusal, name)[1]}" for refusal in refusals[:MOST_REASONS]]
     more = [f"  and {len(refusals) - MOST_REASONS} more reasons"] if len(refusals) > MOST_REASONS else []
     return named + told + more
 

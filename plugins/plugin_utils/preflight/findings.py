@@ -228,7 +228,7 @@ def refused(view: View, run: Run | None) -> list[Finding]:
         return []
     malformed = {finding.message for finding in named_drives(view)}
     return [
-        Finding(f"{refusal['code']}: {refusal['message']}", view.name, str(entry["drive"]))
+        of_refusal(refusal, view.name, str(entry["drive"]))
         for entry in view.drives
         for refusal in standing(entry, run)
         if not (malformed and refusal["code"] == "bad_selector")
@@ -260,6 +260,21 @@ def other_live_runs(view: View, run: Run | None) -> list[Finding]:
         Finding(f"locked: run {entry['run_id']} is under way on this host; {advice}{entry['run_id']}", view.name)
         for entry in others
     ]
+
+
+def named_once(refusal: t.Mapping[str, str], drive: str) -> tuple[str, str]:
+    """A refusal of the guard as (the drive, with its path where it is known; the message without them): what is
+    printed says the drive's name before it.
+    """
+    message = str(refusal["message"])
+    who = re.match(re.escape(drive) + r"(?: \([^)]*\))?: ", message)
+    return (who[0][:-2], message[who.end() :]) if who else (drive, message)
+
+
+def of_refusal(refusal: t.Mapping[str, str], host: str, drive: str) -> Finding:
+    """A refusal of the guard as a finding."""
+    who, said = named_once(refusal, drive)
+    return Finding(f"{refusal['code']}: {said}", host, who)
 
 
 def host_list(names: t.Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from ...module_utils.drive.entry import label
 from ..common.schema import plain
 from ..store import quarantine, records
-from .findings import Run, View, shared_value, standing
+from .findings import Run, View, named_once, shared_value, standing
 
 Marks = t.Sequence[quarantine.Quarantined]
 # Of a run that is under way: {(host, drive): why it was left out when the run began}.
@@ -58,7 +58,7 @@ def _evidence(view: View, run: Run) -> dict[str, str]:
     """The drives that nothing but their evidence keeps out."""
     refused = {str(entry["drive"]): standing(entry, run) for entry in view.drives or ()}
     return {
-        drive: str(refusals[0]["message"])
+        drive: named_once(refusals[0], drive)[1]
         for drive, refusals in refused.items()
         if [refusal["code"] for refusal in refusals] == ["evidence"]
     }

@@ -15,7 +15,7 @@ from ...module_utils.purge import methods
 from ...module_utils.purge.method import NOT_PTS, PurgeError
 from ..plan.purge_values import identity_after
 from ..plan.times import purge_share
-from .findings import DRIVES_SETTLED, Finding, Run, View
+from .findings import DRIVES_SETTLED, Finding, Run, View, of_refusal
 
 Offer = t.Mapping[str, t.Any]
 # {(drive, test): the offer taken}
@@ -44,7 +44,7 @@ def choose(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> t
                 chosen[drive["drive"], test["name"]] = methods.choose(test["purge"]["method"], offered)
             except PurgeError as error:
                 (refusal,) = rules.refuse(error.code, entry["selector"], entry["path"], str(error))
-                found[Finding(f"{refusal['code']}: {refusal['message']}", view.name, drive["drive"])] = None
+                found[of_refusal(refusal, view.name, drive["drive"])] = None
             if test["purge"].get("lba_size_bytes"):
                 # What was read of the drive has the LBA size of before.
                 identity = identity_after(identity, test["purge"])

@@ -13,7 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import driv
 ANY_TEXT = st.text(min_size=1, max_size=12) | st.sampled_from(
     ["0123", "1e5", "NO", "null", "~", "a: b", "# x", "\x85- serial: Z", "x\n- serial: Z"]
 )
-REFUSED = [{"code": "mounted", "message": "it is mounted: /dev/sda1 on /. Unmount it."}]
+REFUSED = [{"code": "mounted", "message": "S2 (/dev/sda): it is mounted: /dev/sda1 on /. Unmount it."}]
 
 
 def found(selector, eligible=True, refusals=(), **identity):
@@ -32,7 +32,9 @@ def test_what_it_looks_like():
             "drives": [
                 found({"serial": "0123"}, model="EXAMPLE 9000", size_bytes=3200631791616, transport="nvme"),
                 found({"serial": "S2"}, False, REFUSED, model="EXAMPLE 100", size_bytes=480103981056, transport="sata"),
-                found(None, False, [{"code": "no_identity", "message": "It cannot be named."}], size_bytes=1000),
+                found(
+                    None, False, [{"code": "no_identity", "message": "/dev/sda: It cannot be named."}], size_bytes=1000
+                ),
             ]
         },
         "rack1-08": {"unreachable": True, "msg": "no route to host"},

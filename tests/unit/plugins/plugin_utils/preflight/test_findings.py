@@ -277,5 +277,23 @@ def test_a_module_that_failed_stops_the_run():
     ]
 
 
+@pytest.mark.parametrize(
+    ("drive", "message", "line"),
+    [
+        ("S1", "S1 (/dev/sda): it is mounted: /mnt. Unmount it", "drive S1 (/dev/sda): mounted: it is mounted: /mnt. "),
+        ("S1", "S1: this host has no such drive", "drive S1: mounted: this host has no such drive"),
+        ("S1", "S10 (/dev/sda): it is mounted", "drive S1: mounted: S10 (/dev/sda): it is mounted"),
+        (
+            "/srv/a (b): c.img",
+            "/srv/a (b): c.img (/dev/loop1): no",
+            "drive /srv/a (b): c.img (/dev/loop1): mounted: no",
+        ),
+    ],
+)
+def test_a_line_names_its_drive_once(drive, message, line):
+    found = findings.of_refusal({"code": "mounted", "message": message}, "h1", drive)
+    assert found.text().startswith(f"h1: {line}")
+
+
 def test_many_hosts_are_shortened():
     assert findings.host_list([f"h{n}" for n in range(7)]) == "h0, h1, h2, h3, h4 and 2 more"

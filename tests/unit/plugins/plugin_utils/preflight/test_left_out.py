@@ -96,7 +96,7 @@ def test_a_host_that_began_without_a_drive_goes_on_without_it_though_it_was_rele
 )
 def test_a_drive_that_is_kept_as_evidence_is_left_out_where_that_is_wanted(policy, codes, out):
     given = view()
-    given.drives[1]["refusals"] = [{"code": code, "message": f"it is {code}"} for code in codes]
+    given.drives[1]["refusals"] = [{"code": code, "message": f"S2 (/dev/sdb): it is {code}"} for code in codes]
     given.asked["ssd_evidence"] = policy
     (found,) = left_out.parted([given], NEW, [], {})
     assert found.left_out == ({"S2": "it is evidence"} if out else {})
