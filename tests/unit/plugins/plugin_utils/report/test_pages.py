@@ -82,6 +82,21 @@ def test_a_drive_that_only_stands_out_is_named_too_and_a_good_fleet_names_none(t
     assert 'class="first"' not in pathlib.Path(build.make(str(good.parent), good.name).path).read_text()
 
 
+def test_names_do_not_fill_the_first_lines(tmp_path):
+    """Of a failed drive, of one that stands out, and of the low host."""
+    limit = {"test": "iops", "metric": "write_iops", "min": 70000}
+    slow = {(1, 2): 0.5, (2, 1): 0.75}
+    run, records = fleets.fleet(slow=slow, low={4: 0.8}, criteria=[limit], run_id="20261122T010000Z-qualify")
+    for record in [*records, *run["asked"]]:
+        record["host"] = record["host"].replace("h4", "h4" + "n" * 200)
+        if record.get("drive") in ("S1-2", "S2-1") and "identity" in record:
+            record["identity"]["serial"] = record["drive"] + "<b>\u202e" + "N" * 9000
+    folder = fleets.write(tmp_path, run, records)
+    lines, html = top(pathlib.Path(build.make(str(tmp_path), folder.name).path))
+    assert len(lines) == 3 and max(map(len, lines)) < 200
+    assert "<b>N" not in html and "\u202e" not in html
+
+
 def test_drives_of_one_rank_come_by_name_as_people_count(tmp_path):
     lost = [(f"server-{number}", f"SIM{number}") for number in (10, 11, 9)]
     run_dir = generator.make(tmp_path, unreachable=lost)
