@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -39,7 +40,8 @@ def end_process(host: Host, run_dir: RunDir, process: Process | None) -> None:
             )
             raise JobError(text.format(", ".join(erased)))
         if pid_start(host, process.pid) == process.start:
-            os.kill(process.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # It may end meanwhile.
+                os.kill(process.pid, number)
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while time.monotonic() < deadline:
             if pid_start(host, process.pid) != process.start:

@@ -99,7 +99,9 @@ def launch(host: Host, run_dir: RunDir, engine: str) -> t.Callable[[], None]:
     if result.rc == TIMED_OUT:
         end_unit(host, unit)  # systemd may have been asked already
     if result.rc:
-        raise JobError(f"systemd-run could not start {unit}: {result.stderr.strip()}")
+        failed = f"systemd-run could not start {unit}: {result.stderr.strip()}"
+        _mark_failed(run_dir, failed)
+        raise JobError(failed)
     return functools.partial(end_unit, host, unit)
 
 

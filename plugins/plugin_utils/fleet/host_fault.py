@@ -24,8 +24,8 @@ Which = t.Tuple[str, str]
 
 
 class Missed(t.NamedTuple):
-    """A relative criterion that a drive missed. share: the strictest of its limits on that side. value: the figure as a
-    share of its reference.
+    """A relative criterion that a drive missed on the bad side. share: its limit there. value: the figure as a share of
+    its reference.
     """
 
     which: Which
@@ -39,8 +39,9 @@ def suspects(run: Mapping, judgement: Mapping) -> dict[Place, list[Missed]]:
     told = held_to.by_name(run.get("criteria") or [])
     found = {}
     for drive in judgement["drives"]:
-        checks = [(test, check) for test in drive["tests"] for check in test["criteria"] if check["met"] is False]
-        missed = [_missed(test, check, told) for test, check in checks if drive["verdict"] == "fail"]
+        # What a test misses that does not count, the drive did not fail for.
+        failed = [test for test in drive["tests"] if test["verdict"] == "fail"]
+        missed = [_missed(test, check, told) for test in failed for check in test["criteria"] if check["met"] is False]
         sound = [one for one in missed if one]
         if sound and len(sound) == len(missed):
             found[drive["host"], drive["drive"]] = sound
@@ -111,21 +112,25 @@ def _only_by_host(run: Mapping, judgement: Mapping, fleet: Mapping) -> dict[Plac
 
 def _as_low(missed: Missed, neighbours: t.Sequence[float | None]) -> bool:
     """Whether the neighbours are low, too, and the drive would meet the criterion if they were its reference."""
-    known = [value for value in neighbours if value]
-    if len(known) + 1 < hosts.FEWEST_DRIVES:
+    known = [value for value in neighbours if value is not None]
+    middle = statistics.median(known) if len(known) + 1 >= hosts.FEWEST_DRIVES else 0
+    if middle <= 0:
         return False
-    middle = statistics.median(known)
-    side = "max" if metrics.is_latency(missed.metric) else "min"
+    side = _bad_side(missed.metric)
     off = middle - 1 if side == "max" else 1 - middle
     return off > robust.PRACTICAL and is_met({side: missed.share}, missed.value / middle)
 
 
 def _missed(test: Mapping, check: Mapping, told: t.Mapping[str, Mapping]) -> Missed | None:
-    """None where the figure misses an absolute limit, or nobody can say what it was held to."""
-    criterion = told.get(check["criterion"])
+    """None where the figure misses an absolute limit, or none on the bad side, or nobody can say what it was held
+    to.
+    """
+    criterion, side = told.get(check["criterion"]), _bad_side(check["metric"])
     found = _share_of_reference(check, criterion) if criterion else None
     if criterion is None or found is None or not is_met(criterion, check["value"]):
         return None
+    if is_met({side: check[side]}, check["value"]):
+        return None  # It is too good to be true, which no slow host makes it.
     return Missed((test["test"], check["criterion"]), check["metric"], *found)
 
 
@@ -141,11 +146,16 @@ def _shares(drive: Mapping, told: t.Mapping[str, Mapping]) -> dict[Which, float]
 
 
 def _share_of_reference(check: Mapping, criterion: Mapping) -> tuple[float, float] | None:
-    """(the strictest relative limit on the bad side, the figure as a share of what that is a share of)."""
-    side, strictest = ("max", min) if metrics.is_latency(check["metric"]) else ("min", max)
+    """(the relative limit on the bad side, the figure as a share of what that is a share of); None where it cannot be
+    told, as another limit is there that is the stricter one, or may be.
+    """
+    side = _bad_side(check["metric"])
     given = [number(criterion.get(limit)) for limit in held_to.RELATIVE if limit.startswith(side)]
     limits = [limit for limit in given if limit]
-    if not limits or not check[side]:
+    if len(limits) != 1 or not check[side] or check[side] == number(criterion.get(side)):
         return None
-    share = strictest(limits)
-    return share, share * check["value"] / check[side]
+    return limits[0], limits[0] * check["value"] / check[side]
+
+
+def _bad_side(metric: str) -> str:
+    return "max" if metrics.is_latency(metric) else "min"

@@ -16,6 +16,7 @@ from .listing import Mapping, figure_limits, made_page
 # Of each line.
 MOST_NAMED = 10
 LONGEST_WHY = 120
+LONGEST_NAME = 60
 
 
 def lines(rows: t.Sequence[Mapping], fleet: Mapping, made: t.Container[str]) -> list[Mapping]:
@@ -45,16 +46,17 @@ def _line(css: str, title: str, told: t.Sequence[Mapping], item: t.Callable[[Map
 
 def _drive(row: Mapping, made: t.Container[str], why: str) -> Mapping:
     host_page = made_page(names.host_page(row["host"]), made)
-    about = {"name": row["serial"] or row["short"], "page": made_page(row["page"], made)}
-    return {**about, "host": row["host"], "host_page": host_page, "why": _short(why)}
+    about = {"name": _short(row["serial"] or row["short"], LONGEST_NAME), "page": made_page(row["page"], made)}
+    return {**about, "host": _short(row["host"], LONGEST_NAME), "host_page": host_page, "why": _short(why)}
 
 
 def _host(entry: Mapping, made: t.Container[str], failed: t.Mapping[str, int]) -> Mapping:
-    by = f"{units.rounded(entry['by_pct'], 2)} % worse in {entry['test']} {entry['metric']}"
+    by = _short(f"{units.rounded(entry['by_pct'], 2)} % worse in {entry['test']} {entry['metric']}")
     count = failed.get(entry["host"])
     more = [f"{count} of its drives failed by that"] if count else []
     why = "; ".join([by, *(_short(text) for text in entry["differs"][:2]), *more])
-    return {"name": entry["host"], "page": made_page(names.host_page(entry["host"]), made), "host": "", "why": why}
+    name, page = _short(entry["host"], LONGEST_NAME), made_page(names.host_page(entry["host"]), made)
+    return {"name": name, "page": page, "host": "", "why": why}
 
 
 def _missed(row: Mapping) -> str:
@@ -69,5 +71,5 @@ def _apart(row: Mapping) -> str:
     return f"{row['outliers'][0]['test']}: {row['outliers'][0]['reason']}"
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_WHY else text[: LONGEST_WHY - 1] + "…"
+def _short(text: str, most: int = LONGEST_WHY) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -33,8 +33,10 @@ def text(run: Mapping, judgement: Mapping, before: Mapping | None = None) -> str
     run: run.json. judgement: of judge.judge. before: of the run before of that name, {run, drives}, or None.
     """
     drives = judgement["drives"]
+    # What a slow host made fail must not take the room of bad drives.
     bad = sorted(
-        (drive for drive in drives if drive["verdict"] != "pass"), key=lambda drive: ORDER.index(drive["verdict"])
+        (drive for drive in drives if drive["verdict"] != "pass"),
+        key=lambda drive: (ORDER.index(drive["verdict"]), bool(drive.get("host_fault"))),
     )
     counts = ", ".join(
         f"{judgement['verdicts'][verdict]} {_words(verdict)}" for verdict in ORDER if judgement["verdicts"].get(verdict)

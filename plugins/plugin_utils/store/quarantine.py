@@ -95,15 +95,22 @@ def standing(store_url: str, results_dir: str) -> list[Quarantined]:
 
 def mark(store: engine.Store, run_id: str, after: int) -> list[Quarantined]:
     """Mark the drives whose verdicts, up to this run, are so many fails in a row (0: none): those that were not marked
-    before.
+    before. A mark that this run led to is taken back where its drive is at fault no longer: slices that came since are
+    peers too.
     """
     if after <= 0:
         return []
     with store.writing() as connection:
         store.alone(connection)
-        found = _failing(connection, run_id, after)
+        failed = _failed(connection, run_id)
+        found = _in_a_row(connection, run_id, failed, after)
         table = tables().quarantine
         open_ones = _marks(connection, table.c.released.is_(None))
+        for one in open_ones:
+            who = Who(one.identity, one.host, one.drive)
+            if one.last_run == run_id and not any(same(_who(row), who) for row in failed):
+                mine = [table.c[name] == value for name, value in one._asdict().items()]
+                connection.execute(sa.delete(table).where(table.c.released.is_(None), *mine))
         fresh = [one for one in found if not any(_same_mark(one, other) for other in open_ones)]
         if fresh:
             connection.execute(sa.insert(table), [{**one._asdict(), "marked": now()} for one in fresh])
@@ -131,18 +138,20 @@ def _marks(connection: t.Any, which: t.Any) -> list[Quarantined]:
     return [Quarantined(*row) for row in connection.execute(query)]
 
 
-def _failing(connection: t.Any, run_id: str, after: int) -> list[Quarantined]:
-    """The drives that failed in this run and, without a pass between, in so many of its name."""
+def _failed(connection: t.Any, run_id: str) -> list[t.Any]:
+    """The campaigns of drives that failed in this run, and not by their host's fault."""
+    asked, mine = _Asked(connection), tables().run.c.run_id == run_id
+    rows = _campaigns(connection, mine, tables().campaign.c.verdict == "fail")
+    return [row for row in rows if asked(row) and not _of_host(row)]
+
+
+def _in_a_row(connection: t.Any, run_id: str, failed: t.Sequence[t.Any], after: int) -> list[Quarantined]:
+    """Of the drives that failed in this run those that did, without a pass between, in so many of its name."""
     run, campaign, table = tables().run, tables().campaign, tables().quarantine
     name, started = connection.execute(sa.select(run.c.name, run.c.started).where(run.c.run_id == run_id)).one()
-    asked = _Asked(connection)
-    failed = [
-        row
-        for row in _campaigns(connection, run.c.run_id == run_id, campaign.c.verdict == "fail")
-        if asked(row) and not _of_host(row)
-    ]
-    if not failed:
+    if not failed or not started:
         return []
+    asked = _Asked(connection)
     freed: dict[tuple[str, ...], list[tuple[Who, str]]] = {}
     for one in connection.execute(sa.select(table).where(table.c.run_name == name, table.c.released.is_not(None))):
         who = Who(one.identity, one.host, one.drive)

@@ -111,3 +111,20 @@ def test_a_unit_that_systemd_run_gave_no_answer_for_is_stopped(quick, rc, asked)
     with pytest.raises(launch.JobError, match=f"systemd-run could not start {UNIT}"):
         launch.launch(host, quick, "engine")
     assert [words[1] if len(words) > 1 else words[0] for words in host.asked] == asked
+    # Else the host would call the run unfinished, and no later night of that name would start.
+    status = quick.read_status()
+    assert (status["state"], status["restored"]) == ("failed", True) and "could not start" in status["message"]
+
+
+def test_a_unit_that_may_still_start_is_not_marked(quick):
+    host = Systemd(**{"run": (124, ""), "is-active": (0, "activating\n")})
+    with pytest.raises(launch.JobError, match=f"{UNIT} does not end .activating"):
+        launch.launch(host, quick, "engine")
+    assert quick.read_status()["state"] == "starting"
+
+
+def test_a_process_that_ends_just_before_its_signal_is_ended(quick, monkeypatch):
+    """pid_start sees it, and by the time of the signal somebody has reaped it."""
+    seen = iter(["7"])
+    monkeypatch.setattr(ending, "pid_start", lambda *_: next(seen, None))
+    ending.end_process(Host(), quick, ending.Process(2**22 + 1, "7"))

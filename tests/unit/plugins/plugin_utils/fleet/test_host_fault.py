@@ -12,14 +12,18 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import files
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, files
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing
-from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
+from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet, measured
 
 SHARE = {"test": "iops", "metric": "write_iops", "min_of_median": 0.9}
 TAIL = {"metric": "write_p99_9_latency_us", "max_of_median": 1.1}
 FIRM = {"metric": "write_iops", "min": 90_000}
 LOOSE = {"metric": "write_iops", "min": 1000}
+BAND = {**SHARE, "max_of_median": 1.2}
+LATENCY_BAND = {"metric": "write_mean_latency_us", "max_of_median": 1.1, "min_of_median": 0.8}
+LOW = {3: 0.82}
 OF_HOST = [f"S3-{number}" for number in range(4)]
 
 
@@ -46,6 +50,11 @@ def of_their_host(judgement):
         ([{**SHARE, "min": 90_000}], {3: 0.82}, {}, []),
         # No host is low.
         ([SHARE], {}, {(3, 1): 0.7}, []),
+        # Too fast is nothing that a slow host does.
+        ([BAND], {3: 0.82}, {(3, 1): 1.6}, ["S3-0", "S3-2", "S3-3"]),
+        ([LATENCY_BAND], {3: 0.82}, {(3, 1): 1.7}, ["S3-0", "S3-2", "S3-3"]),
+        # A figure of 0 is a figure.
+        ([SHARE], {3: 0.82}, {(3, 1): 0}, ["S3-0", "S3-2", "S3-3"]),
         # The drive of a good host, beside a low one.
         ([SHARE], {3: 0.82}, {(5, 2): 0.7}, OF_HOST),
     ],
@@ -63,6 +72,39 @@ def test_a_drive_that_is_just_below_its_limit_on_a_host_that_is_just_above_it(tm
     """S3-1 misses by what the host lacks, not by what sets it apart from the others there."""
     judgement = judged(tmp_path, criteria=[SHARE], low={3: 0.92}, slow={(3, 1): 0.96}, noise=0.003)
     assert of_their_host(judgement) == ["S3-1"]
+
+
+def test_a_test_that_does_not_count_is_no_reason_why_it_failed(tmp_path):
+    """The second test of h3's drives was not steady, and far below a limit of its own."""
+    run, records = fleet(hosts=8, criteria=[SHARE, {"test": "other", "metric": "write_iops", "min": 90_000}], low=LOW)
+    run["tests"]["other"] = {"title": "other", "tracked": []}
+    for entry in run["asked"]:
+        entry["tests"] = ["iops", "other"]
+        on_low = entry["host"] == "h3"
+        second = {**measured(entry["host"], entry["drive"], 50_000 if on_low else 100_000), "test": "other"}
+        records.append({**second, **({"outcome": "not_steady", "reasons": ["too long"]} if on_low else {})})
+    assert of_their_host(judging.judge_run(str(tmp_path), run, records).judgement) == OF_HOST
+
+
+@pytest.mark.parametrize(
+    ("limits", "now", "slow", "was", "noise"),
+    [
+        # Its neighbours miss what they had, it the others' median.
+        ({"min_of_median": 0.9, "min_of_baseline": 0.5}, 0.82, 0.87, 2.4, 0.03),
+        # Its neighbours are as fast as they were.
+        ({"min_of_baseline": 0.9, "min": 75_000}, 0.76, 84 / 76, 0.76, 0.01),
+    ],
+)
+def test_neighbours_that_are_held_to_another_of_its_limits_excuse_nothing(tmp_path, limits, now, slow, was, noise):
+    """now, was: the speed of h3's drives, and in the baseline; there that of S3-1 was 1. slow: how S3-1 differs now."""
+    folder = fleets.write(
+        tmp_path, *fleet(hosts=8, low={3: was}, slow={(3, 1): 1 / was}, run_id="20261101T010000Z-qualify")
+    )
+    build.make(str(tmp_path), folder.name)
+    criterion = {"test": "iops", "metric": "write_iops", **limits, "baseline": folder.name}
+    judgement = judged(tmp_path, criteria=[criterion], low={3: now}, slow={(3, 1): slow}, noise=noise, seed=2)
+    verdicts = {drive["drive"]: drive["verdict"] for drive in judgement["drives"]}
+    assert verdicts["S3-1"] == "fail" and "S3-1" not in of_their_host(judgement)
 
 
 def test_a_drive_that_was_low_on_two_hosts_is_not_its_hosts(tmp_path):

@@ -118,3 +118,18 @@ def test_every_host_with_a_finding_has_its_page_however_many_drives_have_theirs(
     page = (index.parent / names.host_page("h5")).read_text()
     assert "S5-0" in page and names.drive_page("h5", "S5-0") not in page
     assert names.host_page("h2") in top(index)[1] and names.host_page("h4") in top(index)[1]
+
+
+def test_names_do_not_fill_the_first_lines(tmp_path):
+    """Of a failed drive, of one that stands out, and of the low host."""
+    limit = {"test": "iops", "metric": "write_iops", "min": 70000}
+    slow = {(1, 2): 0.5, (2, 1): 0.75}
+    run, records = fleets.fleet(slow=slow, low={4: 0.8}, criteria=[limit], run_id="20261122T010000Z-qualify")
+    for record in [*records, *run["asked"]]:
+        record["host"] = record["host"].replace("h4", "h4" + "n" * 200)
+        if record.get("drive") in ("S1-2", "S2-1") and "identity" in record:
+            record["identity"]["serial"] = record["drive"] + "<b>\u202e" + "N" * 9000
+    folder = fleets.write(tmp_path, run, records)
+    lines, html = top(pathlib.Path(build.make(str(tmp_path), folder.name).path))
+    assert len(lines) == 3 and max(map(len, lines)) < 200
+    assert "<b>N" not in html and "\u202e" not in html

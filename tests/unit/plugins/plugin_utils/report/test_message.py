@@ -41,6 +41,15 @@ def before(*drives):
     return {"run": {"id": "20261121T200000Z-nightly"}, "drives": list(drives)}
 
 
+def test_the_drives_of_a_slow_host_hide_no_bad_drive():
+    """More of them failed than fit, and they come first in the inventory."""
+    slow = [
+        {**drive("a", f"S{number}", "fail", "the host's fault: a is slow"), "host_fault": True} for number in range(99)
+    ]
+    text = message.text(RUN, judgement(*slow, drive("b", "S99", "fail", "worn")))
+    assert "\nfail: b S99: worn\nfail: a S0: the host's fault" in text
+
+
 @pytest.mark.parametrize(
     ("drives", "was", "said"),
     [

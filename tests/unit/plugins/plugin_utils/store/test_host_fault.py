@@ -89,3 +89,18 @@ def test_a_night_that_failed_by_its_host_is_none_of_a_row(tmp_path):
     assert night(tmp_path, 4, low={3: 0.82})[1] == []
     (mark,) = night(tmp_path, 5, slow=bad)[1]
     assert (mark.drive, mark.nights) == ("S3-1", 2)
+
+
+def test_a_slice_that_shows_its_host_to_be_slow_takes_a_mark_back(tmp_path):
+    """By the slice that came first alone nobody could tell the host from its drives."""
+    run, records = fleets.fleet(hosts=8, run_id="20261121T010000Z-qualify", criteria=[SHARE], low={3: 0.82})
+    url, marked = f"sqlite:///{tmp_path}/store.sqlite", []
+    for hosts in (["h0", "h3"], ["h1", "h2", "h4", "h5", "h6", "h7"]):
+        mine = [entry for entry in run["asked"] if entry["host"] in hosts]
+        own = [record for record in records if record["host"] in hosts]
+        path = fleets.write(tmp_path / hosts[0], {**run, "asked": mine}, own)
+        with engine.opened(url, make=True) as store:
+            importer.import_run(store, str(path))
+            marked.append([mark.drive for mark in quarantine.mark(store, path.name, 1)])
+    assert marked == [OF_HOST, []]
+    assert quarantine.standing(url, "") == []

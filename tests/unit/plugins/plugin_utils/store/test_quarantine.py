@@ -117,6 +117,15 @@ def test_0_never_marks_and_1_marks_at_once(nights):
     assert len(nights.night("fail", after=1)) == 1
 
 
+def test_a_run_that_tells_no_time_is_no_night(nights):
+    nights.night("fail")
+    with engine.opened(nights.url) as store:
+        with store.writing() as connection:
+            connection.execute(sa.update(schema.tables().run).values(started=None))
+        assert quarantine.mark(store, "r1", 1) == []
+    assert [mark.nights for mark in nights.night("fail", after=1)] == [1]
+
+
 def test_a_drive_that_moved_is_the_same_drive(nights):
     assert nights.night("fail") + nights.night("fail") == []
     assert [mark.host for mark in nights.night("fail", drive=WHO._replace(host="server-77"))] == ["server-77"]
