@@ -27,8 +27,8 @@ def rows(sources: Sources) -> list[Mapping]:
 
     outliers: those of fleet.outliers that are its own. low: the entry of fleet.low_hosts that it is part of, or None.
       page: its page, from the
-    report's folder. Order: by verdict, then outliers, then drives of low hosts, then how far below the others, then
-    by name.
+    report's folder. Order: by verdict, the host's fault last, then outliers, then drives of low hosts, then how far
+    below the others, then by name.
     """
     of_host = racks(sources.run)
     outliers: dict[tuple[str, str], list[Mapping]] = {}
@@ -111,7 +111,7 @@ def _rank(row: Mapping) -> tuple[t.Any, ...]:
     off = (row["figure"] or {}).get("off_median") or 0.0
     worse = -off if _more_is_worse(row) else off
     place = order(row["host"], row["drive"])
-    return VERDICTS.index(row["verdict"]), not row["outliers"], row["low"] is None, worse, place
+    return VERDICTS.index(row["verdict"]), row["host_fault"], not row["outliers"], row["low"] is None, worse, place
 
 
 def _more_is_worse(row: Mapping) -> bool:

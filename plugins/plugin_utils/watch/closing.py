@@ -11,6 +11,7 @@ import re
 import typing as t
 
 from ..results import held_to
+from ..results.judge import VERDICTS
 from . import closing_fleet, progress
 
 Record = t.Mapping[str, t.Any]
@@ -27,7 +28,9 @@ TITLES = ("HOST", "DRIVE", "MODEL", "RESULT", "TESTS")
 
 
 class _Row(t.NamedTuple):
-    """A drive: `good` ones give way when there are too many; `why`: what is wrong with it."""
+    """A drive: `good` ones give way when there are too many, and those of a higher `rank` when there still are; `why`:
+    what is wrong with it.
+    """
 
     host: str
     drive: str
@@ -36,6 +39,7 @@ class _Row(t.NamedTuple):
     tests: str
     why: str
     good: bool
+    rank: tuple[int, bool] = (0, False)
 
 
 def lines(run: Record, records: t.Sequence[Record], summary: Record | None) -> list[str]:
@@ -44,6 +48,7 @@ def lines(run: Record, records: t.Sequence[Record], summary: Record | None) -> l
     """
     rows = [_row(key, run, records, summary) for key in _drives(run, records, summary)]
     shown = rows if len(rows) <= MOST_DRIVES else [row for row in rows if not row.good]
+    shown = shown if len(shown) <= MOST_ROWS else sorted(shown, key=lambda row: row.rank)
     names = {
         row: progress.short_name(row.drive, [other.drive for other in rows if other.host == row.host])
         for row in shown[:MOST_ROWS]
@@ -97,7 +102,9 @@ def _row(key: Key, run: Record, records: t.Sequence[Record], summary: Record | N
         good = judged["verdict"] == "pass"
         # A pass is shown without its reasons, unless it was held against nothing.
         why = "; ".join(judged["reasons"][:2]) if not good or held_to.NO_CRITERION in judged["reasons"] else ""
-        return _Row(host, drive, model, judged["verdict"].replace("_", " "), tests, why, good)
+        # What a slow host made fail must not take the room of bad drives.
+        rank = VERDICTS.index(judged["verdict"]), bool(judged.get("host_fault"))
+        return _Row(host, drive, model, judged["verdict"].replace("_", " "), tests, why, good, rank)
     outcome = campaign.get("outcome") or "no result yet"
     said = next((record["message"] for record in records if record["kind"] == "host" and record["host"] == host), "")
     why = campaign.get("message") or ("" if campaign else said)

@@ -43,6 +43,19 @@ def test_what_is_wrong_comes_first(index):
     assert "plotly" not in html
 
 
+def test_drives_that_failed_by_their_host_come_after_those_that_failed_by_themselves(tmp_path):
+    """S1-2, of another model, has no peers that it could stand out of."""
+    share = {"test": "iops", "metric": "write_iops", "min_of_median": 0.9}
+    limit = {"test": "iops", "metric": "write_iops", "min": 200_000, "model": "OTHER"}
+    run, records = fleets.fleet(8, low={4: 0.8}, criteria=[share, limit], run_id="20261122T010000Z-qualify")
+    for record in records:
+        if record["kind"] == "drive" and record["drive"] == "S1-2":
+            record["identity"]["model"] = "OTHER"
+    folder = fleets.write(tmp_path, run, records)
+    drives = data_of(pathlib.Path(build.make(str(tmp_path), folder.name).path))["drives"]
+    assert drives[0][2] == "S1-2" and {drive[2] for drive in drives[1:5]} == {f"S4-{number}" for number in range(4)}
+
+
 def test_drives_of_one_rank_come_by_name_as_people_count(tmp_path):
     lost = [(f"server-{number}", f"SIM{number}") for number in (10, 11, 9)]
     run_dir = generator.make(tmp_path, unreachable=lost)

@@ -99,6 +99,19 @@ def test_a_large_fleet_shows_only_what_did_not_pass():
     assert text[-2:] == ["… and 260 more drives that need attention", "300 drives: 300 no result yet"]
 
 
+def test_of_too_many_bad_drives_those_that_failed_by_themselves_come_first():
+    keys = [("a", f"S{n}") for n in range(60)] + [("b", "T0"), ("b", "T1")]
+    verdicts = {"T0": ("error", "fio"), "T1": ("fail", "worn")}
+    judged = []
+    for host, name in keys:
+        verdict, why = verdicts.get(name, ("fail", "the host's fault"))
+        of_host = {"host_fault": True} if host == "a" else {}
+        judged.append({"host": host, "drive": name, "verdict": verdict, "reasons": [why], **of_host})
+    text = words(lines(asked(*keys), [], {"drives": judged}))
+    assert text[1:4] == ["b T1 fail worn", "a S0 fail the host's fault", "a S1 fail the host's fault"]
+    assert text[-2] == "… and 22 more drives that need attention"
+
+
 def test_an_empty_run_has_no_table():
     assert lines({}, [], None) == ["0 drives"]
 
