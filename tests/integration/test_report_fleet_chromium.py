@@ -8,7 +8,7 @@ from __future__ import annotations
 import pathlib
 
 import pytest
-from report_browser import NEEDED, ROWS, chromium, show, wait_for
+from report_browser import NEEDED, ROWS, chromium, show, violations, wait_for
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator
@@ -132,3 +132,79 @@ def test_a_large_fleet_is_ready_in_two_seconds(browser, tmp_path):
     )
     assert ready_ms < 10_000  # two seconds on a quiet machine
     assert browser.execute_script(f"return {ROWS}.length") == 100
+
+
+@pytest.fixture(name="several", scope="module")
+def fixture_several(tmp_path_factory):
+    """A fleet's page of two models and two firmwares: h2 and h3 have another model, h1 and h3 another firmware."""
+    run, records = fleets.fleet(hosts=4, drives=3, run_id="20261122T010000Z-qualify")
+    for record in records:
+        if record["kind"] == "drive":
+            if record["host"] in ("h2", "h3"):
+                record["identity"]["model"] = "OTHER"
+            if record["host"] in ("h1", "h3"):
+                record["identity"]["firmware"] = "FW2"
+    folder = fleets.write(tmp_path_factory.mktemp("several"), run, records)
+    return pathlib.Path(build.make(str(folder.parent), folder.name).path)
+
+
+@pytest.mark.parametrize(
+    ("choice", "value", "hosts"),
+    [("model", "OTHER", {"S2", "S3"}), ("firmware", "FW2", {"S1", "S3"}), ("host", "h2", {"S2"})],
+)
+def test_each_filter_leaves_its_own_drives(browser, several, choice, value, hosts):
+    show(browser, several)
+    browser.execute_script(
+        """
+        const select = document.querySelector(`[data-choice=${arguments[0]}]`);
+        select.value = [...select.options].find(option => option.text === arguments[1]).value;
+        select.dispatchEvent(new Event('change'));
+        """,
+        choice,
+        value,
+    )
+    shown = browser.execute_script(f"return {ROWS}.map(row => row.querySelector('.who a').textContent)")
+    assert {name[:2] for name in shown} == hosts and len(shown) == 3 * len(hosts)
+
+
+# A picture has no order.
+SORTED = """
+  const pictures = ['Over the test', 'Distribution'];
+  const wrong = [];
+  for (const table of document.querySelectorAll('table'))
+    for (const heading of table.tHead ? table.tHead.rows[0].cells : []) {
+      const button = heading.querySelector('button');
+      const where = (table.className || table.id) + ': ' + heading.textContent.trim();
+      if (!button) {
+        const sorts = table.tBodies[0].rows.length > 1 && !pictures.includes(heading.textContent.trim());
+        if (sorts) wrong.push(where + ' has no button');
+        continue;
+      }
+      button.click();
+      const first = document.body.contains(heading) ? heading.getAttribute('aria-sort') : null;
+      button.click();
+      const then = heading.getAttribute('aria-sort');
+      const ways = [first, then].sort().join();
+      if (ways !== 'ascending,descending') wrong.push(where + ' sorts ' + first + ', ' + then);
+    }
+  return wrong;
+"""
+
+
+@pytest.mark.parametrize("which", ["fleet", "host", "drive"])
+def test_every_column_of_every_table_sorts_both_ways_and_axe_finds_nothing(browser, fleet, which):
+    pages = {"fleet": "index.html", "host": names.host_page("h1"), "drive": names.drive_page("h1", "S1-2")}
+    show(browser, fleet.parent / pages[which])
+    assert violations(browser) == []
+    assert browser.execute_script(SORTED) == []
+
+
+def test_a_screen_reader_is_told_each_drive_of_the_heat_map(browser, fleet):
+    show(browser, fleet)
+    told = browser.execute_script(
+        "return [...document.querySelectorAll('#heat .squares i')].map(b => [b.getAttribute('role'), b.ariaLabel])"
+    )
+    assert len(told) == 24 and {role for role, _text in told} == {"img"}
+    assert [text for _role, text in told if text.startswith("S1-2: at least") and "fail" in text]
+    # Within an image nothing is told: what holds them is a group.
+    assert browser.execute_script("return document.querySelector('#heat .squares').getAttribute('role')") == "group"
