@@ -175,7 +175,7 @@ def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_to
     assert [entry["left_out_tests"] for entry in decided.record["asked"]] == [["long"]]
     assert [entry["model"] for entry in decided.record["asked"]] == ["MTFD 1"]
     assert [test["name"] for test in decided.plans["h1"]["drives"][0]["tests"]] == ["short"]
-    assert "  left out by ssd_time_budget (10min a drive): long (up to 1 h)" in decided.plan_text
+    assert "  left out by ssd_time_budget (10min per drive): long (up to 1 h)" in decided.plan_text
     (found,) = decide(fleet(ssd_plan=plan, ssd_criteria=[], ssd_time_budget="1min")).findings
     assert found.startswith(
         "h1: ssd_time_budget: no test of the plan fits into 1min: the shortest, short, may take 0.1 h"
