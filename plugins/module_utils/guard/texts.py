@@ -70,7 +70,7 @@ REFUSALS: dict[str, Text] = {
     ),
     "opened": Text("it is open in {detail}", "Stop what uses the drive (a virtual machine, a database), " + _KEEP_OUT),
     "unseen_users": Text(
-        "its users cannot be seen: {detail}",
+        "this host cannot see who uses it: {detail}",
         "Run the play on the machine itself, as root; if nothing outside can use the drive, set allow: [unseen_users], "
         + _KEEP_OUT,
         ALLOW,
@@ -113,9 +113,9 @@ REFUSALS: dict[str, Text] = {
         "Ask who uses it; wipe it there (wipefs --all), " + _KEEP_OUT,
     ),
     "unsigned_data": Text(
-        "it holds data without a signature, which no run of this collection left: {detail}",
+        "it holds data of an unknown kind, and no run of this collection left it there: {detail}",
         (
-            "If nothing on it is needed (it may be a database's raw device), set ssd_overwrite_data: true in this "
+            "If nothing on it is needed (it may be the raw device of a database), set ssd_overwrite_data: true in this "
             "drive's entry, "
         )
         + _KEEP_OUT,
@@ -186,8 +186,9 @@ REFUSALS: dict[str, Text] = {
     ),
     "untrusted_state": Text(
         "this collection's state folders cannot be trusted: {detail}",
-        "Others could put records or programs there, or remove what keeps a drive as evidence. Find out who did. "
-        "Check in the reports of its runs that the drive need not be kept. Then make root the only writer "
+        "Users other than root could put records or programs there, or delete the record that keeps a drive as "
+        "evidence. Find out who changed them. Check in the reports of earlier runs that the drive need not be kept. "
+        "Then make root the only writer "
         "(chown root, chmod go-w), or move a damaged file away.",
     ),
     "probe_failed": Text(
@@ -200,7 +201,6 @@ REFUSALS: dict[str, Text] = {
 UNFINISHED = Text(
     "run {run_id} was writing to it and never released it{reason}: {detail}",
     "Resume that run (qualify.yml), or end it (stop.yml; if it has already ended, collect.yml and then cleanup.yml), "
-    "each with -e ssd_run_id={run_id}; then its leftovers may count as ours. Check the kernel log for a drive that "
-    "hung. Or set "
-    "ssd_overwrite_data: true in this drive's entry, " + _KEEP_OUT,
+    "each with -e ssd_run_id={run_id}; then a later run may erase what it left, if that is recognised as ours. Check "
+    "the kernel log for a drive that hung. Or set ssd_overwrite_data: true in this drive's entry, " + _KEEP_OUT,
 )

@@ -52,7 +52,7 @@ class Problems:
     def text(self) -> str:
         """In a sentence; "" without any."""
         more = f"; {self.count - len(self.first)} more" if self.count > len(self.first) else ""
-        return f"left out, as it cannot be believed: {'; '.join(self.first)}{more}" if self.count else ""
+        return f"left out, as it cannot be trusted: {'; '.join(self.first)}{more}" if self.count else ""
 
 
 def events(path: str, problems: Problems) -> t.Iterator[Record]:
@@ -64,7 +64,7 @@ def events(path: str, problems: Problems) -> t.Iterator[Record]:
                     problems.add(f"journal.jsonl from line {number} on", "it is too long")
                     return
                 if problems.torn > MOST_TORN:
-                    problems.add(f"journal.jsonl from line {number} on", "too many of its lines are no JSON")
+                    problems.add(f"journal.jsonl from line {number} on", "too many of its lines are not JSON")
                     return
                 event = _event(line, f"journal.jsonl line {number}", problems)
                 if event is not None:

@@ -62,7 +62,7 @@ def collected(
     dropped, unasked = 0, 0
     for number, record in enumerate(given):
         if not isinstance(record, t.Mapping) or record.get("kind") not in KINDS[1:]:
-            problems.append(f"record {number}: it is not of a drive or a test")
+            problems.append(f"record {number}: it is not about a drive or a test")
             continue
         try:
             clean, left_out = _passed({**record, "run_id": run_id, "host": host})
@@ -133,7 +133,7 @@ def _is_name(value: t.Any, most: int) -> bool:
 
 def _error(record: t.Mapping[str, t.Any], run_id: str, host: str, time: str, why: str) -> Record | None:
     """The record of an error in place of one that does not pass; None where its drive or test has no name."""
-    said = f"what {host} reports about this does not pass: {why}"
+    said = f"what {host} reports about this was rejected: {why}"
     kind, drive, test = record["kind"], record.get("drive"), record.get("test")
     when, started = record.get("time"), record.get("time")
     try:

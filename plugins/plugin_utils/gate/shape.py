@@ -190,13 +190,13 @@ class _Walk:
             return self._object(value, node, path)
         if isinstance(value, (list, tuple)):
             if len(value) > node.most_items:
-                self._refuse(path, f"a list of {len(value)} items; the limit is {node.most_items}")
+                self._refuse(path, f"it is a list of {len(value)} items; the limit is {node.most_items}")
                 return []
             below = node.items or _ANY
             return [self.clean(item, below, (*path, index)) for index, item in enumerate(value)]
         if isinstance(value, t.Mapping):  # last: to ask takes as long as to clean a number
             return self._object(value, node, path)
-        self._refuse(path, f"{type(value).__name__} is no JSON")
+        self._refuse(path, f"{type(value).__name__} is not JSON")
         return None
 
     def _text(self, value: str, node: _Node, path: tuple[t.Any, ...]) -> str:
@@ -208,16 +208,16 @@ class _Walk:
         if not text.is_printable(value):
             self._refuse(path, f"{text.line(value, 80)!r} holds characters that cannot be printed")
         elif len(value) > node.most:
-            self._refuse(path, f"a name of {len(value)} letters; the limit is {node.most}")
+            self._refuse(path, f"it is a name of {len(value)} letters; the limit is {node.most}")
         return value
 
     def _number(self, value: int | float, node: _Node, path: tuple[t.Any, ...]) -> int | float:
         if not -MOST_NUMBER <= value <= MOST_NUMBER:  # also what is no number
             self._refuse(
                 path,
-                "a number that is not finite"
+                "it is a number that is not finite"
                 if isinstance(value, float) and not math.isfinite(value)
-                else "a number out of range",
+                else "it is a number out of range",
             )
             return 0
         if isinstance(value, float):
@@ -227,7 +227,7 @@ class _Walk:
     def _object(self, value: t.Mapping[t.Any, t.Any], node: _Node, path: tuple[t.Any, ...]) -> dict[str, t.Any]:
         found: dict[str, t.Any] = {}
         if len(value) > node.most_items:
-            self._refuse(path, f"an object with {len(value)} keys; the limit is {node.most_items}")
+            self._refuse(path, f"it is an object with {len(value)} keys; the limit is {node.most_items}")
             return found
         for key, item in value.items():
             name = str(key)
@@ -237,7 +237,7 @@ class _Walk:
                     self.dropped += 1
                     continue
                 if not text.is_printable(name) or len(name) > MOST_KEY:
-                    self._refuse(path, f"{text.line(name, 80)!r} is no key")
+                    self._refuse(path, f"{text.line(name, 80)!r} is not a valid key")
                     continue
                 below = node.others or _ANY
             self.size += len(name)

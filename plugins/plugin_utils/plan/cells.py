@@ -30,7 +30,7 @@ def size_bytes(text: str | int) -> int:
     """Bytes of a block size: 512B, 4KiB, 1MiB, or a number. Raises ValueError."""
     match = BLOCK_SIZE.fullmatch(str(text))
     if match is None:
-        raise ValueError(f"{text!r} is no block size: write 512B, 4KiB, 1MiB, or a number of bytes")
+        raise ValueError(f"{text!r} is not a block size: write 512B, 4KiB, 1MiB, or a number of bytes")
     return int(match["number"]) * UNIT_BYTES[match["unit"] or "B"]
 
 
@@ -128,7 +128,7 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
             )
         if cell.get("ioengine") == "sync" and cell["queue_depth"] > 1:
             found.append(
-                f"cell {cell['id']}: ioengine sync has one I/O in flight a thread, not a queue_depth of "
+                f"cell {cell['id']}: ioengine sync has one I/O in flight per thread, not a queue_depth of "
                 f"{cell['queue_depth']}; use more threads"
             )
         if cell.get("rate_iops") and cell["rate_iops"] < rate_shares(cell):

@@ -39,14 +39,14 @@ def problems(test: Mapping) -> list[str]:
         )
     if not test["precondition"]:
         found.append(
-            "filesystem: needs a precondition, which fills the file: blocks that nobody wrote are answered without the "
+            "filesystem: needs a precondition, which fills the file: reads of blocks that nobody wrote never reach the "
             "drive"
         )
     if test.get("follows"):
-        found.append("filesystem: a phase cannot use it, as the test unmounts it before; write a separate test")
+        found.append("filesystem: a phase cannot use it, as its test unmounts it first; write a separate test")
     trims = [cell["id"] for cell in test["cells"] if any(job.get("trim") for job in cell.get("jobs") or ())]
     if trims:
-        found.append(f"filesystem: cell {trims[0]} trims, which is for a whole drive")
+        found.append(f"filesystem: cell {trims[0]} trims, which a file cannot; remove the trim or the file system")
     return found
 
 

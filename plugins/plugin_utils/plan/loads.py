@@ -69,14 +69,14 @@ def _burst_problems(cell: Mapping) -> list[str]:
     if not burst_s and not idle_s:
         return []
     if not burst_s or not idle_s:
-        return ["burst_s and idle_s go together"]
+        return ["burst_s and idle_s go together: give both or neither"]
     cycle_s = burst_s + idle_s
     found = []
     if cell["runtime_s"] % cycle_s or cell["runtime_s"] < 2 * cycle_s:
         cycles = f"a multiple of burst_s + idle_s = {cycle_s}, and two of them at least"
         found.append(f"runtime_s {cell['runtime_s']} has to be {cycles}")
     if cell.get("ramp_s", cycle_s) != cycle_s:
-        found.append("ramp_s is that of the first burst here; leave it out")
+        found.append("ramp_s must be left out beside burst_s: the first burst is the ramp")
     return found
 
 
@@ -86,7 +86,7 @@ def _mix_problems(cell: Mapping) -> list[str]:
         return []
     found = []
     if cell["access"] != "random":
-        found.append("mix is for random access")
+        found.append("mix needs access: random")
     if cell.get("ramp_s"):
         found.append("mix can't be combined with ramp_s or burst_s")
     sums = [("sizes", "pct"), ("ranges", "pct"), ("ranges", "of_ios_pct")]
@@ -98,13 +98,13 @@ def _mix_problems(cell: Mapping) -> list[str]:
     uneven = [size for size in sizes if size % 512]
     twice = sorted({size for size in sizes if sizes.count(size) > 1})
     found += [f"mix.sizes: {size} B is not a multiple of 512 B, the smallest logical block" for size in uneven]
-    return found + [f"mix.sizes: {size} B is there twice" for size in twice]
+    return found + [f"mix.sizes: {size} B is listed twice" for size in twice]
 
 
 def _point_problems(cell: Mapping) -> list[str]:
     if not cell.get("point") or cell["access"] == "random":
         return []
-    return ["point is for random access: threads in sequence have a part of the drive each"]
+    return ["point needs access: random, as sequential threads have a part of the drive each"]
 
 
 def _per_cpu_problems(cell: Mapping) -> list[str]:
@@ -130,7 +130,7 @@ def fitted(cell: Cell, logical_bytes: int) -> tuple[Cell, str]:
     text = ", ".join(f"{item['size_bytes']} B" for item in gone)
     share = sum(item["pct"] for item in gone)
     block = f"the drive's logical block size of {logical_bytes} B"
-    reason = f"of its mix {text} ({share} % of the I/O) are no multiples of {block}"
+    reason = f"of its mix {text} ({share} % of the I/O) are not multiples of {block}"
     if not kept:
         return cell, f"{reason}; nothing is left of it"
     mix = {**cell["mix"], "sizes": rescaled(kept)}

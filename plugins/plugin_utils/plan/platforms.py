@@ -44,7 +44,7 @@ def files(
     if platform != ICF:
         wanted = platforms()[platform]
         if not re.fullmatch(wanted["device"], device):
-            raise PlanError([f"device: {device!r} is no whole drive of {platform}; write it as {wanted['example']}"])
+            raise PlanError([f"device: {device!r} is not a whole drive of {platform}; write it as {wanted['example']}"])
     drive = {"selector": {"serial": "elsewhere"}, "identity": {"serial": "elsewhere", **identity}}
     plan = planning.render(
         tests,
@@ -62,7 +62,7 @@ def files(
     ]
     laid = [test["name"] for test in plan["drives"][0]["tests"] if test.get("filesystem")]
     if laid:
-        raise PlanError([f"test {laid[0]}: file systems are made on Linux alone; take it out of the plan"])
+        raise PlanError([f"test {laid[0]}: file systems are made on Linux only; take it out of the plan"])
     for number, test in enumerate(plan["drives"][0]["tests"], start=1):
         folder = f"{number:02d}-{test['name']}"
         made, told = (
@@ -79,7 +79,7 @@ def _order(test: Mapping, platform: str) -> list[str]:
     """What no file says: what comes before, and how often."""
     rounds, fill = test["rounds"], test["precondition"]
     sectors = test["purge"].get("iomemory_sector_bytes")
-    purge = "Purge the drive by its vendor's tool" + (f", to sectors of {sectors} B." if sectors else ".")
+    purge = "Purge the drive with its vendor's tool" + (f", to sectors of {sectors} B." if sectors else ".")
     before = [] if test["purge"]["method"] == "none" else [purge]
     if fill and platform == ICF:
         size = fill["block_size_bytes"]
@@ -186,4 +186,4 @@ def _lacks(cell: Mapping, without: t.Sequence[str]) -> bool:
 
 def _left_out(test: Mapping, without: t.Sequence[str]) -> list[str]:
     gone = [cell["id"] for cell in test["cells"] if _lacks(cell, without)]
-    return [f"Left out, as it can't be had there: {', '.join(gone)}."] if gone else []
+    return [f"Left out, as fio cannot do it there: {', '.join(gone)}."] if gone else []

@@ -63,7 +63,7 @@ def problems(cell: Mapping) -> list[str]:
     jobs = cell.get("jobs") or []
     found = _sync_problems(cell)
     names = [job["name"] for job in jobs]
-    found += [f"stream {name}: is there twice" for name in sorted({name for name in names if names.count(name) > 1})]
+    found += [f"stream {name}: is listed twice" for name in sorted({name for name in names if names.count(name) > 1})]
     for job in jobs:
         found += [f"stream {job['name']}: {problem}" for problem in _stream_problems(job) + _sync_problems(job)]
     if cell.get("ramp_s") and any(job.get("trim") for job in jobs):
@@ -94,7 +94,7 @@ def _stream_problems(job: Mapping) -> list[str]:
         )
     found += loads.problems(job)
     if job.get("rate_mib_s_per_tb") and (job.get("rate_iops") or job["read_pct"] not in (0, 100)):
-        found.append("rate_mib_s_per_tb: is for reads, writes or trims alone, without rate_iops")
+        found.append("rate_mib_s_per_tb: needs a stream of reads, writes or trims alone, without rate_iops")
     found += range_problems(job)
     shares = [share for share in (job["read_pct"], 100 - job["read_pct"]) if share > 0]
     if job.get("rate_iops") and job["rate_iops"] * min(shares) < 100 * job["threads"]:
@@ -114,10 +114,10 @@ def _sync_problems(one: Mapping) -> list[str]:
         return []
     what = " and ".join(asked)
     if one.get("trim") or one["read_pct"] == 100:
-        return [f"{what}: is for writes"]
+        return [f"{what}: needs a stream or cell that writes"]
     # fio's engine `sync`, which alone tells flushes from writes, has one I/O in flight.
     deep = one.get("fdatasync") and one["queue_depth"] > 1
-    return [f"fdatasync: is for a queue_depth of 1, not {one['queue_depth']}; use more threads"] if deep else []
+    return [f"fdatasync: needs a queue_depth of 1, not {one['queue_depth']}; use more threads"] if deep else []
 
 
 def _emptied(jobs: t.Sequence[Mapping]) -> list[str]:

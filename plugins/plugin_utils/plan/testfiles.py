@@ -220,7 +220,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     steady = test["steady_state"]
     problems = celling.static_problems(cells)
     if steady and test["last_rounds"]:
-        problems.append("last_rounds: is for a test without steady_state, whose window makes the figures")
+        problems.append("last_rounds: cannot be combined with steady_state, whose window makes the figures")
     if steady:
         steady["tracked"], wrong = celling.track(steady["tracked"], cells)
         problems += wrong

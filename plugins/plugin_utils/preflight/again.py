@@ -17,9 +17,11 @@ from .findings import Finding, Run, View, shared_value
 
 Mapping = t.Mapping[str, t.Any]
 TEXT = (
-    "ssd_retest: a drive that misses only relative criteria would be erased and measured again, once, in a run of its "
-    "own ({0}), before it fails; that takes and writes at most as much as the plan again"
+    "ssd_retest: a drive that misses only relative criteria would be erased and measured once more before it fails, in "
+    "a run of its own ({0}); at most, that takes the time of the plan and writes its bytes a second time"
 )
+
+_NOT_YOURS = "only qualify.yml sets ssd_again, so remove it from your variables"
 
 
 def narrowed(view: View) -> Mapping:
@@ -55,11 +57,11 @@ def findings(views: t.Sequence[View], run: Run | None, results_dir: str) -> list
         return []
     found = []
     if run is not None and run.id != again.id_of(first):
-        found.append(Finding(f"ssd_again: {run.id} is not the second measurement of {first}"))
+        found.append(Finding(f"ssd_again: {run.id} is not the second measurement of {first}; {_NOT_YOURS}"))
     for view in views:
         if not decision_record.erases(os.path.join(results_dir, first), view.name):
             message = f"ssd_again: preflight of this play did not approve erasing drives of this host in run {first}"
-            found.append(Finding(message, view.name))
+            found.append(Finding(f"{message}; {_NOT_YOURS}", view.name))
         found += _others(view)
     return found
 
@@ -71,12 +73,14 @@ def _others(view: View) -> list[Finding]:
     for entry in view.drives or ():
         drive, identity = str(entry["drive"]), entry.get("identity") or {}
         if drive not in known:
-            found.append(Finding("ssd_again: this drive is not one of those to measure again", view.name, drive))
+            found.append(
+                Finding(f"ssd_again: this drive is not one of those to measure again; {_NOT_YOURS}", view.name, drive)
+            )
             continue
         other = [key for key, value in known[drive].items() if identity and identity.get(key) != value]
         if other:
             message = f"identity_changed: its {', '.join(other)} changed since this play began"
-            found.append(Finding(message, view.name, drive))
+            found.append(Finding(f"{message}; find out which drive it is now, and start a new run", view.name, drive))
     return found
 
 

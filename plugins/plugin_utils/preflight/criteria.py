@@ -34,10 +34,9 @@ TRACKABLE = tuple(
 )
 METRICS = (*MEASURED, *(metric + FITTED_END for metric in TRACKABLE))
 SHOWN_METRICS = (
-    "read_, write_, trim_ or sync_ (flushes) with iops, bandwidth, mean_latency_us, max_latency_us, p50_latency_us … "
-    "p99_9999_latency_us, ios; "
-    f"{', '.join(OF_BOTH)}; of a tracked metric also …{FITTED_END}; of a test's latency_targets_us "
-    "read_within_1ms_pct and alike"
+    f"{', '.join(OF_BOTH)}; with the prefix read_, write_, trim_ or sync_ (flushes) also ios and p50_latency_us to "
+    f"p99_9999_latency_us; for a tracked metric its name with {FITTED_END}; for a test with latency_targets_us shares "
+    "such as read_within_1ms_pct"
 )
 Criterion = t.Mapping[str, t.Any]
 Mapping = t.Mapping[str, t.Any]
@@ -133,7 +132,7 @@ def _problem(criterion: Criterion, drive: Mapping) -> str:
     figure = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
     advice = "a test reports the figures of its (first) tracked cell; for another cell, set the criterion's key cell"
     if WITHIN.fullmatch(criterion["metric"]):
-        advice += "; shares are of the times in its latency_targets_us"
+        advice += "; a test reports only the shares of the times in its latency_targets_us"
     return f"{', '.join(lacking)} does not report {figure}; {advice}"
 
 

@@ -178,7 +178,8 @@ def answered_drives(view: View) -> list[Finding]:
         return []
     return [
         Finding(
-            "ssd_drives: the host answered about other drives than those asked for; its answer is ignored",
+            "ssd_drives: the host answered about other drives than those, so its answer is ignored; check who else is "
+            "root on this host (docs/trust.md)",
             view.name,
         )
     ]

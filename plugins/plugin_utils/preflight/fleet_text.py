@@ -31,7 +31,7 @@ def lines_of(
         if view.unreachable:
             lines.append(f"{view.name}: unreachable; its drives would count as not tested")
         elif state in findings.DRIVES_SETTLED:
-            lines.append(f"{view.name}: this run is {state} there; nothing would be started")
+            lines.append(f"{view.name}: this run is {state} on this host, so nothing would be started")
         elif view.name in plans and view.asked:
             eligible = {
                 entry["drive"]: entry.get("path") or "?"
@@ -59,7 +59,7 @@ def _beyond_budget(view: View) -> list[str]:
     variables = run_json.host_variables(view.asked or {})
     rest = {} if variables.get(hostplan.AGAIN) else hostplan.left_out(variables, view.drives or ())
     shown = ", ".join(f"{name} (up to {describe.duration(longest_s)})" for name, longest_s in rest.items())
-    return [f"left out by ssd_time_budget ({variables['ssd_time_budget']} a drive): {shown}"] if rest else []
+    return [f"left out by ssd_time_budget ({variables['ssd_time_budget']} per drive): {shown}"] if rest else []
 
 
 def budget_warnings(views: t.Sequence[View], begun: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:

@@ -164,7 +164,7 @@ def _tool_problems(given: t.Any) -> list[str]:
     wrong = [name for name in given if name not in VERSIONED] if isinstance(given, dict) else []
     return [
         (
-            f"preflight_versions: the version of {name!r} is not looked at{suggestion(name, VERSIONED)} (known: "
+            f"preflight_versions: no check reads the version of {name!r}{suggestion(name, VERSIONED)} (known: "
             f"{', '.join(VERSIONED)})"
         )
         for name in wrong

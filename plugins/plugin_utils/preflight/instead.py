@@ -28,4 +28,4 @@ def offer(test: t.Mapping[str, t.Any]) -> str:
 
 def advice(test: t.Mapping[str, t.Any]) -> str:
     """The offer as a part of a sentence."""
-    return f"measure after preconditioning, which is no write saturation: ssd_plan: [{offer(test)}]"
+    return f"measure after preconditioning instead (that shows no write saturation): ssd_plan: [{offer(test)}]"

@@ -22,7 +22,12 @@ def tools(view: View) -> list[Finding]:
     ]
     fio = present.get("fio")
     if fio and not fio.get("version"):
-        found.append(Finding(f"{fio['path']} does not report its version; ssd_fio_min_version is {least}", view.name))
+        found.append(
+            Finding(
+                f"{fio['path']} does not report its version; reinstall fio, {least} or newer (ssd_fio_min_version)",
+                view.name,
+            )
+        )
     elif fio and version_key(str(fio["version"])) < version_key(least):
         old = f"fio {fio['version']} ({fio['path']}) is older than {least} (ssd_fio_min_version)"
         found.append(Finding(f"{old}; install a newer one", view.name))

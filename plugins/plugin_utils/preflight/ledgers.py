@@ -19,7 +19,7 @@ from .findings import Finding, Run, View
 CHECK = "older_ledger"
 # Who a drive is: all that either place tells has to agree.
 _NAMES = ("serial", "wwn", "backing_file")
-_CAUSE = "ssd_state_dir was restored from a backup, was lost, or is another one than then"
+_CAUSE = "ssd_state_dir was restored from a backup, was lost, or is no longer the folder that it was"
 
 
 def wanted(views: t.Sequence[View], run: Run | None) -> list[Key]:
@@ -66,10 +66,11 @@ def warnings(views: t.Sequence[View], left: t.Mapping[Key, Left], own: t.Sequenc
             "drive": drive,
             "level": "warning",
             "message": (
-                f"its ledger says that run {entry['own_data']['run_id']} wrote last to it, but run {known.run_id} did "
-                f"later: {_CAUSE}"
+                f"by the host's ledger run {entry['own_data']['run_id']} was the last to write to it, but run "
+                f"{known.run_id} wrote later: {_CAUSE}"
             ),
-            "remedy": "put the newest state folder back; what other controllers' runs kept as evidence may be lost",
+            "remedy": "put the newest state folder back: other controllers' runs may have kept drives as evidence that "
+            "only it names",
         }
         for view, drive, entry, known in _pairs(views, left)
         if known.state != EVIDENCE

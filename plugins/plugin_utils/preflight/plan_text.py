@@ -137,7 +137,7 @@ def _in_all(drive: t.Mapping[str, t.Any], took: t.Mapping[str, t.Any], write_mib
     low = sum(as_before.low_s if as_before else test["min_s"] for test, as_before in told)
     high = sum(as_before.high_s if as_before else test["max_s"] for test, as_before in told)
     names = [test["test"] for test, as_before in told if as_before]
-    some = f" but for {', '.join(names)}, known from earlier runs" if names else ""
+    some = f"; the time of {', '.join(names)} is known from earlier runs" if names else ""
     return f"{span(low, high)}, if it writes {write_mib_s:g} MiB/s (ssd_assumed_write_mib_s){some}"
 
 
@@ -168,7 +168,7 @@ def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]
     if rate == float("inf"):
         return [
             (
-                f"{asked}: the test's limits leave no time for that; raise rounds.max or rounds.time_limit_s, or "
+                f"{asked}, and the test's limits leave no time for that; raise rounds.max or rounds.time_limit_s, or "
                 f"{instead.advice(test)}"
             )
         ]
@@ -176,8 +176,8 @@ def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]
     iops = f" ({rate / min(blocks):,.0f} IOPS of {min(blocks)} B)" if len(blocks) == 1 else ""
     return [
         (
-            f"{asked}: invalid on a drive that writes less than {rate / (1 << 20):,.1f} MiB/s{iops} on average, for "
-            "which the test's limits are too short"
+            f"{asked}; on a drive that writes less than {rate / (1 << 20):,.1f} MiB/s{iops} on average, the test's "
+            "limits are too short and its result is invalid"
         ),
         f"for such a drive, {instead.advice(test)}",
     ]

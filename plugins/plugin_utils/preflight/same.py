@@ -64,8 +64,8 @@ def named_elsewhere(views: t.Sequence[View], others: Entries = MappingProxyType(
     known.pop(_NOBODY, None)
     return [
         Finding(
-            f"duplicate: {host} names it too and {why}, so whether it uses the drive is not known; keep it under one "
-            "host (two drives with one serial number: name them by wwn)",
+            f"duplicate: {host} names it too and {why}, so nobody knows whether {host} uses it; name it under one host "
+            "only (if these are two drives with one serial number, name them by wwn)",
             view.name,
             str(entry["drive"]),
         )

@@ -33,7 +33,7 @@ def warnings(views: t.Sequence[View], run: Run | None, run_folder: str, criteria
     except ValueError:  # decision.py tells what is wrong with it
         return []
     lost = given_up(before, criteria, shared_value(views, "ssd_unknown_causes"))
-    message = f"this play drops what all drives of run {run.id} are judged by: {'; '.join(lost)}"
+    message = f"this play drops criteria that run {run.id} began with, for all of its drives: {'; '.join(lost)}"
     remedy = "give the values that the run was started with, or use another ssd_run_id"
     about = {"check": CHECK, "drive": None, "level": "warning", "message": message, "remedy": remedy}
     return [{"host": view.name, **about} for view in views if lost and view.asked is not None]

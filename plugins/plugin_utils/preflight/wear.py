@@ -122,8 +122,8 @@ def findings(
         if share is not None and rated is None and most:
             model = drive["expected"].get("model") or "(none reported)"
             message = (
-                f"ssd_wear_budget: {share:g} % of a rated life that is not known: give model {model!r} in "
-                "ssd_rated_tbw, or the budget in TB"
+                f"ssd_wear_budget: {share:g} % of an unknown rated life: add model {model!r} to ssd_rated_tbw, or give "
+                "the budget in TB"
             )
             found.append(Finding(message, host, drive["drive"]))
             continue

@@ -71,7 +71,7 @@ def parse(stdout: str, stderr: str) -> HostStatus:
     try:
         status = shape.of("status").passed(shape.decoded(text)).value
     except shape.Unfit as refused:
-        raise Unreadable(f"its status.json cannot be believed: {refused}") from refused
+        raise Unreadable(f"its status.json cannot be trusted: {refused}") from refused
     return HostStatus(_state(status, parts), status)
 
 

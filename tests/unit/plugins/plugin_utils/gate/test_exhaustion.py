@@ -180,7 +180,8 @@ def test_drives_that_nobody_asked_for_are_compared_with_nothing(fleet):
     with little(20):
         found = decision.decide([good, bad], False, NOW)
     assert found.findings == [
-        "h2: ssd_drives: the host answered about other drives than those asked for; its answer is ignored"
+        "h2: ssd_drives: the host answered about other drives than those, so its answer is ignored; check who else is "
+        "root on this host (docs/trust.md)"
     ]
     assert not [line for line in found.warnings if "firmware" in line]
     assert found.plan_text[0].startswith("Plan of run 20261121T130000Z-qualify:") and len(found.plan_text) < 60

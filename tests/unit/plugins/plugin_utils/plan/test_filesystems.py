@@ -97,7 +97,7 @@ def test_a_plan_without_a_file_system_says_nothing_of_one():
                     }
                 ],
             ),
-            "trims, which is for a whole drive",
+            "trims, which a file cannot",
         ),
     ],
 )
@@ -122,7 +122,7 @@ def test_the_shipped_tests_differ_in_the_file_system_alone():
 
 
 def test_no_file_system_is_rendered_for_another_system():
-    with pytest.raises(PlanError, match="on Linux alone"):
+    with pytest.raises(PlanError, match="on Linux only"):
         platforms.files(load_plan(["filesystem-ext4"]), "windows", r"\\.\PhysicalDrive1", IDENTITY, 32)
 
 

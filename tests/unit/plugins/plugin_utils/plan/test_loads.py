@@ -67,7 +67,7 @@ def test_sizes_below_the_logical_block_leave_a_shipped_mix_and_the_others_are_re
     with pytest.raises(
         PlanError,
         match=(
-            "512 B .10 % of the I/O. are no multiples of the drive's logical block size of 4096 B; take them out "
+            "512 B .10 % of the I/O. are not multiples of the drive's logical block size of 4096 B; take them out "
             "of the mix"
         ),
     ):
@@ -87,8 +87,8 @@ def test_rescaled_shares_make_100_and_keep_their_proportions(shares):
         ({"burst_s": 5}, "burst_s and idle_s go together"),
         ({"burst_s": 5, "idle_s": 5, "runtime_s": 25}, "has to be a multiple of burst_s + idle_s = 10"),
         ({"burst_s": 5, "idle_s": 5, "runtime_s": 10}, "two of them at least"),
-        ({"burst_s": 5, "idle_s": 5, "ramp_s": 3}, "ramp_s is that of the first burst here"),
-        ({"mix": {"ranges": RANGES}, "access": "sequential"}, "mix is for random access"),
+        ({"burst_s": 5, "idle_s": 5, "ramp_s": 3}, "ramp_s must be left out beside burst_s"),
+        ({"mix": {"ranges": RANGES}, "access": "sequential"}, "mix needs access: random"),
         ({"mix": {"ranges": RANGES}, "ramp_s": 3}, "mix can't be combined with ramp_s"),
         ({"mix": {"ranges": RANGES[:1] + [{"pct": 90, "of_ios_pct": 50}]}}, "mix.ranges: pct make 95 %, not 100"),
         ({"mix": {"sizes": SIZES[:2]}}, "mix.sizes: pct make 70 %, not 100"),
@@ -97,7 +97,7 @@ def test_rescaled_shares_make_100_and_keep_their_proportions(shares):
             "700 B is not a multiple of 512 B",
         ),
         ({"mix": {"sizes": [{"size": "4KiB", "pct": 50}, {"size": "4096", "pct": 50}]}}, "does not fit"),
-        ({"mix": {"sizes": [{"size": "4KiB", "pct": 50}, {"size": 4096, "pct": 50}]}}, "4096 B is there twice"),
+        ({"mix": {"sizes": [{"size": "4KiB", "pct": 50}, {"size": 4096, "pct": 50}]}}, "4096 B is listed twice"),
         ({"mix": {}}, "mix"),
         ({"point": {"of": "sweep", "take": "most"}}, "point.of: 'sweep' is no phase before it"),
         ({"per_cpu": True}, "1 leaves no choice"),
@@ -171,7 +171,7 @@ def test_a_points_threads_and_depth_are_left_to_the_host():
         ({"phases": [PHASES[2], PHASES[2]]}, "'all-again' is in the plan twice"),
         (
             {"steady_state": {"tracked": [{"metric": "iops"}]}, "last_rounds": 3, "rounds": {"max": 25}},
-            "last_rounds: is for a test without steady_state",
+            "last_rounds: cannot be combined with steady_state",
         ),
     ],
 )

@@ -124,7 +124,7 @@ def test_a_fill_writes_every_byte_once():
 def test_what_cannot_be_had_there_is_left_out_and_told():
     found = rendered("hyperscale", "windows")
     (gone,) = (line for line in found["README.txt"].splitlines() if "fdatasync1" in line and "Left out" in line)
-    assert gone.strip() == "Left out, as it can't be had there: seq-4k-w100-tc1-qd1-fdatasync1."
+    assert gone.strip() == "Left out, as fio cannot do it there: seq-4k-w100-tc1-qd1-fdatasync1."
     # Trims; the fill before them stays, as later tests go on from it.
     assert [name for name in found if "l2r6" in name and "precondition" not in name] == []
     assert any("o_dsync" in name for name in found)
@@ -133,7 +133,7 @@ def test_what_cannot_be_had_there_is_left_out_and_told():
 @pytest.mark.parametrize("device", ["", "C:", r"\\.\PhysicalDrive", "/dev/sda", "\\\\.\\PhysicalDrive1\nfilename=x"])
 @pytest.mark.parametrize("platform", ["windows", "solaris"])
 def test_a_device_that_is_no_whole_drive_is_refused(platform, device):
-    with pytest.raises(PlanError, match="is no whole drive of"):
+    with pytest.raises(PlanError, match="is not a whole drive of"):
         rendered("smoke", platform, device=device)
 
 

@@ -86,8 +86,9 @@ def test_a_play_that_forgot_what_the_run_is_held_to_is_told(fleet, later, lost):
     first = {"ssd_plan": [QUICK], "ssd_run_id": "r1", "ssd_unknown_causes": "spoil"}
     start(fleet, fleet(**first))
     decided = decide(fleet("h2", ["S2"], **{**first, **later}))
-    said = [line for line in decided.warnings if "what all drives of run" in line]
-    assert decided.findings == [] and bool(said) == bool(lost) and (not lost or f"judged by: {lost}." in said[0])
+    said = [line for line in decided.warnings if "this play drops criteria" in line]
+    assert decided.findings == [] and bool(said) == bool(lost)
+    assert not lost or f"for all of its drives: {lost}." in said[0]
 
 
 def test_one_name_means_one_test_for_all_hosts_of_a_run(fleet):

@@ -140,7 +140,9 @@ def test_of_a_plan_that_is_known_in_part_both_are_told():
     plan = planned()
     plan["drives"][0]["tests"].append({**plan["drives"][0]["tests"][0], "name": "other"})
     text = plan_text.describe(plan, {}, 500, known=earlier.known(plan, DEFINED, [timing(1), timing(2)]))[-1]
-    assert text.endswith("if it writes 500 MiB/s (ssd_assumed_write_mib_s) but for iops, known from earlier runs")
+    assert text.endswith(
+        "if it writes 500 MiB/s (ssd_assumed_write_mib_s); the time of iops is known from earlier runs"
+    )
 
 
 @pytest.mark.parametrize(

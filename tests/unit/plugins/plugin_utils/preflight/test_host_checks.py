@@ -90,7 +90,7 @@ def test_one_warning_of_many_drives_or_of_many_checks_is_one_line():
         ),
         (
             {"preflight_versions": {"nvme-cli": ">=2.0"}},
-            "preflight_versions: the version of 'nvme-cli' is not looked at",
+            "preflight_versions: no check reads the version of 'nvme-cli'",
         ),
         ({"preflight_versions": {"kernel": "6.*", "fio": ">=3.28", "nvme": "2.*", "smartctl": "7.*"}}, None),
         ({"preflight_link": {"*": 4}}, "preflight_link.*: 4 must be a mapping with speed_gts and width"),

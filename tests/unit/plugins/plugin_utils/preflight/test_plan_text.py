@@ -114,7 +114,7 @@ def test_plan_mode_says_what_would_be_erased_and_run():
         in text
     )
     assert (
-        "no window begins before 2 x 480.1 GB is written: invalid on a drive that writes less than 13.4 MiB/s (3,427 "
+        "no window begins before 2 x 480.1 GB is written; on a drive that writes less than 13.4 MiB/s (3,427 "
         "IOPS of 4096 B)"
     ) in text
     assert "2. iops: purge (auto), precondition 2 x the ActiveRange of 100 %, rounds of 49 cells (49 min)" in text

@@ -115,7 +115,7 @@ def test_the_first_rating_that_fits_counts(model, rated):
         ("0.9TB", [], "ssd_wear_budget: the plan may write 960 GB, more than the 900 GB of the budget"),
         ("5%", [{"model": "MTFD*", "tbw": 20}], ""),
         ("4%", [{"model": "MTFD*", "tbw": 20}], "more than the 800 GB of the budget; take tests out"),
-        ("5%", [], "5 % of a rated life that is not known: give model 'MTFD 1' in ssd_rated_tbw"),
+        ("5%", [], "5 % of an unknown rated life: add model 'MTFD 1' to ssd_rated_tbw"),
     ],
 )
 def test_a_plan_beyond_the_budget_is_refused(budget, ratings, expected):

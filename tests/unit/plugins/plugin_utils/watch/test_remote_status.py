@@ -136,7 +136,7 @@ def test_an_unknown_is_not_taken_for_a_dead_job(parts, state):
         ("This account is not available.", "", "not available"),
         ("", "", "no output"),
         ("--- ssdlab.fleet pid\n--- ssdlab.fleet status\n", "", "no output"),
-        (output(status="[]"), "", "cannot be believed"),
+        (output(status="[]"), "", "cannot be trusted"),
         (output(status=running())[:-30], "", "cut off"),
     ],
 )
