@@ -8,13 +8,13 @@ nothing about any other model.
 from __future__ import annotations
 
 import fnmatch
-import re
 import typing as t
 
 from ...module_utils.run.criteria import is_of_model
 from ..results import held_to
 from . import drives as drive_views
 from . import page, render, svg
+from .others import Others
 from .sources import Sources
 
 Mapping = t.Dict[str, t.Any]
@@ -36,7 +36,7 @@ def text(sources: Sources, rows: list[Mapping], pattern: str) -> str:
     about = page.about(sources, mine)
     counted = {verdict: sum(row["verdict"] == verdict for row in mine) for verdict in about["verdicts"]}
     criteria = [c for c in about["criteria"] if isinstance(c, dict) and any(is_of_model(c, model) for model in models)]
-    others = _names_of_others(rows, mine, about["criteria"], criteria)
+    others = _others(rows, mine, about["criteria"], criteria)
     drives = [
         _static(_without(drive_views.drive(sources, row, judged[row["host"], row["drive"]]), others)) for row in mine
     ]
@@ -63,35 +63,27 @@ def text(sources: Sources, rows: list[Mapping], pattern: str) -> str:
     return render.html("supplier.html.j2", view)
 
 
-def _names_of_others(
-    rows: list[Mapping], mine: list[Mapping], all_criteria: list[t.Any], criteria: list[t.Any]
-) -> t.Sequence[str]:
+def _others(rows: list[Mapping], mine: list[Mapping], all_criteria: list[t.Any], criteria: list[t.Any]) -> Others:
     """What names drives, hosts and models that are not this page's, and the criteria that are not about them."""
     keys = ("model", "serial", "drive", "host")
     own = {str(row[key]) for row in mine for key in keys if row[key]}
     named = {str(row[key]) for row in rows for key in keys if row[key]}
     told = {held_to.describe(one) if isinstance(one, dict) else str(one) for one in all_criteria if one not in criteria}
-    return sorted((named | told) - own)
+    return Others(named | told, own)
 
 
-def _without(view: t.Any, others: t.Sequence[str]) -> t.Any:
+def _without(view: t.Any, others: Others) -> t.Any:
     """A view whose texts name none of these: hosts and checks may name a neighbour of another model in what they say of
     a drive.
     """
     if isinstance(view, str):
-        return LEFT_OUT if any(_names(view, name) for name in others) else view
+        return LEFT_OUT if others.are_in(view) else view
     if isinstance(view, dict):
         return {key: value if key in _FIGURES else _without(value, others) for key, value in view.items()}
     if isinstance(view, (list, tuple)):
         made = [_without(value, others) for value in view]
         return made if isinstance(view, list) else getattr(view, "_make", tuple)(made)
     return view
-
-
-def _names(text: str, name: str) -> bool:
-    """Whether a text has this name as a word of its own: SSD1 is not named by SSD12."""
-    found = name in text
-    return found and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
 
 
 def _static(drive: Mapping) -> Mapping:
