@@ -19,6 +19,7 @@ from pathlib import Path
 
 import own_machine
 import pytest
+import quick_fio
 from host_jobs import HostJobs
 from hostile import BAD, GOOD, hostile_python
 from play_server import PlayServer
@@ -63,6 +64,9 @@ def pytest_configure(config):
     if plugins.has_plugin("xdist"):
         plugins.register(importlib.import_module("distribution"), "distribution")
     runs_tests = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
+    if runs_tests:
+        quick_fio.enter()
+        config.add_cleanup(quick_fio.leave)
     if runs_tests and os.geteuid() == 0:
         own_machine.enter()
         config.add_cleanup(own_machine.leave)

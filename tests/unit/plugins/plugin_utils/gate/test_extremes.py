@@ -17,7 +17,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.gate impor
 
 # How often; the sum is in docs/trust.md.
 TRIES = 60
-run_dir, honest_hosts_are_read_once = entrances.run_dir, entrances.honest_hosts_are_read_once
+run_dir, unchanged_files_are_read_once = entrances.run_dir, entrances.unchanged_files_are_read_once
 
 
 def test_extreme_figures_of_a_host(run_dir, tmp_path):

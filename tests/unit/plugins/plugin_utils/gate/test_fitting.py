@@ -24,7 +24,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.gate impor
 NOW = datetime.datetime(2026, 11, 21, 13, tzinfo=datetime.timezone.utc)
 # How often each way in is tried; the sum is in docs/trust.md.
 TRIES = {"journal": 40, "lines": 40, "plan": 20, "answers": 200}
-run_dir, honest_hosts_are_read_once = entrances.run_dir, entrances.honest_hosts_are_read_once
+run_dir, unchanged_files_are_read_once = entrances.run_dir, entrances.unchanged_files_are_read_once
 
 
 def fits(wanted, value):
