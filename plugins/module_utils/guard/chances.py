@@ -29,23 +29,14 @@ def chance(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -
 
 
 def text(record: Mapping[str, Any], capacity: Callable[[int], str]) -> str:
-    """A look's record in one line for people. `capacity`: how sizes of drives are written."""
+    """A look's record in one line for people. `capacity`: how bytes on drives are written."""
     if record["whole"]:
         return "looked at all {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])
     used = record.get("allocated_bytes")
     return "looked at {} blocks: {} of data anywhere on {} would have been seen with {:g} %{}".format(
         format(record["blocks"], ","),
-        _binary(record["seen_bytes"]),
+        capacity(record["seen_bytes"]),
         capacity(record["size_bytes"]),
         100 * (1 - _MISS),
-        "" if used is None else f"; the drive itself says that {_binary(used)} are in use",
+        "" if used is None else f"; the drive itself says that {capacity(used)} are in use",
     )
-
-
-def _binary(size_bytes: int) -> str:
-    value, unit = float(size_bytes), "B"
-    for unit in ("KiB", "MiB", "GiB", "TiB"):
-        value /= 1024
-        if value < 1000:
-            break
-    return f"{value:.3g} {unit}"

@@ -53,6 +53,7 @@ class Room:
         argv = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private", "sleep", "infinity"]
         host.note(argv)
         nowhere = subprocess.DEVNULL
+        # It lives as long as the room, which no `with` spans.
         # pylint: disable-next=consider-using-with
         self._process = subprocess.Popen(argv, stdin=nowhere, stdout=nowhere, stderr=nowhere, cwd="/")
         self._await()

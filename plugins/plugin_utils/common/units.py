@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Figures for people: thousands separators, and the unit that a metric's name implies."""
+"""Figures for people: thousands separators, and the unit that a metric's name implies. What a drive holds, and
+what is written to it, is decimal as on its label (GB, TB, MB/s); block sizes are binary (KiB, MiB).
+"""
 
 from __future__ import annotations
 
@@ -63,6 +65,14 @@ def data_size(size_bytes: float) -> str:
         if size_bytes >= divisor:
             return f"{rounded(size_bytes / divisor)} {name}"
     return f"{size_bytes:g} B"
+
+
+def block_size(size_bytes: int) -> str:
+    """Bytes of a block in binary units, where they are whole: 512 B, 4 KiB, 1 MiB."""
+    for name, divisor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size_bytes and size_bytes % divisor == 0:
+            return f"{size_bytes // divisor} {name}"
+    return f"{size_bytes} B"
 
 
 def duration(seconds: float) -> str:

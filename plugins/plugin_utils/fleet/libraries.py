@@ -12,6 +12,7 @@ try:
     import pandas
     from scipy import stats
 except ImportError:  # packages.missing() is asked before any of them is used
+    # mypy takes a name that was imported for a module for ever.
     numpy = pandas = stats = None  # type: ignore[assignment]
 
 __all__ = ["numpy", "pandas", "stats"]

@@ -11,6 +11,7 @@ import typing as t
 
 from ...module_utils.measure import load
 from ..common import cellnames
+from ..common.units import block_size, data_size
 from . import loads, preferred, streams
 
 BLOCK_SIZE = re.compile(r"(?P<number>[1-9][0-9]*)(?P<unit>B|KiB|MiB)?")
@@ -108,7 +109,7 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
         found += [f"cell {cell['id']}: {problem}" for problem in streams.problems(cell) + streams.range_problems(cell)]
         if cell["block_size_bytes"] % 512:
             found.append(
-                f"cell {cell['id']}: block_size {cell['block_size_bytes']} B is not a multiple of 512 B, the "
+                f"cell {cell['id']}: block_size {block_size(cell['block_size_bytes'])} is not a multiple of 512 B, the "
                 "smallest logical block"
             )
         if cell["threads"] * cell["queue_depth"] > MAX_OUTSTANDING:
@@ -233,11 +234,14 @@ def fit(
         placed = cell.get("jobs") or ([cell] if cell.get("range") else [])
         if any(streams.share_bytes(one, active) < one["block_size_bytes"] for one in placed):
             who = "a stream" if cell.get("jobs") else "it"
-            wrong.setdefault(f"{who} has no room in its part of the ActiveRange of {active} B", []).append(cell["id"])
-        elif size * cell["threads"] > active and not cell.get("jobs"):
-            wrong.setdefault(f"{cell['threads']} x {size} B do not fit into the ActiveRange of {active} B", []).append(
+            wrong.setdefault(f"{who} has no room in its part of the ActiveRange of {data_size(active)}", []).append(
                 cell["id"]
             )
+        elif size * cell["threads"] > active and not cell.get("jobs"):
+            wrong.setdefault(
+                f"{cell['threads']} x {block_size(size)} do not fit into the ActiveRange of {data_size(active)}",
+                [],
+            ).append(cell["id"])
         elif not reason and (not sizes_left_out or (fitted is not cell and not test["own_cells"])):
             cells.append(fitted)
             left_out += [{"id": cell["id"], "reason": sizes_left_out}] if sizes_left_out else []
@@ -262,13 +266,9 @@ def fit(
 
 
 def _block_problem(size: int, logical: int) -> str:
-    if size < logical:
-        return f"block size {size} B is below the drive's logical block size of {logical} B"
-    return (
-        f"block size {size} B is not a multiple of the drive's logical block size of {logical} B"
-        if size % logical
-        else ""
-    )
+    wrong = "below" if size < logical else "not a multiple of" if size % logical else ""
+    least = f"the drive's logical block size of {block_size(logical)}"
+    return f"block size {block_size(size)} is {wrong} {least}" if wrong else ""
 
 
 def _fill_problems(precondition: t.Mapping[str, t.Any] | None, logical: int, active: int) -> list[str]:
@@ -276,6 +276,6 @@ def _fill_problems(precondition: t.Mapping[str, t.Any] | None, logical: int, act
         return []
     size = precondition["block_size_bytes"]
     problem = _block_problem(size, logical) or (
-        f"{size} B is more than the ActiveRange of {active} B" if size > active else ""
+        f"{block_size(size)} is more than the ActiveRange of {data_size(active)}" if size > active else ""
     )
     return [f"precondition.block_size: {problem}"] if problem else []

@@ -13,6 +13,8 @@ import hashlib
 import json
 import typing as t
 
+from ..common.units import block_size
+
 # The keys of a cell that say so and that a matrix gives to all of its cells; `point` is a single cell's.
 SHARED_KEYS = ("burst_s", "idle_s", "mix", "per_cpu")
 Cell = t.Dict[str, t.Any]
@@ -97,8 +99,10 @@ def _mix_problems(cell: Mapping) -> list[str]:
     sizes = [item["size_bytes"] for item in mix.get("sizes") or []]
     uneven = [size for size in sizes if size % 512]
     twice = sorted({size for size in sizes if sizes.count(size) > 1})
-    found += [f"mix.sizes: {size} B is not a multiple of 512 B, the smallest logical block" for size in uneven]
-    return found + [f"mix.sizes: {size} B is listed twice" for size in twice]
+    found += [
+        f"mix.sizes: {block_size(size)} is not a multiple of 512 B, the smallest logical block" for size in uneven
+    ]
+    return found + [f"mix.sizes: {block_size(size)} is listed twice" for size in twice]
 
 
 def _point_problems(cell: Mapping) -> list[str]:
@@ -127,9 +131,9 @@ def fitted(cell: Cell, logical_bytes: int) -> tuple[Cell, str]:
     if len(kept) == len(sizes):
         return cell, ""
     gone = [item for item in sizes if item not in kept]
-    text = ", ".join(f"{item['size_bytes']} B" for item in gone)
+    text = ", ".join(block_size(item["size_bytes"]) for item in gone)
     share = sum(item["pct"] for item in gone)
-    block = f"the drive's logical block size of {logical_bytes} B"
+    block = f"the drive's logical block size of {block_size(logical_bytes)}"
     reason = f"of its mix {text} ({share} % of the I/O) are not multiples of {block}"
     if not kept:
         return cell, f"{reason}; nothing is left of it"

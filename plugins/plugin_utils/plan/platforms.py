@@ -13,6 +13,7 @@ import typing as t
 import yaml
 
 from ...module_utils.measure import fio, load
+from ..common.units import block_size
 from . import render as planning
 from .testfiles import SHIPPED_DIR, PlanError
 
@@ -79,11 +80,13 @@ def _order(test: Mapping, platform: str) -> list[str]:
     """What no file says: what comes before, and how often."""
     rounds, fill = test["rounds"], test["precondition"]
     sectors = test["purge"].get("iomemory_sector_bytes")
-    purge = "Purge the drive with its vendor's tool" + (f", to sectors of {sectors} B." if sectors else ".")
+    purge = "Purge the drive with its vendor's tool" + (f", to sectors of {block_size(sectors)}." if sectors else ".")
     before = [] if test["purge"]["method"] == "none" else [purge]
     if fill and platform == ICF:
         size = fill["block_size_bytes"]
-        before.append(f"Fill {test['active_range_pct']} % of it {fill['passes']} times: {size} B in sequence, writes.")
+        before.append(
+            f"Fill {test['active_range_pct']} % of it {fill['passes']} times: {block_size(size)} in sequence, writes."
+        )
     limits = [
         f"{rounds['max']} times" if (rounds["max"] or 0) > 1 else "",
         f"until {rounds['capacity_multiple']:g} x the capacity is written" if rounds["capacity_multiple"] else "",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import cellnames
+from ..common.units import block_size
 
 # A drive without a preference tells its logical block, 512 B: no host writes less than a page, and no flash either.
 LEAST_BYTES = 4096
@@ -36,7 +37,12 @@ def on_drive(test: Mapping, identity: Mapping) -> tuple[dict[str, t.Any], list[d
         if not cell.get("preferred"):
             found.append(cell)
         elif name in fixed:
-            left_out.append({"id": cell["id"], "reason": f"the drive prefers writes of {size} B, which is cell {name}"})
+            left_out.append(
+                {
+                    "id": cell["id"],
+                    "reason": f"the drive prefers writes of {block_size(size)}, which is cell {name}",
+                }
+            )
         else:
             found.append({**cell, "id": name, "block_size_bytes": size, "preferred": cell["id"]})
     steady = test["steady_state"]

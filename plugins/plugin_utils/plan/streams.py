@@ -11,6 +11,7 @@ import hashlib
 import json
 import typing as t
 
+from ..common.units import block_size
 from . import loads
 
 # Of a cell, and of a stream.
@@ -86,7 +87,9 @@ def _stream_problems(job: Mapping) -> list[str]:
     if job["read_pct"] < 0:
         found.append("read_pct: is missing")
     if job["block_size_bytes"] % 512:
-        found.append(f"block_size {job['block_size_bytes']} B is not a multiple of 512 B, the smallest logical block")
+        found.append(
+            f"block_size {block_size(job['block_size_bytes'])} is not a multiple of 512 B, the smallest logical block"
+        )
     if job.get("trim") and job["queue_depth"] > TRIM_DEPTH:
         found.append(
             f"fio trims one at a time, not at a queue_depth of {job['queue_depth']} (more takes io_uring with "

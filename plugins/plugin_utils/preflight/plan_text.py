@@ -9,6 +9,7 @@ import typing as t
 
 from ...module_utils.guard import chances
 from ...module_utils.measure.rounds import cell_s
+from ..common import units
 from ..plan import filesystems, times
 from . import criteria as judging
 from . import earlier, instead, purges
@@ -107,7 +108,7 @@ def describe(
         lines.append(f"  {drive['drive']}: {_verb(drive)} {where} ({identity_text(drive['expected'])})")
         looked_at = (looks or {}).get(drive["drive"])
         if looked_at:
-            lines.append(f"    {chances.text(looked_at, capacity)}")
+            lines.append(f"    {chances.text(looked_at, units.data_size)}")
         for number, (test, took) in enumerate(zip(drive["tests"], took_all["tests"]), start=1):
             as_before = (known or {}).get((drive["drive"], test["name"]))
             took_s = known_text(as_before) if as_before else span(took["min_s"], took["max_s"])
@@ -123,7 +124,7 @@ def describe(
         if criteria is not None:
             lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
         if (wear or {}).get(drive["drive"]):
-            lines.append(f"    {(wear or {})[drive['drive']]}, if it writes at most {write_mib_s:g} MiB/s")
+            lines.append(f"    {(wear or {})[drive['drive']]}, if it writes at most {_rate(write_mib_s * MIB)}")
         lines.append(f"    in all {_in_all(drive, took_all, write_mib_s, known or {})}")
     return lines
 
@@ -138,7 +139,9 @@ def _in_all(drive: t.Mapping[str, t.Any], took: t.Mapping[str, t.Any], write_mib
     high = sum(as_before.high_s if as_before else test["max_s"] for test, as_before in told)
     names = [test["test"] for test, as_before in told if as_before]
     some = f"; the time of {', '.join(names)} is known from earlier runs" if names else ""
-    return f"{span(low, high)}, if it writes {write_mib_s:g} MiB/s (ssd_assumed_write_mib_s){some}"
+    return (
+        f"{span(low, high)}, if it writes {_rate(write_mib_s * MIB)} (ssd_assumed_write_mib_s: {write_mib_s:g}){some}"
+    )
 
 
 def known_text(took: earlier.Range) -> str:
@@ -164,7 +167,7 @@ def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]
     if rate is None:
         return []
     multiple = test["steady_state"]["min_capacity_multiple"]
-    asked = f"no window begins before {multiple:g} x {capacity(size_bytes)} is written"
+    asked = f"no window begins before {multiple:g} x {units.data_size(size_bytes)} is written"
     if rate == float("inf"):
         return [
             (
@@ -173,20 +176,24 @@ def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]
             )
         ]
     blocks = {cell["block_size_bytes"] for cell in test["cells"] if cell["read_pct"] == 0 and not cell.get("jobs")}
-    iops = f" ({rate / min(blocks):,.0f} IOPS of {min(blocks)} B)" if len(blocks) == 1 else ""
+    iops = f" ({rate / min(blocks):,.0f} IOPS of {units.block_size(min(blocks))})" if len(blocks) == 1 else ""
     return [
         (
-            f"{asked}; on a drive that writes less than {rate / (1 << 20):,.1f} MiB/s{iops} on average, the test's "
+            f"{asked}; on a drive that writes less than {_rate(rate)}{iops} on average, the test's "
             "limits are too short and its result is invalid"
         ),
         f"for such a drive, {instead.advice(test)}",
     ]
 
 
+def _rate(bytes_per_s: float) -> str:
+    return units.show("bandwidth", bytes_per_s)
+
+
 def _preferred_lines(test: t.Mapping[str, t.Any]) -> list[str]:
     """Of which size the cells of the drive's preferred write size are."""
     sizes = {cell["block_size_bytes"] for cell in test["cells"] if cell.get("preferred")}
-    return [f"the drive prefers writes of {size} B" for size in sizes]
+    return [f"the drive prefers writes of {units.block_size(size)}" for size in sizes]
 
 
 def _per_cpu_lines(test: t.Mapping[str, t.Any]) -> list[str]:
@@ -212,7 +219,8 @@ def identity_text(identity: t.Mapping[str, t.Any]) -> str:
         for key in IDENTITY_SHOWN
         if identity.get(key)
     ]
-    return ", ".join([*named, capacity(identity["size_bytes"]), f"{identity['logical_block_size_bytes']} B blocks"])
+    block = units.block_size(identity["logical_block_size_bytes"])
+    return ", ".join([*named, units.data_size(identity["size_bytes"]), f"{block} blocks"])
 
 
 def _verb(drive: t.Mapping[str, t.Any]) -> str:
@@ -285,11 +293,3 @@ def duration(seconds: float) -> str:
         return f"{hours} h" + (f" {minutes} min" if minutes else "")
     days, hours = divmod(hours, 24)
     return f"{days} d" + (f" {hours} h" if hours else "")
-
-
-def capacity(size_bytes: int) -> str:
-    """A drive's capacity as its label has it, in powers of ten: 480.1 GB; small ones in MiB."""
-    if size_bytes < 10**9:
-        return f"{size_bytes / MIB:.4g} MiB"
-    divisor, unit = (1e12, "TB") if size_bytes >= 10**12 else (1e9, "GB")
-    return f"{size_bytes / divisor:.4g} {unit}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.drive.attributes import VIRTUAL
+from ..common import units
 from ..results.history import Saturation
 from . import instead, plan_text
 from .earlier import SAME_SIZE
@@ -122,11 +123,11 @@ def too_slow(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) ->
         return ""
     return (
         f"its limits leave {plan_text.duration(max(0.0, left_s))} for writing "
-        f"{test['steady_state']['min_capacity_multiple']:g} x {plan_text.capacity(size)}; "
+        f"{test['steady_state']['min_capacity_multiple']:g} x {units.data_size(size)}; "
         f"this model takes at least {plan_text.duration(least_s)}, as run {fastest.run_id} measured ({fastest.host}, "
         f"{fastest.drive}: "
-        f"{plan_text.capacity(fastest.written_bytes)} in {plan_text.duration(fastest.elapsed_s)}, then "
-        f"{fastest.then_bytes_per_s / (1 << 20):,.1f} MiB/s)"
+        f"{units.data_size(fastest.written_bytes)} in {plan_text.duration(fastest.elapsed_s)}, then "
+        f"{units.show('bandwidth', fastest.then_bytes_per_s)})"
     )
 
 

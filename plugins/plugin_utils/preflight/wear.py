@@ -13,6 +13,7 @@ import fnmatch
 import typing as t
 
 from ...module_utils.measure.rounds import cell_s
+from ..common import units
 from ..common import values as numbers
 from ..plan import cells as celling
 from ..plan import streams, times
@@ -87,17 +88,13 @@ def rated_bytes(model: str | None, ratings: t.Any) -> float | None:
 
 def text(least: float, most: float, rated: float | None) -> str:
     """What plan mode prints of a drive: writes 1.9 TB to 12 TB, 0.3 to 1.7 % of its rated 700 TB."""
-    span = (
-        plan_text.capacity(int(least))
-        if least == most
-        else f"{plan_text.capacity(int(least))} to {plan_text.capacity(int(most))}"
-    )
+    span = units.data_size(least) if least == most else f"{units.data_size(least)} to {units.data_size(most)}"
     if not most:
         return "writes nothing"
     if rated is None:
         return f"writes {span} (share of its rated life unknown: set ssd_rated_tbw)"
     shares = f"{100 * most / rated:.2g}" if least == most else f"{100 * least / rated:.2g} to {100 * most / rated:.2g}"
-    return f"writes {span}, {shares} % of its rated {plan_text.capacity(int(rated))}"
+    return f"writes {span}, {shares} % of its rated {units.data_size(rated)}"
 
 
 def findings(
@@ -129,10 +126,10 @@ def findings(
             continue
         allowed = amount if share is None else share / 100 * (rated or 0)
         if most > t.cast(float, allowed):
-            limit = plan_text.capacity(int(t.cast(float, allowed)))
+            limit = units.data_size(t.cast(float, allowed))
             message = (
                 f"ssd_wear_budget: the plan{' (with ssd_retest, twice)' * (times_written > 1)} may write "
-                f"{plan_text.capacity(int(most))}, more than the {limit} of the budget; {ADVICE}"
+                f"{units.data_size(most)}, more than the {limit} of the budget; {ADVICE}"
             )
             found.append(Finding(message, host, drive["drive"]))
     return found

@@ -263,7 +263,7 @@ def _extract(tar: tarfile.TarFile, content: _Content, target: str, most: Limits)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         source = tar.extractfile(member)
         with open(path, "xb") as file:
-            # None for what is no regular file alone, and such members were refused before.
+            # Never None, as typeshed has it for what is no regular file: such members were refused above.
             shutil.copyfileobj(source, file, 1 << 16)  # type: ignore[arg-type]
         if os.path.getsize(path) != member.size:
             raise tarfile.ReadError(f"{member.name} is cut off")

@@ -13,11 +13,13 @@ import sys
 import typing as t
 
 sa: t.Any
+postgresql: t.Any
+sqlite: t.Any
 try:
     sa = importlib.import_module("sqlalchemy")
     postgresql, sqlite = (importlib.import_module("sqlalchemy.dialects." + name) for name in ("postgresql", "sqlite"))
 except ImportError:  # missing() says so before anything is asked of the store
-    sa = postgresql = sqlite = None  # type: ignore[assignment]
+    sa = postgresql = sqlite = None
 
 # (module, what pip calls it): of every store, of tables and exports, of PostgreSQL.
 STORE = (("sqlalchemy", "sqlalchemy"),)

@@ -43,6 +43,7 @@ def cell(page):
     """What the expressions of a page's example give, as a notebook would show them."""
     (text,) = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
     names, shown = {}, []
+    # What is run is an example of our own page, not input.
     for statement in ast.parse(text).body:
         if isinstance(statement, ast.Expr):
             expression = compile(ast.Expression(statement.value), page, "eval")

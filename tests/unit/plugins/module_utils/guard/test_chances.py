@@ -14,18 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import chances, look, places
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.plan_text import capacity
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.units import data_size
 
 SIZE = 8 << 20
 
 
 def test_the_issues_example():
     record = look.Look(size_bytes=2_750_000_000_000, blocks=182_000).record()
-    text = "looked at 182,000 blocks: 99.5 MiB of data anywhere on 2.75 TB would have been seen with 99.9 %"
-    assert chances.text(record, capacity) == text
+    text = "looked at 182,000 blocks: 104.4 MB of data anywhere on 2.75 TB would have been seen with 99.9 %"
+    assert chances.text(record, data_size) == text
     assert (
-        chances.text(dict(record, allocated_bytes=8 << 20), capacity)
-        == text + "; the drive itself says that 8 MiB are in use"
+        chances.text(dict(record, allocated_bytes=8 << 20), data_size)
+        == text + "; the drive itself says that 8.389 MB are in use"
     )
 
 
@@ -77,4 +77,5 @@ def test_a_look_at_nothing_proves_nothing():
     assert chances.seen_bytes(0, 10**12, whole=False) == 10**12 and math.isclose(
         chances.chance(4096, 10**5, 4096 * 10**6), 1 - (1 - 1e-6) ** 10**5
     )
-    assert chances.text(look.Look(SIZE, SIZE // 4096, 0.5, True).record(), capacity) == "looked at all 8 MiB in 0.5 s"
+    record = look.Look(SIZE, SIZE // 4096, 0.5, True).record()
+    assert chances.text(record, data_size) == "looked at all 8.389 MB in 0.5 s"

@@ -67,7 +67,7 @@ def test_sizes_below_the_logical_block_leave_a_shipped_mix_and_the_others_are_re
     with pytest.raises(
         PlanError,
         match=(
-            "512 B .10 % of the I/O. are not multiples of the drive's logical block size of 4096 B; take them out "
+            "512 B .10 % of the I/O. are not multiples of the drive's logical block size of 4 KiB; take them out "
             "of the mix"
         ),
     ):
@@ -97,7 +97,7 @@ def test_rescaled_shares_make_100_and_keep_their_proportions(shares):
             "700 B is not a multiple of 512 B",
         ),
         ({"mix": {"sizes": [{"size": "4KiB", "pct": 50}, {"size": "4096", "pct": 50}]}}, "does not fit"),
-        ({"mix": {"sizes": [{"size": "4KiB", "pct": 50}, {"size": 4096, "pct": 50}]}}, "4096 B is listed twice"),
+        ({"mix": {"sizes": [{"size": "4KiB", "pct": 50}, {"size": 4096, "pct": 50}]}}, "4 KiB is listed twice"),
         ({"mix": {}}, "mix"),
         ({"point": {"of": "sweep", "take": "most"}}, "point.of: 'sweep' is no phase before it"),
         ({"per_cpu": True}, "1 leaves no choice"),

@@ -86,7 +86,7 @@ def test_where_it_is_the_size_of_another_cell_that_one_stands_for_both():
     assert [cell["id"] for cell in test["cells"]] == ["rand-4k-w100-tc4-qd32"]
     assert test["steady_state"]["tracked"] == [{"cell": "rand-4k-w100-tc4-qd32", "metric": "write_iops"}]
     assert test["not_applicable"] == [
-        {"id": NAME, "reason": "the drive prefers writes of 4096 B, which is cell rand-4k-w100-tc4-qd32"}
+        {"id": NAME, "reason": "the drive prefers writes of 4 KiB, which is cell rand-4k-w100-tc4-qd32"}
     ]
 
 
@@ -122,7 +122,7 @@ def test_hosts_whose_drives_prefer_other_sizes_have_one_definition():
 def test_plan_mode_says_the_size_and_counts_its_bytes():
     limited = {"name": "one", "cells": [{**OWN, "rate_iops": 1000}], "precondition": False, "rounds": {"max": 1}}
     done = plan(limited, 16_384)
-    assert "       the drive prefers writes of 16384 B" in plan_text.describe(done, {}, 500)
+    assert "       the drive prefers writes of 16 KiB" in plan_text.describe(done, {}, 500)
     least, most = wear.of_drive(done["drives"][0], 500)
     assert least == 0 and 1000 * 16_384 * 60 <= most < 1000 * 16_384 * 61
 

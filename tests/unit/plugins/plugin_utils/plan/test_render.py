@@ -178,7 +178,7 @@ def test_a_shipped_cell_below_the_logical_block_is_not_applicable():
     (test,) = rendered(["iops"], [drive(4096)])
     assert len(test["cells"]) == 49 and len(test["not_applicable"]) == 7
     assert all(
-        item["id"].startswith("rand-512b-") and "logical block size of 4096 B" in item["reason"]
+        item["id"].startswith("rand-512b-") and "logical block size of 4 KiB" in item["reason"]
         for item in test["not_applicable"]
     )
     assert len(rendered([{"base": "iops", "rounds": {"max": 9}}], [drive(4096)])[0]["cells"]) == 49
@@ -195,13 +195,13 @@ def test_a_shipped_cell_below_the_logical_block_is_not_applicable():
         (
             [{"name": "x", "cells": [{"block_size": "6KiB", "read_pct": 0}]}],
             4096,
-            "is not a multiple of the drive's logical block size of 4096 B",
+            "is not a multiple of the drive's logical block size of 4 KiB",
         ),
         (
             ["wsat"],
             8192,
             (
-                "cell rand-4k-w100-tc4-qd32: block size 4096 B is below the drive's logical block size of 8192 B, "
+                "cell rand-4k-w100-tc4-qd32: block size 4 KiB is below the drive's logical block size of 8 KiB, "
                 "and it "
                 "is tracked"
             ),

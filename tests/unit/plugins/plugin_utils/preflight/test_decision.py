@@ -49,7 +49,7 @@ def test_a_good_fleet_may_start(fleet, tmp_path):
 def test_plan_and_check_mode_show_and_keep_nothing(fleet, tmp_path, mode, check):
     decided = decide(fleet(ssd_mode=mode), check=check)
     assert decided.shows_plan and not decided.destructive and decided.findings == []
-    assert "  S1: would erase /dev/xS1 (serial S1, 64 MiB, 512 B blocks)" in decided.plan_text
+    assert "  S1: would erase /dev/xS1 (serial S1, 67.11 MB, 512 B blocks)" in decided.plan_text
     assert not (tmp_path / "results").exists()
 
 
@@ -110,8 +110,8 @@ def test_an_impossible_cell_names_host_drive_and_cell(fleet):
     plan = [{"name": "big", "cells": [{"block_size": "128MiB", "read_pct": 0}], "precondition": False}]
     (found,) = decide(fleet(ssd_plan=plan)).findings
     assert found == (
-        "h1: drive S1: test big: cell rand-131072k-w100-tc1-qd1: 1 x 134217728 B do not fit into the ActiveRange "
-        "of 67108864 B"
+        "h1: drive S1: test big: cell rand-131072k-w100-tc1-qd1: 1 x 128 MiB do not fit into the ActiveRange "
+        "of 67.11 MB"
     )
 
 
@@ -155,12 +155,12 @@ def test_a_plan_beyond_the_wear_budget_is_refused_and_plan_mode_says_what_it_wri
     assert decide(fleet(**given, ssd_wear_budget="1%")).findings == []
     (found,) = decide(fleet(**given, ssd_wear_budget="0.01%")).findings
     assert found.startswith(
-        "h1: drive S1: ssd_wear_budget: the plan may write 128 MiB, more than the 95.37 MiB of the budget; "
+        "h1: drive S1: ssd_wear_budget: the plan may write 134.2 MB, more than the 100 MB of the budget; "
     )
     (found,) = decide(fleet(ssd_wear_budget="lots")).findings
     assert found.startswith("h1: ssd_wear_budget: 'lots' must be empty, a share such as 5%")
     text = decide(fleet(**given, ssd_mode="plan")).plan_text
-    assert "    writes 128 MiB, 0.013 % of its rated 1 TB, if it writes at most 500 MiB/s" in text
+    assert "    writes 134.2 MB, 0.013 % of its rated 1 TB, if it writes at most 524.3 MB/s" in text
 
 
 def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_told(fleet):

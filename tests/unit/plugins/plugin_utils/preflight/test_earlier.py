@@ -133,7 +133,8 @@ def test_plan_mode_says_from_how_many_runs_it_knows_and_falls_back_to_the_assume
     lines = plan_text.describe(plan, {}, 500, known=known)
     assert lines[-1] == "    in all 5 h 30 min to 6 h 4 min, from 3 earlier runs of this model"
     assert lines[2].endswith("; 5 h 30 min to 6 h 4 min, from 3 earlier runs of this model")
-    assert plan_text.describe(plan, {}, 500, known={})[-1].endswith("if it writes 500 MiB/s (ssd_assumed_write_mib_s)")
+    line = plan_text.describe(plan, {}, 500, known={})[-1]
+    assert line.endswith("if it writes 524.3 MB/s (ssd_assumed_write_mib_s: 500)")
 
 
 def test_of_a_plan_that_is_known_in_part_both_are_told():
@@ -141,7 +142,7 @@ def test_of_a_plan_that_is_known_in_part_both_are_told():
     plan["drives"][0]["tests"].append({**plan["drives"][0]["tests"][0], "name": "other"})
     text = plan_text.describe(plan, {}, 500, known=earlier.known(plan, DEFINED, [timing(1), timing(2)]))[-1]
     assert text.endswith(
-        "if it writes 500 MiB/s (ssd_assumed_write_mib_s); the time of iops is known from earlier runs"
+        "if it writes 524.3 MB/s (ssd_assumed_write_mib_s: 500); the time of iops is known from earlier runs"
     )
 
 

@@ -58,7 +58,7 @@ def test_the_refusal_has_the_arithmetic_its_source_and_another_test():
         "at least 39 h",
         "run r1",
         "7.68 TB in 17 h 22 min",
-        "78.2 MiB/s",
+        "82 MB/s",
         "no write saturation",
         "h1",
         "S1",

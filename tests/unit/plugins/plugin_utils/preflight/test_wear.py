@@ -158,4 +158,4 @@ def test_wrong_values_are_told(name, value, ratings):
 def test_the_plan_has_a_line_of_it():
     plan = planned({"cells": [READ], "precondition": {"passes": 2}})
     lines = plan_text.describe(plan, {}, RATE_MIB_S, wear={"S1": "writes 960 GB"})
-    assert "    writes 960 GB, if it writes at most 500 MiB/s" in lines
+    assert "    writes 960 GB, if it writes at most 524.3 MB/s" in lines
