@@ -56,10 +56,11 @@ class Figures:
         """A run's long table (frame.py), with serials as of frame.apart; texts may be categories."""
         for name, known in self._codes.items():
             found, texts = pandas.factorize(frame[name])
-            # Of a text that is missing the code is -1: the last of these.
+            # Of a text that is missing the code is -1, the last of these: it is the one that is empty.
             # How a host's tool pads a name makes no other model.
             names = (" ".join(str(text).split()) if name in ("model", "firmware") else text for text in texts)
-            codes = [known.setdefault(text, len(known)) for text in names] + [-1]
+            codes = [known.setdefault(text, len(known)) for text in names]
+            codes.append(known.setdefault("", len(known)))
             here = np.array(codes, dtype=np.min_scalar_type(-1 - max(len(known), 1)))
             self._pieces[name].append(here[found])
         self._pieces["value"].append(frame["value"].to_numpy(dtype=float))

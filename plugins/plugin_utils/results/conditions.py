@@ -116,6 +116,12 @@ def text(drive: t.Any, definition: t.Any, load_text: str | None = None) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
+def of_model(told: str, model: str) -> str:
+    """A `text` without the drive's model, with it."""
+    return json.dumps({**json.loads(told), "model": model}, sort_keys=True)
+
+
+@functools.lru_cache(maxsize=4096)
 def changed(now: str, before: str) -> str:
     """What is known to have been otherwise, of two of `text`: "LBA format 512 → 4096, definition of the test (cells)".
     "": nothing; what only one of them tells is no difference.

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import typing as t
 
-from . import drive_history, frames
+from ..results import conditions
+from . import drive_history, frames, records
 from .engine import opened
 from .packages import StoreError, sa
 from .schema import tables
@@ -52,14 +53,23 @@ def before(url: str, run: Mapping, most: int) -> Past | None:
         drives = _drives(url, run_id)
         last = last or nights.Night(run_id, drives, frozenset(), frozenset())
         claims += nights.kept(moves.of_drives(drives, run_id, started, {}), texts)
-        figures.add(_figures(url, run_id))
+        figures.add(_figures(url, run_id, drives))
     return nights.Past(list(starts), last, claims, figures)
 
 
-def _figures(url: str, run_id: str) -> t.Any:
+def _figures(url: str, run_id: str, drives: t.Sequence[Mapping]) -> t.Any:
     from ..fleet import frame
 
     table = frames.long(url, runs=[run_id], rounds=False, valid=True, columns=COLUMNS, cells=False)
+    unknown = table["model"].isna().to_numpy()
+    if unknown.any():
+        models = {(drive["host"], drive["drive"]): drive["model"] or "" for drive in drives}
+        told = [models.get(place, "") for place in zip(table["host"], table["drive"])]
+        under = [conditions.of_model(text, model) if model else text for text, model in zip(table["conditions"], told)]
+        found = {"model": told, "conditions": under}
+        table = table.assign(
+            **{name: table[name].astype(object).where(~unknown, texts) for name, texts in found.items()}
+        )
     return frame.apart(table)
 
 
@@ -76,12 +86,20 @@ def _runs(url: str, run: Mapping, most: int) -> dict[str, str]:
 
 def _drives(url: str, run_id: str) -> list[dict[str, t.Any]]:
     """As nights.Night has them."""
-    run, host, drive, part, campaign = (
-        getattr(tables(), name) for name in ("run", "host", "drive", "part", "campaign")
+    run, host, drive, part, campaign, judgement = (
+        getattr(tables(), name) for name in ("run", "host", "drive", "part", "campaign", "judgement")
     )
     joined = campaign.join(part, campaign.c.part_id == part.c.id).join(run, part.c.run_id == run.c.id)
     joined = joined.join(host, part.c.host_id == host.c.id).outerjoin(drive, campaign.c.drive_id == drive.c.id)
+    joined = joined.outerjoin(judgement, judgement.c.campaign_id == campaign.c.id)
     columns = (host.c.name.label("host"), campaign.c.label.label("drive"), drive.c.model, drive.c.serial)
-    query = sa.select(*columns, campaign.c.verdict).select_from(joined).where(run.c.run_id == run_id)
+    # The store knows drives by their serial number or WWN; of one without, the judgement alone tells the model.
+    nameless = sa.case((campaign.c.drive_id.is_(None), judgement.c.content)).label("judged")
+    query = sa.select(*columns, campaign.c.verdict, nameless).select_from(joined).where(run.c.run_id == run_id)
     with opened(url) as store, store.reading() as connection:
-        return [dict(row) for row in connection.execute(query).mappings()]
+        found = [dict(row) for row in connection.execute(query).mappings()]
+    for one in found:
+        judged = one.pop("judged")
+        if judged is not None:
+            one["model"] = records.unpacked(judged).get("model")
+    return found
