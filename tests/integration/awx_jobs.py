@@ -154,8 +154,10 @@ def webhook():
 
     with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/hooks/secret-path", posted
-        server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/hooks/secret-path", posted
+        finally:
+            server.shutdown()
 
 
 class Loader(yaml.SafeLoader):

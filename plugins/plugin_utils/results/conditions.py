@@ -82,7 +82,8 @@ def _metadata_bytes(identity: Mapping, tests: t.Iterable[Mapping]) -> int | None
     """Beside each block (512+8): as the kernel says, or, before Linux 6.8, as the drive did after its purge."""
     formats = [identity, *((test.get("purge") or {}).get("lba_format_after") or {} for test in tests)]
     told = [found.get("metadata_bytes") for found in formats if isinstance(found, dict)]
-    return next((size for size in told if type(size) is int and 0 <= size < 1 << 16), None)
+    known = [size for size in told if isinstance(size, int) and not isinstance(size, bool)]
+    return next((size for size in known if 0 <= size < 1 << 16), None)
 
 
 def _is_known(name: str, value: t.Any) -> bool:

@@ -14,8 +14,8 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import files
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import conditions, judge
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import MODEL, fleet
 
-LOADS = [{"cell": "c", "threads": 8, "queue_depth": 32, "cpus": 8}]
-OTHER_LOADS = [{"cell": "c", "threads": 4, "queue_depth": 64, "cpus": 4}]
+LOADS = ({"cell": "c", "threads": 8, "queue_depth": 32, "cpus": 8},)
+OTHER_LOADS = ({"cell": "c", "threads": 4, "queue_depth": 64, "cpus": 4},)
 
 
 def night(run_id, factor=1.0, seed=1, identity=None, asked=None, about=None, criteria=(), loads=LOADS):
@@ -29,7 +29,7 @@ def night(run_id, factor=1.0, seed=1, identity=None, asked=None, about=None, cri
         if record["kind"] == "drive":
             record["identity"].update(identity or {})
         elif record["kind"] == "test":
-            record["loads"] = loads
+            record["loads"] = list(loads)
     run["tests"]["iops"].update({"cells": ["c"], "rounds": {"max": 25}, **(about or {})})
     return run, records
 
