@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-MISSED, MET = [{"metric": "write_iops", "min": 1e9}], [{"metric": "write_iops", "min": 25}]
+MISSED, MET = [{"metric": "write_iops", "min": 1e9}], [{"metric": "write_iops", "min": 100}]
 
 
 def verdicts(site):
