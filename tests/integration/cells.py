@@ -9,7 +9,7 @@ import typing as t
 
 
 def writes(rate_iops: int, queue_depth: int = 1, runtime_s: int = 1) -> dict[str, t.Any]:
-    """Random writes of 4 KiB by one thread, at most so many a second. Above 50, fio spins between two."""
+    """Random writes of 4 KiB by one thread, at most so many a second."""
     return {
         "access": "random",
         "block_size": "4KiB",

@@ -47,8 +47,7 @@ SHORT_TEST = {
             "threads": 1,
             "queue_depth": 4,
             "runtime_s": 1,
-            # At 200 a second fio spins between two writes.
-            "rate_iops": 50,
+            "rate_iops": 200,
         }
     ],
     "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}]},

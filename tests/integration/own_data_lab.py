@@ -37,7 +37,7 @@ QUICK = dict(
     name="quick",
     purge={"method": "none"},
     precondition={"passes": 1},
-    cells=[cells.writes(50, queue_depth=4)],
+    cells=[cells.writes(200, queue_depth=4)],
     steady_state=False,
     rounds={"max": 1},
 )

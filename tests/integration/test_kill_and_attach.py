@@ -20,7 +20,7 @@ def short_test(name: str, runtime_s: int, rounds: int = 3) -> dict:
         "read_pct": 0,
         "queue_depth": 4,
         "runtime_s": runtime_s,
-        "rate_iops": 50,
+        "rate_iops": 1000,
     }
     tracked = {"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}
     return {

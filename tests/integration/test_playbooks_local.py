@@ -31,7 +31,7 @@ def test_a_finished_run_is_neither_tuned_nor_erased_again(lab, tmp_path):
     """Also: results go below where ansible-playbook was started, and a survey's empty run id is no run id."""
     lab.vars["ssd_results_dir"] = "measured"
     lab.results = tmp_path / "measured"
-    lab.vars["ssd_criteria"] = [{"metric": "write_iops", "min": 40}]
+    lab.vars["ssd_criteria"] = [{"metric": "write_iops", "min": 150}]
     before = schedulers(lab)
     code, output = lab.play("qualify", "-e", "ssd_run_id=", cwd=tmp_path)
     assert code == 0, output

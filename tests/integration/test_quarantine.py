@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 
-MISSED, MET = [{"metric": "write_iops", "min": 1e9}], [{"metric": "write_iops", "min": 25}]
+MISSED, MET = [{"metric": "write_iops", "min": 1e9}], [{"metric": "write_iops", "min": 100}]
 
 
 def verdicts(site):
