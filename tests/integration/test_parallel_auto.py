@@ -76,3 +76,21 @@ def test_a_job_that_would_write_is_refused_by_fio_itself(jobs, loop_drive, monke
     commands = (jobs.folder / "state/runs/r/commands.jsonl").read_text().splitlines()
     argvs = [json.loads(line)["argv"] for line in commands]
     assert all("--readonly" in argv for argv in argvs if "together-" in argv[-1]) and "together-" in str(argvs)
+
+
+def test_a_play_tells_the_time_beforehand_and_the_number_on_the_hosts_page(site, loop_drive):
+    drives = [loop_drive("one"), loop_drive("two")]
+    site.hosts["rack1-07"] = {"ssd_drives": [drive.selector for drive in drives]}
+    site.vars["ssd_parallel_drives"] = "auto"
+    code, output = site.play("qualify", "-e", "ssd_mode=plan")
+    assert code == 0 and "2 drives, as many at a time as don't slow each other down" in output, output
+    assert not site.run_folders()
+    code, output = site.play("qualify")
+    (told,) = site.journal("calibration")
+    assert told["parallel_drives"] in (1, 2) and len(told["cells"]) == 2 and 40 < told["seconds"] < 200, told
+    assert not told["why"].startswith("not calibrated"), told
+    assert {record["outcome"] for record in site.journal("test_finished")} <= {"steady", "not_steady", "complete"}, (
+        output
+    )
+    (page,) = site.results.glob("*/report/hosts/rack1-07-*.html")
+    assert f"<dt>drives at a time</dt><dd>{told['parallel_drives']}: " in page.read_text()
