@@ -10,7 +10,7 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain, role_default
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.values import whole
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.values import drives_at_once
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values
 
@@ -50,5 +50,5 @@ def _arguments(values: t.Mapping[str, t.Any], concern: str | None) -> dict[str, 
         "tune": tune,
         "placement": placement,
         "drives": values["ssd_drives"],
-        "parallel_drives": whole(values["ssd_parallel_drives"]) or 1,
+        "parallel_drives": drives_at_once(values["ssd_parallel_drives"], len(values["ssd_drives"] or ())),
     }

@@ -26,6 +26,7 @@ from ..core.locks import Locked, host_lock
 from ..guard.look import Terms
 from ..machine import snapshot
 from ..measure.causes import Limits
+from ..measure.fio import Interrupted
 from ..run import decision
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start
@@ -33,6 +34,7 @@ from ..tuning import settings
 from ..tuning.kinds import Setting
 from ..tuning.tuned_host import TunedHost
 from . import remaining
+from .calibration import drives_at_once
 from .campaign import Campaign
 from .leaving import AS_IS
 from .restore import leftover, next_order, refuse_unrestored, restore_leftovers, restore_run
@@ -167,15 +169,22 @@ class HostJob:
             size = (drive.get("expected") or {}).get("size_bytes") or 0
             later_s = remaining.of_tests(drive["tests"], size, job.write_bytes_per_s)
             self._status.set_drive(drive["drive"], later_s=later_s)
+        try:
+            (number,) = self._in_threads(1, [lambda: drives_at_once(job, self._plan)])
+        except Interrupted:
+            number = 1  # for the campaigns to tell that they are stopped
         campaigns = [Campaign(job, drive) for drive in self._plan["drives"]]
-        with concurrent.futures.ThreadPoolExecutor(max(1, self._plan["parallel_drives"])) as pool:
-            futures = [pool.submit(campaign.run) for campaign in campaigns]
+        self._in_threads(number, [campaign.run for campaign in campaigns])
+        return [f"{campaign.drive}: {campaign.crashed}" for campaign in campaigns if campaign.crashed]
+
+    def _in_threads(self, number: int, steps: t.Sequence[t.Callable[[], t.Any]]) -> list[t.Any]:
+        """What the steps return, so many of them at a time. What one of them raises comes once all are done."""
+        with concurrent.futures.ThreadPoolExecutor(max(1, number)) as pool:
+            futures = [pool.submit(step) for step in steps]
             # Python handles a signal in the main thread, which must wake up for it.
             while concurrent.futures.wait(futures, timeout=1).not_done:
                 self._show_life()
-        for future in futures:
-            future.result()
-        return [f"{campaign.drive}: {campaign.crashed}" for campaign in campaigns if campaign.crashed]
+        return [future.result() for future in futures]
 
     def _show_life(self) -> None:
         """A status now and then while drives are silent for long: watch tells by its time how old a drive's own news

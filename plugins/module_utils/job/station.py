@@ -45,9 +45,9 @@ class Job(t.NamedTuple):
 
 
 class Station:
-    """One drive of one run. `plan`: the drive's entry in plan.json."""
+    """One drive of one run. `plan`: the drive's entry in plan.json; `reads_only`: its fio may not write."""
 
-    def __init__(self, job: Job, plan: t.Mapping[str, t.Any]) -> None:
+    def __init__(self, job: Job, plan: t.Mapping[str, t.Any], reads_only: bool = False) -> None:
         self.job = job
         self.plan = plan
         self.drive = plan["drive"]
@@ -57,7 +57,7 @@ class Station:
         self.conditions = Conditions(job.host, lambda: self.held.identity, wanted, self.note, state_dir)
         owner = {"run": job.run_dir.run_id, "drive": self.drive}
         self.held = HeldDrive(job.host, plan, owner, job.same_boot, state_dir, job.terms)
-        runner = fio.Runner(job.stop, job.fio_path)
+        runner = fio.Runner(job.stop, job.fio_path, reads_only)
         self.bench = Workbench(job.host, self.held, runner, job.run_dir.raw(self.drive))
         self.bench.limits, self.bench.strict = job.limits, job.strict
 

@@ -86,11 +86,12 @@ def strays(job: str, device: str) -> list[str]:
 
 
 class Runner:
-    """Runs one fio at a time for one drive and ends it when the job is stopped."""
+    """Runs one fio at a time for one drive and ends it when the job is stopped. `reads_only`: fio refuses to write."""
 
-    def __init__(self, stop: threading.Event, fio_path: str = "fio") -> None:
+    def __init__(self, stop: threading.Event, fio_path: str = "fio", reads_only: bool = False) -> None:
         self._stop = stop
         self._fio_path = fio_path
+        self._options = ["--readonly"] if reads_only else []
 
     def argv(self, job_path: str, output_path: str) -> list[str]:
         """The command line. setpriv makes the kernel kill fio when we die, also by SIGKILL and without systemd."""
@@ -102,6 +103,7 @@ class Runner:
             "--output=" + output_path,
             "--output-format=json+",
             "--eta=never",
+            *self._options,
             job_path,
         ]
 

@@ -10,7 +10,10 @@ import typing as t
 
 from ...module_utils.run.criteria import number
 
-__all__ = ["number", "whole"]
+__all__ = ["AUTO", "drives_at_once", "number", "whole"]
+
+# Of ssd_parallel_drives: the host finds out (job/calibration.py).
+AUTO = "auto"
 
 
 def whole(value: t.Any) -> int | None:
@@ -18,3 +21,10 @@ def whole(value: t.Any) -> int | None:
     if isinstance(value, bool):
         return None
     return int(value) if isinstance(value, (int, str)) and re.fullmatch(r"\s*[0-9]{1,15}\s*", str(value)) else None
+
+
+def drives_at_once(value: t.Any, drives: int) -> int:
+    """How many drives ssd_parallel_drives lets run at the same time at most: all, where the host is to find out; 1 for
+    what is no number.
+    """
+    return max(1, drives if value == AUTO else whole(value) or 1)

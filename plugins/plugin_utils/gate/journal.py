@@ -15,6 +15,7 @@ from . import shape
 EVENTS = (
     "job_started",
     "snapshot",
+    "calibration",
     "tuned",
     "restored",
     "cell",

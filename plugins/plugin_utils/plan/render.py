@@ -15,7 +15,7 @@ from ...module_utils.drive.entry import options
 from ..common import schema as schemas
 from ..common.schema import role_choices
 from . import cells as celling
-from . import preferred, purge_values
+from . import preferred, purge_values, together
 from .jobs import POLLED, fill_jobs, sections_of, with_job
 from .testfiles import PlanError, Test, load_plan
 
@@ -64,7 +64,7 @@ def render(
         "run": {"id": str(run["id"]), "name": str(run["name"])},
         "host": str(host),
         "boot_id": boot_id,
-        "parallel_drives": int(settings["ssd_parallel_drives"]),
+        **together.spec(settings, drives, any_test=bool(tests)),
         "sample_interval_s": float(settings.get("ssd_sample_interval_s") or 0),
         "look": _look(settings),
         "validity": _validity(settings),

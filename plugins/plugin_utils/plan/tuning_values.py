@@ -14,7 +14,7 @@ from ...module_utils.drive.entry import label, options, selector_problem
 from ...module_utils.machine import cpus
 from ...module_utils.machine.snapshot import VM as VM_NAMES
 from ..common.schema import plain, role_choices, role_default, suggestion
-from ..common.values import whole
+from ..common.values import drives_at_once, whole
 from . import tuning
 
 ATTRIBUTE = re.compile(r"[a-z_]+")
@@ -261,7 +261,7 @@ def _place_problems(entry: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any
 
 def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[tuple[str, str]]:
     """CPUs given by hand to two drives that may run at the same time."""
-    if (whole(asked.get("ssd_parallel_drives", 1)) or 1) < 2:
+    if drives_at_once(asked.get("ssd_parallel_drives", 1), len(entries)) < 2:
         return []
     found: list[tuple[str, str]] = []
     seen: dict[int, str] = {}

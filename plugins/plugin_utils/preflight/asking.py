@@ -9,6 +9,8 @@ import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
+from ..common.values import drives_at_once
+
 Values = t.Dict[str, t.Any]
 # Options of host_checks that have a variable of their own.
 CHECKED = (
@@ -58,7 +60,7 @@ def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
         "host_checks": {
             "drives": drives,
             **{name: asked[f"preflight_{name}"] for name in CHECKED},
-            "parallel_drives": _number(asked["ssd_parallel_drives"], int, 1),
+            "parallel_drives": drives_at_once(asked["ssd_parallel_drives"], len(drives)),
             "write_cache_chosen": cache not in (unset, "leave")
             and (cache_enabled == unset or boolean(cache_enabled, strict=False)),
             "traffic_s": max(_number(asked[f"preflight_{name}_s"], float, 0.0) for name in ("traffic", "warm_up")),

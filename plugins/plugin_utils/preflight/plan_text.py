@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.guard import chances
 from ...module_utils.measure.rounds import cell_s
 from ..common import units
-from ..plan import filesystems, times
+from ..plan import filesystems, times, together
 from . import criteria as judging
 from . import earlier, instead, purges
 
@@ -101,8 +101,7 @@ def describe(
       it is known.
     looks: what was looked at of each drive. wear: what wear.text says of each drive. known: of earlier.known.
     """
-    parallel = plan["parallel_drives"]
-    lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {parallel} at a time"]
+    lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {_at_once(plan)}"]
     for drive, took_all in zip(plan["drives"], estimate(plan, write_mib_s, chosen)):
         where = paths.get(drive["drive"], REFUSED)
         lines.append(f"  {drive['drive']}: {_verb(drive)} {where} ({identity_text(drive['expected'])})")
@@ -127,6 +126,13 @@ def describe(
             lines.append(f"    {(wear or {})[drive['drive']]}, if it writes at most {_rate(write_mib_s * MIB)}")
         lines.append(f"    in all {_in_all(drive, took_all, write_mib_s, known or {})}")
     return lines
+
+
+def _at_once(plan: t.Mapping[str, t.Any]) -> str:
+    if plan.get("together"):
+        took = span(*together.span_s(plan["together"], len(plan["drives"])))
+        return f"as many at a time as don't slow each other down, which reads tell first; these take {took}"
+    return f"{plan['parallel_drives']} at a time"
 
 
 def _in_all(drive: t.Mapping[str, t.Any], took: t.Mapping[str, t.Any], write_mib_s: float, known: earlier.Known) -> str:

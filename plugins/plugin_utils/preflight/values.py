@@ -27,9 +27,13 @@ def _number(holds: t.Callable[[float], bool]) -> t.Callable[[t.Any], bool]:
     return lambda value: values.number(value) is not None and holds(float(value))
 
 
+def _drives_at_once(value: t.Any) -> bool:
+    return value == values.AUTO or (values.whole(value) or 0) >= 1
+
+
 # (variable, whether a value is right, what it has to be)
 NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
-    ("ssd_parallel_drives", lambda value: (values.whole(value) or 0) >= 1, "a whole number of at least 1"),
+    ("ssd_parallel_drives", _drives_at_once, "a whole number of at least 1, or auto"),
     ("ssd_look_s", _number(lambda number: 0.1 <= number <= 3600), "a number of seconds from 0.1 to 3600"),
     (
         "ssd_sample_interval_s",

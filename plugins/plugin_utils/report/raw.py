@@ -121,6 +121,7 @@ def _read(run_dir: str, host: str, run: Mapping | None, run_id: str) -> HostRaw:
     if folder is None:
         return HostRaw({}, [], {}, {})
     facts: Mapping = {}
+    at_once: Mapping = {}
     settings: dict[tuple[t.Any, t.Any], Mapping] = {}
     measurements: dict[tuple[str, str, int], Measurement] = collections.defaultdict(Measurement)
     problems = journal.Problems()
@@ -131,6 +132,8 @@ def _read(run_dir: str, host: str, run: Mapping | None, run_id: str) -> HostRaw:
             facts = {name: event.get(name) for name in ("engine_version", "fio_version", "boot_id")}
         elif kind == "snapshot":
             facts = {**facts, **_host_facts(summary.brief(event))}
+        elif kind == "calibration":
+            at_once = {"drives_at_a_time": _at_once(event)}
         elif kind in ("tuned", "restored"):
             _take_settings(settings, kind, event.get("settings") or [])
         else:
@@ -142,7 +145,17 @@ def _read(run_dir: str, host: str, run: Mapping | None, run_id: str) -> HostRaw:
                 spec = tests.get(place[0], {}).get(place[1]) or {}
                 measurements[place].proof = proof.begin(run or {}, host, spec, proof.Attempt(run_id, *place))
             measurements[place].take(event)
-    return HostRaw(facts, _grouped(list(settings.values())), tests, dict(measurements), problems.text())
+    return HostRaw({**facts, **at_once}, _grouped(list(settings.values())), tests, dict(measurements), problems.text())
+
+
+def _at_once(event: Mapping) -> str:
+    """How many drives ran at the same time, and what each number that was tried cost."""
+    tried = [
+        f"of {trial['number']} together {trial['drive']} kept {100 * trial['share']:.1f} % in {trial['cell']}"
+        for trial in event["trials"]
+        if trial["share"] is not None
+    ]
+    return "; ".join([f"{event['parallel_drives']}: {event['why']}", *tried])
 
 
 def _host_facts(short: Mapping) -> Mapping:

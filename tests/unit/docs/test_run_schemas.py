@@ -82,6 +82,18 @@ EVENTS = {
         "tunables": {},
         "drivers": {},
     },
+    "calibration": {
+        "parallel_drives": 1,
+        "kept_share": 0.98,
+        "why": "of 2 together A1 keeps 97.0 % in rand-4k-r100-tc4-qd32-ramp1s",
+        "trials": [
+            {"number": 2, "held": False, "cell": "rand-4k-r100-tc4-qd32-ramp1s", "drive": "A1", "share": 0.97},
+            {"number": 3, "held": False, "cell": "rand-4k-r100-tc4-qd32-ramp1s", "drive": "A1", "share": None},
+        ],
+        "drives": ["A1", "B1", "C1"],
+        "cells": ["rand-4k-r100-tc4-qd32-ramp1s"],
+        "seconds": 91.5,
+    },
     "restored": {"settings": [dict(SETTING, outcome="restored")]},
     "guard": dict(
         DRIVE, step="purge", eligible=False, refusals=[{"code": "mounted", "message": "on /"}], identity=None

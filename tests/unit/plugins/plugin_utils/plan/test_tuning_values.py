@@ -115,6 +115,7 @@ def test_what_a_host_cannot_do_is_found_before_the_run(asked, drives, says):
     [
         ({"tune_governor": "performance"}, [{"serial": "A", "cpus": "0-7", "numa_node": 1}]),
         ({"tune_governor": "none", "tune_cpu_enabled": False}, []),
+        ({"ssd_parallel_drives": "auto"}, [{"serial": "A", "cpus": "0-3"}]),
         ({"ssd_parallel_drives": 1}, [{"serial": "A", "cpus": "0-3"}, {"serial": "B", "cpus": "2-5"}]),
         ({}, "nonsense"),
         ({}, [{"nonsense": 1}]),

@@ -76,6 +76,34 @@ def test_the_hosts_facts_are_those_of_its_snapshot(tmp_path):
     assert all(value is None or isinstance(value, (str, int)) for value in facts.values())
 
 
+def test_the_page_of_a_host_tells_how_many_drives_ran_at_once_also_after_a_second_job(tmp_path):
+    cell = "rand-4k-r100-tc4-qd32-ramp1s"
+    trials = [{"number": 2, "held": False, "cell": cell, "drive": "S1", "share": share} for share in (0.9, None)]
+    told = {"event": "calibration", "parallel_drives": 1, "kept_share": 0.98, "why": "S1 is slow", "trials": trials}
+    told.update(drives=["S0", "S1"], cells=[cell], seconds=80.5)
+    started = {"event": "job_started", "pid": 7, "engine_version": "1", "fio_version": "fio-3.33", "boot_id": "b"}
+    facts = journal(tmp_path, started, told, started).facts
+    assert facts["drives_at_a_time"] == f"1: S1 is slow; of 2 together S1 kept 90.0 % in {cell}"
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"parallel_drives": 0},
+        {"parallel_drives": 10**9},
+        {"parallel_drives": True},
+        {"trials": [{}]},
+        {"trials": [{"number": 2, "held": True, "cell": "<b>", "drive": "S1", "share": 1}]},
+        {"trials": [{"number": 2, "held": True, "cell": "c", "drive": "S1", "share": "1"}]},
+        {"drives": ["S0"] * 1001},
+    ],
+)
+def test_a_calibration_that_cannot_be_believed_is_left_out_and_told(tmp_path, lie):
+    told = {"event": "calibration", "parallel_drives": 1, "kept_share": 0.98, "why": "", "trials": [], "drives": ["S0"]}
+    raw = journal(tmp_path, {**told, "cells": [], "seconds": 1, **lie})
+    assert "drives_at_a_time" not in raw.facts and "(calibration)" in raw.problem
+
+
 def test_a_host_tells_its_snapshot_in_short_with_its_results():
     seen = dict(snapshot.gather(Host()), event="snapshot")
     run = summary.RunFiles("r", "finished", {}, [{"event": "snapshot", "kernel": {"release": "old"}}, seen], {})

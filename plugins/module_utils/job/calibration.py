@@ -1,0 +1,152 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ssd_parallel_drives: auto. Before the first purge, how many of the host's drives may be measured at the same time, by
+short reads of each alone and of several together. Nothing is written: fio itself refuses to.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import functools
+import time
+import typing as t
+
+from ..core.deadline import Hangs
+from ..guard.look import Terms
+from ..measure import fio, load, together
+from .station import Job, Station
+
+# A short look is enough before reads; the campaign looks again, as it was asked to, before it writes.
+LOOK_S = 1.0
+MOST_WHY = 500
+Found = t.TypeVar("Found")
+
+
+class NotDone(Exception):
+    """Why there is no calibration."""
+
+
+def drives_at_once(job: Job, plan: t.Mapping[str, t.Any]) -> int:
+    """How many drives to work on at a time: what the plan says or, where it leaves that to the host, what reads tell,
+    noted and shown. Raises Interrupted, and OSError where it can't be noted.
+
+    A run that goes on keeps the number that it began with: its figures are of one kind.
+    """
+    if not plan.get("together"):
+        return int(plan["parallel_drives"])
+    known = [record["parallel_drives"] for record in job.history if record["event"] == "calibration"]
+    if not known:
+        record = Calibration(job, plan).record()
+        job.journal.add("calibration", **record)
+        known = [record["parallel_drives"]]
+    number: int = max(1, min(known[-1], len(plan["drives"])))
+    job.status.set(parallel_drives=number)
+    return number
+
+
+class Calibration:
+    """The reads, on drives that are held as for a campaign and let go of at the end. `plan`: plan.json with `together`:
+    {repeats, cells}.
+    """
+
+    def __init__(self, job: Job, plan: t.Mapping[str, t.Any]) -> None:
+        job = job._replace(terms=Terms(LOOK_S, job.terms.stop))
+        self._job = job
+        self._repeats: int = plan["together"]["repeats"]
+        self._cells: list[dict[str, t.Any]] = plan["together"]["cells"]
+        # Stations of their own: what these cells leave in a workbench is no part of a test.
+        self._stations = {drive["drive"]: Station(job, drive, reads_only=True) for drive in plan["drives"]}
+        self._drives = list(self._stations)
+
+    def record(self) -> dict[str, t.Any]:
+        """The fields of the journal's record: together.decide's, drives, cells and seconds. Raises Interrupted."""
+        began, why = time.monotonic(), ""
+        decided = together.decide(self._drives, {}, {})
+        try:
+            if len(self._drives) > 1:
+                decided = self._decided()
+        except fio.Interrupted:
+            raise
+        except NotDone as error:
+            why = str(error)
+        except Exception as error:  # The tests themselves can be done, one drive at a time.
+            why = f"{type(error).__name__}: {error}"
+        finally:
+            self._let_go()
+        cells, seconds = [cell["id"] for cell in self._cells], round(time.monotonic() - began, 3)
+        why = f"not calibrated: {why}" if why else decided["why"]
+        return {**decided, "why": why[:MOST_WHY], "drives": self._drives, "cells": cells, "seconds": seconds}
+
+    def _decided(self) -> dict[str, t.Any]:
+        writing = [cell["id"] for cell in self._cells if load.sides(cell) != {"read"}]
+        if writing:
+            raise NotDone(f"the plan's {writing[0]} does not only read")
+        if any(record["event"] == "drive_started" for record in self._job.history):
+            raise NotDone("an earlier job of this run began without it")
+        self._each(self._drives, _hold)
+        alone: dict[str, dict[str, list[float]]] = {cell["id"]: {} for cell in self._cells}
+        for drive in self._drives:
+            for cell, figures in self._figures([drive]).items():
+                alone[cell].update(figures)
+        trials: dict[int, list[together.Figures]] = {}
+        number = together.next_number(self._drives, alone, trials)
+        while number is not None:
+            trials[number] = [self._figures(group) for group in together.groups(self._drives, number)]
+            number = together.next_number(self._drives, alone, trials)
+        return together.decide(self._drives, alone, trials)
+
+    def _figures(self, group: t.Sequence[str]) -> dict[str, dict[str, list[float]]]:
+        """IOPS of drives that read at the same time: {cell: {drive: [of each repetition]}}."""
+        found: dict[str, dict[str, list[float]]] = {cell["id"]: {drive: [] for drive in group} for cell in self._cells}
+        for drive in group:
+            self._stations[drive].bench.begin_test()
+        for number in range(1, self._repeats + 1):
+            for cell in self._cells:
+                name = "together-{0}-{1:04d}-{2}".format(len(group), self._drives.index(group[0]) + 1, cell["id"])
+                step = functools.partial(_read, cell=cell, name=f"{name}-{number}")
+                for drive, iops in self._each(group, step).items():
+                    found[cell["id"]][drive] += [iops] if iops is not None else []
+        return found
+
+    def _each(self, drives: t.Sequence[str], step: t.Callable[[Station], Found]) -> dict[str, Found]:
+        """What a step returns for each of the drives, at the same time. Raises NotDone, which names the drive, and
+        Interrupted.
+        """
+        with concurrent.futures.ThreadPoolExecutor(len(drives)) as pool:
+            futures = {drive: pool.submit(step, self._stations[drive]) for drive in drives}
+        errors = {drive: future.exception() for drive, future in futures.items()}
+        for error in errors.values():
+            if isinstance(error, fio.Interrupted):
+                raise error
+        for drive, error in errors.items():
+            if isinstance(error, Hangs):
+                self._stations.pop(drive).held.abandon(str(error))
+        for drive, error in errors.items():
+            if error is not None:
+                raise NotDone(f"{drive}: {error}")
+        return {drive: future.result() for drive, future in futures.items()}
+
+    def _let_go(self) -> None:
+        for drive, station in self._stations.items():
+            self._job.tuned.leave_place(drive)
+            try:
+                with contextlib.suppress(OSError):
+                    station.watchdog.call("release", station.held.release)
+            except Hangs as error:
+                station.held.abandon(str(error))
+
+
+def _hold(station: Station) -> None:
+    station.guard("calibration")
+    # All drives have their places: alone a drive has no more CPUs than together.
+    station.bench.place = station.job.tuned.take_place(station.drive)
+
+
+def _read(station: Station, cell: t.Mapping[str, t.Any], name: str) -> float | None:
+    """The IOPS of a cell; None where something else spoilt it."""
+    value = station.seed({"test": "calibration", "attempt": 1}, name)
+    result = station.bench.cell(name, cell, station.held.identity["size_bytes"], value)
+    spoilt = any(cause.level == "spoils" for cause in result["causes"])
+    return None if spoilt else float(result["read"]["iops"])

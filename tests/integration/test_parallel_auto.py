@@ -1,0 +1,96 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ssd_parallel_drives: auto, with real fio on loop devices: calibrated by reads, told, and used."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+from host_jobs import QUICK, events
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import calibration, engine
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import together
+
+
+@pytest.fixture(autouse=True)
+def slow_reads(monkeypatch):
+    """Reads at a fixed rate, which mean the same on any machine."""
+    read = {**together.READS[0], "threads": 1, "queue_depth": 4, "rate_iops": 500}
+    monkeypatch.setattr(together, "READS", (read,))
+    monkeypatch.setattr(together, "LENGTH", {"read_pct": 100, "runtime_s": 2})
+
+
+def one_port(monkeypatch):
+    """As if the drives shared a port: what reads at the same time shares the rate."""
+    each = calibration.Calibration._each
+
+    def shared(self, drives, step):
+        return {drive: iops and iops / len(drives) for drive, iops in each(self, drives, step).items()}
+
+    monkeypatch.setattr(calibration.Calibration, "_each", shared)
+
+
+def spans(journal):
+    """When each drive's tests began and ended, in this order."""
+    begun = {record["drive"]: record["time"] for record in events(journal, "drive_started")}
+    ended = {record["drive"]: record["time"] for record in events(journal, "drive_finished")}
+    return sorted((begun[drive], ended[drive]) for drive in begun)
+
+
+@pytest.mark.parametrize(("shared", "number", "why"), [(False, 2, "all drives together keep it"), (True, 1, "keeps")])
+def test_a_run_calibrates_tells_and_measures(jobs, loop_drive, monkeypatch, shared, number, why):
+    drives = [loop_drive("one"), loop_drive("two")]
+    if shared:
+        one_port(monkeypatch)
+    plan = jobs.plan(drives, planning.load_plan([QUICK]), parallel="auto")
+    jsonschema.validate(dict(plan, decision={"mode": "destructive", "digest": "0" * 64}), schema.load("plan"))
+    journal, status = jobs.run(plan)
+    (told,) = events(journal, "calibration")
+    jsonschema.validate(told, schema.load("journal"))
+    assert (told["parallel_drives"], status["parallel_drives"]) == (number, number) and why in told["why"], told
+    assert [trial["held"] for trial in told["trials"]] == [not shared]
+    assert [record["outcome"] for record in events(journal, "test_finished")] == ["steady", "steady"]
+    assert told["time"] < min(record["time"] for record in events(journal, "purge_started"))
+    (_begun, first_end), (second_begin, _end) = spans(journal)
+    assert (second_begin < first_end) is not shared
+    again, _status = jobs.run(plan)
+    assert len(events(again, "calibration")) == 1, "a run that goes on keeps its number"
+
+
+def test_a_job_that_would_write_is_refused_by_fio_itself(jobs, loop_drive, monkeypatch):
+    drives = [loop_drive("one"), loop_drive("two")]
+    monkeypatch.setattr(engine.Campaign, "run", lambda self: "complete")
+    before = [drive.digest() for drive in drives]
+    plan = jobs.plan(drives, planning.load_plan([QUICK]), parallel="auto")
+    (cell,) = plan["together"]["cells"]
+    cell["job"] = cell["job"].replace("rw=randread", "rw=randwrite")
+    journal, status = jobs.run(plan)
+    (told,) = events(journal, "calibration")
+    assert told["parallel_drives"] == status["parallel_drives"] == 1 and told["trials"] == []
+    assert told["why"].startswith("not calibrated: ") and [drive.digest() for drive in drives] == before
+    commands = (jobs.folder / "state/runs/r/commands.jsonl").read_text().splitlines()
+    argvs = [json.loads(line)["argv"] for line in commands]
+    assert all("--readonly" in argv for argv in argvs if "together-" in argv[-1]) and "together-" in str(argvs)
+
+
+def test_a_play_tells_the_time_beforehand_and_the_number_on_the_hosts_page(site, loop_drive):
+    drives = [loop_drive("one"), loop_drive("two")]
+    site.hosts["rack1-07"] = {"ssd_drives": [drive.selector for drive in drives]}
+    site.vars["ssd_parallel_drives"] = "auto"
+    code, output = site.play("qualify", "-e", "ssd_mode=plan")
+    assert code == 0 and "2 drives, as many at a time as don't slow each other down" in output, output
+    assert not site.run_folders()
+    code, output = site.play("qualify")
+    (told,) = site.journal("calibration")
+    assert told["parallel_drives"] in (1, 2) and len(told["cells"]) == 2 and 40 < told["seconds"] < 200, told
+    assert not told["why"].startswith("not calibrated"), told
+    assert {record["outcome"] for record in site.journal("test_finished")} <= {"steady", "not_steady", "complete"}, (
+        output
+    )
+    (page,) = site.results.glob("*/report/hosts/rack1-07-*.html")
+    assert f"<dt>drives at a time</dt><dd>{told['parallel_drives']}: " in page.read_text()

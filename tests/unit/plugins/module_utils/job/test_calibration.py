@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How many drives at once a host job finds, on drives whose common limit is known."""
+
+from __future__ import annotations
+
+import threading
+import types
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import calibration
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job.station import Job
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio
+
+CELL = {"id": "rand-4k-r100-tc1-qd1", "read_pct": 100, "threads": 1, "queue_depth": 1}
+SPOILT = causes.Cause("other_io", "spoils", "somebody else read")
+
+
+class Host:
+    """A host whose drives each do 1000 IOPS, and `most` together. wrong: what guard or cell raise, by drive."""
+
+    def __init__(self, drives, most=10**6, history=(), wrong=None, spoilt=(), cells=(CELL,)):
+        self.most, self.wrong, self.spoilt = most, wrong or {}, spoilt
+        self.group, self.held, self.log, self.status = [], set(), [], {}
+        self.lock = threading.Lock()
+        names = [f"S{place}" for place in range(drives)]
+        self.plan = {
+            "parallel_drives": drives,
+            "together": {"repeats": 3, "cells": list(cells)},
+            "drives": [{"drive": name} for name in names],
+        }
+        job = {name: None for name in Job._fields}
+        job.update(
+            history=list(history),
+            terms=Terms(),
+            journal=types.SimpleNamespace(add=lambda event, **fields: self.log.append((event, fields))),
+            status=types.SimpleNamespace(set=self.status.update),
+            tuned=types.SimpleNamespace(take_place=lambda name: f"place of {name}", leave_place=lambda name: None),
+        )
+        self.job = Job(**job)
+
+    def station(self, job, plan, reads_only):
+        assert reads_only
+        drive, host = plan["drive"], self
+
+        def guard(step):
+            assert step == "calibration"
+            if isinstance(host.wrong.get(drive), Refused):
+                raise host.wrong[drive]
+            host.held.add(drive)
+
+        def cell(name, asked, size_bytes, seed_value):
+            assert drive in host.held and bench.place == f"place of {drive}" and asked == CELL
+            if drive in host.wrong:
+                raise host.wrong[drive]
+            together = int(name.split("-")[1])
+            found = [SPOILT] if drive in host.spoilt else []
+            return {"read": {"iops": min(1000.0, host.most / together)}, "causes": found}
+
+        held = types.SimpleNamespace(
+            identity={"size_bytes": 1 << 30},
+            release=lambda: host.held.discard(drive),
+            abandon=lambda reason: host.log.append(("abandoned", drive)),
+        )
+        bench = types.SimpleNamespace(cell=cell, begin_test=lambda: None, place=None)
+        watchdog = types.SimpleNamespace(call=lambda what, step: step())
+        return types.SimpleNamespace(
+            drive=drive, job=job, held=held, bench=bench, guard=guard, watchdog=watchdog, seed=lambda *names: 1
+        )
+
+
+STARTED = {"event": "drive_started", "drive": "S0"}
+CASES = [
+    ("no limit", {"drives": 4}, 4, "all drives together"),
+    ("two at a time", {"drives": 4, "most": 2000}, 2, "of 3 together"),
+    ("no more than one", {"drives": 3, "most": 1000}, 1, "of 2 together"),
+    ("one drive", {"drives": 1}, 1, "there is no other drive"),
+    (
+        "one refused",
+        {"drives": 3, "wrong": {"S1": Refused([{"code": "mounted", "message": "on /"}])}},
+        1,
+        "S1: mounted",
+    ),
+    ("fio fails", {"drives": 3, "wrong": {"S2": fio.FioError("no luck")}}, 1, "not calibrated: S2: no luck"),
+    ("long words", {"drives": 3, "wrong": {"S2": fio.FioError("x" * 9999)}}, 1, "not calibrated: S2: x"),
+    ("a bug", {"drives": 2, "wrong": {"S0": KeyError("iops")}}, 1, "not calibrated: S0: 'iops'"),
+    ("hangs", {"drives": 2, "wrong": {"S0": Hangs("it hangs")}}, 1, "not calibrated: S0: it hangs"),
+    ("spoilt", {"drives": 2, "spoilt": ["S1"]}, 1, "S1 has too few figures"),
+    ("begun without", {"drives": 2, "history": [STARTED]}, 1, "an earlier job of this run began without it"),
+    ("it writes", {"drives": 2, "cells": [{**CELL, "read_pct": 99}]}, 1, "does not only read"),
+]
+
+
+@pytest.mark.parametrize(("of", "number", "why"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_the_number_is_what_reads_tell_and_one_where_they_cannot(monkeypatch, of, number, why):
+    host = Host(**of)
+    monkeypatch.setattr(calibration, "Station", host.station)
+    assert calibration.drives_at_once(host.job, host.plan) == number == host.status["parallel_drives"]
+    (record,) = [fields for event, fields in host.log if event == "calibration"]
+    assert record["parallel_drives"] == number and why in record["why"] and len(record["why"]) <= 500
+    # A drive that hangs stays held.
+    hanging = {drive for event, drive in host.log if event == "abandoned"}
+    assert host.held == hanging == ({"S0"} if "it hangs" in why else set())
+
+
+def test_the_plans_own_number_is_not_questioned():
+    host = Host(2)
+    del host.plan["together"]
+    assert calibration.drives_at_once(host.job, host.plan) == 2 and not host.log
+
+
+@pytest.mark.parametrize(("known", "number"), [(2, 2), (99, 3), (0, 1)])
+def test_a_run_that_goes_on_keeps_its_number(known, number):
+    host = Host(3, history=[{"event": "calibration", "parallel_drives": known}, STARTED])
+    assert calibration.drives_at_once(host.job, host.plan) == number and not host.log
+
+
+def test_a_stop_leaves_no_record_and_no_drive_held(monkeypatch):
+    host = Host(2, wrong={"S1": fio.Interrupted()})
+    monkeypatch.setattr(calibration, "Station", host.station)
+    with pytest.raises(fio.Interrupted):
+        calibration.drives_at_once(host.job, host.plan)
+    assert not host.log and not host.held

@@ -1,0 +1,67 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a plan asks of a host that is to find how many drives it measures at the same time."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import load
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import together as rule
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import together
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
+
+
+def spec(asked, drives, any_test=True):
+    settings = {"ssd_parallel_drives": asked, "workload_ioengine": "libaio"}
+    return together.spec(settings, [{}] * drives, any_test)
+
+
+@pytest.mark.parametrize(
+    ("asked", "drives", "any_test", "number", "finds"),
+    [
+        (1, 3, True, 1, False),
+        ("2", 3, True, 2, False),
+        ("auto", 3, True, 3, True),
+        ("auto", 0, True, 1, True),
+        ("auto", 3, False, 3, False),
+    ],
+)
+def test_a_plan_has_a_number_or_the_reads_that_tell_it(asked, drives, any_test, number, finds):
+    found = spec(asked, drives, any_test)
+    assert found["parallel_drives"] == number and ("together" in found) is finds
+
+
+def test_the_cells_only_read():
+    asked = spec("auto", 2)["together"]
+    assert asked["repeats"] >= rule.FEWEST_REPEATS
+    for cell in asked["cells"]:
+        assert load.sides(cell) == {"read"} and ("rw=randread\n" in cell["job"] or "rw=read\n" in cell["job"])
+
+
+@pytest.mark.parametrize("drives", [1, 2, 3, 4, 7, 8, 9, 24])
+def test_the_longest_time_is_that_of_the_most_that_is_ever_tried(drives):
+    """Every outcome of the rule, with as many groups as it asks for."""
+    asked = spec("auto", drives)["together"]
+    low_s, high_s = together.span_s(asked, drives)
+    names = [f"S{place}" for place in range(drives)]
+    alone = {"c": {name: [100.0] * 3 for name in names}}
+    groups = []
+    for most in range(1, drives + 1):
+        trials, count = {}, drives
+        while (number := rule.next_number(names, alone, trials)) is not None:
+            iops = [100.0 if number <= most else 50.0] * 3
+            trials[number] = [{"c": {name: iops for name in group}} for group in rule.groups(names, number)]
+            count += len(trials[number])
+        groups.append(count)
+    once_s = low_s / drives
+    assert high_s == pytest.approx(max(groups) * once_s) if drives > 1 else high_s == low_s == 0
+
+
+def test_plan_mode_tells_how_long_it_takes():
+    plan = {"host": "h1", "drives": [], **spec("auto", 2)}
+    (line,) = plan_text.describe(plan, {}, 500.0)
+    assert line.startswith("h1: 0 drives, as many at a time as don't slow each other down") and "0 s" in line
+    low_s, high_s = together.span_s(plan["together"], 2)
+    assert 45 < low_s < 60 and high_s == pytest.approx(1.5 * low_s)
