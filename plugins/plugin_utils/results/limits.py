@@ -14,6 +14,7 @@ from . import held_to
 
 # An SSD is 100 times faster than another, or than its limit, in nothing that people hold it to.
 MOST_TIMES = 100
+MOST_TOLD, MOST_SHOWN = 1_000_000, 1e15
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -38,9 +39,16 @@ def far_off(run: Mapping, judgement: Mapping) -> list[str]:
 
 
 def _told(metric: str, limit: float, measured: float, count: int) -> str:
-    times = limit / measured
-    far = f"{units.rounded(times)} times more" if times > 1 else f"{units.rounded(1 / times)} times less"
+    more = limit > measured
+    large, small = (limit, measured) if more else (measured, limit)
+    # A host may tell any number, and a quotient of such numbers is none.
+    times = units.rounded(large / small) if large < MOST_TOLD * small else f"over {MOST_TOLD:,}"
     return (
-        f"{units.show(metric, limit)} is {far} than what was measured, {units.show(metric, measured)} (median of "
-        f"{count} figure{'' if count == 1 else 's'}); check its unit"
+        f"{_shown(metric, limit)} is {times} times {'more' if more else 'less'} than what was measured, "
+        f"{_shown(metric, measured)} (median of {count} figure{'' if count == 1 else 's'}); check its unit"
     )
+
+
+def _shown(metric: str, value: float) -> str:
+    """With its unit, unless it has more digits than anybody reads."""
+    return units.show(metric, value) if 1 / MOST_SHOWN < value < MOST_SHOWN else f"{value:.3g}"

@@ -54,6 +54,17 @@ def test_figures_of_zero_and_an_empty_run_say_nothing():
     assert limits.far_off({}, {"drives": []}) == []
 
 
+@pytest.mark.parametrize("value", [5e-324, 1e-300, 1e300, 1.7e308])
+@pytest.mark.parametrize("limit", [1e-20, 500, 1e20])
+def test_figures_that_no_drive_has_give_a_short_sentence(value, limit):
+    run, records = fleets.fleet(noise=0, criteria=[{"metric": "write_iops", "min": limit}])
+    for record in records:
+        if record["kind"] == "test":
+            record["metrics"] = {"write_iops": value}
+    (told,) = limits.far_off(run, judge.judge(run, records))
+    assert "over 1,000,000 times" in told and len(told) < 200
+
+
 def test_the_page_the_summary_and_the_callback_say_it(tmp_path):
     run, records = fleets.fleet(noise=0, criteria=[FAR], run_id="20261122T010000Z-qualify")
     folder = fleets.write(tmp_path, run, records)
