@@ -78,18 +78,9 @@ class DriveTests:
         self._make_settings_again(names)
         self._drift = self._station.job.tuned.drifted(self._station.name)
         self._look_around(self._station.conditions.begin_test)
-        self._unready = self._unready or (self._untuned() if test["cells"] else [])
-        if self._unready:
-            # Nothing that is measured now could count: neither purge the drive for it nor spend hours.
-            # Later tests may build on this one.
-            self._end_test(names, rounds, "invalid", [NOT_BEGUN, *self._unready])
-            return "invalid"
-        if self._unprepared and test["cells"] and not prepares(test):
-            self._end_test(names, rounds, "invalid", [self._unprepared])
-            return "invalid"
-        unfit = without_its_state(test, self.finished) or self._cache_problem(test) or self._tools_problem(test)
+        unfit = self._why_not_begun(test)
         if unfit:
-            self._end_test(names, rounds, "invalid", [unfit])
+            self._end_test(names, rounds, "invalid", unfit)
             return "invalid"
         sampler, found = self._sampler(names), []
         try:
@@ -133,6 +124,18 @@ class DriveTests:
             reasons = reasons + sampler.reasons
         self._end_test(names, rounds, outcome, list(dict.fromkeys([*reasons, *found])))
         return outcome
+
+    def _why_not_begun(self, test: t.Mapping[str, t.Any]) -> list[str]:
+        """Why nothing that is measured now could count, so that the drive is neither purged for it nor busy for hours;
+        [] where the test may begin.
+        """
+        self._unready = self._unready or (self._untuned() if test["cells"] else [])
+        if self._unready:
+            return [NOT_BEGUN, *self._unready]  # later tests may build on this one
+        if self._unprepared and test["cells"] and not prepares(test):
+            return [self._unprepared]
+        unfit = without_its_state(test, self.finished) or self._cache_problem(test) or self._tools_problem(test)
+        return [unfit] if unfit else []
 
     def _cache_problem(self, test: t.Mapping[str, t.Any]) -> str:
         """Why the drive's write cache is not proved to be as the test needs it; "" where it is, or where the test needs

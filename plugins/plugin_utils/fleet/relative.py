@@ -30,56 +30,75 @@ def references(
     """For judge.judge. valid: judge.valid_tests. baselines: the report/summary.json of a run by its id, None where
     there is none.
     """
+    known = _Known(run, records, baselines)
     medians: dict[bool, Found] = {}
-    of_baseline: dict[str, Baseline | None] = {}
 
     def reference(criterion: Mapping, limit: str, host: str, drive: str, test: str) -> Reference:
+        if not limit.endswith("_of_median"):
+            return known.of_baseline(criterion, host, drive, test)
         cell, metric = criterion.get("cell"), criterion["metric"]
-        if limit.endswith("_of_median"):
-            whole = bool(cell)
-            if whole not in medians:
-                medians[whole] = _medians(of_run(run, records, valid, cells=whole))
-            return medians[whole].get(
-                (host, drive, test, cell or "", metric), Reference(None, f"{TOO_FEW}: the measurement does not count")
-            )
-        name = str(criterion["baseline"])
-        if name == str((run.get("run") or {}).get("id")):
+        whole = bool(cell)
+        if whole not in medians:
+            medians[whole] = _medians(of_run(run, records, valid, cells=whole))
+        return medians[whole].get(
+            (host, drive, test, cell or "", metric), Reference(None, f"{TOO_FEW}: the measurement does not count")
+        )
+
+    return reference
+
+
+class _Known:
+    """What a run says of its drives, and the baselines that its criteria name; all as of `references`."""
+
+    def __init__(
+        self, run: Mapping, records: t.Sequence[Mapping], baselines: t.Callable[[str], Mapping | None]
+    ) -> None:
+        self._run_id = str((run.get("run") or {}).get("id"))
+        self._summary_of = baselines
+        self._baselines: dict[str, Baseline | None] = {}
+        self._tests = tests_by_drive(records)
+        self._asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
+        self._defined = conditions.definitions(run)
+        self._loads = {
+            (record["host"], record["drive"], record["test"]): conditions.load(record)
+            for record in records
+            if record["kind"] == "test"
+        }
+        self._identities = {
+            (record["host"], record["drive"]): record.get("identity") or {}
+            for record in records
+            if record["kind"] == "drive"
+        }
+
+    def of_baseline(self, criterion: Mapping, host: str, drive: str, test: str) -> Reference:
+        """What a drive was at in the baseline that a criterion names, if it was measured as it is now."""
+        name, cell, metric = str(criterion["baseline"]), criterion.get("cell"), criterion["metric"]
+        if name == self._run_id:
             return Reference(None, f"the baseline {name} is this run itself: name another")
         if cell:
             return Reference(None, f"a baseline has no figures of single cells, and {cell} is asked for")
-        if name not in of_baseline:
-            summary = baselines(name)
-            of_baseline[name] = None if summary is None else _baseline(summary, name)
-        known = of_baseline[name]
+        known = self._baseline(name)
         if known is None:
             return Reference(None, f"there is no report of the baseline {name}: run report.yml with ssd_run_id={name}")
-        identity = identities.get((host, drive), {})
+        identity = self._identities.get((host, drive), {})
         told, before = known.get(
             (drives.name(identity.get("serial"), host, drive), test, metric),
             (Reference(None, f"the baseline {name} has no valid {test} {metric} of this drive"), ""),
         )
-        now = conditions.text(under(host, drive), defined.get(test), loads.get((host, drive, test)))
-        changed = conditions.changed(now, before)
+        changed = conditions.changed(self._now(host, drive, test), before)
         return Reference(None, f"the baseline {name} was measured otherwise: {changed}") if changed else told
 
-    def under(host: str, drive: str) -> Mapping:
-        key = (host, drive)
-        return conditions.of_drive(asked.get(key, {}), identities.get(key, {}), mine[key])
+    def _baseline(self, name: str) -> Baseline | None:
+        if name not in self._baselines:
+            summary = self._summary_of(name)
+            self._baselines[name] = None if summary is None else _baseline(summary, name)
+        return self._baselines[name]
 
-    mine = tests_by_drive(records)
-    asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
-    defined = conditions.definitions(run)
-    loads = {
-        (record["host"], record["drive"], record["test"]): conditions.load(record)
-        for record in records
-        if record["kind"] == "test"
-    }
-    identities = {
-        (record["host"], record["drive"]): record.get("identity") or {}
-        for record in records
-        if record["kind"] == "drive"
-    }
-    return reference
+    def _now(self, host: str, drive: str, test: str) -> str:
+        """The conditions of this run."""
+        key = (host, drive)
+        under = conditions.of_drive(self._asked.get(key, {}), self._identities.get(key, {}), self._tests[key])
+        return conditions.text(under, self._defined.get(test), self._loads.get((host, drive, test)))
 
 
 def _medians(frame: pandas.DataFrame) -> Found:

@@ -231,17 +231,9 @@ def fit(
         reason = next(filter(None, (_block_problem(one, block) for one in sizes)), "")
         reason = reason or streams.trim_problem(cell, identity)
         fitted, sizes_left_out = loads.fitted(cell, block)
-        placed = cell.get("jobs") or ([cell] if cell.get("range") else [])
-        if any(streams.share_bytes(one, active) < one["block_size_bytes"] for one in placed):
-            who = "a stream" if cell.get("jobs") else "it"
-            wrong.setdefault(f"{who} has no room in its part of the ActiveRange of {data_size(active)}", []).append(
-                cell["id"]
-            )
-        elif size * cell["threads"] > active and not cell.get("jobs"):
-            wrong.setdefault(
-                f"{cell['threads']} x {block_size(size)} do not fit into the ActiveRange of {data_size(active)}",
-                [],
-            ).append(cell["id"])
+        cramped = _room_problem(cell, active)
+        if cramped:
+            wrong.setdefault(cramped, []).append(cell["id"])
         elif not reason and (not sizes_left_out or (fitted is not cell and not test["own_cells"])):
             cells.append(fitted)
             left_out += [{"id": cell["id"], "reason": sizes_left_out}] if sizes_left_out else []
@@ -263,6 +255,17 @@ def fit(
         reasons = sorted({item["reason"] for item in left_out})
         problems.append(f"none of the test's cells can run on this drive{': ' * bool(reasons)}{'; '.join(reasons)}")
     return cells, left_out, problems
+
+
+def _room_problem(cell: Cell, active: int) -> str:
+    """Why a cell has no room in the ActiveRange of so many bytes; "" where it has."""
+    size, jobs = cell["block_size_bytes"], cell.get("jobs")
+    placed = jobs or ([cell] if cell.get("range") else [])
+    if any(streams.share_bytes(one, active) < one["block_size_bytes"] for one in placed):
+        return f"{'a stream' if jobs else 'it'} has no room in its part of the ActiveRange of {data_size(active)}"
+    if size * cell["threads"] > active and not jobs:
+        return f"{cell['threads']} x {block_size(size)} do not fit into the ActiveRange of {data_size(active)}"
+    return ""
 
 
 def _block_problem(size: int, logical: int) -> str:
