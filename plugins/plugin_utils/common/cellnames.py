@@ -11,7 +11,8 @@ import re
 
 PREFERRED = "preferred"
 _LOAD = re.compile(r"(?:rand|seq)-([0-9]+)(b|k)-(?:(w100)|r([0-9]+))-(?:tc([0-9]+)-qd([0-9]+)\b)?")
-_PER_CPU = re.compile(r"-tc1to([0-9]+)-load([0-9]+)\b")
+# No more digits than the most that a test may ask for.
+_PER_CPU = re.compile(r"-tc1to([0-9]{1,3})-load([0-9]{1,7})\b")
 _GIVEN = {"rate_iops": re.compile(r"-([0-9]+)iops\b"), "batch": re.compile(r"-batch([0-9]+)\b")}
 _OF_PREFERRED = re.compile(rf"(rand|seq)-{PREFERRED}-")
 

@@ -41,6 +41,8 @@ class Taken:
         self.spoilt: dict[int, str] = {}
         self.histograms: dict[str, dict[str, Mapping]] = {}
         self.loads: dict[str, Mapping] = {}
+        # As the first of these cells tells them: fio has the same CPUs in all cells of a test.
+        self._cpus: int | None = None
         self.wrong: list[str] = []
         self.unproved: list[str] = []
 
@@ -89,16 +91,16 @@ class Taken:
         self.wrong += cell_laws.contradictions(event, {**cell, **(event.get("chosen") or {})})
 
     def _take_load(self, event: Mapping) -> None:
-        """The load of a cell whose threads follow the CPUs: as the rule has it, and the same in all rounds."""
+        """The load of a cell whose threads follow the CPUs: as the rule has it, and by the same CPUs in all cells."""
         if not cellnames.follows_cpus(event["cell"]):
             return
         told, most = event.get("chosen") or {}, cellnames.told(event["cell"])
-        right = self.loads.setdefault(event["cell"], load.by_cpus(most, int(told.get("cpus") or 0)))
+        if self._cpus is None:
+            self._cpus = int(told.get("cpus") or 0)
+        right = self.loads.setdefault(event["cell"], load.by_cpus(most, self._cpus))
         if told != right:
             place = f"round {event['round']}, {event['cell']}"
-            self.wrong.append(
-                f"{place}: its journal has the load {told}; by its CPUs and its first round it is {right}"
-            )
+            self.wrong.append(f"{place}: its journal has the load {told}; by its CPUs and its first cell it is {right}")
 
     def _take_written(self, event: Mapping, cell: Mapping) -> None:
         """What the cell wrote, and how long it took by its own records; None where they don't tell."""

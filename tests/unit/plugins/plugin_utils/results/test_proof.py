@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio_result, histogram, steady_state
@@ -85,13 +87,28 @@ def by_the_cpus(change):
         (lambda events: events[-1].pop("loads"), "its end tells other loads than its cells"),
         (lambda events: events[-1]["loads"][0].update(threads=8), "its end tells other loads than its cells"),
         (lambda events: last(events, "cell").pop("chosen"), "its journal has the load {}"),
-        (lambda events: last(events, "cell")["chosen"].update(cpus=1, threads=1, queue_depth=16), "its first round"),
+        (lambda events: last(events, "cell")["chosen"].update(cpus=1, threads=1, queue_depth=16), "its first cell"),
         (lambda events: last(events, "cell")["chosen"].update(queue_depth=1), "by its CPUs"),
     ],
 )
 def test_a_load_by_the_cpus_is_held_to_its_rule_and_told_at_the_end(change, says):
     found = by_the_cpus(change)
     assert says in found and bool(found) == bool(says)
+
+
+def with_another_cell(events, cpus):
+    """A second cell in each round, on other CPUs."""
+    other, load = "rand-4k-w100-tc1to8-load32", {"threads": cpus, "queue_depth": 32 // cpus, "cpus": cpus}
+    for place in reversed([index for index, event in enumerate(events) if event["event"] == "cell"]):
+        events.insert(place + 1, {**copy.deepcopy(events[place]), "cell": other, "chosen": dict(load)})
+    events[-1]["loads"].append({"cell": other, **load})
+
+
+@pytest.mark.parametrize(("cpus", "says"), [(2, False), (4, True)])
+def test_all_cells_of_a_test_have_the_same_cpus(cpus, says):
+    """With CPUs of its own for each cell a host chose its drive's peers among many."""
+    found = by_the_cpus(lambda events: with_another_cell(events, cpus))
+    assert ("its journal has the load {'threads': 4" in found) is says
 
 
 def shift_bins(events):
