@@ -19,6 +19,9 @@ Found = t.Dict[t.Tuple[str, ...], Reference]
 # Of each figure also what it was measured under.
 Baseline = t.Dict[t.Tuple[str, ...], t.Tuple[Reference, str]]
 TOO_FEW = "too few peers"
+# How a drive was measured, as only its own host tells it.
+HOST_TELLS = ("lba_bytes", "metadata_bytes", "link", "load")
+_ALIKE = tuple(name for name in FIGURE if name not in HOST_TELLS)
 
 
 def references(
@@ -105,19 +108,31 @@ def _medians(frame: pandas.DataFrame) -> Found:
     """By host, drive, test, cell (of one named) and metric: the median of the peers, without the drive itself."""
     known = complete(frame)
     found: Found = {}
-    for (*_peers, test, cell, metric), places in known.groupby(list(FIGURE), sort=False).indices.items():
+    groups = known.groupby(list(FIGURE), sort=False).indices
+    few = any(len(places) < robust.FEWEST_PEERS for places in groups.values())
+    alike = known.groupby(list(_ALIKE), sort=False).indices if few else {}
+    for (*_peers, test, cell, metric), places in groups.items():
         group = known.iloc[places]
-        medians = (
-            robust.without_each(group["value"].to_numpy()) if len(group) >= robust.FEWEST_PEERS else [None] * len(group)
-        )
-        for host, drive, median in zip(group["host"], group["drive"], medians):
-            if median is None:
-                told = Reference(None, f"{TOO_FEW}: {len(group)} like it, {robust.FEWEST_PEERS} are needed")
-            else:
-                told = Reference(float(median), f"median of {len(group) - 1} peers")
+        if len(group) >= robust.FEWEST_PEERS:
+            medians = robust.without_each(group["value"].to_numpy())
+            told = [Reference(float(median), f"median of {len(group) - 1} peers") for median in medians]
+        else:
+            key = tuple(group[name].iloc[0] for name in _ALIKE)
+            told = [_too_few(group, known.iloc[alike[key]])] * len(group)
+        for host, drive, reference in zip(group["host"], group["drive"], told):
             # A criterion without a cell is about the tracked one, whatever its name.
-            found.update({(host, drive, test, name, metric): told for name in (cell, "")})
+            found.update({(host, drive, test, name, metric): reference for name in (cell, "")})
     return found
+
+
+def _too_few(group: pandas.DataFrame, alike: pandas.DataFrame) -> Reference:
+    """alike: the group, with those that differ from it only in what their hosts tell."""
+    text = f"{TOO_FEW}: {len(group)} like it, {robust.FEWEST_PEERS} are needed"
+    if len(alike) < robust.FEWEST_PEERS:
+        return Reference(None, text)
+    other = [conditions.NAMES[name] for name in HOST_TELLS if alike[name].nunique() > 1]
+    more = f"{len(alike) - len(group)} more of its model differ in {', '.join(other)}"
+    return Reference(None, f"{text}; {more}", apart=True)
 
 
 def _baseline(summary: Mapping, name: str) -> Baseline:

@@ -35,11 +35,12 @@ Mapping = t.Dict[str, t.Any]
 
 class Reference(t.NamedTuple):
     """What a relative limit is a share of. value: None where there is none, and `of` says why; else `of` says what it
-    is.
+    is. apart: there is none only because of what the drive's host tells of how it measured.
     """
 
     value: float | None
     of: str
+    apart: bool = False
 
 
 # (criterion, limit of RELATIVE, host, drive, test) -> its reference

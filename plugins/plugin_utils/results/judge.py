@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.run.criteria import is_for, is_of_model
+from ...module_utils.run.criteria import figure, is_for, is_of_model
 from ..common.values import number
 from . import beside, freshness, held_to, tails, validity
 from .grounds import Ground, Mapping, RunFacts, colon, invalid
@@ -255,7 +255,9 @@ def _judged(
     missed = [check for check in result["criteria"] if check["met"] is False]
     if missed:
         return dict(result, verdict="fail", reasons=[held_to.comparison(check) for check in missed])
-    unknown = [text for criterion in criteria if is_for(criterion, name) for text in _without_figure(criterion, record)]
+    mine = [criterion for criterion in criteria if is_for(criterion, name)]
+    unknown = [text for criterion in mine for text in _without_figure(criterion, record)]
+    unknown = unknown or [text for criterion in mine for text in _measured_apart(facts, criterion, record)]
     if unknown:
         return dict(result, verdict="invalid", reasons=unknown)
     reasons = [held_to.comparison(check) for check in result["criteria"]] or [held_to.NO_CRITERION]
@@ -265,3 +267,15 @@ def _judged(
 def _without_figure(criterion: Mapping, record: Mapping) -> list[str]:
     """Why a test gave no figure for a criterion though it has the metric; empty where it gave one."""
     return tails.too_few(criterion, record, held_to.describe(criterion)) or held_to.null_figure(criterion, record)
+
+
+def _measured_apart(facts: RunFacts, criterion: Mapping, record: Mapping) -> list[str]:
+    """Why a criterion was not judged that others of the model are held to: no drive gets around it by what its host
+    tells of how it measured. Empty for any other.
+    """
+    if figure(criterion, record) is None:
+        return []
+    asked = [limit for limit in held_to.RELATIVE if criterion.get(limit) is not None]
+    found = [facts.references(criterion, limit, record["host"], record["drive"], record["test"]) for limit in asked]
+    told = dict.fromkeys(reference.of for reference in found if reference.apart)
+    return [f"{text} ({held_to.describe(criterion)})" for text in told]

@@ -41,6 +41,27 @@ def test_too_few_peers_are_no_pass_where_nothing_else_is_held(tmp_path, more, ve
     assert {drive["verdict"] for drive in drives} == {verdict} and all(reason in drive["reasons"] for drive in drives)
 
 
+OTHER_LOAD = [{"cell": "c", "threads": 2, "queue_depth": 128, "cpus": 2}]
+
+
+@pytest.mark.parametrize(
+    ("told", "name"), [({"link": "2.5 GT/s x1"}, "link"), ({"loads": OTHER_LOAD}, "load")], ids=["link", "load"]
+)
+def test_no_host_gets_its_drives_around_a_criterion_by_what_it_tells(tmp_path, told, name):
+    """A bad drive passed by the absolute limit alone, as the only one that was measured so."""
+    criteria = [{"metric": "write_iops", "min_of_median": 0.9}, {"metric": "write_iops", "min": 5}]
+    run, records = fleet(criteria=criteria, slow={(2, 1): 0.5})
+    for record in records:
+        if record["kind"] == "test" and record["host"].endswith("2"):
+            record.update(told)
+    drives = {drive["drive"]: drive for drive in judging.judge_run(str(tmp_path), run, records).judgement["drives"]}
+    apart = {label: drive["reasons"] for label, drive in drives.items() if drive["verdict"] != "pass"}
+    assert set(apart) == {f"S2-{place}" for place in range(4)}
+    assert {drives[label]["verdict"] for label in apart} == {"invalid"}
+    said = f"iops: too few peers: 4 like it, 8 are needed; 20 more of its model differ in {name} (criterion"
+    assert all(reasons[0].startswith(said) for reasons in apart.values())
+
+
 def test_a_baseline_run_is_held_drive_by_drive(tmp_path):
     folder = tmp_path / "r1" / "report"
     folder.mkdir(parents=True)
