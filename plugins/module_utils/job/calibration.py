@@ -117,25 +117,31 @@ class Calibration:
         with concurrent.futures.ThreadPoolExecutor(len(drives)) as pool:
             futures = {drive: pool.submit(step, self._stations[drive]) for drive in drives}
         errors = {drive: future.exception() for drive, future in futures.items()}
+        for drive, error in errors.items():  # also where the job is stopped: its release would hang as well
+            if isinstance(error, Hangs):
+                self._stations.pop(drive).held.abandon(str(error))
         for error in errors.values():
             if isinstance(error, fio.Interrupted):
                 raise error
-        for drive, error in errors.items():
-            if isinstance(error, Hangs):
-                self._stations.pop(drive).held.abandon(str(error))
         for drive, error in errors.items():
             if error is not None:
                 raise NotDone(f"{drive}: {error}")
         return {drive: future.result() for drive, future in futures.items()}
 
     def _let_go(self) -> None:
-        for drive, station in self._stations.items():
+        """Of all at the same time, as each may hang for as long as a step may take."""
+        for drive in self._drives:
             self._job.tuned.leave_place(drive)
-            try:
-                with contextlib.suppress(OSError):
-                    station.watchdog.call("release", station.held.release)
-            except Hangs as error:
-                station.held.abandon(str(error))
+        with concurrent.futures.ThreadPoolExecutor(max(1, len(self._stations))) as pool:
+            list(pool.map(_release, self._stations.values()))
+
+
+def _release(station: Station) -> None:
+    try:
+        with contextlib.suppress(OSError):
+            station.watchdog.call("release", station.held.release)
+    except Hangs as error:
+        station.held.abandon(str(error))
 
 
 def _hold(station: Station) -> None:

@@ -26,7 +26,7 @@ class Host:
 
     def __init__(self, drives, most=10**6, history=(), wrong=None, spoilt=(), cells=(CELL,)):
         self.most, self.wrong, self.spoilt = most, wrong or {}, spoilt
-        self.group, self.held, self.log, self.status = [], set(), [], {}
+        self.held, self.log, self.status, self.wrong_at = set(), [], {}, ""
         self.lock = threading.Lock()
         names = [f"S{place}" for place in range(drives)]
         self.plan = {
@@ -53,6 +53,8 @@ class Host:
             if isinstance(host.wrong.get(drive), Refused):
                 raise host.wrong[drive]
             host.held.add(drive)
+            if host.wrong_at == "guard" and drive in host.wrong:
+                raise host.wrong[drive]
 
         def cell(name, asked, size_bytes, seed_value):
             assert drive in host.held and bench.place == f"place of {drive}" and asked == CELL
@@ -126,3 +128,13 @@ def test_a_stop_leaves_no_record_and_no_drive_held(monkeypatch):
     with pytest.raises(fio.Interrupted):
         calibration.drives_at_once(host.job, host.plan)
     assert not host.log and not host.held
+
+
+def test_a_drive_that_hangs_while_the_job_is_stopped_is_not_touched_again(monkeypatch):
+    """Each release would hang for its grace, one drive after the other: longer than systemd waits for a job."""
+    host = Host(3, wrong={"S0": Hangs("it hangs"), "S1": fio.Interrupted(), "S2": Hangs("it hangs")})
+    host.wrong_at = "guard"
+    monkeypatch.setattr(calibration, "Station", host.station)
+    with pytest.raises(fio.Interrupted):
+        calibration.drives_at_once(host.job, host.plan)
+    assert host.held == {"S0", "S2"} == {drive for event, drive in host.log if event == "abandoned"}
