@@ -119,7 +119,7 @@ class Calibration:
         errors = {drive: future.exception() for drive, future in futures.items()}
         for drive, error in errors.items():  # also where the job is stopped: its release would hang as well
             if isinstance(error, Hangs):
-                self._stations.pop(drive).held.abandon(str(error))
+                _abandon(self._stations.pop(drive), error)
         for error in errors.values():
             if isinstance(error, fio.Interrupted):
                 raise error
@@ -141,7 +141,13 @@ def _release(station: Station) -> None:
         with contextlib.suppress(OSError):
             station.watchdog.call("release", station.held.release)
     except Hangs as error:
-        station.held.abandon(str(error))
+        _abandon(station, error)
+
+
+def _abandon(station: Station, error: Hangs) -> None:
+    """Also its campaign leaves it alone."""
+    station.job.hung[station.drive] = str(error)
+    station.held.abandon(str(error))
 
 
 def _hold(station: Station) -> None:

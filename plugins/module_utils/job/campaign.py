@@ -103,6 +103,8 @@ class Campaign:
             return "complete"
         if station.job.stop.is_set():
             raise fio.Interrupted()
+        if station.drive in station.job.hung:
+            raise Hangs(station.job.hung[station.drive])
         self._tests.settle_unfinished()
         station.guard("start")
         self._refuse_another()

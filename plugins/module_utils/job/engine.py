@@ -157,6 +157,7 @@ class HostJob:
             same_boot=self._plan["boot_id"] == settings.boot_id(self._host),
             history=self._history,
             tuned=tuned,
+            hung={},
             sample_interval_s=float(self._plan.get("sample_interval_s") or 0),
             terms=Terms(stop=self._stop.is_set, **self._plan.get("look", {})),
             leave=self._plan.get("leave", AS_IS),

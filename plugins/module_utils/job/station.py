@@ -23,7 +23,7 @@ from .conditions import Conditions
 
 
 class Job(t.NamedTuple):
-    """What the campaigns of a host job share."""
+    """What the campaigns of a host job share. hung: of drives that gave no answer before their campaigns, why."""
 
     host: Host
     run_dir: RunDir
@@ -34,6 +34,7 @@ class Job(t.NamedTuple):
     same_boot: bool
     history: list[dict[str, t.Any]]
     tuned: TunedHost
+    hung: dict[str, str]
     sample_interval_s: float = 0
     terms: Terms = Terms()
     leave: str = leaving.AS_IS

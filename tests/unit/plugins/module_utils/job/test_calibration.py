@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import calibration
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import calibration, campaign
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.station import Job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio
 
@@ -37,6 +37,8 @@ class Host:
         job = {name: None for name in Job._fields}
         job.update(
             history=list(history),
+            stop=threading.Event(),
+            hung={},
             terms=Terms(),
             journal=types.SimpleNamespace(add=lambda event, **fields: self.log.append((event, fields))),
             status=types.SimpleNamespace(set=self.status.update),
@@ -138,3 +140,26 @@ def test_a_drive_that_hangs_while_the_job_is_stopped_is_not_touched_again(monkey
     with pytest.raises(fio.Interrupted):
         calibration.drives_at_once(host.job, host.plan)
     assert host.held == {"S0", "S2"} == {drive for event, drive in host.log if event == "abandoned"}
+
+
+def test_a_drive_that_hung_is_an_error_and_not_refused_as_locked(monkeypatch):
+    """It answers again, and what reads left behind has its lock."""
+    host, told = Host(2, wrong={"S0": Hangs("it hangs")}), []
+    monkeypatch.setattr(calibration, "Station", host.station)
+    calibration.drives_at_once(host.job, host.plan)
+    held = types.SimpleNamespace(identity={}, abandon=told.append)
+    station = types.SimpleNamespace(
+        job=host.job,
+        drive="S0",
+        plan={"tests": [{"name": "t"}]},
+        history=[],
+        held=held,
+        show=lambda **shown: None,
+        note=lambda event, **fields: told.append((event, fields["outcome"], fields["message"])),
+        guard=lambda step: pytest.fail("it was touched again"),
+    )
+    monkeypatch.setattr(campaign, "Station", lambda job, plan: station)
+    of_tests = types.SimpleNamespace(error="", finished=[], missed=lambda: "", settle_unfinished=lambda: None)
+    monkeypatch.setattr(campaign, "DriveTests", lambda station: of_tests)
+    assert campaign.Campaign(host.job, station.plan).run() == "error"
+    assert told == ["it hangs", ("drive_finished", "error", "it hangs")]
