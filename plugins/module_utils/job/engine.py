@@ -22,7 +22,7 @@ import typing as t
 from ..core import trust
 from ..core.files import remove_asides
 from ..core.host import Host
-from ..core.locks import Locked, host_lock
+from ..core.locks import Locked, host_holder, host_lock
 from ..guard.look import Terms
 from ..machine import snapshot
 from ..measure.causes import Limits
@@ -78,7 +78,9 @@ class HostJob:
                 remove_asides(self._run_dir.path, WRITTEN_ASIDE)
                 return self._run_locked()
         except Locked as error:
-            self._status.set(state="failed", restored=True, message=f"another run is using this host: {error}")
+            # A start that came too late, and was made again since: the status is that of the job that has the lock.
+            if (host_holder() or {}).get("folder") != os.path.realpath(self._run_dir.path):
+                self._status.set(state="failed", restored=True, message=f"another run is using this host: {error}")
             return 1
 
     def _run_locked(self) -> int:
