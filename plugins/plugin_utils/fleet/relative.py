@@ -21,6 +21,8 @@ Baseline = t.Dict[t.Tuple[str, ...], t.Tuple[Reference, str]]
 TOO_FEW = "too few peers"
 # How a drive was measured, as only its own host tells it.
 HOST_TELLS = ("lba_bytes", "metadata_bytes", "link", "load")
+# How `conditions.changed` begins to tell of these.
+_BY_HOST = (f"{conditions.NAMES['link']} ", f"{conditions.NAMES['load']} ")
 _ALIKE = tuple(name for name in FIGURE if name not in HOST_TELLS)
 
 
@@ -89,7 +91,11 @@ class _Known:
             (Reference(None, f"the baseline {name} has no valid {test} {metric} of this drive"), ""),
         )
         changed = conditions.changed(self._now(host, drive, test), before)
-        return Reference(None, f"the baseline {name} was measured otherwise: {changed}") if changed else told
+        if not changed:
+            return told
+        # A format or a definition is the operator's to change.
+        apart = any(text.startswith(_BY_HOST) for text in changed.split(", "))
+        return Reference(None, f"the baseline {name} was measured otherwise: {changed}", apart)
 
     def _baseline(self, name: str) -> Baseline | None:
         if name not in self._baselines:

@@ -77,6 +77,32 @@ def test_a_baseline_run_is_held_drive_by_drive(tmp_path):
     assert judging.judge_run(str(tmp_path), run, records).judgement["verdicts"]["invalid"] == 4
 
 
+@pytest.mark.parametrize(
+    ("key", "before", "now"),
+    [
+        ("link", "8 GT/s x4", "2.5 GT/s x1"),
+        ("loads", [{**OTHER_LOAD[0], "threads": 4, "queue_depth": 64, "cpus": 4}], OTHER_LOAD),
+    ],
+)
+def test_no_host_gets_its_drives_around_a_baseline_by_what_it_tells(tmp_path, key, before, now):
+    verdicts = []
+    for name, told, slow in (("r1", before, {}), ("r2", before, {}), ("r2", now, {(0, 2): 0.7})):
+        run, records = fleet(hosts=1, run_id=name, slow=slow)
+        for record in records:
+            record.update({key: told} if record["kind"] == "test" else {})
+        if name == "r1":
+            found = summary(run, records)
+            for drive in found["drives"]:
+                drive["conditions"].update({"link": told} if key == "link" else {})
+            (tmp_path / "r1" / "report").mkdir(parents=True)
+            (tmp_path / "r1" / "report" / "summary.json").write_text(json.dumps(found))
+        criterion = {"metric": "write_iops", "min_of_baseline": 0.5, "baseline": "r1"}
+        run["criteria"] = [criterion, {"metric": "write_iops", "min": 5}]
+        judgement = judging.judge_run(str(tmp_path), run, records).judgement
+        verdicts.append({drive["verdict"] for drive in judgement["drives"]})
+    assert verdicts[1:] == [{"pass"}, {"invalid"}]
+
+
 def test_a_host_outvotes_nobody_with_drives_that_nobody_asked_for(tmp_path):
     """As many as the gate takes of them, of the fleet's own model and far faster: the others would miss the median."""
     run, records = fleet(criteria=[{"metric": "write_iops", "min_of_median": 0.9}])
