@@ -12,6 +12,7 @@ import pytest
 from host_jobs import QUICK, events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import calibration, engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import together as deciding
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import together
@@ -19,8 +20,10 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import together
 
 @pytest.fixture(autouse=True)
 def slow_reads(monkeypatch):
-    """Reads at a fixed rate, which mean the same on any machine."""
-    read = {**together.READS[0], "threads": 1, "queue_depth": 4, "rate_iops": 500}
+    """Reads at a fixed rate, and a tenth of it for a machine that is busy: what decides at 98 % has its own tests."""
+    read = {**together.READS[0], "threads": 1, "queue_depth": 4, "rate_iops": 200}
+    monkeypatch.setattr(deciding, "KEPT_SHARE", 0.9)
+    monkeypatch.setattr(deciding, "MOST_SPREAD", 0.1)
     monkeypatch.setattr(together, "READS", (read,))
     monkeypatch.setattr(together, "LENGTH", {"read_pct": 100, "runtime_s": 2})
 
