@@ -95,7 +95,8 @@ def problems_of(cell, drive, log):
         "numa_node": None,
         "cpus_allowed": None,
     }
-    values.update(threads=2, queue_depth=4)
+    share = load.share_bytes(SIZE, 2, cell["block_size_bytes"])
+    values.update(threads=2, queue_depth=4, share_bytes=share)
     job = fio.fill(cell["job"], values)
     file, out = log / (drive.name + cell["id"] + ".fio"), log / (drive.name + cell["id"] + ".json")
     file.write_text(job)

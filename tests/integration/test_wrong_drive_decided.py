@@ -134,6 +134,7 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
                 "attach": {},
                 "plan_text": [],
                 "why_skipped": "",
+                "why_attached": "",
                 "left_out": {},
                 "prepare": True,
             }
