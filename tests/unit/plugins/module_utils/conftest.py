@@ -105,8 +105,10 @@ class FakeHost(Host):
     def put(self, path, content):
         file = self.path(path)
         os.makedirs(os.path.dirname(file), exist_ok=True)
-        with open(file, "wb") as stream:
+        # At once, as a kernel's file changes: a sampler must not read it empty.
+        with open(file + ".new", "wb") as stream:
             stream.write(content if isinstance(content, bytes) else content.encode())
+        os.replace(file + ".new", file)
 
     def link(self, path, target):
         file = self.path(path)
