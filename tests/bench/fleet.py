@@ -277,7 +277,8 @@ def main() -> int:
                 print(*told(floor(recording, cost, count, options.forks), count, options.tasks, ", floor"), flush=True)
             much_memory = count <= MEMORY_LIMIT_HOSTS and cost.memory_mib > MEMORY_LIMIT_MIB
             high += [count] * (cost.cpu_s / count > CPU_LIMIT_S or much_memory)
-    print(f"limits: {CPU_LIMIT_S} CPU-s, {MEMORY_LIMIT_MIB} MiB up to {MEMORY_LIMIT_HOSTS} hosts, and {WALL_LIMIT_S} s of wall on a quiet machine")
+    memory = f"{MEMORY_LIMIT_MIB} MiB up to {MEMORY_LIMIT_HOSTS} hosts"
+    print(f"limits: {CPU_LIMIT_S} CPU-s, {memory}, and {WALL_LIMIT_S} s of wall on a quiet machine")
     return 1 if high else 0
 
 
