@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the modules really answer, in plays with drives and emulated vendors' tools, is what their RETURN says: no key
-more, no key less, each of its type.
+"""What the modules really answer, in plays with drives and emulated vendors' tools, is what their documentation says:
+RETURN, no key more, no key less, each of its type; and the attributes check_mode, diff_mode and idempotent.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pytest
 import vendor_lab
 
 from ansible_collections.ssdlab.fleet.tests.fixtures import answers
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.modules import test_documentation as documentation
 
 REPO = Path(__file__).resolve().parents[2]
 MODULES = {path.stem for path in (REPO / "plugins/modules").glob("*.py") if path.stem != "__init__"}
@@ -32,7 +33,7 @@ CORE = {
 }
 RUN = "{{ ssd_run.id }}"
 STATE = {"state_dir": "{{ ssd_state_dir }}"}
-# Beside what the playbooks use. Each runs in check mode too.
+# Beside what the playbooks use. Each runs in check mode first, and twice.
 BEFORE = [
     {"steady_state": {"values": [100, 101, 99, 100, 100]}},
     {"host_info": {"tools": ["sh", "no-such-tool"]}},
@@ -65,14 +66,14 @@ AFTER = [
 
 
 def play(tasks):
-    """A play of these, each in check mode first."""
-    both = [
+    """A play of these, each in check mode first, and twice."""
+    thrice = [
         {f"ssdlab.fleet.{module}": given, "check_mode": check}
         for task in tasks
         for module, given in task.items()
-        for check in (True, False)
+        for check in (True, False, False)
     ]
-    return {"hosts": "ssd_servers", "gather_facts": False, "tasks": both}
+    return {"hosts": "ssd_servers", "gather_facts": False, "tasks": thrice}
 
 
 @pytest.fixture
@@ -125,6 +126,25 @@ def is_a(kind, value):
     return isinstance(value, TYPES[kind]) and (kind == "bool" or not isinstance(value, bool))
 
 
+def assert_attributes(heard):
+    """What check mode says comes, the second time changes nothing, and a diff is there where one is promised."""
+    supports = {module: {name: each["support"] for name, each in attributes(module).items()} for module in MODULES}
+    wrong = [each for each in heard if ("diff" in each["answer"]) != (supports[each["module"]]["diff_mode"] == "full")]
+    assert not wrong, wrong
+    count = 3 * len(BEFORE)
+    end = max(number for number, each in enumerate(heard) if each["module"] == "run_info") + 1
+    for shown in (heard[:count], heard[end - 3 * len(AFTER) : end]):
+        for planned, done, again in zip(shown[::3], shown[1::3], shown[2::3]):
+            assert [each["module"] for each in (planned, done, again)] == [done["module"]] * 3
+            says = [each["answer"]["changed"] for each in (planned, done, again)]
+            assert says[0] == says[1] or supports[done["module"]]["check_mode"] == "partial", (done, says)
+            assert not says[2] or supports[done["module"]]["idempotent"] == "partial", again
+
+
+def attributes(module):
+    return documentation.read(module)["DOCUMENTATION"]["attributes"]
+
+
 def test_every_answer_is_as_documented(heard):
     assert {each["module"] for each in heard} == MODULES
     found = {
@@ -137,6 +157,7 @@ def test_every_answer_is_as_documented(heard):
         )
     }
     assert not found, "\n".join(sorted(found))
+    assert_attributes(heard)
     for each in heard:
         assert set(each["answer"].get("ansible_facts", {})) <= {"discovered_interpreter_python"}, each
         looks = each["module"].endswith(("_info", "_facts")) or each["module"] in ("examine", "host_checks", "find_run")
