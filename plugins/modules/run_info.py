@@ -114,10 +114,18 @@ damage:
   elements: str
   sample: ["/var/lib/ssdlab-fleet/runs/nightly/journal.jsonl: 1 line(s) of it are no records, the first is line 12"]
 packed:
-  description: The archive of the run's folder.
+  description: The archive of the run's folder, C(<state_dir>/<run_id>.tar.gz) on the host.
   returned: when O(archive) is true, the host knows the run, and not in check mode
   type: dict
-  sample: {path: /var/lib/ssdlab-fleet/20261121T130000Z-qualify.tar.gz, size_bytes: 183422, sha256: 9f86d081884c7d65}
+  contains:
+    size_bytes:
+      description: Its size.
+      type: int
+      sample: 183422
+    sha256:
+      description: Its checksum.
+      type: str
+      sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import random
 
 import jsonschema
 import pytest
@@ -105,6 +106,33 @@ def test_neighbours_that_are_held_to_another_of_its_limits_excuse_nothing(tmp_pa
     judgement = judged(tmp_path, criteria=[criterion], low={3: now}, slow={(3, 1): slow}, noise=noise, seed=2)
     verdicts = {drive["drive"]: drive["verdict"] for drive in judgement["drives"]}
     assert verdicts["S3-1"] == "fail" and "S3-1" not in of_their_host(judgement)
+
+
+def test_drives_of_another_model_excuse_nothing(tmp_path):
+    """h3 slows its drives of one model in iops, and those of the other in another test: S3-5, of the other model, is
+    low in iops where the others of its model are not.
+    """
+    run, records = fleet(hosts=8, drives=8, criteria=[SHARE])
+    noise = random.Random(3)
+    run["tests"]["other"] = {"title": "other", "tracked": [{"cell": "c", "metric": "write_iops"}]}
+    made = []
+    for entry in run["asked"]:
+        entry["tests"] = ["iops", "other"]
+        host, drive, is_second = entry["host"], entry["drive"], int(entry["drive"][-1]) >= 4
+        first, second = (noise.gauss(100_000, 6000), noise.gauss(100_000, 1000)) if is_second else (100_000, 100_000)
+        if host == "h3":
+            first, second = (first, 80_000) if is_second else (80_000, second)
+        first = 84_000 if drive == "S3-5" else first
+        made += [measured(host, drive, first), {**measured(host, drive, second), "test": "other"}]
+    for record in records:
+        if record["kind"] == "drive" and int(record["drive"][-1]) >= 4:
+            record["identity"]["model"] = "OTHER"
+    records = [record for record in records if record["kind"] != "test"] + made
+    found = judging.judge_run(str(tmp_path), run, records)
+    assert [len(entry["drives"]) for entry in found.fleet["low_hosts"]] == [8]
+    failed = {drive["drive"] for drive in found.judgement["drives"] if drive["verdict"] == "fail"}
+    assert "S3-5" in failed and set(OF_HOST) <= failed
+    assert of_their_host(found.judgement) == OF_HOST
 
 
 def test_a_drive_that_was_low_on_two_hosts_is_not_its_hosts(tmp_path):
