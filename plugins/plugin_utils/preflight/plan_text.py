@@ -8,14 +8,13 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.guard import chances
-from ...module_utils.measure.rounds import cell_s
+from ...module_utils.measure.rounds import CELL_OVERHEAD_S, cell_s
 from ..common import units
 from ..plan import filesystems, times, together
 from . import criteria as judging
 from . import earlier, instead, purges
 
 MIB = times.MIB
-CELL_OVERHEAD_S = times.CELL_OVERHEAD_S
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
 
@@ -124,30 +123,36 @@ def describe(
             lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
         if (wear or {}).get(drive["drive"]):
             lines.append(f"    {(wear or {})[drive['drive']]}, if it writes at most {_rate(write_mib_s * MIB)}")
-        lines.append(f"    in all {_in_all(drive, took_all, write_mib_s, known or {})}")
+        reads_s = together.span_s(plan)
+        with_reads = ", the reads before included" if reads_s[1] else ""
+        lines.append(f"    in all {_in_all(drive, took_all, write_mib_s, known or {}, reads_s)}{with_reads}")
     return lines
 
 
 def _at_once(plan: t.Mapping[str, t.Any]) -> str:
     if plan.get("together"):
-        took = span(*together.span_s(plan["together"], len(plan["drives"])))
+        took = span(*together.span_s(plan))
         return f"as many at a time as don't slow each other down, which reads tell first; these take {took}"
     return f"{plan['parallel_drives']} at a time"
 
 
-def _in_all(drive: t.Mapping[str, t.Any], took: t.Mapping[str, t.Any], write_mib_s: float, known: earlier.Known) -> str:
-    """The time of the whole plan on a drive. What earlier runs tell counts where they tell it."""
+def _in_all(
+    drive: t.Mapping[str, t.Any],
+    took: t.Mapping[str, t.Any],
+    write_mib_s: float,
+    known: earlier.Known,
+    reads_s: tuple[float, float],
+) -> str:
+    """The time of the whole plan on a drive. What earlier runs tell counts where they tell it. reads_s: of together."""
     whole = earlier.of_drive(drive, known)
     if whole:
-        return known_text(whole)
+        return known_text(whole._replace(low_s=whole.low_s + reads_s[0], high_s=whole.high_s + reads_s[1]))
     told = [(test, known.get((drive["drive"], test["test"]))) for test in took["tests"]]
     low = sum(as_before.low_s if as_before else test["min_s"] for test, as_before in told)
     high = sum(as_before.high_s if as_before else test["max_s"] for test, as_before in told)
     names = [test["test"] for test, as_before in told if as_before]
     some = f"; the time of {', '.join(names)} is known from earlier runs" if names else ""
-    return (
-        f"{span(low, high)}, if it writes {_rate(write_mib_s * MIB)} (ssd_assumed_write_mib_s: {write_mib_s:g}){some}"
-    )
+    return f"{span(low + reads_s[0], high + reads_s[1])}, if it writes {_rate(write_mib_s * MIB)} (ssd_assumed_write_mib_s: {write_mib_s:g}){some}"
 
 
 def known_text(took: earlier.Range) -> str:

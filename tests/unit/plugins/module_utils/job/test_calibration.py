@@ -17,7 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import calibratio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.station import Job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio
 
-CELL = {"id": "rand-4k-r100-tc1-qd1", "read_pct": 100, "threads": 1, "queue_depth": 1}
+CELL = {"id": "rand-4k-r100-tc1-qd1", "read_pct": 100, "threads": 1, "queue_depth": 1, "runtime_s": 3}
 SPOILT = causes.Cause("other_io", "spoils", "somebody else read")
 
 
