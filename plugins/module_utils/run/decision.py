@@ -19,8 +19,8 @@ _OF_DRIVE = ("drive", "selector", "expected", "tests")
 
 
 def digest(plan: Mapping[str, Any], mode: str) -> str:
-    """SHA-256 over the run, the host, the mode and all that the plan does to drives, and to how many at once. The same on the controller and on
-    the host.
+    """SHA-256 over the run, the host, the mode and all that the plan does to drives, and to how many at once. The same
+    on the controller and on the host.
     """
     decided = {
         "mode": mode,

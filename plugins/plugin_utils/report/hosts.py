@@ -45,8 +45,8 @@ class Peers:
 
 
 def host(sources: Sources, name: str, rows: list[Mapping], peers: Peers, made: t.Container[str]) -> Mapping:
-    """{name, rack, state, message, facts, at_once, settings, changed, not_restored, warnings, journal, differs, low, drives:
-    rows of its own}.
+    """{name, rack, state, message, facts, at_once, settings, changed, not_restored, warnings, journal, differs, low,
+    drives: rows of its own}.
     """
     raw = sources.raw(name) or NO_RAW
     record = sources.hosts.get(name) or {}
