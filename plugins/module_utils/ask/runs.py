@@ -48,5 +48,6 @@ def _of_run(host: Host, run_dir: RunDir, packs: bool) -> dict[str, Any]:
         "unfinished": drive_records.unfinished(run),
         "records": drive_records.records(run),
         "snapshot": summary.host_snapshot(run),
+        "calibration": summary.calibration(run),
         "damage": run.damage,
     }
