@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ..common.values import drives_at_once
+from ..plan import hostplan
+from ..plan.testfiles import PlanError
+from . import run_json
 
 Values = t.Dict[str, t.Any]
 # Options of host_checks that have a variable of their own.
@@ -48,7 +52,7 @@ def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
     state_dir, drives = asked["ssd_state_dir"], asked["ssd_drives"]
     always = {
         "run_info": {"state_dir": state_dir, "definitions_of": asked["ssd_run_id"]},
-        "host_info": {"tools": asked["preflight_tools"]},
+        "host_info": {"tools": [*asked["preflight_tools"], *_more_tools(asked, unset)]},
     }
     if not isinstance(drives, (list, tuple)):
         return always
@@ -66,6 +70,15 @@ def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
             "traffic_s": max(_number(asked[f"preflight_{name}_s"], float, 0.0) for name in ("traffic", "warm_up")),
         },
     }
+
+
+def _more_tools(asked: t.Mapping[str, t.Any], unset: str) -> list[str]:
+    """What the tests of the plan take beyond preflight_tools. Of a plan that is wrong, findings tell."""
+    given = {name: value for name, value in asked.items() if value != unset}
+    with contextlib.suppress(PlanError):
+        if any(test.get("array") for test in hostplan.tests(run_json.host_variables(given))):
+            return [tool for tool in ("mdadm",) if tool not in asked["preflight_tools"]]
+    return []
 
 
 def _number(value: t.Any, kind: t.Callable[[t.Any], t.Any], otherwise: t.Any) -> t.Any:

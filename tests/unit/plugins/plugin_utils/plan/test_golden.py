@@ -71,7 +71,8 @@ def rendered_tests(plan):
         "minimum_io_size_bytes": 16_384,
     }
     done = planned(load_plan(plan), identity)
-    return done["drives"][0]["tests"]
+    # The last drive carries what is measured on an array of all.
+    return done["drives"][-1]["tests"]
 
 
 def jobs_of(test):
