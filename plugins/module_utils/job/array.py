@@ -23,9 +23,10 @@ from ..measure.fio import FioError, Interrupted
 from ..measure.sampler import Sampler
 from ..tools import mdadm
 from ..tuning import settings
-from . import array_left
+from . import array_left, leaving
 from .conditions import Conditions
 from .station import Job, Station
+from .working import work_on
 
 BUILD_S = 120.0
 # Until udev has made the node.
@@ -124,7 +125,10 @@ def _taken(lead: Station, label: str) -> t.Iterator[Station]:
             raise NoArray(f"there is no array: its member {label} was refused: {error}") from None
         raise
     try:
+        member.note("left", state=leaving.AS_IS, reason="an array is made of it", seconds=0)
         yield member
+        if job.leave == leaving.BLANK:
+            _leave_blank(member)
     except Hangs as error:
         member.held.abandon(str(error))
         raise
@@ -132,6 +136,14 @@ def _taken(lead: Station, label: str) -> t.Iterator[Station]:
         _release(member)
         raise
     _release(member)
+
+
+def _leave_blank(member: Station) -> None:
+    """As its own campaign left it. The drive that carries the test is left by its own campaign."""
+    well = [{"test": "array", "outcome": COMPLETE}]
+    left = leaving.make_blank(work_on(member, {"purge": {}}, {}), well)
+    member.held.blank = left["state"] == leaving.BLANK
+    member.note("left", **left)
 
 
 def _release(member: Station) -> None:

@@ -34,6 +34,7 @@ from .standing import (
     without_its_state,
 )
 from .station import Station
+from .working import work_on
 
 
 class DriveTests:
@@ -238,24 +239,7 @@ class DriveTests:
 
     def work(self, test: t.Mapping[str, t.Any], names: t.Mapping[str, t.Any]) -> Work:
         """What a purge method gets for a test. `names`: of the test and its attempt."""
-        station = self._station
-
-        def fill(tick: t.Callable[[float | None], None]) -> dict[str, t.Any]:
-            size, seed = station.held.identity["size_bytes"], station.seed(names, "purge")
-            record = station.bench.fill(station.file(names, "purge"), test["purge"], size, seed, tick)
-            fillcurve.check(record["kernel_bytes_written"], record["bytes_written"])
-            return record
-
-        return Work(
-            host=station.job.host,
-            held=station.held,
-            options=test["purge"],
-            tick=station.tick,
-            note=lambda event, **fields: station.note(event, **dict(fields, **names)),
-            fill=fill,
-            history=station.history,
-            bounded=station.watchdog.call,
-        )
+        return work_on(self._station, test, names)
 
     def _purge(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
         spec = test["purge"]

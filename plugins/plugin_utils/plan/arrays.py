@@ -98,8 +98,6 @@ def _of_test(test: Mapping, drives: t.Sequence[Mapping], settings: Mapping, poll
             f"its drives differ in size ({told}): what the smaller ones lack would not be striped; give it drives of "
             "one size"
         )
-    if settings.get("ssd_leave") == "blank":
-        found.append("ssd_leave: blank leaves each drive blank before the array is filled; set as_is")
     if settings.get("workload_ioengine") == polled:
         found.append(f"workload_ioengine: {polled}: an array has no poll queues; use io_uring")
     return found
