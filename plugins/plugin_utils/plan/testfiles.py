@@ -112,7 +112,9 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
         f"{one['name']}: {problem}" for one in done for problem in filesystems.problems(one) + arrays.problems(one)
     ]
     for key in ("filesystem", "array") if data.get("phases") else ():
-        wrong += [f"phases: can't be combined with {key}, which lasts for one test"] if data.get(key) else []
+        wrong += (
+            [f"phases: can't be combined with {key}, which lasts for one test"] if data.get(key) is not None else []
+        )
     _raise_for(source.origin, phases.link(done) + wrong)
     stated = _with_source(source, library)
     if stated:
