@@ -20,7 +20,7 @@ from ..measure.fio import FioError, Interrupted
 from ..tools import mdadm
 from ..tuning import settings
 from . import array_left, array_members
-from .array_members import COMPLETE, NoArray
+from .array_members import COMPLETE
 from .station import Job, Station
 
 BUILD_S = 120.0

@@ -19,7 +19,7 @@ from ..purge import step as purge_step
 from ..purge.method import PurgeError, Work
 from ..run import criteria
 from ..tuning import write_cache
-from . import array, filesystem, leaving, remaining
+from . import array, array_members, filesystem, leaving, remaining
 from .measuring import Discarded, Measuring
 from .points import NoPoint, loads, on_cpus, with_points
 from .standing import (
@@ -113,7 +113,7 @@ class DriveTests:
         except Hangs as error:
             self._end_test(names, rounds, "error", [str(error)])
             raise
-        except (fillcurve.Short, NoPoint, array.NoArray) as error:
+        except (fillcurve.Short, NoPoint, array_members.NoArray) as error:
             outcome, reasons = "invalid", [str(error)]
         except Discarded as error:
             outcome, reasons = "invalid", self._tally.reasons()
