@@ -24,7 +24,8 @@ ALONE = {
     "steady_state": False,
     "rounds": {"max": 1},
 }
-TOGETHER = {**ALONE, "name": "together", "title": "All as one", "purge": False, "array": {"chunk": "64KiB"}}
+TOGETHER = {**ALONE, "name": "together", "title": "All as one", "purge": False, "repeats": "alone"}
+TOGETHER["array"] = {"chunk": "64KiB"}
 ENDLESS = {**TOGETHER, "rounds": {"max": 600}}
 # Whether somebody could claim a device for himself.
 CLAIM = """python3 -c 'import os, sys
@@ -92,7 +93,7 @@ def test_two_drives_are_measured_as_one(lab, drives):
     assert not [cause for cause in cell["causes"] if cause["cause"] == "other_io"], cell["causes"]
     (told,) = [test for drive in lab.summary()["drives"] for test in drive["tests"] if test["test"] == "together"]
     assert f"measured on a RAID 0 of 2 drives ({PLAIN}, {NEIGHBOUR}), chunk 64 KiB" in told["remarks"][0]
-    assert told["load"] == "array of 2 drives"
+    assert told["load"] == "array of 2 drives" and told["repeated"]["drives"] == 2
     assert_nothing_is_left(lab, drives)
     # Both are left blank, as ssd_leave has it, and no other drive was touched.
     left = {record["drive"]: record["state"] for record in lab.journal("left")}
