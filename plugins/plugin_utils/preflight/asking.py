@@ -52,7 +52,7 @@ def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
     state_dir, drives = asked["ssd_state_dir"], asked["ssd_drives"]
     always = {
         "run_info": {"state_dir": state_dir, "definitions_of": asked["ssd_run_id"]},
-        "host_info": {"tools": [*asked["preflight_tools"], *_more_tools(asked, unset)]},
+        "host_info": {"tools": _tools(asked, unset)},
     }
     if not isinstance(drives, (list, tuple)):
         return always
@@ -72,13 +72,15 @@ def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
     }
 
 
-def _more_tools(asked: t.Mapping[str, t.Any], unset: str) -> list[str]:
-    """What the tests of the plan take beyond preflight_tools. Of a plan that is wrong, findings tell."""
+def _tools(asked: t.Mapping[str, t.Any], unset: str) -> t.Any:
+    """preflight_tools, and what the tests of the plan take beside them. Of a plan that is wrong, findings tell."""
+    wanted = asked["preflight_tools"]
     given = {name: value for name, value in asked.items() if value != unset}
     with contextlib.suppress(PlanError):
         if any(test.get("array") for test in hostplan.tests(run_json.host_variables(given))):
-            return [tool for tool in ("mdadm",) if tool not in asked["preflight_tools"]]
-    return []
+            listed = wanted.split(",") if isinstance(wanted, str) else list(wanted)
+            return [*listed, *(tool for tool in ("mdadm",) if tool not in listed)]
+    return wanted
 
 
 def _number(value: t.Any, kind: t.Callable[[t.Any], t.Any], otherwise: t.Any) -> t.Any:
