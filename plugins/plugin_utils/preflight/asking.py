@@ -5,15 +5,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ..common.values import drives_at_once
-from ..plan import hostplan
-from ..plan.testfiles import PlanError
-from . import run_json
 
 Values = t.Dict[str, t.Any]
 # Options of host_checks that have a variable of their own.
@@ -30,6 +26,8 @@ CHECKED = (
 )
 
 
+# Tools that some tests take; they are missing only where one of the plan does.
+MAY_TAKE = ("mdadm",)
 # What has a host prepared before its job: kernel arguments, and what needs a vendor's tool.
 BOOT = "tune_boot_enabled"
 PREPARED = ("vendor_rssdm", "vendor_iomemory", "vendor_iomemory_dma_delay", "vendor_iomemory_pci_check")
@@ -52,7 +50,7 @@ def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
     state_dir, drives = asked["ssd_state_dir"], asked["ssd_drives"]
     always = {
         "run_info": {"state_dir": state_dir, "definitions_of": asked["ssd_run_id"]},
-        "host_info": {"tools": _tools(asked, unset)},
+        "host_info": {"tools": _tools(asked["preflight_tools"])},
     }
     if not isinstance(drives, (list, tuple)):
         return always
@@ -72,15 +70,17 @@ def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
     }
 
 
-def _tools(asked: t.Mapping[str, t.Any], unset: str) -> t.Any:
-    """preflight_tools, and what the tests of the plan take beside them. Of a plan that is wrong, findings tell."""
-    wanted = asked["preflight_tools"]
-    given = {name: value for name, value in asked.items() if value != unset}
-    with contextlib.suppress(PlanError):
-        if any(test.get("array") for test in hostplan.tests(run_json.host_variables(given))):
-            listed = wanted.split(",") if isinstance(wanted, str) else list(wanted)
-            return [*listed, *(tool for tool in ("mdadm",) if tool not in listed)]
-    return wanted
+def listed(tools: t.Any) -> list[str]:
+    """preflight_tools as a list; they may be a text."""
+    return [name.strip() for name in tools.split(",")] if isinstance(tools, str) else list(tools)
+
+
+def _tools(wanted: t.Any) -> t.Any:
+    """What preflight_tools has, and what a test may take: whether one of the plan does, is told later and once."""
+    try:
+        return [*listed(wanted), *(tool for tool in MAY_TAKE if tool not in listed(wanted))]
+    except TypeError:  # no list: findings tell
+        return wanted
 
 
 def _number(value: t.Any, kind: t.Callable[[t.Any], t.Any], otherwise: t.Any) -> t.Any:

@@ -84,12 +84,6 @@ def test_a_host_is_prepared_where_a_variable_asks_for_it(given, prepared):
     assert asking.prepares(given) is prepared
 
 
-def test_a_plan_with_an_array_takes_mdadm():
-    array = {"name": "together", "base": "demo-iops", "purge": False, "array": {}}
-    given = asked(ssd_step="qualify", ssd_plan=["raid0-single"])
-    assert "mdadm" not in asking.parts(given, UNSET)["host_info"]["tools"]
-    assert asking.parts({**given, "ssd_plan": "iomemory-raid0"}, UNSET)["host_info"]["tools"][-1] == "mdadm"
-    # Of a wrong plan, others tell.
-    assert (
-        "mdadm" not in asking.parts({**given, "ssd_plan": [{**array, "base": "nothing"}]}, UNSET)["host_info"]["tools"]
-    )
+@pytest.mark.parametrize("given", [["fio", "blkid"], "fio, blkid", ["fio", "blkid", "mdadm"]])
+def test_what_a_test_may_take_is_asked_for_too(given):
+    assert asking.parts(asked(preflight_tools=given), UNSET)["host_info"]["tools"] == ["fio", "blkid", "mdadm"]
