@@ -68,7 +68,8 @@ def tests(variables: t.Mapping[str, t.Any], drives: Drives = ()) -> list[dict[st
         asked = planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"])
         again = variables.get(AGAIN)
         if again:
-            return [test for test in asked if test["name"] in again["tests"]]
+            # A drive is measured again by itself: no array is made of it.
+            return [test for test in asked if test["name"] in again["tests"] and not test.get("array")]
         kept, left_out = _within(asked, variables, drives)
         if left_out and not kept:
             name, longest_s = min(left_out.items(), key=lambda item: item[1])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import schema as schemas
-from ..plan import hostplan
+from ..plan import arrays, hostplan
 from . import again, earlier, findings, purges, run_json, wear
 from . import plan_text as describe
 from .findings import Run, View
@@ -45,7 +45,7 @@ def lines_of(
                     *wear.of_drive(drive, rate, chosen[view.name]),
                     wear.rated_bytes(drive["expected"].get("model"), ratings),
                 )
-                for drive in plans[view.name]["drives"]
+                for drive in arrays.written(plans[view.name])
             }
             plan, took = plans[view.name], known.get(view.name)
             lines += describe.describe(plan, eligible, rate, held_to, chosen[view.name], looks, worn, took)

@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.guard import chances
 from ...module_utils.measure.rounds import cell_s
 from ..common import units
-from ..plan import filesystems, times, together
+from ..plan import arrays, filesystems, times, together
 from . import criteria as judging
 from . import earlier, instead, purges
 
@@ -119,6 +119,7 @@ def describe(
                 f"       not applicable: {reason}: {', '.join(ids)}"
                 for reason, ids in _by_reason(test["not_applicable"]).items()
             ]
+        lines += [f"    {line}" for line in arrays.members_text(plan, drive["drive"])]
         if criteria is not None:
             lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
         if (wear or {}).get(drive["drive"]):
@@ -243,6 +244,8 @@ def _steps(test: Mapping) -> str:
     steps = []
     purge, fill, cells = test["purge"]["method"], test["precondition"], test["cells"]
     steps.append("no purge" if purge == "none" else f"purge ({purge})")
+    if test.get("array"):
+        steps.append(arrays.text(test["array"]))
     if test.get("filesystem"):
         steps.append(filesystems.text(test["filesystem"]))
     if fill:

@@ -145,8 +145,17 @@ def figure(test: Mapping, record: Mapping, metric: str | None = None) -> dict[st
 
 
 def repeated_text(found: Mapping) -> str:
-    """The change in a line: 12.3 % lower than in brief-second-1-sequential (4,160 IOPS → 3,648 IOPS)."""
-    change = found["change_pct"]
+    """The change in a line: 12.3 % lower than in brief-second-1-sequential (4,160 IOPS → 3,648 IOPS); of an array, how
+    many times a drive's the figure is, and which share of as many times as it has drives.
+    """
+    change, drives = found["change_pct"], found.get("drives")
+    if drives:
+        times = found["value"] / found["first"]
+        first, value = (units.show(found["metric"], found[key]) for key in ("first", "value"))
+        return (
+            f"{drives} drives as one give {times:.2f} times what this drive gives in {found['first_test']} ({first} → "
+            f"{value}), {100 * times / drives:.0f} % of {drives} times"
+        )
     how = "the same as" if change == 0 else f"{abs(change):.1f} % {'lower' if change < 0 else 'higher'} than"
     return (
         f"{how} in {found['first_test']} ({units.show(found['metric'], found['first'])} → "
@@ -156,7 +165,7 @@ def repeated_text(found: Mapping) -> str:
 
 def lines(found: Mapping) -> Mapping:
     """What the page shows of it: {sweeps: [{title, spot, rows: [texts], plot: SVG}], repeated, fill_time: text or None,
-    points: [text]}.
+    of_drives: whether `repeated` is of an array, points: [text]}.
     """
     shown = [demand.lines(found["demand"])] if found.get("demand") else []
     for sweep in [] if shown else found.get("sweeps") or []:
@@ -180,6 +189,7 @@ def lines(found: Mapping) -> Mapping:
         "sweeps": shown,
         "repeated": repeated_text(found["repeated"]) if found.get("repeated") else None,
         "fill_time": filltime.text(found["fill_time"]) if found.get("fill_time") else None,
+        "of_drives": bool((found.get("repeated") or {}).get("drives")),
         "points": points,
     }
 
@@ -247,6 +257,9 @@ def of_drive(
         rate = (test.get("metrics") or {}).get("write_bandwidth")
         filling = filltime.of_test(specs.get(name) or {}, steady, rate, size_bytes)
         every = {"sweeps": curves, "demand": curve, "points": points, "repeated": change, "fill_time": filling}
+        members = ((records.get(name) or {}).get("array") or {}).get("members") or []
+        if change and members:
+            change["drives"] = len(members)
         parts = {key: value for key, value in every.items() if value}
         if parts:
             found[name] = parts

@@ -32,6 +32,7 @@ def fields(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
         "from_fresh": not freshness.why_not(record),
         "precondition": _fill(record, about),
         "remarks": _filesystem(record)
+        + _array(record)
         + worlds.remarks(record)
         + [f"unknown: {text}" for text in [*prepared.unknown(record), *proof.lacking(record)]],
     }
@@ -47,6 +48,19 @@ def _filesystem(record: Mapping) -> list[str]:
     options = ", ".join(laid["mount_options"]) or "no options"
     size = laid["file_bytes"] / 1e9
     return [f"measured on a file of {size:.3g} GB on {laid['type']}, mounted with {options}{width}; not the raw drive"]
+
+
+def _array(record: Mapping) -> list[str]:
+    """Of which drives the array was that it was measured on."""
+    several = record.get("array")
+    if not several:
+        return []
+    names = [str(member["drive"]) for member in several["members"]]
+    chunk = units.block_size(several["chunk_bytes"])
+    return [
+        f"measured on a RAID {several['level']} of {len(names)} drives ({', '.join(names)}), chunk {chunk}; not the "
+        "drive by itself"
+    ]
 
 
 def _window(window: Mapping) -> dict[str, t.Any]:

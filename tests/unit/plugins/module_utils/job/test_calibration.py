@@ -42,6 +42,7 @@ class Host:
             history=list(history),
             stop=threading.Event(),
             hung={},
+            ended={},
             terms=Terms(),
             journal=types.SimpleNamespace(add=lambda event, **fields: self.log.append((event, fields))),
             status=types.SimpleNamespace(set=self.show),
