@@ -11,6 +11,7 @@ from ..common import schema as schemas
 from ..plan import hostplan
 from . import again, earlier, findings, purges, run_json, wear
 from . import plan_text as describe
+from .durations import duration
 from .findings import Run, View
 
 
@@ -58,7 +59,7 @@ def _beyond_budget(view: View) -> list[str]:
     """What ssd_time_budget leaves out on a host, as one text; none where nothing is."""
     variables = run_json.host_variables(view.asked or {})
     rest = {} if variables.get(hostplan.AGAIN) else hostplan.left_out(variables, view.drives or ())
-    shown = ", ".join(f"{name} (up to {describe.duration(longest_s)})" for name, longest_s in rest.items())
+    shown = ", ".join(f"{name} (up to {duration(longest_s)})" for name, longest_s in rest.items())
     return [f"left out by ssd_time_budget ({variables['ssd_time_budget']} per drive): {shown}"] if rest else []
 
 
