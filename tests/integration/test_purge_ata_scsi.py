@@ -32,7 +32,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspecti
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, ata_security, methods, step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError, Work
 
@@ -243,7 +243,7 @@ def run_campaign(made, history):
         fio_path="fio",
         same_boot=True,
         terms=Terms(),
-        limits=causes.Limits(),
+        limits=Limits(),
         strict=False,
         leave="as_is",
         criteria=[],

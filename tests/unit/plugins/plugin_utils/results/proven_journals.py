@@ -8,7 +8,8 @@ from __future__ import annotations
 import copy
 import math
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio_result, histogram, seeds
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, histogram, seeds
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END, Rounds
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof, sequence
 
@@ -148,7 +149,7 @@ def about(test):
     return {**test, "cells": [cell["id"] for cell in test["cells"]]}
 
 
-def proved(events, limits=causes.Limits(), test=None, cells=None):
+def proved(events, limits=Limits(), test=None, cells=None):
     cells = cells or {"c": CELL}
     made = proof.Proof(cells, about(test or TEST), limits, sequence=sequence.Sequence(cells, seed_of))
     for event in events:

@@ -9,7 +9,8 @@ import copy
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio_result, histogram, steady_state
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, histogram, steady_state
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.windows import fitted_end
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof
@@ -57,7 +58,7 @@ def test_a_point_is_held_to_the_load_that_its_sweep_gave():
     for event in events[:-2]:
         event.update({"chosen": {"cell": "s", "threads": 1, "queue_depth": 4}} if event["event"] == "cell" else {})
     cell = dict(CELL, threads=32, queue_depth=32, point={"test": "s"})
-    made = proof.Proof({"c": cell}, about(test), causes.Limits())
+    made = proof.Proof({"c": cell}, about(test), Limits())
     for event in events:
         made.take(event)
     assert (made.wrong, made.unproved) == ([], [])
@@ -74,7 +75,7 @@ def by_the_cpus(change):
     events[-1]["loads"] = [{"cell": name, **load}]
     change(events)
     cell = dict(CELL, id=name, threads=8, queue_depth=2, per_cpu=True)
-    made = proof.Proof({name: cell}, about({**test, "cells": [cell]}), causes.Limits())
+    made = proof.Proof({name: cell}, about({**test, "cells": [cell]}), Limits())
     for event in events:
         made.take(event)
     return " ".join(made.wrong)
