@@ -9,10 +9,8 @@ import copy
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, histogram, steady_state
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import histogram
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.windows import fitted_end
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.proven_journals import (
     ALL,
@@ -24,6 +22,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.pr
     TAIL,
     TEST,
     about,
+    figures_of_window,
     forged,
     journal,
     last,
@@ -126,18 +125,7 @@ def cells_times(factor, key):
         for event in events:
             if event["event"] == "cell":
                 event["write"][key] *= factor
-        numbers = events[-1]["steady_state"][0]["window_rounds"]
-        by_round = {
-            event["round"]: fio_result.metrics(None, event["write"]) for event in events if event["event"] == "cell"
-        }
-        for metrics in (events[-1]["metrics"], events[-1]["cells"][0]["metrics"]):
-            for name in by_round[1]:
-                if "max" not in name:
-                    metrics[name] = sum(by_round[number][name] for number in numbers) / len(numbers)
-        values = [by_round[number]["write_iops"] for number in numbers]
-        again = steady_state.evaluate(values, len(values))
-        events[-1]["steady_state"][0].update(again, fitted_end=fitted_end(again))
-        events[-1]["metrics"]["write_iops" + FITTED_END] = fitted_end(again)
+        figures_of_window(events, events[-1]["steady_state"][0]["window_rounds"])
 
     return change
 
