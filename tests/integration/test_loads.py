@@ -17,7 +17,8 @@ import simulated_ssd as simulator
 from host_jobs import events
 from measuring import Measuring, found
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio, fio_result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import derived
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
@@ -42,7 +43,7 @@ def test_idle_recovery_is_recovered_from_the_bursts(tmp_path):
         try:
             measuring.cell(access="sequential", block_size_bytes=MIB, queue_depth=8, runtime_s=2)
             # A busy machine takes long to start fio.
-            measuring.bench.limits = causes.Limits(idle_gap_s=60)
+            measuring.bench.limits = Limits(idle_gap_s=60)
             steady = measuring.cell(queue_depth=4, ramp_s=1, runtime_s=4)
             bursts = measuring.cell(queue_depth=4, burst_s=2, idle_s=5, ramp_s=7, runtime_s=14)
         finally:

@@ -123,7 +123,7 @@ def sees(handle, size_bytes, blocks):
 
 def test_a_look_that_does_not_end_is_told(loop_drive, monkeypatch):
     drive = loop_drive()
-    monkeypatch.setattr(inspection, "_OTHER_LOOK_S", 0.5)
+    monkeypatch.setattr(inspection, "OTHER_LOOK_S", 0.5)
     with look_lock(drive.name):
         (seen,) = inspection.inspect(Host(), [drive.selector])
     assert [refusal["code"] for refusal in seen["refusals"]] == ["locked"]

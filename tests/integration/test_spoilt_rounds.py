@@ -22,13 +22,14 @@ import shares
 import simulated_ssd as simulator
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import Place
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, witness
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import witness
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 
 MIB = 1 << 20
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 # Of what a busy test machine shows by itself.
-PATIENT = causes.Limits(idle_gap_s=60)
+PATIENT = Limits(idle_gap_s=60)
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +191,7 @@ def test_a_cpu_that_others_use(cells):
 
 
 def test_a_drive_that_idled(cells):
-    cells.bench.limits = causes.Limits(idle_gap_s=6)
+    cells.bench.limits = Limits(idle_gap_s=6)
     cells.cell()
     time.sleep(7)
     late, after = cells.cell(), cells.cell()

@@ -15,6 +15,7 @@ import pytest
 from host_jobs import events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof
@@ -55,7 +56,7 @@ def proved(journal, plan, tests):
     """The proof of a host's journal by the controller (results/proof.py)."""
     cells = {cell["id"]: cell for cell in plan["drives"][0]["tests"][0]["cells"]}
     about = {"latency_targets_us": tests[0]["latency_targets_us"]}
-    made = proof.Proof(cells, about, causes.Limits())
+    made = proof.Proof(cells, about, Limits())
     for event in journal:
         if event.get("test") == "streams":
             made.take(event)

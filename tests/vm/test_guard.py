@@ -29,7 +29,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import allocate
 host, path = Host(), sys.argv[1]
 seen = facts.Facts(os.path.basename(path), path, "drive", identity.identity(host, os.path.basename(path)))
 allocated.from_scsi(host, seen)
-look._whole_in_time = lambda *_drive: False
+look.whole_in_time = lambda *_drive: False
 handle = os.open(path, os.O_RDONLY | os.O_DIRECT)
 size = seen.identity["size_bytes"]
 found = look.take(handle, size, look.Terms(1.0), aim=seen.allocated)

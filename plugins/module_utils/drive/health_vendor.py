@@ -20,7 +20,8 @@ import typing as t
 
 from ..core.host import Host
 from ..tools import iomemory, rssdm
-from ..tools.iomemory import Card, IomemoryError
+from ..tools.iomemory import IomemoryError
+from ..tools.iomemory_status import Card
 from ..tools.rssdm import RssdmError
 from .vendor import is_iomemory, is_micron
 

@@ -87,7 +87,7 @@ def from_loop(host: Host, facts: Facts, handle: int) -> None:
     if behind is None or behind.node or not path:
         return
     try:
-        file = os.open(host.path(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        file = host.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return
     try:

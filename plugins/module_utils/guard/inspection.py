@@ -24,7 +24,7 @@ from .probe import look_at, machine, probe
 from .rules import Refusal, entry_problem, lifted_codes, make_refusals, ours, refusals
 
 # Longer than a look at users and content takes; who reads whole drives is not waited for.
-_OTHER_LOOK_S = 120.0
+OTHER_LOOK_S = 120.0
 
 
 def inspect(
@@ -118,7 +118,7 @@ def _no_other_look(
         ):  # in one order, so that two never wait for each other
             lock = look_lock(name)
             try:
-                _wait_for(lock, began + _OTHER_LOOK_S, stop)
+                _wait_for(lock, began + OTHER_LOOK_S, stop)
                 held.callback(lock.release)
             except Untrusted as error:
                 others[name] = ("untrusted_state", str(error))

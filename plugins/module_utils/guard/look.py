@@ -217,7 +217,7 @@ def _whole_or_some(
         rate = 2 * _PIECES * PIECE_BYTES / max(clock() - began, 1e-9)
         if (
             not seeing.over
-            and _whole_in_time(look.size_bytes, rate, left_s)
+            and whole_in_time(look.size_bytes, rate, left_s)
             and _all(pieces, seeing, began + _OVERTIME * left_s, clock)
         ):
             return
@@ -242,7 +242,7 @@ def _some(
     return count
 
 
-def _whole_in_time(size_bytes: int, bytes_per_s: float, seconds: float) -> bool:
+def whole_in_time(size_bytes: int, bytes_per_s: float, seconds: float) -> bool:
     return size_bytes / bytes_per_s <= seconds
 
 

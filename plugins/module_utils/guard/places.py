@@ -15,7 +15,7 @@ from .facts import Extent
 BLOCK_BYTES = 4096
 AT_A_TIME = 32
 # So many blocks of what a drive says it holds are all read.
-_ALL_AIMED = 1 << 16
+ALL_AIMED = 1 << 16
 
 
 def random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: int | None = None) -> Iterator[list[int]]:
@@ -37,7 +37,7 @@ def aimed_offsets(size_bytes: int, extents: Sequence[Extent]) -> Iterator[list[i
         for one in extents
     ]
     spans = [span for span in spans if span]
-    few = sum(map(len, spans)) <= _ALL_AIMED
+    few = sum(map(len, spans)) <= ALL_AIMED
     first = [block for span in spans for block in (span if few else span[:1])]
     chosen.shuffle(first)
     for start in range(0, len(first), AT_A_TIME):

@@ -25,8 +25,8 @@ from ..core.host import Host
 from ..core.locks import Locked, host_holder, host_lock
 from ..guard.look import Terms
 from ..machine import snapshot
-from ..measure.causes import Limits
 from ..measure.fio import Interrupted
+from ..measure.limits import Limits
 from ..run import decision
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start

@@ -14,7 +14,8 @@ from ..core.host import Host
 from ..guard.held import HeldDrive, Refused
 from ..guard.held_array import HeldArray
 from ..guard.look import Stopped, Terms, longer_s
-from ..measure import causes, fio
+from ..measure import fio
+from ..measure.limits import Limits
 from ..measure.seeds import seed
 from ..measure.workbench import Workbench
 from ..run.folder import NEWS_S, Journal, RunDir, Status
@@ -43,7 +44,7 @@ class Job(t.NamedTuple):
     terms: Terms = Terms()
     leave: str = leaving.AS_IS
     criteria: t.Sequence[t.Mapping[str, t.Any]] = ()
-    limits: causes.Limits = causes.Limits()
+    limits: Limits = Limits()
     strict: bool = False
     # Until a fill showed the drive's own.
     write_bytes_per_s: float | None = None

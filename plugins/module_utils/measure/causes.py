@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import typing as t
 
-from . import load
+from .limits import Limits
+from .queue_filled import host_limits, shortfalls
 
 OTHER_IO, DISCARDED, NOT_FILLED, HOST_LIMITED = "other_io", "discarded", "queue_not_filled", "host_limited"
 IDLE_GAP, SUSPENDED, CLOCK_JUMP, STALLED = "idle_gap", "suspended", "clock_jump", "stalled"
@@ -32,51 +33,6 @@ SPOILS, UNKNOWN, TOLD = "spoils", "unknown", "told"
 STRIPED_BYTES, UNEVEN = 1 << 30, 0.5
 
 Mapping = t.Mapping[str, t.Any]
-
-
-class Limits(t.NamedTuple):
-    """The thresholds, each with its reason; `ssd_validity_limits` may set another."""
-
-    # Of fio's own bytes: a hundredth is below the range that steady state allows by far, and what a monitoring agent
-    # reads stays below it.
-    other_io_share: float = 0.01
-    # One probe of blkid, as udev starts it when a device is closed, reads 1.0 MiB, also of a drive that is too slow for
-    # 1 % to allow it: eight of them.
-    other_read_bytes: float = 8 << 20
-    # No probe writes; a label or a superblock that somebody else's tool updates is a few blocks.
-    other_write_bytes: float = 64 << 10
-    # No probe discards.
-    other_discard_bytes: float = 0
-    # IOPS x mean latency against threads x depth: below 0.9 a tenth of the queue was empty, as when submitting takes
-    # longer than the drive does.
-    queued_min: float = 0.9
-    # More than was asked can't be in flight; what is above 1 is the edges of the runtime.
-    queued_max: float = 1.05
-    # The kernel's own count begins later and ends earlier than fio's: 0.52 was seen on a loop device in memory on a
-    # busy host, 0.98 on drives of a millisecond. Where two thirds of the queue were never at the drive it is not the
-    # drive that was measured.
-    in_flight_min: float = 0.33
-    # Tags that the driver keeps for itself (255 of 256) are no shortage.
-    queue_limit_min: float = 0.9
-    # SATA has 32 tags and no more (31 with older kernels): a depth below is a setting, one above is more than the drive
-    # can be asked.
-    device_depth: float = 31
-    # A thread that never waits for the drive measures the host; a twentieth is lost to its clock and interrupts.
-    fio_cpu_max: float = 0.95
-    # What a hypervisor or a CPU quota takes from fio is latency that is not the drive's; one in twenty is more than
-    # jitter.
-    steal_max: float = 0.05
-    throttled_max: float = 0.05
-    # CPUs with no idle time to speak of: fio waits for them.
-    cpu_idle_min: float = 0.02
-    # A drive that idles collects garbage and is faster afterwards; starting fio takes 0.5 s.
-    idle_gap_s: float = 5.0
-    # Two clocks are read one after the other, and a busy host may stop us in between; no machine sleeps for less.
-    suspended_s: float = 1.0
-    # Slewing is at most 0.5 ms a second: a jump is somebody setting the clock.
-    clock_jump_s: float = 2.0
-    # TN-FD-15 (Other I/O Testing Tools) takes a latency above 10 s for an error of the tool.
-    stall_s: float = 10.0
 
 
 class Cause(t.NamedTuple):
@@ -205,7 +161,7 @@ def _members(seen: Mapping, limits: Limits) -> list[Cause]:
 
 def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
     """Whether the queue was as full as asked, and whether the host let it be."""
-    found = [Cause(HOST_LIMITED, SPOILS, text) for text in _host(cell, seen, limits)]
+    found = [Cause(HOST_LIMITED, SPOILS, text) for text in host_limits(cell, seen, limits)]
     if seen["cpu_idle"] is None:
         found.append(
             Cause(
@@ -217,7 +173,7 @@ def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
     if cell.get("polled") and seen["fio_cpu"] >= limits.fio_cpu_max:
         text = "whether the host limits fio is unknown: its threads poll for completions, and so never wait"
         found.append(Cause(HOST_LIMITED, UNKNOWN, text))
-    short = _short(cell, seen, limits)
+    short = shortfalls(cell, seen, limits)
     busy = seen["cpu_idle"] is not None and seen["cpu_idle"] < limits.cpu_idle_min
     said = "the CPUs that fio was given were idle for {0:.1%} of the time, while its threads used {1:.0%} of one each"
     said = said.format(seen["cpu_idle"] or 0, seen["fio_cpu"])
@@ -240,81 +196,6 @@ def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
             )
         )
     return found
-
-
-def _host(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
-    found = []
-    if seen["fio_cpu"] >= limits.fio_cpu_max and not cell.get("polled"):
-        found.append(
-            (
-                "fio's threads used {0:.0%} of a CPU each: this measures the host; use more threads or larger blocks"
-            ).format(seen["fio_cpu"])
-        )
-    if (seen["cpu_steal"] or 0) > limits.steal_max:
-        found.append("the hypervisor took {0:.0%} of the time of fio's CPUs".format(seen["cpu_steal"]))
-    # Throttled time is a sum over CPUs; no more of them than fio has threads can wait at once.
-    share = (seen["throttled_s"] or 0) / max(0.001, seen["elapsed_s"] * min(cell["threads"], seen["cpus"]))
-    if share > limits.throttled_max:
-        found.append(f"its control group's CPU quota held fio up for {share:.0%} of the time: raise it")
-    return found
-
-
-def _short(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
-    """What shows that fewer I/Os than asked were in flight. Not where the test leaves the queue open: a rate limit, or
-    completions in batches.
-    """
-    jobs = cell.get("jobs") or []
-    found = []
-    for job in jobs:
-        own = dict(seen, in_flight=None, **(seen.get("streams") or {}).get(job["name"], {"queued": None}))
-        found += ["stream {0}: {1}".format(job["name"], text) for text in _short(job, own, limits)]
-    if found or any(load.is_limited(job) for job in jobs):
-        return found
-    if load.is_limited(cell) or cell.get("batch") or not seen["queued"]:
-        return []
-    asked = load.asked_in_flight(cell)
-    target, found = _reachable(cell, seen["limits"], limits)
-    # While a thread works for fio, one I/O of its own is missing.
-    cost = cell["threads"] * min(1.0, seen["fio_cpu"])
-    edge = seen["mean_latency_s"] / (cell.get("burst_s") or seen["run_s"])
-    # Between bursts the queue is empty, as asked.
-    queued = seen["queued"] / load.busy_share(cell, seen["run_s"])
-    if target >= asked and queued + cost < (limits.queued_min - edge) * asked:
-        found.append(f"IOPS x latency gives {queued:.1f} I/Os in flight instead of {asked}")
-    if queued > (limits.queued_max + edge) * asked:
-        found.append(
-            f"IOPS x latency gives {queued:.1f} I/Os in flight, more than the {asked} requested: fio's clock and its "
-            "counts disagree"
-        )
-    # Merged I/Os are fewer in flight than asked, and as much.
-    counted = (
-        seen["in_flight"] is not None and (seen["merged_share"] or 0) <= limits.other_io_share and _is_counted(seen)
-    )
-    in_flight = (seen["in_flight"] or 0) / load.busy_share(cell, seen["run_s"], with_ramp=True)
-    if counted and in_flight + cost < limits.in_flight_min * target:
-        found.append(f"the kernel saw {in_flight:.1f} I/Os in flight instead of {asked}")
-    return found
-
-
-def _is_counted(seen: Mapping) -> bool:
-    """Whether the kernel counts this drive's I/O at all."""
-    return seen["kernel_bytes"] is not None and sum(seen["kernel_bytes"].values()) >= 0.5 * sum(
-        seen["fio_bytes"].values()
-    )
-
-
-def _reachable(cell: Mapping, queue: Mapping, limits: Limits) -> tuple[int, list[str]]:
-    """(I/Os that the drive can have in flight of those asked, what keeps them fewer than that)."""
-    asked = load.asked_in_flight(cell)
-    depth, requests = queue["device_depth"], queue["nr_requests"]
-    found = []
-    if depth is not None and depth < limits.queue_limit_min * min(asked, limits.device_depth):
-        found.append(f"device/queue_depth allows {depth} I/Os in flight, the cell asks for {asked}")
-    target = asked if depth is None else min(asked, depth)
-    room = None if requests is None else requests * min(cell["threads"], queue["hw_queues"] or 1)
-    if room is not None and room < limits.queue_limit_min * target:
-        found.append(f"queue/nr_requests allows {room} I/Os in flight, the cell asks for {asked}: raise it")
-    return target, found
 
 
 def _time(seen: Mapping, limits: Limits) -> list[Cause]:

@@ -16,6 +16,7 @@ from ..drive.holding import HeldDrive
 from ..machine.cpus import NOWHERE
 from . import causes, fillcurve, fio, fio_result, load, plausible, witness
 from .cellwatch import CellWatch
+from .limits import Limits
 from .rounds import cell_s
 
 # Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive
@@ -58,7 +59,7 @@ class Workbench:
         # A file on the drive that fio gets in place of it, as an open descriptor.
         self.file: int | None = None
         # What a cell is held to, and whether what is unknown spoils it; the campaign sets them.
-        self.limits, self.strict = causes.Limits(), False
+        self.limits, self.strict = Limits(), False
         # Where fio runs; the campaign sets it once the drive has one.
         self.place = NOWHERE
 

@@ -17,7 +17,8 @@ import typing as t
 from ..core.host import Host
 from ..drive.vendor import is_iomemory
 from ..tools import iomemory
-from ..tools.iomemory import Card, IomemoryError
+from ..tools.iomemory import IomemoryError
+from ..tools.iomemory_status import ATTACHED, DETACHED, Card
 from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s
 
 FAMILY = "iomemory"
@@ -88,7 +89,7 @@ def reformat(
     _same(host, card)
     _run(host, detach, limit_s)
     try:
-        if _same(host, card).state != iomemory.DETACHED:
+        if _same(host, card).state != DETACHED:
             raise PurgeError(f"{card.control} did not detach; nothing is formatted")
         _run(host, formatting, limit_s)
     except BaseException:
@@ -126,7 +127,7 @@ def _appeared(host: Host, card: Card, sleep: t.Callable[[float], None]) -> Card:
     deadline = time.monotonic() + APPEAR_S
     while True:
         now = _same(host, card)
-        if now.state == iomemory.ATTACHED and now.block and host.exists("/sys/block/" + now.block):
+        if now.state == ATTACHED and now.block and host.exists("/sys/block/" + now.block):
             return now
         if time.monotonic() > deadline:
             raise PurgeError(

@@ -21,7 +21,7 @@ def of_tests(plan: t.Mapping[str, t.Any]) -> Record:
         for test in drive["tests"]:
             tests.setdefault(test["name"], []).append(test)
     return {
-        name: {key: _digest(value) for key, value in _definition(rendered).items()} for name, rendered in tests.items()
+        name: {key: digest(value) for key, value in _definition(rendered).items()} for name, rendered in tests.items()
     }
 
 
@@ -57,5 +57,6 @@ def _named_steady(steady: Record | None, named: t.Mapping[str, str]) -> Record |
     return dict(steady, tracked=tracked)
 
 
-def _digest(value: t.Any) -> str:
+def digest(value: t.Any) -> str:
+    """The same short text for the same value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]

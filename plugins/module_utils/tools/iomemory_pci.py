@@ -13,7 +13,8 @@ import re
 from typing import Any, Dict, NamedTuple, Sequence
 
 from ..core.host import COMMAND_NOT_FOUND, Host
-from .iomemory import TIMEOUT_S, Card, IomemoryError, said
+from .iomemory import TIMEOUT_S, IomemoryError, said
+from .iomemory_status import Card
 
 CheckFinding = Dict[str, Any]
 # Report only: without -n it clears the errors that it shows (release notes of VSL 3.2.4).

@@ -33,7 +33,7 @@ class CpuDmaLatency:
             "wanted": str(self._latency_us),
         }
         try:
-            self._handle = os.open(self._host.path(CPU_DMA_LATENCY), os.O_RDWR)
+            self._handle = self._host.open(CPU_DMA_LATENCY, os.O_RDWR)
             before = struct.unpack("=i", os.pread(self._handle, 4, 0))[0]
             os.write(self._handle, struct.pack("=i", self._latency_us))
             limit = struct.unpack("=i", os.pread(self._handle, 4, 0))[0]

@@ -14,7 +14,7 @@ from ..core.host import Host
 from ..core.in_time import InTime
 from ..machine import cpus
 from ..machine.cpus import NOWHERE, Place
-from . import latency
+from . import drift, latency
 from . import plan as tuning_plan
 from . import settings as tuning
 from .kinds import CHEAP, HOST_TIMEOUT_S, KINDS, Setting
@@ -73,11 +73,11 @@ class TunedHost:
         if not cheap:
             self._silent[device] = set()
         kinds, silent = CHEAP if cheap else tuple(KINDS), self._silent.setdefault(device, set())
-        return tuning.drifted(self._patient[device], self._applied, device, kinds, silent)
+        return drift.drifted(self._patient[device], self._applied, device, kinds, silent)
 
     def reapply(self, device: str) -> list[Setting]:
         """Make again what no longer is as it was made; those settings."""
-        return tuning.reapply(self._host, self._applied, device)
+        return drift.reapply(self._host, self._applied, device)
 
     def take_place(self, name: str) -> Place:
         """Where fio runs for this drive of the plan, until `leave_place`."""

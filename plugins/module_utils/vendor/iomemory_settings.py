@@ -16,7 +16,8 @@ from ..guard.held import HeldDrive, Refused
 from ..purge.iomemory import MAY_CHANGE, reformat, shape
 from ..purge.method import PurgeError, timeout_s
 from ..tools import iomemory
-from ..tools.iomemory import ATTACHED, DETACHED, UNKNOWN, Card, IomemoryError
+from ..tools.iomemory import IomemoryError
+from ..tools.iomemory_status import ATTACHED, DETACHED, UNKNOWN, Card
 from .record import Record
 
 FORMATTED = "formatted"

@@ -65,11 +65,11 @@ def compare(
         key = (drive["host"], drive["drive"])
         record = told.get(key, {})
         mine = conditions.of_drive(asked.get(key, {}), record.get("identity") or {}, tests.get(key, ()))
-        old = {test["test"]: test for test in then["tests"] if summaries.counts(test)}
+        old = {test["test"]: test for test in then["tests"] if test["test"] in margins and summaries.counts(test)}
         figures, beyond, otherwise = 0, [], {}
         for test in drive["tests"]:
             name = test["test"]
-            if name not in margins or name not in old or not summaries.counts(test):
+            if name not in old or not summaries.counts(test):
                 continue
             changed = conditions.changed(
                 conditions.text(mine, now_defined.get(name), test.get("load")),
@@ -80,18 +80,23 @@ def compare(
                 continue
             pairs = _pairs(test["metrics"], old[name]["metrics"])
             figures += len(pairs)
-            beyond += [
-                {"test": name, "metric": metric, "before": was, "now": is_now, "by": by, "margin": margins[name]}
-                for metric, was, is_now in pairs
-                for by in [is_now / was - 1]
-                if abs(by) > margins[name] + _EDGE
-            ]
+            beyond += _beyond(name, pairs, margins[name])
         if figures or otherwise:
             cycle, why = cycled(record.get("power"), then.get("power"))
             about = {name: drive.get(name) for name in ("host", "drive", "serial")}
             told_of = {"cycle": cycle, "why": why, "figures": figures, "beyond": beyond, "otherwise": otherwise}
             found.append({**about, **told_of})
     return {"run": before["run"]["id"], "drives": found} if found else None
+
+
+def _beyond(test: str, pairs: t.Sequence[tuple[str, float, float]], margin: float) -> list[dict[str, t.Any]]:
+    """The figures of a test that differ by more than its margin."""
+    changes = [(metric, was, is_now, is_now / was - 1) for metric, was, is_now in pairs]
+    return [
+        {"test": test, "metric": metric, "before": was, "now": is_now, "by": by, "margin": margin}
+        for metric, was, is_now, by in changes
+        if abs(by) > margin + _EDGE
+    ]
 
 
 def cycled(now: Mapping | None, before: Mapping | None) -> tuple[str, str]:

@@ -33,7 +33,7 @@ _FIGURE = ("test", "cell", "metric")
 # Of `by_drive`: what is one row.
 _DRIVE = ("model", "serial", "firmware", "conditions", *_FIGURE)
 # Beyond so many rows they are grouped part by part.
-_ROWS_AT_A_TIME = 1_000_000
+ROWS_AT_A_TIME = 1_000_000
 # What else makes peers: another capacity is no firmware's doing.
 _ALIKE = tuple(name for name in PEERS if name not in (*SERIES, "firmware"))
 
@@ -189,7 +189,7 @@ def _of_each(key: t.Any, value: t.Any) -> pandas.DataFrame:
     """median, mean, var and nights of the values of each key: of many rows a part of the keys at a time, as pandas
     takes several times what it groups.
     """
-    parts = 1 + len(key) // _ROWS_AT_A_TIME
+    parts = 1 + len(key) // ROWS_AT_A_TIME
     width = int(key.max()) // parts + 1 if len(key) else 1
     found = []
     for start in range(0, parts * width, width):

@@ -167,10 +167,3 @@ def section(cell: Mapping) -> dict[str, t.Any]:
     if cell.get("per_cpu") and cell["access"] == "sequential":
         found.update(size="@ssd_share_bytes@", offset_increment="@ssd_share_bytes@")
     return found
-
-
-def mean_bytes(cell: Mapping) -> float:
-    """The mean size of a cell's I/O."""
-    sizes = (cell.get("mix") or {}).get("sizes")
-    block_bytes: float = cell["block_size_bytes"]
-    return sum(item["size_bytes"] * item["pct"] for item in sizes) / 100 if sizes else block_bytes

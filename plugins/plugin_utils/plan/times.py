@@ -103,3 +103,36 @@ def within(
         else:
             left_out[test["name"]] = longest_s
     return kept, left_out
+
+
+def window_s(test: Mapping) -> float:
+    """How much time the window of a test spans, from the start of its first round to the end of its last."""
+    steady = test["steady_state"]
+    rounds: int = (steady["window"] - 1) * steady["sample_every"] + 1
+    return rounds * sum(cell_s(cell) for cell in test["cells"])
+
+
+def time_for_writing_s(test: Mapping) -> float | None:
+    """What a test's own limits leave for writing before its windows begin (below 0: not even these fit); None where
+    nothing has to be written first.
+    """
+    steady, rounds = test["steady_state"] or {}, test["rounds"]
+    round_s = sum(cell_s(cell) for cell in test["cells"])
+    limits = [rounds["time_limit_s"], rounds["max"] * round_s if rounds["max"] else None]
+    if not steady.get("min_capacity_multiple") or not any(limits):
+        return None
+    left_s: float = (
+        min(filter(None, limits))
+        - steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) * round_s
+    )
+    return left_s
+
+
+def slowest_write(test: Mapping, size_bytes: int) -> float | None:
+    """The mean bytes/s that a drive has to write for a steady window to fit into the test's own time; None where
+    nothing has to be written first.
+    """
+    steady, left_s = test["steady_state"] or {}, time_for_writing_s(test)
+    if left_s is None:
+        return None
+    return steady["min_capacity_multiple"] * size_bytes / left_s if left_s > 0 else float("inf")

@@ -90,19 +90,15 @@ def decide(
     marks: left_out.Marks = (),
     others: same.Entries = MappingProxyType({}),
 ) -> Decision:
-    """Decide over a fleet. Reads test files and tries the results folder; changes nothing else.
-
-    marks: of the drives in quarantine. others: ssd_drives of hosts that are not in this play.
+    """Decide over a fleet. Reads test files and tries the results folder; changes nothing else. marks: of the drives in
+    quarantine. others: ssd_drives of hosts that are not in this play.
     """
-    strange = {view.name: findings.answered_drives(view) for view in views}
-    # Ignored indeed: ten thousand drives that nobody asked for would be compared with all others, and told with them.
-    views = fleet_checks.added([view._replace(drives=None) if strange[view.name] else view for view in views])
+    views, strange = _heard(views)
     found = findings.settings(views)
     destructive = findings.shared_value(views, "ssd_mode") == "destructive" and not check_mode
     results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))
     own = runs.on_controller(results_dir)
-    run, wrong = _run(views, now, own, found)
-    found += wrong
+    run, found = _run(views, now, own, found)
     overlaps, told = which_run.overlap(views, run)
     attached = _capitalized(told if overlaps == "attach" else "")
     if overlaps == "fail":
@@ -112,20 +108,13 @@ def decide(
     left = last_written.of_drives(own, ledgers.wanted(views, run), but=run.id if run else "")
     lost = ledgers.lost(views, left, own)
     views = left_out.parted(views, run, marks, _left_out_before(results_dir, run), lost)
-    found += ledgers.findings(lost, views)
-    for view in views:
-        found += _of_host(view, run, destructive, strange[view.name])
-    found += same.same_drives(views) + same.same_machines(views) + same.named_elsewhere(views, others)
-    plans, wrong = host_plans.of_hosts(views, run)
-    found += wrong
+    found += ledgers.findings(lost, views) + _of_hosts(views, run, destructive, strange, others)
+    plans, tests, wrong = _plans(views, run, results_dir)
     run_folder = os.path.join(results_dir, run.id) if run else ""
-    tests = host_plans.tests_of(views)
-    found += host_plans.findings(views, run, results_dir, tests, plans)
     begun = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
     known = history.saturations(results_dir, reach.wanted_models(begun))
-    found += reach.findings(begun, known)
-    chosen, wrong = _chosen(views, plans, run)
-    found += wrong + _folder_findings(results_dir, destructive)
+    chosen, worn = _chosen(views, plans, run)
+    found += wrong + reach.findings(begun, known) + worn + _folder_findings(results_dir, destructive)
     warned = host_checks.warnings(views, run) + reach.warnings(begun, known) + ledgers.warnings(views, left, own)
     warned += fleet_text.budget_warnings(views, begun)
     warned += slices.warnings(views, run, run_folder, run_json.criteria(views))
@@ -150,13 +139,42 @@ def _capitalized(text: str) -> list[str]:
     return [f"{text[0].upper()}{text[1:]}"] if text else []
 
 
+def _heard(views: t.Sequence[View]) -> tuple[list[View], dict[str, list[Finding]]]:
+    """The hosts with what counts of their answers, and by host what does not, as it is of other drives."""
+    strange = {view.name: findings.answered_drives(view) for view in views}
+    # Ignored indeed: ten thousand drives that nobody asked for would be compared with all others, and told with them.
+    return fleet_checks.added([view._replace(drives=None) if strange[view.name] else view for view in views]), strange
+
+
 def _run(
-    views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own], found: t.Sequence[Finding]
+    views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own], found: list[Finding]
 ) -> tuple[Run | None, list[Finding]]:
-    """The run that is asked for, unless `found` says that its variables are wrong."""
+    """The run that is asked for, unless `found` says that its variables are wrong; `found` with what is wrong of it."""
     if any(finding.message.startswith(("ssd_run_", "ssd_mode")) for finding in found):
-        return None, []
-    return which_run.choose(views, now, own)
+        return None, found
+    run, wrong = which_run.choose(views, now, own)
+    return run, found + wrong
+
+
+def _plans(
+    views: t.Sequence[View], run: Run | None, results_dir: str
+) -> tuple[dict[str, dict[str, t.Any]], dict[str, t.Any], list[Finding]]:
+    """The plan of each host, the tests that they name, and what is wrong with them."""
+    plans, wrong = host_plans.of_hosts(views, run)
+    tests = host_plans.tests_of(views)
+    return plans, tests, wrong + host_plans.findings(views, run, results_dir, tests, plans)
+
+
+def _of_hosts(
+    views: t.Sequence[View],
+    run: Run | None,
+    destructive: bool,
+    strange: t.Mapping[str, t.Sequence[Finding]],
+    others: same.Entries,
+) -> list[Finding]:
+    """What is wrong with each host, and with some of them together. strange, others: of _heard and decide."""
+    found = [item for view in views for item in _of_host(view, run, destructive, strange[view.name])]
+    return found + same.same_drives(views) + same.same_machines(views) + same.named_elsewhere(views, others)
 
 
 def _of_host(view: View, run: Run | None, destructive: bool, strange: t.Sequence[Finding]) -> list[Finding]:

@@ -11,6 +11,7 @@ from ..common import schema as schemas
 from ..plan import arrays, hostplan
 from . import again, earlier, findings, purges, run_json, wear
 from . import plan_text as describe
+from .durations import duration
 from .findings import Run, View
 
 
@@ -58,9 +59,9 @@ def _beyond_budget(view: View) -> list[str]:
     """What ssd_time_budget leaves out on a host, as one text; none where nothing is."""
     variables = run_json.host_variables(view.asked or {})
     rest = {} if variables.get(hostplan.AGAIN) else hostplan.left_out(variables, view.drives or ())
-    shown = ", ".join(f"{name} (up to {describe.duration(longest_s)})" for name, longest_s in rest.items())
+    shown = ", ".join(f"{name} (up to {duration(longest_s)})" for name, longest_s in rest.items())
     reads_s = hostplan.reads_s(variables, view.drives or ())
-    reads = f", of which finding how many drives run at a time takes up to {describe.duration(reads_s)}" * bool(reads_s)
+    reads = f", of which finding how many drives run at a time takes up to {duration(reads_s)}" * bool(reads_s)
     return [f"left out by ssd_time_budget ({variables['ssd_time_budget']} per drive{reads}): {shown}"] if rest else []
 
 

@@ -13,10 +13,10 @@ from ..common import units
 from ..plan import arrays, filesystems, times, together
 from . import criteria as judging
 from . import earlier, instead, purges
+from .durations import closely, duration, span
 
 Mapping = t.Mapping[str, t.Any]
 Span = t.Tuple[float, float]
-MIB = times.MIB
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
 
@@ -32,7 +32,7 @@ def estimate(plan: Mapping, write_mib_s: float, chosen: purges.Chosen | None = N
     for drive in plan["drives"]:
         offers = [(chosen or {}).get((drive["drive"], test["name"])) for test in drive["tests"]]
         tests = [
-            _estimate_test(test, drive["expected"], write_mib_s * MIB, offer)
+            _estimate_test(test, drive["expected"], write_mib_s * times.MIB, offer)
             for test, offer in zip(drive["tests"], offers)
         ]
         totals = {key: round(sum(test[key] for test in tests), 1) for key in ("min_s", "max_s")}
@@ -45,39 +45,6 @@ def _estimate_test(
 ) -> dict[str, t.Any]:
     shortest, longest = times.span_s(test, identity, bytes_per_s, purges.share_of_fill(test, offer))
     return {"test": test["name"], "min_s": round(shortest, 1), "max_s": round(longest, 1)}
-
-
-def window_s(test: Mapping) -> float:
-    """How much time the window of a test spans, from the start of its first round to the end of its last."""
-    steady = test["steady_state"]
-    rounds: int = (steady["window"] - 1) * steady["sample_every"] + 1
-    return rounds * sum(cell_s(cell) for cell in test["cells"])
-
-
-def time_for_writing_s(test: Mapping) -> float | None:
-    """What a test's own limits leave for writing before its windows begin (below 0: not even these fit); None where
-    nothing has to be written first.
-    """
-    steady, rounds = test["steady_state"] or {}, test["rounds"]
-    round_s = sum(cell_s(cell) for cell in test["cells"])
-    limits = [rounds["time_limit_s"], rounds["max"] * round_s if rounds["max"] else None]
-    if not steady.get("min_capacity_multiple") or not any(limits):
-        return None
-    left_s: float = (
-        min(filter(None, limits))
-        - steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) * round_s
-    )
-    return left_s
-
-
-def slowest_write(test: Mapping, size_bytes: int) -> float | None:
-    """The mean bytes/s that a drive has to write for a steady window to fit into the test's own time; None where
-    nothing has to be written first.
-    """
-    steady, left_s = test["steady_state"] or {}, time_for_writing_s(test)
-    if left_s is None:
-        return None
-    return steady["min_capacity_multiple"] * size_bytes / left_s if left_s > 0 else float("inf")
 
 
 # In place of the path of a drive that the guard refuses.
@@ -123,7 +90,7 @@ def describe(
         if criteria is not None:
             lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
         if (wear or {}).get(drive["drive"]):
-            lines.append(f"    {(wear or {})[drive['drive']]}, if it writes at most {_rate(write_mib_s * MIB)}")
+            lines.append(f"    {(wear or {})[drive['drive']]}, if it writes at most {_rate(write_mib_s * times.MIB)}")
         included = ", these reads included" if plan.get("together") and len(plan["drives"]) > 1 else ""
         whole = _in_all(drive, took_all, write_mib_s, known or {}, together.span_s(plan))
         lines.append(f"    in all {whole}{included}")
@@ -147,7 +114,7 @@ def _in_all(drive: Mapping, took: Mapping, write_mib_s: float, known: earlier.Kn
     high = reads_s[1] + sum(as_before.high_s if as_before else test["max_s"] for test, as_before in told)
     names = [test["test"] for test, as_before in told if as_before]
     some = f"; the time of {', '.join(names)} is known from earlier runs" if names else ""
-    assumed = f"if it writes {_rate(write_mib_s * MIB)} (ssd_assumed_write_mib_s: {write_mib_s:g})"
+    assumed = f"if it writes {_rate(write_mib_s * times.MIB)} (ssd_assumed_write_mib_s: {write_mib_s:g})"
     return f"{span(low, high)}, {assumed}{some}"
 
 
@@ -158,19 +125,11 @@ def known_text(took: earlier.Range) -> str:
     return f"{times_told}, from {took.runs} earlier run{'s' * (took.runs != 1)} of this model"
 
 
-def closely(seconds: float) -> str:
-    """Time within a hundredth of it: 45 s, 4 min 10 s, 2 h 10 min."""
-    minutes, rest = divmod(round(seconds), 60)
-    if round(seconds) < 100 or minutes >= 60 or not rest:
-        return duration(seconds)
-    return f"{minutes} min {rest} s"
-
-
 def _saturation_lines(test: Mapping, size_bytes: int) -> list[str]:
     """What a saturation test asks of the drive before its window may begin, and which drives its own
     limits leave out.
     """
-    rate = slowest_write(test, size_bytes)
+    rate = times.slowest_write(test, size_bytes)
     if rate is None:
         return []
     multiple = test["steady_state"]["min_capacity_multiple"]
@@ -278,27 +237,6 @@ def _until(test: Mapping) -> str:
     confirmed = ", confirmed by the one before" if steady["confirm_windows"] else ""
     tracked = ", ".join(f"{item['cell']} {item['metric']}" for item in steady["tracked"])
     return (
-        f"until steady ({tracked}; window of {steady['window']} rounds{every}, {duration(window_s(test))}{confirmed}), "
-        f"at most {ends}"
+        f"until steady ({tracked}; window of {steady['window']} rounds{every}, "
+        f"{duration(times.window_s(test))}{confirmed}), at most {ends}"
     )
-
-
-def span(min_s: float, max_s: float) -> str:
-    """A span of time: 4 min to 2 h 10 min."""
-    low, high = duration(min_s), duration(max_s)
-    return low if low == high else f"{low} to {high}"
-
-
-def duration(seconds: float) -> str:
-    """Time in the two largest units that matter: 45 s, 4 min, 2 h 10 min, 3 d 4 h."""
-    rest = round(seconds)
-    if rest < 100:
-        return f"{rest} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h" + (f" {minutes} min" if minutes else "")
-    days, hours = divmod(hours, 24)
-    return f"{days} d" + (f" {hours} h" if hours else "")

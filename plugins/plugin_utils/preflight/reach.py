@@ -11,8 +11,10 @@ import typing as t
 
 from ...module_utils.drive.attributes import VIRTUAL
 from ..common import units
+from ..plan import times
 from ..results.history import Saturation
-from . import instead, plan_text
+from . import instead
+from .durations import duration
 from .earlier import SAME_SIZE
 from .findings import Finding
 
@@ -40,7 +42,7 @@ def _bound(plans: t.Iterable[Mapping]) -> list[tuple[Mapping, Mapping]]:
         if drive["expected"].get("model")
         and drive["expected"].get("transport") not in VIRTUAL
         and len(test["cells"]) == 1
-        and plan_text.slowest_write(test, drive["expected"]["size_bytes"]) is not None
+        and times.slowest_write(test, drive["expected"]["size_bytes"]) is not None
     ]
 
 
@@ -114,7 +116,7 @@ def too_slow(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) ->
     was measured counts.
     """
     size, alike = identity["size_bytes"], _alike(test, identity, known)
-    asked, left_s = test["steady_state"]["min_capacity_multiple"] * size, plan_text.time_for_writing_s(test)
+    asked, left_s = test["steady_state"]["min_capacity_multiple"] * size, times.time_for_writing_s(test)
     if not alike or left_s is None:
         return ""
     fastest = min(alike, key=lambda item: needed_s(item, asked))
@@ -122,11 +124,11 @@ def too_slow(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) ->
     if least_s <= left_s:
         return ""
     return (
-        f"its limits leave {plan_text.duration(max(0.0, left_s))} for writing "
+        f"its limits leave {duration(max(0.0, left_s))} for writing "
         f"{test['steady_state']['min_capacity_multiple']:g} x {units.data_size(size)}; "
-        f"this model takes at least {plan_text.duration(least_s)}, as run {fastest.run_id} measured ({fastest.host}, "
+        f"this model takes at least {duration(least_s)}, as run {fastest.run_id} measured ({fastest.host}, "
         f"{fastest.drive}: "
-        f"{units.data_size(fastest.written_bytes)} in {plan_text.duration(fastest.elapsed_s)}, then "
+        f"{units.data_size(fastest.written_bytes)} in {duration(fastest.elapsed_s)}, then "
         f"{units.show('bandwidth', fastest.then_bytes_per_s)})"
     )
 

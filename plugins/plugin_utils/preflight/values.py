@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...module_utils.measure import causes
+from ...module_utils.measure.limits import Limits
 from ..common import values
 from ..common.schema import plain
 from ..plan import purge_values, times, tuning_values
@@ -123,11 +123,9 @@ def _limits(asked: t.Mapping[str, t.Any]) -> list[str]:
         return []
     if not isinstance(given, dict):
         return [f"ssd_validity_limits: {given!r} must be a mapping of names to numbers"]
-    known = ", ".join(causes.Limits._fields)
+    known = ", ".join(Limits._fields)
     found = [
-        f"ssd_validity_limits: unknown name {name!r}; known are {known}"
-        for name in given
-        if name not in causes.Limits._fields
+        f"ssd_validity_limits: unknown name {name!r}; known are {known}" for name in given if name not in Limits._fields
     ]
     right = _number(lambda number: number >= 0)
     return found + [

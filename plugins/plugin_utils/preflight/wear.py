@@ -17,7 +17,7 @@ from ..common import units
 from ..common import values as numbers
 from ..plan import arrays, streams, times
 from ..plan import cells as celling
-from . import plan_text, purges, values
+from . import purges, values
 from .findings import Finding
 
 TB = 10**12
@@ -31,8 +31,7 @@ def of_drive(drive: Mapping, write_mib_s: float, chosen: purges.Chosen | None = 
     """
     offers = [(chosen or {}).get((drive["drive"], test["name"])) for test in drive["tests"]]
     parts = [
-        _of_test(test, drive["expected"], write_mib_s * plan_text.MIB, offer)
-        for test, offer in zip(drive["tests"], offers)
+        _of_test(test, drive["expected"], write_mib_s * times.MIB, offer) for test, offer in zip(drive["tests"], offers)
     ]
     return sum(least for least, _most in parts), sum(most for _least, most in parts)
 

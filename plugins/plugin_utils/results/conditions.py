@@ -10,12 +10,12 @@ The firmware is none of it: what it changed is what a comparison is for.
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import re
 import typing as t
 
 from ...module_utils.machine.pcie import link_text
+from ...module_utils.run.digests import digest
 
 # What makes two tests of one name different ones; title, source and origin do not.
 COMPARED = (
@@ -94,7 +94,7 @@ def _is_known(name: str, value: t.Any) -> bool:
 def definitions(run: Mapping) -> dict[str, dict[str, str]]:
     """{test: {key of COMPARED: digest}} of a run.json."""
     return {
-        name: {key: _digest(about[key]) for key in COMPARED if key in about}
+        name: {key: digest(about[key]) for key in COMPARED if key in about}
         for name, about in (run.get("tests") or {}).items()
     }
 
@@ -149,7 +149,3 @@ def _alike(name: str, one: t.Any, other: t.Any) -> bool:
     # Only one of them tells a speed: then nothing says that it was another one. An older report says "nvme 8 4".
     speeds = [re.findall(r"[\d.]+", str(text)) for text in (one, other)]
     return speeds[0] == speeds[1] if all(speeds) else any(speeds) or one == other
-
-
-def _digest(value: t.Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]

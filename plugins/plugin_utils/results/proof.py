@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import typing as t
 
-from ...module_utils.measure import causes, sampler
+from ...module_utils.measure import sampler
+from ...module_utils.measure.limits import Limits
 from ...module_utils.measure.seeds import seed
 from . import asked_cells
 from .figures import MOST_SAID, NOT_AGAIN, Figures
@@ -46,7 +47,7 @@ class Proof:
         self,
         cells: t.Mapping[str, Mapping],
         about: Mapping,
-        limits: causes.Limits | None,
+        limits: Limits | None,
         strict: bool = False,
         sequence: Sequence | None = None,
     ) -> None:
@@ -106,8 +107,8 @@ def begin(run: Mapping, host: str, spec: Mapping, of: Attempt) -> Proof:
     limits = asked.get("validity_limits")
     cells = {cell["id"]: cell for cell in spec.get("cells") or []}
     about = asked_cells.on_drive((run.get("tests") or {}).get(of.test) or {}, asked.get("preferred_write_bytes"), spec)
-    set_here = {name: float(limit) for name, limit in (limits or {}).items() if name in causes.Limits._fields}
-    known = None if limits is None else causes.Limits(**set_here)
+    set_here = {name: float(limit) for name, limit in (limits or {}).items() if name in Limits._fields}
+    known = None if limits is None else Limits(**set_here)
 
     def seed_of(number: int, cell: str) -> int:
         return seed(of.run_id, of.drive, of.test, of.attempt, number, cell)

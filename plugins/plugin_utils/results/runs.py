@@ -74,7 +74,7 @@ def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[
         if run["state"] == FINISHED and host in asked.get(run["run_id"], ())
     }
     open_ids, claims = [], []
-    has_whole_host = functools.lru_cache(maxsize=None)(_has_whole_host)
+    kept_whole = functools.lru_cache(maxsize=None)(has_whole_host)
     for host, runs in answers.items():
         for run in {run["run_id"]: run for run in runs}.values():
             if run["run_name"] != name or run["state"] not in UNFINISHED_STATES:
@@ -83,14 +83,14 @@ def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[
                 claims.append(Claim(host, run["run_id"], "which this controller has no record of having asked of it"))
             elif run["run_id"] in ended:
                 claims.append(Claim(host, run["run_id"], "which other hosts have finished"))
-            elif has_whole_host(folders[run["run_id"]]):
+            elif kept_whole(folders[run["run_id"]]):
                 claims.append(Claim(host, run["run_id"], "of which this controller has a host's whole results"))
             else:
                 open_ids.append(run["run_id"])
     return sorted(set(open_ids)), claims
 
 
-def _has_whole_host(folder: str) -> bool:
+def has_whole_host(folder: str) -> bool:
     """Whether results.jsonl has a host as done with the run: cleanup.yml removes from honest hosts what
     would tell so.
     """

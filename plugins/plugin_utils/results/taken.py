@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.measure import causes, fio_result, load
+from ...module_utils.measure.limits import Limits
 from ..common import cellnames
 from . import cell_laws
 
@@ -31,7 +32,7 @@ class Taken:
     names, {threads, queue_depth, cpus}. wrong, unproved: as Proof.
     """
 
-    def __init__(self, cells: t.Mapping[str, Mapping], limits: causes.Limits | None, strict: bool = False) -> None:
+    def __init__(self, cells: t.Mapping[str, Mapping], limits: Limits | None, strict: bool = False) -> None:
         self._cells, self._limits, self._strict = cells, limits, strict
         self.metrics: dict[tuple[int, str], Mapping] = {}
         self.sides: dict[tuple[int, str], tuple[Mapping, int]] = {}

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure.causes import DISCARDED, SPOILS, UNKNOWN, Limits
+from ...module_utils.measure.causes import DISCARDED, SPOILS, UNKNOWN
+from ...module_utils.measure.limits import Limits
 from ...module_utils.measure.spoilt import sentence
 from ...module_utils.measure.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW
 from ..common import cellnames

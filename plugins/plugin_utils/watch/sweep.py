@@ -17,8 +17,8 @@ import time
 import typing as t
 
 SLOTS = 32
-_GRACE_S = 1.0
-_KILL_AFTER_S = 5.0
+GRACE_S = 1.0
+KILL_AFTER_S = 5.0
 
 
 @dataclasses.dataclass
@@ -74,7 +74,7 @@ class Sweep:
         """Ask every host that has not ended; return when those that are not silent answered or fell silent, or are too
         many to wait for.
         """
-        until = self._clock() + self._timeout_s + _GRACE_S
+        until = self._clock() + self._timeout_s + GRACE_S
         left = [host for host in self.hosts.values() if not host.ended and host.question is None]
         self._rounds += 1
         # Whom the last round did not come to comes first: else, on a slow controller, the same few are asked each time.
@@ -177,7 +177,7 @@ class Sweep:
             if not question.overdue:
                 question.overdue = True
                 self._silent(host, "")
-            number = signal.SIGTERM if age_s < self._timeout_s + _KILL_AFTER_S else signal.SIGKILL
+            number = signal.SIGTERM if age_s < self._timeout_s + KILL_AFTER_S else signal.SIGKILL
             if number not in question.signals:
                 question.signals.append(number)
                 _signal_children(question.thread_id, number)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pathlib
 import re
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, scsi
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, ata_security, scsi
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "purge-ata-scsi.md"
 ROW = re.compile(r"^\| `((?:ata|scsi)_\w+)` \| (.*) \|$", re.MULTILINE)
@@ -28,4 +28,4 @@ def test_the_table_has_every_method_strongest_first_with_its_commands():
 
 
 def test_the_password_is_told():
-    assert f"--security-disable {ata.PASSWORD} " in PAGE.read_text()
+    assert f"--security-disable {ata_security.PASSWORD} " in PAGE.read_text()

@@ -24,7 +24,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import capacity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, tables
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import links, pcie
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory, iomemory_pci, nvme, opal, rssdm
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory_pci, iomemory_status, nvme, opal, rssdm
 
 EXAMPLES = int(os.environ.get("SSDLAB_FLEET_FUZZ", "100"))
 COUNT = collections.Counter()
@@ -156,7 +156,7 @@ OF_COMMANDS = {
 }
 OF_TEXTS = {
     "rssdm list": (lambda text: [rssdm.parse_settings(item) for item in rssdm.parse_list(text)], ()),
-    "fio-status": (lambda text: [card.size_pct for card in iomemory.parse_status(text)], ()),
+    "fio-status": (lambda text: [card.size_pct for card in iomemory_status.parse_status(text)], ()),
     "fio-pci-check": (iomemory_pci.parse, ()),
     "fio": (fio_result.parse, fio.FioError),
     "link speed": (pcie.speed_gts, ()),

@@ -147,14 +147,14 @@ def test_what_is_known_does_not_count_and_what_is_beside_it_does(drive):
 
 def test_a_drive_that_cannot_be_read_whole_is_sampled_for_its_time(drive, monkeypatch):
     handle, size = drive(512 * MIB)
-    monkeypatch.setattr(look, "_whole_in_time", lambda *_args: False)
+    monkeypatch.setattr(look, "whole_in_time", lambda *_args: False)
     seen = look.take(handle, size, look.Terms(0.3))
     assert seen.blank and not seen.whole and seen.blocks >= 32 and seen.seconds >= 0.3
 
 
 def test_a_little_data_where_the_drive_says_so_is_always_seen(drive, monkeypatch):
     """On top of the random blocks: they are as many as ever."""
-    monkeypatch.setattr(look, "_whole_in_time", lambda *_args: False)
+    monkeypatch.setattr(look, "whole_in_time", lambda *_args: False)
     arguments = drive(64 << 30, {40 << 30: b"x" * 5000})
     assert look.take(*arguments, look.Terms(0.2), aim=[look.Extent(40 << 30, 8192)]).foreign in (
         40 << 30,
@@ -166,7 +166,7 @@ def test_a_little_data_where_the_drive_says_so_is_always_seen(drive, monkeypatch
 
 @pytest.mark.parametrize("seconds, asked", [(5.0, 1), (5.0, 40), (None, 1), (None, 40)])
 def test_a_look_ends_when_the_job_is_to_end(drive, monkeypatch, seconds, asked):
-    monkeypatch.setattr(look, "_whole_in_time", lambda *_args: seconds is None)
+    monkeypatch.setattr(look, "whole_in_time", lambda *_args: seconds is None)
     answers = iter([False] * asked)
     with pytest.raises(look.Stopped):
         look.take(*drive(128 * MIB), look.Terms(seconds, lambda: next(answers, True)))

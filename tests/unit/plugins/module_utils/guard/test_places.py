@@ -21,9 +21,9 @@ EXTENTS = st.lists(st.tuples(st.integers(0, SIZE), st.integers(0, MIB)).map(lamb
 
 @given(extents=EXTENTS, few=st.booleans())
 def test_what_a_drive_says_it_holds_is_looked_at(extents, few):
-    most = places._ALL_AIMED if few else 0
+    most = places.ALL_AIMED if few else 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(places, "_ALL_AIMED", most)
+        patch.setattr(places, "ALL_AIMED", most)
         seen = [offset for offsets in itertools.islice(places.aimed_offsets(SIZE, extents), 80) for offset in offsets]
     within = {
         block * 4096

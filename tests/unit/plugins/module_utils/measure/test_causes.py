@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.causes import SPOILS, TOLD, UNKNOWN, Limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.causes import SPOILS, TOLD, UNKNOWN
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 
 MIB = 1 << 20
 CELL = {"threads": 4, "queue_depth": 8, "runtime_s": 60}

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import copy
 import json
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
+from ansible_collections.ssdlab.fleet.tests.fixtures.mutations import replaced
 
 
 def side(ios=1000, runtime_ms=60000, bytes_each=4096):
@@ -34,13 +34,7 @@ GOOD = {
 
 
 def changed(*path_and_value):
-    result = copy.deepcopy(GOOD)
-    *path, last, value = path_and_value
-    place = result
-    for key in path:
-        place = place[key]
-    place[last] = value
-    return result
+    return replaced(GOOD, *path_and_value)
 
 
 def test_a_good_result_is_accepted():

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import histogram, plausible
+from ansible_collections.ssdlab.fleet.tests.fixtures.mutations import replaced
 
 JOB = """[global]
 ioengine=libaio
@@ -84,13 +85,7 @@ CELL = ("jobs", 0)
 
 
 def falsified(*path_and_value):
-    result = copy.deepcopy(GOOD)
-    *path, last, value = path_and_value
-    place = result
-    for key in path:
-        place = place[key]
-    place[last] = value
-    return result
+    return replaced(GOOD, *path_and_value)
 
 
 def test_a_true_result_is_believed():

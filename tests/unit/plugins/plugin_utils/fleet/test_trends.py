@@ -115,7 +115,7 @@ def test_many_rows_are_grouped_part_by_part_to_the_same_end(monkeypatch):
     table = pandas.concat([night(f"r{number}", 1 + number / 100, drives=20) for number in range(4)])
     order = ["model", "serial", "metric"]
     whole = trends.by_drive(table, cells=True).sort_values(order, ignore_index=True)
-    monkeypatch.setattr(trends, "_ROWS_AT_A_TIME", 9)
+    monkeypatch.setattr(trends, "ROWS_AT_A_TIME", 9)
     parts = trends.by_drive(table, cells=True).sort_values(order, ignore_index=True)
     assert set(parts["nights"]) == {4} and len(parts) == 20
     pandas.testing.assert_frame_equal(parts, whole)

@@ -229,7 +229,7 @@ def test_discover_shows_no_more_drives_of_a_host_than_it_can_have():
 def test_one_run_that_is_claimed_ten_thousand_times_is_looked_at_once(tmp_path, monkeypatch):
     """Each look reads the run's results.jsonl, which may have hundreds of MiB."""
     looked = []
-    monkeypatch.setattr(runs, "_has_whole_host", lambda folder: bool(looked.append(folder)))
+    monkeypatch.setattr(runs, "has_whole_host", lambda folder: bool(looked.append(folder)))
     claimed = {"run_id": "a", "run_name": "qualify", "state": "dead"}
     own = [runs.Own("a", "qualify", "2026", frozenset(["h", "i"]), str(tmp_path))]
     assert runs.unfinished("qualify", {"h": [claimed] * 10_000, "i": [claimed]}, own) == (["a"], [])

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import plausible
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import preferred
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import preferred, times
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions, plan_text, wear
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
@@ -164,4 +164,4 @@ def test_the_shipped_test_reaches_both_steady_states_by_themselves():
     assert [cell["id"] for cell in own["cells"]] == [NAME] and small["follows"] == own["name"]
     assert own["precondition"]["passes"] == 2 and not small["precondition"]
     for test in (own, small):
-        assert plan_text.window_s(test) >= 1800 and test["steady_state"]["settle_s"] == 1800
+        assert times.window_s(test) >= 1800 and test["steady_state"]["settle_s"] == 1800

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.plan_text import window_s
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.times import window_s
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 PLANS = ("micron-p420m", "micron-p420m-dd", "micron-p420m-small", "iomemory-guide")

@@ -17,6 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import lo
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     decision,
     definitions,
+    durations,
     earlier,
     plan_text,
 )
@@ -150,7 +151,7 @@ def test_of_a_plan_that_is_known_in_part_both_are_told():
     ("seconds", "text"), [(45, "45 s"), (100, "1 min 40 s"), (120, "2 min"), (3599.6, "1 h"), (7800, "2 h 10 min")]
 )
 def test_a_known_time_is_told_within_a_hundredth(seconds, text):
-    assert plan_text.closely(seconds) == text
+    assert durations.closely(seconds) == text
 
 
 # A run on disk

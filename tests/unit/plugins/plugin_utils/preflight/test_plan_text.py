@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.times import CELL_OVERHEAD_S
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import durations, plan_text
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 GB = 10**9
@@ -142,4 +142,4 @@ def test_a_plan_that_only_reads_does_not_claim_to_erase():
     ],
 )
 def test_durations(seconds, text):
-    assert plan_text.duration(seconds) == text
+    assert durations.duration(seconds) == text

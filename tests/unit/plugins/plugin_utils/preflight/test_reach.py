@@ -10,8 +10,9 @@ import json
 import pytest
 import yaml
 
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import times
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import instead, plan_text, reach
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import instead, reach
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import history
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.history import Saturation
 
@@ -107,7 +108,7 @@ def test_what_is_offered_is_a_test_that_is_no_wsat_and_waits_for_nothing():
     (offered,) = load_plan([yaml.safe_load(instead.offer(wsat))])
     assert offered["name"] != "wsat" and "saturation" not in offered["title"].lower()
     assert offered["precondition"]["passes"] == 2 and offered["steady_state"]["min_capacity_multiple"] == 0
-    assert offered["cells"] == wsat["cells"] and plan_text.time_for_writing_s(offered) is None
+    assert offered["cells"] == wsat["cells"] and times.time_for_writing_s(offered) is None
 
 
 def results(folder, run_id, model=MODEL, cells=(CELL,), **changes):

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import re
@@ -20,10 +19,6 @@ from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 def fixture_index(tmp_path_factory):
     """Six hosts of four drives: S1-2 is bad, h4 is slow as a whole and has another BIOS."""
     return fleets.page(tmp_path_factory.mktemp("fleet"))
-
-
-def data_of(index):
-    return json.loads(re.search(r'id="fleet-data">(.*?)</script>', index.read_text(), re.DOTALL).group(1))
 
 
 def top(index):
@@ -85,7 +80,7 @@ def test_a_hosts_fault_is_on_every_page(by_host):
     assert (by_host.parent / names.host_page("h3")).read_text().count(fault) == 4
     assert fault in (by_host.parent / names.drive_page("h3", "S3-1")).read_text()
     assert fault not in (by_host.parent / names.drive_page("h5", "S5-2")).read_text()
-    told = data_of(by_host)
+    told = fleets.data_of(by_host)
     assert sum(told["texts"][drive[8]].startswith("the host's fault: h3") for drive in told["drives"]) == 4
 
 
@@ -93,7 +88,7 @@ def broken_links(folder):
     """(page, link) of links to pages that are not there."""
     html = [(page, page.read_text()) for page in folder.rglob("*.html")]
     hrefs = [(page, href) for page, text in html for href in re.findall(r'href="([^"#]+\.html)"', text)]
-    data = data_of(folder / "index.html")
+    data = fleets.data_of(folder / "index.html")
     hrefs += [
         (folder / "index.html", listed[place]) for key, place in (("drives", 3), ("hosts", 1)) for listed in data[key]
     ]

@@ -27,10 +27,6 @@ def fixture_index(tmp_path_factory):
     return fleets.page(tmp_path_factory.mktemp("fleet"))
 
 
-def data_of(index):
-    return json.loads(re.search(r'id="fleet-data">(.*?)</script>', index.read_text(), re.DOTALL).group(1))
-
-
 def test_what_is_wrong_comes_first(index):
     html = index.read_text()
     assert (
@@ -38,7 +34,7 @@ def test_what_is_wrong_comes_first(index):
         in html
     )
     assert "bios: AMI 2.4 where 5 of 5 others have AMI 2.6" in html and "It is the drive, not the host." in html
-    drives = data_of(index)["drives"]
+    drives = fleets.data_of(index)["drives"]
     assert [drive[2] for drive in drives[:5]][0] == "S1-2" and {drive[2][:2] for drive in drives[1:5]} == {"S4"}
     assert "plotly" not in html
 
@@ -52,19 +48,19 @@ def test_drives_that_failed_by_their_host_come_after_those_that_failed_by_themse
         if record["kind"] == "drive" and record["drive"] == "S1-2":
             record["identity"]["model"] = "OTHER"
     folder = fleets.write(tmp_path, run, records)
-    drives = data_of(pathlib.Path(build.make(str(tmp_path), folder.name).path))["drives"]
+    drives = fleets.data_of(pathlib.Path(build.make(str(tmp_path), folder.name).path))["drives"]
     assert drives[0][2] == "S1-2" and {drive[2] for drive in drives[1:5]} == {f"S4-{number}" for number in range(4)}
 
 
 def test_drives_of_one_rank_come_by_name_as_people_count(tmp_path):
     lost = [(f"server-{number}", f"SIM{number}") for number in (10, 11, 9)]
     run_dir = generator.make(tmp_path, unreachable=lost)
-    drives = data_of(pathlib.Path(build.make(str(tmp_path), run_dir.name).path))["drives"]
+    drives = fleets.data_of(pathlib.Path(build.make(str(tmp_path), run_dir.name).path))["drives"]
     assert [drive[2] for drive in drives][1:4] == ["SIM9", "SIM10", "SIM11"]
 
 
 def test_the_map_has_a_level_for_each_drive(index):
-    data = data_of(index)
+    data = fleets.data_of(index)
     (figure,) = [each for each in data["heat"] if each["metric"] == "write_iops"]
     middle = ord("A") + distributions.HEAT_STEPS
     levels = [ord(level) - middle for level in figure["levels"]]
@@ -85,7 +81,7 @@ def test_every_figure_of_a_group_has_its_distribution_and_names_who_stands_out(i
 
 
 def test_racks_come_from_the_inventory(index):
-    data = data_of(index)
+    data = fleets.data_of(index)
     assert data["racks"] == ["A", "B", "C"] and [data["racks"][host[2]] for host in data["hosts"]][:1] == ["A"]
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import copy
 import math
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio_result, histogram, seeds
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, histogram, seeds, steady_state
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END, Rounds
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.windows import fitted_end
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof, sequence
 
 IOS = 350
@@ -148,7 +150,21 @@ def about(test):
     return {**test, "cells": [cell["id"] for cell in test["cells"]]}
 
 
-def proved(events, limits=causes.Limits(), test=None, cells=None):
+def figures_of_window(events, numbers):
+    """Let a test's figures be those of the window of these rounds, all that a host makes from them included."""
+    by_round = {
+        event["round"]: fio_result.metrics(None, event["write"]) for event in events if event["event"] == "cell"
+    }
+    for metrics in (events[-1]["metrics"], events[-1]["cells"][0]["metrics"]):
+        for name in by_round[1]:
+            if "max" not in name:
+                metrics[name] = sum(by_round[number][name] for number in numbers) / len(numbers)
+    again = steady_state.evaluate([by_round[number]["write_iops"] for number in numbers], len(numbers))
+    events[-1]["steady_state"][0].update(again, fitted_end=fitted_end(again), window_rounds=numbers)
+    events[-1]["metrics"]["write_iops" + FITTED_END] = fitted_end(again)
+
+
+def proved(events, limits=Limits(), test=None, cells=None):
     cells = cells or {"c": CELL}
     made = proof.Proof(cells, about(test or TEST), limits, sequence=sequence.Sequence(cells, seed_of))
     for event in events:

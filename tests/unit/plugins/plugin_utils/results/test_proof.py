@@ -9,9 +9,8 @@ import copy
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio_result, histogram, steady_state
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.windows import fitted_end
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import histogram
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.proven_journals import (
     ALL,
@@ -23,6 +22,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.pr
     TAIL,
     TEST,
     about,
+    figures_of_window,
     forged,
     journal,
     last,
@@ -57,7 +57,7 @@ def test_a_point_is_held_to_the_load_that_its_sweep_gave():
     for event in events[:-2]:
         event.update({"chosen": {"cell": "s", "threads": 1, "queue_depth": 4}} if event["event"] == "cell" else {})
     cell = dict(CELL, threads=32, queue_depth=32, point={"test": "s"})
-    made = proof.Proof({"c": cell}, about(test), causes.Limits())
+    made = proof.Proof({"c": cell}, about(test), Limits())
     for event in events:
         made.take(event)
     assert (made.wrong, made.unproved) == ([], [])
@@ -74,7 +74,7 @@ def by_the_cpus(change):
     events[-1]["loads"] = [{"cell": name, **load}]
     change(events)
     cell = dict(CELL, id=name, threads=8, queue_depth=2, per_cpu=True)
-    made = proof.Proof({name: cell}, about({**test, "cells": [cell]}), causes.Limits())
+    made = proof.Proof({name: cell}, about({**test, "cells": [cell]}), Limits())
     for event in events:
         made.take(event)
     return " ".join(made.wrong)
@@ -125,18 +125,7 @@ def cells_times(factor, key):
         for event in events:
             if event["event"] == "cell":
                 event["write"][key] *= factor
-        numbers = events[-1]["steady_state"][0]["window_rounds"]
-        by_round = {
-            event["round"]: fio_result.metrics(None, event["write"]) for event in events if event["event"] == "cell"
-        }
-        for metrics in (events[-1]["metrics"], events[-1]["cells"][0]["metrics"]):
-            for name in by_round[1]:
-                if "max" not in name:
-                    metrics[name] = sum(by_round[number][name] for number in numbers) / len(numbers)
-        values = [by_round[number]["write_iops"] for number in numbers]
-        again = steady_state.evaluate(values, len(values))
-        events[-1]["steady_state"][0].update(again, fitted_end=fitted_end(again))
-        events[-1]["metrics"]["write_iops" + FITTED_END] = fitted_end(again)
+        figures_of_window(events, events[-1]["steady_state"][0]["window_rounds"])
 
     return change
 

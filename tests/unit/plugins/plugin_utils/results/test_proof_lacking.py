@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import figures, judge, proof, tail_laws, taken
 from ansible_collections.ssdlab.fleet.tests.fixtures import samples
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.proven_journals import (
@@ -66,7 +66,7 @@ def test_a_journal_that_lacks_what_the_engine_wrote_before_the_end_was_changed(l
 
 
 def test_without_the_hosts_plan_nobody_knows_what_a_cell_was_asked_for():
-    made = proof.Proof({}, TEST, causes.Limits())
+    made = proof.Proof({}, TEST, Limits())
     for event in journal():
         made.take(event)
     assert taken.NO_PLAN in made.unproved

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, steady_state
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import FITTED_END
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.windows import fitted_end
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import replay
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.proven_journals import (
     RULE,
     TEST,
+    figures_of_window,
     journal,
     proved,
 )
@@ -29,17 +27,7 @@ def longer(test, rounds):
 
 def lucky(events, last):
     """Let the figures be those of the window that ends with a round, all that follows from it included."""
-    numbers = list(range(last - 4, last + 1))
-    by_round = {
-        event["round"]: fio_result.metrics(None, event["write"]) for event in events if event["event"] == "cell"
-    }
-    for metrics in (events[-1]["metrics"], events[-1]["cells"][0]["metrics"]):
-        for name in by_round[1]:
-            if "max" not in name:
-                metrics[name] = sum(by_round[number][name] for number in numbers) / len(numbers)
-    again = steady_state.evaluate([by_round[number]["write_iops"] for number in numbers], 5)
-    events[-1]["steady_state"][0].update(again, fitted_end=fitted_end(again), window_rounds=numbers)
-    events[-1]["metrics"]["write_iops" + FITTED_END] = fitted_end(again)
+    figures_of_window(events, list(range(last - 4, last + 1)))
 
 
 def test_a_test_that_went_on_until_a_better_window_does_not_count():

@@ -26,8 +26,8 @@ def release():
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(module, "_GRACE_S", 0.1)
-    monkeypatch.setattr(module, "_KILL_AFTER_S", 0.2)
+    monkeypatch.setattr(module, "GRACE_S", 0.1)
+    monkeypatch.setattr(module, "KILL_AFTER_S", 0.2)
 
 
 def make(**asks):
