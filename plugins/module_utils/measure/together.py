@@ -48,12 +48,12 @@ def decide(drives: t.Sequence[str], alone: Figures, trials: Trials) -> dict[str,
     """
     number, unsteady = 1, _unsteady(drives, alone)
     if len(drives) < 2:
-        why = "there is no other drive"
+        why = "it is the only drive"
     elif unsteady:
         why = f"{unsteady}, so a loss of {100 * MOST_SPREAD:.0f} % can't be told"
     else:
         number, lost = _bounds(drives, alone, trials)
-        why = "all drives together keep it" if number == len(drives) else "no larger number was measured"
+        why = "all drives together keep their speed" if number == len(drives) else "no larger number was measured"
         why = _lost_text(lost, _worst(drives, alone, trials[lost])) if lost else why
     told = []
     for tried in sorted(trials) if not unsteady else ():

@@ -132,7 +132,7 @@ def test_one_that_was_begun_goes_on_as_it_was_asked_for_and_then_no_more(first):
 
 def test_a_drive_that_this_play_did_not_look_at_is_left(first):
     plan = retest.plan(str(first.parent), {"id": "r2", "name": "qualify"}, {})
-    assert plan.hosts == {} and "this play did not look at it" in plan.lines[-1]
+    assert plan.hosts == {} and "this play did not check it" in plan.lines[-1]
 
 
 def test_a_second_result_from_before_the_host_measured_anew_does_not_count(first):
