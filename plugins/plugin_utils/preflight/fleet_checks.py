@@ -38,7 +38,7 @@ OWN_WORDS = (
 MEMORY_STEP = 1 << 30
 REMEDIES = {
     FLEET_FIRMWARE: (
-        "update the drives to the same firmware (preflight_firmware enforces it), or compare only drives that have the same"
+        "give the drives the same firmware (preflight_firmware enforces it), or compare only those that have the same"
     ),
     FLEET_HOSTS: "make the hosts alike, or compare only hosts that are alike",
 }

@@ -206,7 +206,7 @@ def spoilt_and_not_told(events):
         (started_late, "its cells took 42"),
         (longest_before_the_window, "write_max_latency_us is reported as"),
         (lambda events: events[-1]["cells"][0]["steady"].update(steady=False), "reported as not steady itself"),
-        (cells_times(2, "bytes"), "and fio reported 1433600 (write)"),
+        (cells_times(2, "bytes"), "but fio reported 1433600 (write)"),
         (told_everywhere("read_iops", 9000.0), "read_iops is reported as 9000.0"),
         (told("metrics", "write_within_200ms_pct", 100.0), "write_within_200ms_pct is reported as 100.0"),
         (lambda events: events.insert(3, events[1]), "twice or out of order"),
