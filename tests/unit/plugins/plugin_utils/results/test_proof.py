@@ -199,7 +199,7 @@ def spoilt_and_not_told(events):
         (seen({"kernel_bytes": {"read": 0, "write": 2 << 30, "discard": 0}}), "somebody else wrote"),
         (seen({"queued": 1.0}), "in flight instead of 4"),
         (cells_times(2, "iops"), "write iops 7"),
-        (cells_times(0.5, "mean_latency_us"), "µs were seen"),
+        (cells_times(0.5, "mean_latency_us"), "µs were observed"),
         (cells_times(1.03, "iops"), "but its counts give 35"),
         (seen({"run_s": 0.1}), "it ran for 0.1 s of 10 s"),
         (idled, "it idled for 0.1 s, but its gap gives 30 s"),
