@@ -48,7 +48,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 hosts:
-  description: What each host is to measure again, by inventory name; hosts without any are not in it.
+  description: What each host has to measure again, by inventory name; other hosts are not listed.
   returned: success
   type: dict
   contains:
@@ -75,7 +75,7 @@ hosts:
       elements: str
       returned: success
     counts:
-      description: Of each drive the tests whose second result counts.
+      description: For each drive, the tests whose second result counts.
       type: dict
       returned: success
     identities:
@@ -94,8 +94,8 @@ hosts:
         22123A4F5B6C:
           {serial: 22123A4F5B6C, wwn: null, model: MTFDDAK960TDS, size_bytes: 960197124096, backing_file: null}
 lines:
-  description: Each drive that is measured again, with why, and each that is not though it missed only relative
-    criteria.
+  description: Each drive that is measured again, with the reason, and each one that missed only relative criteria but
+    is not.
   returned: success
   type: list
   elements: str
