@@ -204,6 +204,10 @@ cards:
       description: PCI Express errors that the card reports.
       type: str
       sample: correctable
+    highest_c:
+      description: The highest temperature inside so far, in °C.
+      type: float
+      sample: 64.5
     trouble:
       description: What the card reports as wrong, in its own words; null if nothing is.
       type: str

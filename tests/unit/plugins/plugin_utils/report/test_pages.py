@@ -286,7 +286,8 @@ def test_every_page_says_of_a_changed_test_that_it_is_no_result_by_its_source(tm
     for path in made:
         html = path.read_text()
         assert (
-            "<code>iops</code> (after PTS-E &lt;2.0&gt;; other cells, steady state). Its figures are not results" in html
+            "<code>iops</code> (after PTS-E &lt;2.0&gt;; other cells, steady state). Its figures are not results"
+            in html
         )
         assert "<code>wsat</code> (" not in html
     drive = (run_dir / "report" / names.drive_page(generator.DEMO[0].host, generator.DEMO[0].serial)).read_text()
