@@ -108,12 +108,12 @@ snapshot:
   sample: {cpu: Example 3.0 GHz, sockets: 2, cores: 32, cpus: 64, memory_bytes: 540817391616, kernel: 6.1.0-31-amd64,
            governor: performance}
 calibration:
-  description: How the host found how many drives it measures at the same time, where
-    C(ssd_parallel_drives) is C(auto), as in the journal; null where it did not.
+  description: How the host determined the number of drives that it measures at the same time, as in the journal,
+    if C(ssd_parallel_drives) is C(auto); null otherwise.
   returned: when O(run_id) is given
   type: dict
-  sample: {parallel_drives: 2, kept_share: 0.98, why: all drives together keep their speed, drives: [22123A4F5B6C, 22123A4F5B6D],
-           seconds: 106.2}
+  sample: {parallel_drives: 2, kept_share: 0.98, why: all drives together keep their speed,
+           drives: [22123A4F5B6C, 22123A4F5B6D], seconds: 106.2}
 damage:
   description: A sentence for each damaged file of the run; what can still be read of it counts.
   returned: when O(run_id) is given
