@@ -11,7 +11,7 @@ import typing as t
 from ..results import held_to, judge, summaries
 from . import packages
 
-# How many earlier runs show whether a drive was low elsewhere, which decides verdicts: not an option, so that the report
+# Earlier runs that show whether a drive was low elsewhere, which decides verdicts: not an option, so that the report
 # and the store agree. Also the default number of runs that figures are compared with.
 EARLIER_RUNS = 10
 # The section of a fleet that nobody looked at.
