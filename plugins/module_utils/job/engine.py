@@ -252,7 +252,7 @@ def main(arguments: list[str] | None = None) -> int:
     host, run_dir = Host(), RunDir.at(words[1])
     foreign = trust.problems(run_dir.path)
     if foreign:
-        sys.stderr.write("this state folder could be somebody else's work: {0}\n".format("; ".join(foreign)))
+        sys.stderr.write("this state folder cannot be trusted: {0}\n".format("; ".join(foreign)))
         return 1
     if words[0] == "run":
         # Whatever the umask of the login was: watch and collect read as a plain user.

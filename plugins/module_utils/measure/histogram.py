@@ -66,7 +66,7 @@ def of(latency: t.Mapping[str, t.Any]) -> Bins:
     for key, count in latency["bins"].items():
         value = int(key)
         if value < 0 or value_of(bin_of(value)) != value:
-            raise ValueError(f"{key} ns is the middle of no bin")
+            raise ValueError(f"{key} ns is not the middle of a bin")
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise ValueError(f"{count!r} I/Os in the bin of {key} ns")
         if count:

@@ -11,8 +11,8 @@ import typing as t
 from ..results import held_to, judge, summaries
 from . import packages
 
-# How many earlier runs say whether a drive was low elsewhere, on which verdicts hang: not an option, so that the report
-# and the store say the same. As many runs, unless told otherwise, are what figures are compared with.
+# Earlier runs that show whether a drive was low elsewhere, which decides verdicts: not an option, so that the report
+# and the store agree. Also the default number of runs that figures are compared with.
 EARLIER_RUNS = 10
 # The section of a fleet that nobody looked at.
 NOTHING: t.Mapping[str, t.Any] = {
