@@ -22,7 +22,14 @@ description:
     and the drives from O(ssdlab.fleet.ssd#role:main:ssd_drives). A variable that is not set has its role's default.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-  - ssdlab.fleet.attributes.sets
+attributes:
+  check_mode:
+    support: partial
+    details: It changes nothing in any mode; a difference counts as a change in check mode alone.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
 options:
   concern:
     description: The part of tuning to show. By default all parts that are switched on.
