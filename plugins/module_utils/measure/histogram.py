@@ -116,7 +116,8 @@ def percentile_ns(bins: t.Mapping[int, int], percent: str) -> int | None:
     """A percentile as fio tells it: the first bin up to which at least that share of the I/Os lies. None for an empty
     histogram.
     """
-    wanted = Fraction(float(percent)) * ios(bins) / 100
+    # Of whole I/Os, as a bin is asked in each of thousands of rounds: it compares ten times as fast as a fraction.
+    wanted = math.ceil(Fraction(float(percent)) * ios(bins) / 100)
     total = 0
     for value, count in sorted(bins.items()):
         total += count
