@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The host job: one detached process for each host and run, started from a zipapp of these files.
 
-`run FOLDER [STARTER]` works through the plan in a run's folder, unless it comes too late for that start (liveness.starter);
-`restore FOLDER` puts back what a dead job left (systemd's
+`run FOLDER [STARTER]` works through the plan in a run's folder, unless it comes too late for that start
+(liveness.starter); `restore FOLDER` puts back what a dead job left (systemd's
 ExecStopPost).
 """
 
@@ -91,8 +91,8 @@ class HostJob:
             return 1
 
     def _is_wanted(self) -> bool:
-        """Whether the start that this job is of still stands: nobody else has taken up or ended the run since, who would
-        have had the host's lock, or none at all while this process hung.
+        """Whether the start that this job is of still stands: nobody has given it up, taken up the run or ended it
+        since. That this process has the lock does not tell: while it hung, it had none.
         """
         return not self._started_by or starter(self._run_dir.read_status()) == self._started_by
 

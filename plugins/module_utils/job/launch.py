@@ -147,8 +147,8 @@ def _own_state(host: Host, run_dir: RunDir) -> str:
 
 @contextlib.contextmanager
 def _given_up(run_dir: RunDir, message: str) -> t.Iterator[None]:
-    """A start that could not be ended is void: its job does nothing, should it come after all (HostJob). Under the host's
-    lock, which a job that is already at work has.
+    """A start that could not be ended is void: its job does nothing, should it come after all (HostJob). Under the
+    host's lock, which a job that is already at work has.
     """
     try:
         yield
