@@ -11,8 +11,8 @@ import typing as t
 from ..results import held_to, judge, summaries
 from . import packages
 
-# How many earlier runs tell whether a drive was low elsewhere: verdicts hang on that, so it is no option, and report and
-# store say the same. As many, unless told otherwise, are what figures are compared with.
+# How many earlier runs tell whether a drive was low elsewhere: verdicts hang on that, so it is no option, and report
+# and store say the same. As many, unless told otherwise, are what figures are compared with.
 EARLIER_RUNS = 10
 # The section of a fleet that nobody looked at.
 NOTHING: t.Mapping[str, t.Any] = {
