@@ -59,9 +59,7 @@ def _listing(folder: str, files: t.Iterable[str]) -> str:
     for path in files:
         with contextlib.suppress(FileNotFoundError):  # A live job renames and removes files.
             stat = os.stat(path)
-            found.update(
-                os.fsencode(f"{os.path.relpath(path, folder)}\0{stat.st_ino} {stat.st_size} {stat.st_mtime_ns}\n")
-            )
+            found.update(os.fsencode(f"{os.path.relpath(path, folder)}\0{stat.st_size} {stat.st_mtime_ns}\n"))
     return found.hexdigest()
 
 
