@@ -17,17 +17,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, plausible
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import testfiles
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.tests.fixtures import printed
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 GOLDEN = Path(__file__).parent / "golden"
 WORKLOADS = testfiles.SHIPPED_DIR.parents[2] / "docs" / "workloads.md"
 PLANS = sorted(path.stem for path in testfiles.SHIPPED_DIR.glob("plans/*.yml"))
-PRINTED = yaml.safe_load((GOLDEN / "printed.yml").read_text(encoding="utf-8"))
+PRINTED = printed.ENTRIES
 SIZE = 700_150_000_000 // 4096 * 4096
 PLACEHOLDERS = {
     "device": "/dev/drive",
@@ -136,12 +136,7 @@ def test_fio_accepts_every_job(plan, tmp_path):
 
 
 def options_printed(entry):
-    text = entry["printed"]
-    for old, new in (entry.get("replaced") or {}).items():
-        assert old in text, f"{entry['source']} does not have {old}"
-        text = text.replace(old, new)
-    pairs = [word.lstrip("-").partition("=")[::2] for word in text.split()]
-    return normal({key: value or "1" for key, value in pairs})
+    return normal(printed.options(entry))
 
 
 def normal(options):
