@@ -112,8 +112,8 @@ calibration:
     if C(ssd_parallel_drives) is C(auto); null otherwise.
   returned: when O(run_id) is given
   type: dict
-  sample: {parallel_drives: 2, kept_share: 0.98, why: all drives together keep their speed,
-           drives: [22123A4F5B6C, 22123A4F5B6D], seconds: 106.2}
+  sample: {parallel_drives: 1, kept_share: 0.98, why: there is no other drive, trials: [], drives: [22123A4F5B6C],
+           cells: [rand-4k-r100-tc4-qd32-ramp1s], seconds: 0.1}
 damage:
   description: A sentence for each damaged file of the run; what can still be read of it counts.
   returned: when O(run_id) is given

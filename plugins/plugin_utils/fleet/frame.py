@@ -57,7 +57,7 @@ def of_run(
         entry, identity = asked.get(key, {}), identities.get(key, {})
         under, load = conditions.of_drive(entry, identity, mine[key]), conditions.load(record)
         about = (run_id, *key, *_about(identity, under, key[1]))
-        alike = conditions.text(under, defined.get(record["test"]), load)
+        alike = conditions.text(under, defined.get(record["test"]), load, record.get("parallel_drives"))
         tracked = next((window.get("cell") or "" for window in record.get("steady_state") or []), "")
         figures = [(tracked, record.get("metrics") or {})]
         if cells:
@@ -90,7 +90,8 @@ def of_summary(summary: Mapping) -> pandas.DataFrame:
         for test in drive["tests"]:
             if summaries.counts(test):
                 load = test.get("load") or ""
-                alike = conditions.text(drive.get("conditions"), defined.get(test["test"]), load)
+                at_once = test.get("parallel_drives")
+                alike = conditions.text(drive.get("conditions"), defined.get(test["test"]), load, at_once)
                 rows += _rows((*about, load, test["test"], alike), [("", test["metrics"])])
     return _frame(rows)
 

@@ -46,6 +46,8 @@ NAMES = {
     "load": "load",
 }
 DEFINITION = "definition"
+# Told, and no reason not to compare: each drive keeps what it does alone where the host found the number.
+AT_ONCE = "parallel_drives"
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -109,12 +111,13 @@ def load(record: Mapping) -> str:
     return ", ".join(sorted(told))
 
 
-def text(drive: t.Any, definition: t.Any, load_text: str | None = None) -> str:
+def text(drive: t.Any, definition: t.Any, load_text: str | None = None, at_once: t.Any = None) -> str:
     """All as one text, to group by. Of a report of an older version, or a damaged one, nothing is known. load_text: of
-    `load`.
+    `load`. at_once: how many drives of the host were measured at the same time.
     """
     known = {name: drive[name] for name in NAMES if _is_known(name, drive.get(name))} if isinstance(drive, dict) else {}
     known.update({"load": load_text} if load_text else {})
+    known.update({AT_ONCE: at_once} if isinstance(at_once, int) and at_once else {})
     given = definition if isinstance(definition, dict) else {}
     return json.dumps({**known, DEFINITION: {str(key): str(given[key]) for key in given}}, sort_keys=True)
 
@@ -141,6 +144,14 @@ def changed(now: str, before: str) -> str:
     new, old = mine[DEFINITION], theirs[DEFINITION]
     keys = [key for key in new if key in old and new[key] != old[key]]
     return ", ".join(told + [f"definition of the test ({', '.join(keys)})"] * bool(keys))
+
+
+def beside(now: str, before: str) -> str:
+    """As `changed`, and whether another number of drives was measured at a time, where both tell it."""
+    told = changed(now, before)
+    mine, theirs = (json.loads(text).get(AT_ONCE) if text else None for text in (now, before))
+    number = f"drives at a time {theirs} → {mine}" if mine and theirs and mine != theirs else ""
+    return ", ".join(filter(None, (told, number)))
 
 
 def _alike(name: str, one: t.Any, other: t.Any) -> bool:

@@ -18,12 +18,13 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.bui
 A, B = "20261121T010000Z-config-a", "20261122T010000Z-config-b"
 
 
-def page_of(results, otherwise=lambda records: None):
+def page_of(results, otherwise=lambda records: None, both=lambda run_id, records: None):
     """(summary.json, index.html) of B, other drives on a host that is a fifth slower, beside A."""
     for run_id, given in ((A, {}), (B, {"low": {0: 0.8}, "seed": 2})):
         run, records = fleets.fleet(hosts=1, drives=2, noise=0.001, run_id=run_id, **given)
         if run_id == B:
             otherwise(records)
+        both(run_id, records)
         folder = fleets.write(results, run, records)
         build.make(str(results), run_id, against=judging.Against(A if run_id == B else ""))
     report = folder / "report"
@@ -64,3 +65,18 @@ def test_counts_maxima_and_ends_of_fitted_lines_are_left_to_the_summary(tmp_path
     told, _html = page_of(tmp_path)
     shown = {side["metric"] for side in told["fleet"]["baseline"]["figures"]}
     assert shown and all(name.endswith(("iops", "bandwidth", "mean_latency_us", "p99_9_latency_us")) for name in shown)
+
+
+def test_how_many_drives_ran_at_a_time_is_told_and_keeps_nothing_from_being_compared(tmp_path):
+    def numbered(run_id, records):
+        for record in records:
+            if record["kind"] == "test":
+                record["parallel_drives"] = 2 if run_id == A else 1
+
+    told, html = page_of(tmp_path, both=numbered)
+    schema("summary").validate(told)
+    assert {test["parallel_drives"] for drive in told["drives"] for test in drive["tests"]} == {1}
+    baseline = told["fleet"]["baseline"]
+    assert {side["changed"] for side in baseline["figures"]} == {"drives at a time 2 → 1"}
+    assert "<td>drives at a time 2 → 1</td>" in html
+    assert baseline["changes"] and {item["verdict"] for item in baseline["changes"]}.isdisjoint({"conditions changed"})

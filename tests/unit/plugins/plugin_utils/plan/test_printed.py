@@ -13,14 +13,13 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, plausible
+from ansible_collections.ssdlab.fleet.tests.fixtures import printed as sources
+from ansible_collections.ssdlab.fleet.tests.fixtures.printed import PRINTED, UNPRINTED, label
 from ansible_collections.ssdlab.fleet.tests.fixtures.suites import PLACEHOLDERS, SIZE, jobs_of, rendered_tests
 
 WORKLOADS = Path(__file__).parents[5] / "docs" / "workloads.md"
-LISTS = yaml.safe_load((Path(__file__).parent / "golden" / "printed.yml").read_text(encoding="utf-8"))
-PRINTED, UNPRINTED = LISTS["printed"], LISTS["unprinted"]
 SUITES = sorted({entry["suite"] for entry in PRINTED})
 ALIASES = {"readwrite": "rw", "blocksize": "bs", "rwmixwrite": "rwmixread"}
 # What fio takes where nothing is said (its HOWTO), of the options that only one of both has.
@@ -61,21 +60,6 @@ def stands_for(entry, suite, test, name):
     )
 
 
-def label(entry):
-    """As the table in docs/workloads.md names it."""
-    return (entry["suite"], str(entry["job"]))
-
-
-def options_printed(entry, cell):
-    """Of the printed text, with the values of the cell where the source has a variable."""
-    text = entry["printed"]
-    for old, new in (entry.get("replaced") or {}).items():
-        assert old in text, f"{label(entry)} does not have {old}"
-        text = text.replace(old, new.format(write_pct=100 - cell["read_pct"], **cell) if cell else new)
-    pairs = [word.lstrip("-").partition("=")[::2] for word in text.split()]
-    return normal({key: value or "1" for key, value in pairs})
-
-
 def normal(options):
     """Options by fio's own names, sizes in bytes, and a mix of one direction alone as that direction."""
     found = {}
@@ -105,7 +89,7 @@ def differing(entry, test, name, job):
     sections = plausible.sections(fio.fill(job, values))
     options = sections.pop("global")
     assert len(sections) == 1
-    here, printed = normal({**options, **next(iter(sections.values()))}), options_printed(entry, cell)
+    here, printed = normal({**options, **next(iter(sections.values()))}), normal(sources.options(entry, cell))
     both = {key: tuple(side.get(key, DEFAULTS.get(key)) for side in (printed, here)) for key in [*printed, *here]}
     return {
         key: (NOT_SAID if key not in printed else values[0], values[1])

@@ -31,6 +31,20 @@ def times(plan, rate=500, **more):
     return drive["min_s"], drive["max_s"]
 
 
+def test_the_time_of_each_drive_includes_the_reads_that_tell_how_many_run_at_a_time():
+    test = {"name": "x", "cells": [CELL], "rounds": {"max": 10}, "purge": False, "precondition": False}
+    plan = {**make([test]), "together": {"repeats": 3, "cells": [{"runtime_s": 3, "ramp_s": 1}] * 2}}
+    several = {**plan, "drives": plan["drives"] * 24}
+    lines = plan_text.describe(several, {}, 500.0)
+    # 10 minutes of rounds, and 11 to 54 of reads.
+    assert "these take 11 min to 54 min" in lines[0]
+    whole = [line for line in lines if line.startswith("    in all ")]
+    assert len(whole) == 24 and all("in all 21 min to 1 h 4 min, if it writes" in line for line in whole), whole[0]
+    assert all(line.endswith(", these reads included") for line in whole)
+    # One drive alone needs none, whatever was asked.
+    assert plan_text.describe(plan, {}, 500.0)[-1].startswith("    in all 10 min, if")
+
+
 CELL = {"block_size": "4KiB", "read_pct": 0, "runtime_s": 60}
 MINUTE = 60 + CELL_OVERHEAD_S
 
