@@ -38,7 +38,7 @@ def test_the_host_record_says_what_came_of_its_run(answer, state, says):
 
 def test_a_calibration_that_cannot_be_true_is_left_out_and_told():
     run = {"asked": [{"host": "h1", "drive": "S0"}, {"host": "h2", "drive": "S1"}]}
-    true = {"parallel_drives": 1, "kept_share": 0.98, "why": "there is no other drive", "trials": [], "drives": ["S0"]}
+    true = {"parallel_drives": 1, "kept_share": 0.98, "why": "it is the only drive", "trials": [], "drives": ["S0"]}
     assert collect._calibration({}, run, "h1") == (None, [])
     assert collect._calibration({"calibration": true}, run, "h1") == (true, [])
     told, (why,) = collect._calibration({"calibration": {**true, "drives": ["S1"]}}, run, "h1")

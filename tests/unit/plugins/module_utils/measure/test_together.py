@@ -80,7 +80,7 @@ def calibrated(of):
 
 HALF = [(range(4), 2000), (range(4, 8), 4000)]
 HOSTS = [
-    ("one drive", host(1), 1, "no other drive"),
+    ("one drive", host(1), 1, "it is the only drive"),
     ("two drives, no limit", host(2), 2, "all drives together"),
     ("24 drives, no limit", host(24), 24, "all drives together"),
     ("no limit, noise of half a per cent", host(8, noise=0.005), 8, "all drives together"),

@@ -122,9 +122,9 @@ def test_a_failed_step_is_told_and_the_card_attached_again(server, change, says,
 @pytest.mark.parametrize(
     "change, says",
     [
-        ({"vsu": "fioz"}, "C1 is fioz"),
+        ({"vsu": "fioz"}, "C1 as fioz"),
         ({"serial": "X"}, "no cards with the serial C1"),
-        ({"attached": False}, "C1 is None"),
+        ({"attached": False}, "C1 as None"),
     ],
 )
 def test_a_card_that_is_not_certain_is_not_formatted(server, change, says):

@@ -61,7 +61,13 @@ def test_a_dry_run_changes_nothing(server):
 
 
 @pytest.mark.parametrize(
-    "cpus, says", [("8", "CPU 8 is not there"), ("0-9", "CPU 8-9 is not there"), ("", "empty"), ("all", "not a list")]
+    "cpus, says",
+    [
+        ("8", "CPU 8 does not exist or is offline"),
+        ("0-9", "CPU 8-9 does not exist or is offline"),
+        ("", "empty"),
+        ("all", "not a list"),
+    ],
 )
 def test_a_cpu_that_is_not_there_is_an_error_in_words(server, cpus, says):
     with pytest.raises(ValueError, match=says):
