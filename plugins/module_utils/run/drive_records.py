@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..core.files import SCHEMA_VERSION
-from .summary import Record, RunFiles, last
+from .summary import Record, RunFiles, last, parallel_drives
 
 ENVELOPE = ("schema_version", "time", "run_id", "host", "event", "drive", "test", "attempt")
 
@@ -97,6 +97,7 @@ def _test(run: RunFiles, entry: Record, events: list[Record]) -> Record:
         finished=end["time"] if end else None,
         purge=_details(last(events, "purge")),
         precondition=_details(last(events, "precondition")),
+        parallel_drives=parallel_drives(run),
         not_applicable=_planned(run, entry["drive"], start["test"]).get("not_applicable", []),
         **result,
     )

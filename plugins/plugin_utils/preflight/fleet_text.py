@@ -59,7 +59,9 @@ def _beyond_budget(view: View) -> list[str]:
     variables = run_json.host_variables(view.asked or {})
     rest = {} if variables.get(hostplan.AGAIN) else hostplan.left_out(variables, view.drives or ())
     shown = ", ".join(f"{name} (up to {describe.duration(longest_s)})" for name, longest_s in rest.items())
-    return [f"left out by ssd_time_budget ({variables['ssd_time_budget']} per drive): {shown}"] if rest else []
+    reads_s = hostplan.reads_s(variables, view.drives or ())
+    reads = f", of which finding how many drives run at a time takes up to {describe.duration(reads_s)}" * bool(reads_s)
+    return [f"left out by ssd_time_budget ({variables['ssd_time_budget']} per drive{reads}): {shown}"] if rest else []
 
 
 def budget_warnings(views: t.Sequence[View], begun: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:

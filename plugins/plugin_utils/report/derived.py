@@ -11,7 +11,7 @@ import typing as t
 
 from ...module_utils.measure import load
 from ..common import units
-from . import demand, loadplots
+from . import demand, filltime, loadplots
 from .series import block_size
 
 # Micron's blog on the P420m names a "sweet spot" without a rule; here it is the lowest depth with this share of the
@@ -164,8 +164,8 @@ def repeated_text(found: Mapping) -> str:
 
 
 def lines(found: Mapping) -> Mapping:
-    """What the page shows of it: {sweeps: [{title, spot, rows: [texts], plot: SVG}], repeated: text or None, of_drives:
-    whether that is of an array, points: [text]}.
+    """What the page shows of it: {sweeps: [{title, spot, rows: [texts], plot: SVG}], repeated, fill_time: text or None,
+    of_drives: whether `repeated` is of an array, points: [text]}.
     """
     shown = [demand.lines(found["demand"])] if found.get("demand") else []
     for sweep in [] if shown else found.get("sweeps") or []:
@@ -189,6 +189,7 @@ def lines(found: Mapping) -> Mapping:
         "sweeps": shown,
         "repeated": repeated_text(found["repeated"]) if found.get("repeated") else None,
         "of_drives": bool((found.get("repeated") or {}).get("drives")),
+        "fill_time": filltime.text(found["fill_time"]) if found.get("fill_time") else None,
         "points": points,
     }
 
@@ -225,13 +226,17 @@ def _points(
 
 
 def of_drive(
-    judged: Mapping, records: t.Mapping[str, Mapping], specs: t.Mapping[str, Mapping], abouts: t.Mapping[str, Mapping]
+    judged: Mapping,
+    records: t.Mapping[str, Mapping],
+    specs: t.Mapping[str, Mapping],
+    abouts: t.Mapping[str, Mapping],
+    size_bytes: int | None = None,
 ) -> dict[str, dict[str, t.Any]]:
-    """{test: {sweeps: […], demand: …, points: […], repeated: …}} of one drive, each only where there is something; no
-    test without either.
+    """{test: {sweeps: […], demand: …, points: […], repeated: …, fill_time: …}} of one drive, each only where there is
+    something; no test without either.
 
     judged: the drive of a judgement. records: its test records with `cells`, specs: its rendered tests, abouts:
-      run.json's tests, all by name.
+      run.json's tests, all by name. size_bytes: of the drive.
     """
     tests = {test["test"]: test for test in judged["tests"]}
     averages = {name: (record or {}).get("cells") or [] for name, record in records.items()}
@@ -248,10 +253,13 @@ def of_drive(
         change = (
             repeated(before, one, figure(test, records.get(name) or {}, (one or {}).get("metric"))) if before else None
         )
-        every = {"sweeps": curves, "demand": curve, "points": points, "repeated": change}
-        members = ((records.get(name) or {}).get("array") or {}).get("members") or []
-        if change and members:
-            change["drives"] = len(members)
+        steady = bool((records.get(name) or {}).get("steady_state"))
+        rate = (test.get("metrics") or {}).get("write_bandwidth")
+        array = (records.get(name) or {}).get("array") or {}
+        filling = filltime.of_test(specs.get(name) or {}, steady, rate, array.get("size_bytes") or size_bytes)
+        if change and array.get("members"):
+            change["drives"] = len(array["members"])
+        every = {"sweeps": curves, "demand": curve, "points": points, "repeated": change, "fill_time": filling}
         parts = {key: value for key, value in every.items() if value}
         if parts:
             found[name] = parts

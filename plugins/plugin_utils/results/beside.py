@@ -16,8 +16,8 @@ FIGURES = ("average", "fitted_end", "range_ratio", "slope_ratio")
 
 
 def fields(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
-    """{windows, from_fresh, precondition, remarks} of a test record, and `load` of one whose threads follow the CPUs;
-    about: the test in run.json. Empty and null without a record.
+    """{windows, from_fresh, precondition, remarks} of a test record, `load` of one whose threads follow the CPUs, and
+    `parallel_drives` where that is known; about: the test in run.json. Empty and null without a record.
 
     windows: of every tracked variable {cell, metric, unit, steady, rounds} and FIGURES. precondition: fill.KEYS, null
       where nothing was filled.
@@ -27,6 +27,7 @@ def fields(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
     load = conditions.load(record)
     return {
         **({"load": load} if load else {}),
+        **({"parallel_drives": record["parallel_drives"]} if record.get("parallel_drives") else {}),
         "windows": [_window(window) for window in record.get("steady_state") or []],
         "from_fresh": not freshness.why_not(record),
         "precondition": _fill(record, about),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.times import CELL_OVERHEAD_S
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
@@ -31,7 +32,7 @@ def times(plan, rate=500, **more):
 
 
 CELL = {"block_size": "4KiB", "read_pct": 0, "runtime_s": 60}
-MINUTE = 60 + plan_text.CELL_OVERHEAD_S
+MINUTE = 60 + CELL_OVERHEAD_S
 
 
 def test_the_brief_of_micron_gives_the_time_of_preconditioning():
