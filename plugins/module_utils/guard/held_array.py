@@ -11,8 +11,8 @@ import typing as t
 
 from ..core.host import Host
 from ..tools import mdadm
-from . import rules
 from .held import HeldDrive, Refused
+from .rules import make_refusals
 
 
 class HeldArray:
@@ -56,7 +56,7 @@ class HeldArray:
             raise self._refused("{0} had {1} bytes, has {2}".format(self.path, self.identity["size_bytes"], size))
 
     def _refused(self, detail: str) -> Refused:
-        return Refused(rules.refuse("identity_changed", None, self.path, detail))
+        return Refused(make_refusals("identity_changed", f"the array ({self.path})", [detail]))
 
     def descriptor(self) -> int:
         """The open descriptor of the array."""

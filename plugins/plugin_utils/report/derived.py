@@ -188,8 +188,8 @@ def lines(found: Mapping) -> Mapping:
     return {
         "sweeps": shown,
         "repeated": repeated_text(found["repeated"]) if found.get("repeated") else None,
-        "fill_time": filltime.text(found["fill_time"]) if found.get("fill_time") else None,
         "of_drives": bool((found.get("repeated") or {}).get("drives")),
+        "fill_time": filltime.text(found["fill_time"]) if found.get("fill_time") else None,
         "points": points,
     }
 
@@ -255,11 +255,11 @@ def of_drive(
         )
         steady = bool((records.get(name) or {}).get("steady_state"))
         rate = (test.get("metrics") or {}).get("write_bandwidth")
-        filling = filltime.of_test(specs.get(name) or {}, steady, rate, size_bytes)
+        array = (records.get(name) or {}).get("array") or {}
+        filling = filltime.of_test(specs.get(name) or {}, steady, rate, array.get("size_bytes") or size_bytes)
+        if change and array.get("members"):
+            change["drives"] = len(array["members"])
         every = {"sweeps": curves, "demand": curve, "points": points, "repeated": change, "fill_time": filling}
-        members = ((records.get(name) or {}).get("array") or {}).get("members") or []
-        if change and members:
-            change["drives"] = len(members)
         parts = {key: value for key, value in every.items() if value}
         if parts:
             found[name] = parts
