@@ -82,7 +82,7 @@ class ActionModule(HostAction):
             result["warnings"] = [f"{name}: {warning}" for warning in warnings]
         return result
 
-    def _bring(self, archive: str, packed: Result, folder: str, limits: unpack.Limits) -> bool:
+    def _bring(self, archive: str, packed: Result, folder: str, limits: unpack.ArchiveLimits) -> bool:
         """Fetch and unpack the archive unless the folder has its content already; whether it had not."""
         try:
             if unpack.is_current(folder, packed["sha256"]):
@@ -119,7 +119,7 @@ def _asked(results_dir: str, run_id: str, name: str) -> set[tuple[str, str]] | N
     return None if run is None else records.asked_of(run, name)
 
 
-def _limits(given: Result) -> unpack.Limits:
+def _limits(given: Result) -> unpack.ArchiveLimits:
     try:
         return unpack.limits(given)
     except ValueError as error:

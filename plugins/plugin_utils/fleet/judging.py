@@ -68,7 +68,7 @@ def judge_run(results_dir: str, run: Mapping, records: t.Sequence[Mapping], agai
     stored = against.stored(run, against.nights) if newest is None and against.stored else None
     given = itertools.chain(filter(None, [newest]), reports)
     del newest  # else it would stay while the others are read
-    earlier = section.Before(stored, None) if stored else section.before(run, records, judgement, given)
+    earlier = section.EarlierRuns(stored, None) if stored else section.before(run, records, judgement, given)
     baseline = against.baseline, summaries.read(results_dir, against.baseline)
     fleet = section.make(run, records, judge.valid_tests(run, records), judgement, earlier, baseline)
     return Judged(host_fault.marked(run, judgement, fleet, earlier.past.claims, moves.last_measured(records)), fleet)
