@@ -15,7 +15,8 @@ scripts/test [--list] [quick] [check ...]
 It goes on after a failed check. What a check said is printed whole when it has ended (of a single check at once), at
 the end the ten slowest tests, each failure once more in short, and a table. Where few tests failed beside other checks,
 they run once more when all checks have ended, with the machine to themselves, and what fails again a second time: a
-fault fails each time, and a test that only missed its time passes; the table and the failures show both. Integration,
+fault fails each time, and a test that only missed its time passes; the table and the failures show both. Destroyed data
+and crashed processes are never excused, nor is a check that ends with 0 without pytest's own word for it. Integration,
 molecule and vm need root (loop devices, containers, a guest). Ctrl-C or SIGTERM lets the running checks clean up, and
 starts no further one.
 """
@@ -23,6 +24,7 @@ starts no further one.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -30,18 +32,16 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from check_results import failed_cases, failed_tests, node_id, slowest_tests
+import check_results
+import retry_tests
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "tests/output/checks"
 # Of each failure once more: enough to know it by where only the end of a log is kept.
 FAILED_TESTS, OUTPUT_LINES = 40, 30
 POLL_S = 0.2
-# More failures than these are no matter of a busy machine. The second time is for what the first retry's own start
-# disturbed, and must begin within this time of the checks' start, as CI ends them at 90 minutes.
-RETRIED_TESTS, RETRIES, RETRY_BEFORE_S = 12, 2, 70 * 60
 
 # Checks of one lane run one after the other, in the order of the table; lanes run side by side.
 SERVERS, GUEST, SOURCE = "servers", "guest", "source"
@@ -60,6 +60,11 @@ class Check:
     lane: str
     command: str
     sets: tuple[str, ...] = ("all",)
+
+    @property
+    def results(self) -> list[str]:
+        """The files in which pytest says what its tests did."""
+        return re.findall(r"--junitxml=\$RESULTS/(\S+)", self.command)
 
 
 PYTEST = "python -m pytest"
@@ -133,11 +138,6 @@ class Running:
             self.seconds = time.monotonic() - self.started_s
         return self.process.returncode is not None
 
-    def interrupt(self) -> None:
-        """Ask all of its processes to clean up."""
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGINT)
-
     def report(self) -> None:
         """Print all that it said, if that was kept."""
         if self.log:
@@ -151,9 +151,9 @@ class Running:
         """Lines on what failed: its tests by name, each with the end of what it said; without such, the end of the
         output.
         """
-        if not self.process.returncode:
+        if not self.process.returncode and not self.doubts():
             return []
-        tests = failed_tests(self.results)
+        tests = check_results.failed_tests(self.results) + [(doubt, []) for doubt in self.doubts()]
         if not tests and self.log:
             said = (self.results / "output.log").read_text(errors="replace").splitlines()
             tests = [("the end of its output", said[-OUTPUT_LINES:])]
@@ -164,51 +164,67 @@ class Running:
 
     def row(self) -> str:
         """Its line of the table."""
-        outcome = f"FAILED ({self.process.returncode})" if self.has_failed() else "passed"
-        remark = f"  ({len(failed_tests(self.results))} only on a quiet machine)" if self.passed_alone else ""
+        skipped, tests = (len(find(self.results)) for find in (check_results.skipped_cases, check_results.all_cases))
+        outcome = "skipped" if tests and skipped == tests else "passed"
+        outcome = f"FAILED ({self.process.returncode})" if self.has_failed() else outcome
+        failed = len(check_results.failed_tests(self.results))
+        remark = f"  ({failed} only on a quiet machine)" if self.passed_alone else ""
+        remark += f"  ({skipped} of {tests} tests skipped)" if skipped else ""
         return f"{self.check.name:12} {outcome:12} {self.seconds:5.0f} s{remark}"
 
-    def has_failed(self) -> bool:
-        return bool(self.process.returncode) and not self.passed_alone
+    def doubts(self) -> list[str]:
+        """Why it has not passed although it ended with 0."""
+        return [] if self.process.returncode else check_results.doubts(self.results, self.check.results)
 
-    def retry(self, before_s: float) -> None:
+    def has_failed(self) -> bool:
+        return (bool(self.process.returncode) and not self.passed_alone) or bool(self.doubts())
+
+    def retry(self, before_s: float, stop: Stop) -> None:
         """Run the few tests that failed once more, and those that fail again a second time if that begins before
         `before_s` (monotonic). Call it when nothing else runs.
         """
-        tests, cases = [], failed_cases(self.results)
-        # pytest ends with 1 when tests failed, and with others when it was interrupted or could not collect.
-        if self.process.returncode == 1 and len(cases) <= RETRIED_TESTS:
-            tests = [node_id(case, ROOT) for case in cases]
-        for attempt in range(RETRIES):
-            if not tests or not all(tests) or time.monotonic() > before_s:
-                return
-            print(f"\n=== {self.check.name}, once more with the machine to itself: {' '.join(tests)}", flush=True)
-            alone = self.results / f"alone-{attempt + 1}"
-            self.passed_alone = not subprocess.run(
-                [sys.executable, "-m", "pytest", *tests, f"--junitxml={alone}/tests.xml"],
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                check=False,
-            ).returncode
-            tests = [] if self.passed_alone else [node_id(case, ROOT) for case in failed_cases(alone)]
+        tests = retry_tests.to_retry(self.process.returncode, self.results, ROOT)
+        if not tests or stop.asked:
+            return
+        print(f"\n=== {self.check.name}, once more with the machine to itself: {' '.join(tests)}", flush=True)
+        self.passed_alone = retry_tests.pass_alone(tests, self.results, ROOT, before_s, stop.start)
 
 
-def start(check: Check, alone: bool, every: bool) -> Running:
+@dataclass
+class Stop:
+    """A signal that asks us to stop: what runs is asked to clean up, whatever was started meanwhile."""
+
+    asked: bool = False
+    running: list[subprocess.Popen] = field(default_factory=list)
+
+    def __call__(self, _number: int, _frame: object) -> None:
+        self.asked = True
+        for process in self.running:
+            interrupt(process)
+
+    def start(self, argv: list[str], **options: Any) -> subprocess.Popen:
+        """Start a command in a process group of its own."""
+        process = subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True, **options)
+        self.running.append(process)
+        if self.asked:  # in between
+            interrupt(process)
+        return process
+
+
+def interrupt(process: subprocess.Popen) -> None:
+    """Ask all processes of a group to clean up."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGINT)
+
+
+def start(check: Check, alone: bool, every: bool, stop: Stop) -> Running:
     """Start a check; unless it is the only one, its output goes to a file."""
     results = OUTPUT / check.name
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
     log = None if alone else (results / "output.log").open("w+b")
     environment = {**os.environ, "RESULTS": str(results), "ALL": "yes" if every else ""}
-    process = subprocess.Popen(
-        ["bash", "-c", check.command],
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log and subprocess.STDOUT,
-        start_new_session=True,
-    )
+    process = stop.start(["bash", "-c", check.command], env=environment, stdout=log, stderr=log and subprocess.STDOUT)
     yield_cpu(process.pid, NICE[check.lane])
     if log:
         print(f"started {check.name}", flush=True)
@@ -226,33 +242,22 @@ def yield_cpu(session: int, nice: int) -> None:
         autogroup.write_text(str(nice))
 
 
-def run(checks: list[Check], every: bool) -> tuple[list[Running], bool]:
-    """Run checks; all that were started, in the order of their ends, and whether we were asked to stop."""
-    waiting, running, ended, stopped = list(checks), [], [], False
-
-    def stop(_number: int, _frame: object) -> None:
-        nonlocal stopped
-        stopped = True
-        for each in running:
-            each.interrupt()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-    while running or (waiting and not stopped):
+def run(checks: list[Check], every: bool, stop: Stop) -> list[Running]:
+    """Run checks; all that were started, in the order of their ends."""
+    waiting, running, ended = list(checks), [], []
+    while running or (waiting and not stop.asked):
         busy = {each.check.lane for each in running}
-        for check in [] if stopped else list(waiting):
+        for check in [] if stop.asked else list(waiting):
             if check.lane not in busy:
                 busy.add(check.lane)
                 waiting.remove(check)
-                running.append(start(check, alone=len(checks) == 1, every=every))
-                if stopped:  # in between
-                    running[-1].interrupt()
+                running.append(start(check, alone=len(checks) == 1, every=every, stop=stop))
         for each in [each for each in running if each.has_ended()]:
             running.remove(each)
             ended.append(each)
             each.report()
         time.sleep(POLL_S)
-    return ended, stopped
+    return ended
 
 
 def chosen(arguments: list[str]) -> list[Check]:
@@ -279,12 +284,14 @@ def main(arguments: list[str]) -> int:
         return 0
     checks = chosen(arguments)
     shutil.rmtree(OUTPUT, ignore_errors=True)
-    before_s = time.monotonic() + RETRY_BEFORE_S
-    ended, stopped = run(checks, every=not arguments)
-    if not stopped and len(ended) > 1:
-        for each in ended:
-            each.retry(before_s)
-    slowest = slowest_tests(OUTPUT)
+    before_s = time.monotonic() + retry_tests.RETRY_BEFORE_S
+    stop = Stop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    ended = run(checks, every=not arguments, stop=stop)
+    for each in ended if len(ended) > 1 else []:
+        each.retry(before_s, stop)
+    slowest = check_results.slowest_tests(OUTPUT)
     if slowest:
         print("\nThe slowest tests:")
         print("\n".join(f"{seconds:7.1f} s  {name}" for seconds, name in slowest))
@@ -293,10 +300,10 @@ def main(arguments: list[str]) -> int:
         print("\nThe failures:", *failures, sep="\n")
     print("", *(each.row() for each in ended), sep="\n")
     failed = sum(1 for each in ended if each.has_failed())
-    if stopped:
+    if stop.asked:
         print("scripts/test: stopped before the end", file=sys.stderr)
     print(f"{len(ended) - failed} passed, {failed} failed")
-    return 1 if failed or stopped else 0
+    return 1 if failed or stop.asked else 0
 
 
 if __name__ == "__main__":

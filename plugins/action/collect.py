@@ -19,7 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import LIV
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.summary import ABSENT
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records, text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record, unpack
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import at_once, run_record, unpack
 
 ARGUMENTS = dict(
     results_dir=dict(type="path", required=True),
@@ -60,10 +60,11 @@ class ActionModule(HostAction):
                 unpack.sweep(folder)
             archive = posixpath.join(args["state_dir"], f"{args['run_id']}.tar.gz")
             changed = self._bring(archive, info["packed"], folder, limits) if "packed" in info else False
-        told = records.collected(
-            info["records"], args["run_id"], name, now(), _asked(results_dir, args["run_id"], name)
-        )
-        host = _host_record(args["run_id"], name, info, told.problems)
+        run = _run(results_dir, args["run_id"])
+        asked = None if run is None else records.asked_of(run, name)
+        told = records.collected(info["records"], args["run_id"], name, now(), asked)
+        calibration, why = _calibration(info, run, name)
+        host = {**_host_record(args["run_id"], name, info, [*told.problems, *why]), "calibration": calibration}
         result = {
             "changed": changed,
             "run_id": args["run_id"],
@@ -111,12 +112,18 @@ def _raw_folder(results_dir: str, args: Result, name: str) -> str:
     return os.path.join(results_dir, args["run_id"], "raw", name)
 
 
-def _asked(results_dir: str, run_id: str, name: str) -> set[tuple[str, str]] | None:
+def _run(results_dir: str, run_id: str) -> Result | None:
     try:
-        run = run_record.read_run(os.path.join(results_dir, run_id))
+        return run_record.read_run(os.path.join(results_dir, run_id))
     except ValueError:  # told by the report, which can't judge the run then
         return None
-    return None if run is None else records.asked_of(run, name)
+
+
+def _calibration(info: Result, run: Result | None, name: str) -> tuple[Result | None, list[str]]:
+    """What the host tells of how many drives it measures at a time, where that can be true; else why it can't."""
+    told = info.get("calibration")
+    wrong = at_once.problem(told, at_once.asked_of(run, name)) if told else ""
+    return (None, [f"how many drives ran at the same time: {wrong}"]) if wrong else (told, [])
 
 
 def _limits(given: Result) -> unpack.ArchiveLimits:

@@ -204,6 +204,10 @@ cards:
       description: PCI Express errors that it shows.
       type: str
       sample: correctable
+    highest_c:
+      description: The highest temperature inside so far, in °C.
+      type: float
+      sample: 64.5
     trouble:
       description: What is wrong in its own words; null when nothing is.
       type: str

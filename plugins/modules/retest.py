@@ -48,40 +48,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 hosts:
-  description: What each host is to measure again, by inventory name; hosts without any are not in it.
+  description:
+    - What each host is to measure again, by inventory name; hosts without any are not in it.
+    - C(run_id) and C(run_name) are of the run that measures again, C(of) is the first run, C(drives) are entries of
+      C(ssd_drives), C(tests) all tests that the host measures again, C(counts) the tests of each drive whose second
+      result counts, C(identities) who each drive was.
   returned: success
   type: dict
-  contains:
-    run_id:
-      description: The run that measures again.
-      type: str
-      returned: success
-    run_name:
-      description: The name of that run.
-      type: str
-      returned: success
-    of:
-      description: The first run.
-      type: str
-      returned: success
-    drives:
-      description: The entries of C(ssd_drives).
-      type: list
-      elements: dict
-      returned: success
-    tests:
-      description: The tests that the host measures again.
-      type: list
-      elements: str
-      returned: success
-    counts:
-      description: Of each drive the tests whose second result counts.
-      type: dict
-      returned: success
-    identities:
-      description: Who each drive was.
-      type: dict
-      returned: success
   sample:
     rack1-07:
       run_id: 20261121T130000Z-qualify-again

@@ -107,6 +107,13 @@ snapshot:
   type: dict
   sample: {cpu: Example 3.0 GHz, sockets: 2, cores: 32, cpus: 64, memory_bytes: 540817391616, kernel: 6.1.0-31-amd64,
            governor: performance}
+calibration:
+  description: How the host found how many drives it measures at the same time, where
+    C(ssd_parallel_drives) is C(auto), as in the journal; null where it did not.
+  returned: when O(run_id) is given
+  type: dict
+  sample: {parallel_drives: 2, kept_share: 0.98, why: all drives together keep it, drives: [22123A4F5B6C, 22123A4F5B6D],
+           seconds: 106.2}
 damage:
   description: A sentence for each damaged file of the run; what can still be read of it counts.
   returned: when O(run_id) is given
@@ -114,10 +121,18 @@ damage:
   elements: str
   sample: ["/var/lib/ssdlab-fleet/runs/nightly/journal.jsonl: 1 line(s) of it are no records, the first is line 12"]
 packed:
-  description: The archive of the run's folder.
+  description: The archive of the run's folder, C(<state_dir>/<run_id>.tar.gz) on the host.
   returned: when O(archive) is true, the host knows the run, and not in check mode
   type: dict
-  sample: {path: /var/lib/ssdlab-fleet/20261121T130000Z-qualify.tar.gz, size_bytes: 183422, sha256: 9f86d081884c7d65}
+  contains:
+    size_bytes:
+      description: Its size.
+      type: int
+      sample: 183422
+    sha256:
+      description: Its checksum.
+      type: str
+      sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 """
 
 from ansible.module_utils.basic import AnsibleModule

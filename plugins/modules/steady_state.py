@@ -17,7 +17,7 @@ description:
     tracked variable, one a round.
   - A window is steady when the range of its values is no more than O(range_limit) of their average, and the line fitted
     by least squares moves across the window by no more than O(slope_limit) of the average.
-  - Both limits are inclusive, and decided with exact numbers made from the decimal text of each value.
+  - The limits are inclusive, and decided with exact numbers made from the decimal text of each value.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
   - ssdlab.fleet.attributes.reads
@@ -41,6 +41,11 @@ options:
     description: How far the fitted line may rise or fall across the window, as a part of the average.
     type: float
     default: 0.10
+  margin:
+    description:
+      - How far any value of the window may be from its average, as a part of it, besides the other two limits.
+      - Micron TN-FD-15 speaks of 0.1. Without it there is no such rule.
+    type: float
 """
 
 EXAMPLES = r"""
@@ -113,6 +118,7 @@ def main() -> None:
             "window": {"type": "int", "default": WINDOW},
             "range_limit": {"type": "float", "default": RANGE_LIMIT},
             "slope_limit": {"type": "float", "default": SLOPE_LIMIT},
+            "margin": {"type": "float"},
         },
         supports_check_mode=True,
     )

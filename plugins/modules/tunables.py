@@ -78,6 +78,9 @@ settings:
     path:
       description: The file, or the unit's name.
       type: str
+    device:
+      description: The drive that it is about; null for one of the whole host.
+      type: str
     before:
       description: The value now; null where the host has no such thing.
       type: str

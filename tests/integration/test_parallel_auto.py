@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import jsonschema
@@ -56,7 +57,11 @@ def test_a_run_calibrates_tells_and_measures(jobs, loop_drive, monkeypatch, shar
     (told,) = events(journal, "calibration")
     jsonschema.validate(told, schema.load("journal"))
     assert (told["parallel_drives"], status["parallel_drives"]) == (number, number) and why in told["why"], told
-    assert [trial["held"] for trial in told["trials"]] == [not shared]
+    # All together, and again to confirm it.
+    assert [(trial["confirms"], trial["held"]) for trial in told["trials"]] == (
+        [(False, False)] if shared else [(False, True), (True, True)]
+    )
+    assert status["calibration"] == {"left_s": 0, "why": told["why"]}
     assert [record["outcome"] for record in events(journal, "test_finished")] == ["steady", "steady"]
     assert told["time"] < min(record["time"] for record in events(journal, "purge_started"))
     (_begun, first_end), (second_begin, _end) = spans(journal)
@@ -96,4 +101,14 @@ def test_a_play_tells_the_time_beforehand_and_the_number_on_the_hosts_page(site,
         output
     )
     (page,) = site.results.glob("*/report/hosts/rack1-07-*.html")
-    assert f"<dt>drives at a time</dt><dd>{told['parallel_drives']}: " in page.read_text()
+    text = page.read_text()
+    assert f"<dt>drives at a time</dt><dd>{told['parallel_drives']}: " in text
+    assert f"<p>{told['parallel_drives']} of 2: " in text and text.count('<th scope="row">2') == len(told["trials"])
+    # The run's own record says it too, of the host with each step, and of each test.
+    records = [json.loads(line) for path in site.results.glob("*/results.jsonl") for line in path.open()]
+    hosts = [record for record in records if record["kind"] == "host" and record.get("calibration")]
+    assert hosts[-1]["state"] == "ok" and hosts[-1]["calibration"]["trials"] == told["trials"], hosts
+    measured = [record for record in records if record["kind"] == "test"]
+    assert {record["parallel_drives"] for record in measured} == {told["parallel_drives"]}
+    (table,) = site.results.glob("*/report/results.csv")
+    assert {row["parallel_drives"] for row in csv.DictReader(table.open())} == {str(told["parallel_drives"])}

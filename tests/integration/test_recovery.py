@@ -13,8 +13,11 @@ import os
 import jsonschema
 import pytest
 import simulated_ssd as simulator
+import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.library import SHIPPED_DIR
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 
 MIB, PAGE = 1 << 20, 4096
 SIZE = 16 * MIB
@@ -73,6 +76,22 @@ STIMULI = [
     {**ONCE, "name": "small", "cells": [{**LOAD, "runtime_s": 20}]},
     {**ONCE, "name": "again", "repeats": "stream", "cells": [STREAM]},
 ]
+
+# The shipped mix of sizes; by this bandwidth larger writes cost more than their share, 8 KiB ones already.
+MIX_IOPS, MIX_BYTES_PER_S = 300, 2 * MIB
+MIXED = {
+    **LOAD,
+    "queue_depth": 8,
+    "mix": yaml.safe_load((SHIPPED_DIR / "tests" / "ecw.yml").read_text(encoding="utf-8"))["cells"][0]["mix"],
+}
+MIXED_SWEEP = {**MIXED, "read_pct": 40, "runtime_s": 8, "threads": [2, 1], "queue_depth": [16, 8, 1]}
+ECW = {
+    "name": "ecw",
+    "base": "ecw",
+    **UNTIL_STEADY,
+    "cells": [MIXED],
+    "phases": [{"name": "sweep", "lead": MIXED, "matrix": MIXED_SWEEP, "rounds": {"max": 1}}],
+}
 
 
 def retried(site, folder, tests_asked, figures, problems_of):
@@ -146,6 +165,34 @@ def test_the_effect_of_the_stimulus_before_is_recovered_in_the_report(site, tmp_
 
     rates = {"fresh_iops": SCATTERING_IOPS, "steady_iops": SCATTERING_IOPS, "write_bandwidth": STREAM_BYTES_PER_S}
     retried(site, tmp_path, STIMULI, {**rates, "scatter_cost": SCATTER_COST}, problems_of)
+
+
+def test_the_composite_mix_is_recovered_in_the_report(site, tmp_path):
+    """How long a write of the mix takes and how large it is; and that three in five I/Os of the sweep are writes, which
+    the reads beside them don't slow.
+    """
+    (cell,) = load_plan(["ecw"])[0]["cells"]
+    sizes = {item["size_bytes"]: item["pct"] / 100 for item in cell["mix"]["sizes"]}
+    mean_bytes = sum(size * share for size, share in sizes.items())
+    true_iops = 1 / sum(share * max(1 / MIX_IOPS, size / MIX_BYTES_PER_S) for size, share in sizes.items())
+
+    def problems_of(tests):
+        writes, sweep = tests["ecw"]["metrics"], tests["ecw-sweep"]
+        if not sweep.get("demand"):
+            return ["no curve"]
+        mixed, most = sweep["metrics"], max(point["iops"] for point in sweep["demand"]["points"])
+        figures = {
+            "iops": (writes["write_iops"], pytest.approx(true_iops, rel=0.1)),
+            "size": (writes["write_bandwidth"] / writes["write_iops"], pytest.approx(mean_bytes, rel=0.1)),
+            "reads": (mixed["read_ios"] / (mixed["read_ios"] + mixed["write_ios"]), pytest.approx(0.4, abs=0.03)),
+            "size of reads": (mixed["read_bandwidth"] / mixed["read_iops"], pytest.approx(mean_bytes, rel=0.15)),
+            "most": (most, pytest.approx(true_iops / 0.6, rel=0.1)),
+        }
+        return [(name, seen, true) for name, (seen, true) in figures.items() if seen != true]
+
+    assert (round(mean_bytes), round(true_iops)) == (7818, 204)
+    rates = {"fresh_iops": MIX_IOPS, "steady_iops": MIX_IOPS, "write_bandwidth": MIX_BYTES_PER_S}
+    retried(site, tmp_path, [ECW], rates, problems_of)
 
 
 def slowed(scattered):

@@ -22,6 +22,8 @@ from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, p
 
 MIB = 1 << 20
 SIZE = 128 * MIB
+# As usual capacities, with a rest below 128 KiB.
+ODD_SIZE = SIZE + 90_112
 # Jobs that run at the same time, each on a drive of its own: what counts here is that they run, not how fast.
 SIDE_BY_SIDE = 6
 # A test of so many cells, but for the 56 of `iops`, whose threads and depth are all alike.
@@ -115,6 +117,43 @@ def problems_of(cell, drive, log):
         f"{cell['id']}: {line}"
         for line in [*found, *(line for line in done.stderr.splitlines() if line != GONE_MEANWHILE)]
     ]
+
+
+def fills_of(plan):
+    """Each fill of a plan once: its passes and its two jobs."""
+    tests = [
+        {**test, "active_range_pct": 100, "cells": [scaled(cell) for cell in test["cells"]]} for test in plan_of(plan)
+    ]
+    fills = [test["precondition"] for test in planned(tests, identity_of(ODD_SIZE))["drives"][0]["tests"]]
+    return list({fill["job"]: fill for fill in fills if fill and not fill.get("filesystem")}.values())
+
+
+def written_by(job, values, drive, log):
+    """The bytes that a job wrote, by fio's result."""
+    file, out = log / "fill.fio", log / "fill.json"
+    file.write_text(fio.fill(job, {"device": drive.path, "seed": 1, "numa_node": None, "cpus_allowed": None, **values}))
+    done = subprocess.run(
+        ["fio", f"--output={out}", "--output-format=json+", str(file)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    result = fio_result.parse(out.read_text())
+    assert fio_result.problems(done.returncode, result, drive.path, load.directions({"read_pct": 0}), None) == []
+    return sum(entry["write"]["io_bytes"] for entry in result["jobs"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
+@pytest.mark.parametrize("plan", PLANS)
+def test_every_fill_of_the_suite_writes_all_as_often_as_asked(plan, loop_drive, tmp_path):
+    drive = loop_drive("odd", ODD_SIZE)
+    for fill in fills_of(plan):
+        rest = ODD_SIZE % fill["block_size_bytes"]
+        whole = ODD_SIZE - rest
+        values = {"max_queue_depth": 32, "remainder_offset": whole, "remainder_bytes": rest, "size_bytes": whole}
+        wrote = [written_by(fill[key], values, drive, tmp_path) for key in ("job", "remainder_job")]
+        assert wrote == [fill["passes"] * whole, fill["passes"] * rest] and rest
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")

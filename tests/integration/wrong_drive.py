@@ -272,6 +272,12 @@ class Bench(contextlib.ExitStack):
         }
 
 
+class Destroyed(AssertionError):
+    """Data that had to stay is gone, or what could have done that was run. scripts/test never excuses it by a second
+    run (scripts/check_results.py).
+    """
+
+
 class Outcome:
     """What a play did. `findings`: {drive: {code: message}}, of preflight and of the host jobs; commands: every
     argument list that was run.
@@ -327,6 +333,7 @@ class Outcome:
         """The four things that a case must show, and that the drive was refused for nothing else. `name`: as for
         `codes`.
         """
+        self._data_stayed([name])
         said = self.findings.get(self._label(name), self.output)
         assert self.codes(name) == set(codes), f"{name} was refused with {said}, not {sorted(codes)}"
         for code in codes:
@@ -341,7 +348,7 @@ class Outcome:
     def untouched(self, name):
         """The drive's data is what it was, and nothing was run at it that could have changed it."""
         disk = self.bench.disks[name]
-        assert name not in self.changed, f"the data of {name} has changed"
+        self._data_stayed([name])
         assert self.commands, "the command log is empty: nothing was looked at, or it is not written\n" + self.output
         name_in_paths = slug(disk.label)  # in the paths of its fio jobs; loop1 is not loop10
         about = [
@@ -349,13 +356,22 @@ class Outcome:
             for argv in self.commands
             if {disk.path, disk.node} & set(argv) or any(name_in_paths in word for word in argv)
         ]
-        seen = [argv for argv in about if destructive(argv)]
-        assert not seen, seen
+        self._ran_nothing_destructive(about)
 
     def nothing_happened(self):
         """The play failed, no drive of the bench changed, nothing was run that could have changed one."""
+        self._data_stayed(self.bench.disks)
         assert self.code != 0, self.output
-        assert not self.changed, self.changed
         assert self.commands, "the command log is empty: nothing was looked at, or it is not written\n" + self.output
-        seen = [argv for argv in self.commands if destructive(argv)]
-        assert not seen, seen
+        self._ran_nothing_destructive(self.commands)
+
+    def _data_stayed(self, names):
+        changed = sorted(set(names) & set(self.changed))
+        if changed:
+            raise Destroyed(f"the data of {', '.join(changed)} has changed")
+
+    @staticmethod
+    def _ran_nothing_destructive(commands):
+        seen = [argv for argv in commands if destructive(argv)]
+        if seen:
+            raise Destroyed(f"destructive commands were run: {seen}")

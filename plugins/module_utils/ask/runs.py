@@ -38,13 +38,16 @@ def answer(host: Host, given: dict[str, Any], check_mode: bool) -> dict[str, Any
 def _of_run(host: Host, run_dir: RunDir, packs: bool) -> dict[str, Any]:
     run = summary.read(host, run_dir)
     # Packed after the state was read: a run told as ended is packed whole.
-    packed = {"packed": archive.pack(run_dir)} if packs and run.state != summary.ABSENT else {}
+    made = archive.pack(run_dir) if packs and run.state != summary.ABSENT else {}
+    # Not its path: the controller knows where it lies, and believes no host that (gate/answers.py).
+    packed = {key: made[key] for key in ("size_bytes", "sha256") if made}
     return {
-        **packed,
+        **({"packed": packed} if packed else {}),
         "state": run.state,
         "status": run.status,
         "unfinished": drive_records.unfinished(run),
         "records": drive_records.records(run),
         "snapshot": summary.host_snapshot(run),
+        "calibration": summary.calibration(run),
         "damage": run.damage,
     }

@@ -129,7 +129,6 @@ class _Seeing:
 
     def __init__(self, look: Look, known: Sequence[Extent], fill_counts: bool, stop: Callable[[], bool]) -> None:
         self.look, self._known, self._fill_counts, self._stop = look, known, fill_counts, stop
-        self._blank = {fill: bytes([fill]) * PIECE_BYTES for fill in _FILLS}
 
     @property
     def over(self) -> bool:
@@ -141,7 +140,7 @@ class _Seeing:
         """What lies at an offset, in one piece. Raises Stopped."""
         if self._stop():
             raise Stopped()
-        if data[:1] in (b"\x00", b"\xff") and data == self._blank[data[0]][: len(data)]:
+        if data[:1] in (b"\x00", b"\xff") and data == _blank(data[0])[: len(data)]:
             self.look.fills.add(data[0])
             return
         for place in range(0, len(data), BLOCK_BYTES):
@@ -153,13 +152,19 @@ class _Seeing:
         if not data:
             return
         fill = data[0]
-        if fill in _FILLS and data == self._blank[fill][: len(data)]:
+        if fill in _FILLS and data == _blank(fill)[: len(data)]:
             self.look.fills.add(fill)
         elif filler.is_fill(data):
             self.look.filled += 1
             self.look.first_filled = offset if self.look.first_filled is None else self.look.first_filled
         else:
             self.look.foreign = offset
+
+
+@functools.lru_cache(maxsize=None)
+def _blank(fill: int) -> bytes:
+    """A piece of it; made once, as it takes longer than many a look."""
+    return bytes([fill]) * PIECE_BYTES
 
 
 def _without(known: Sequence[Extent], offset: int, data: bytes) -> bytes:

@@ -36,13 +36,13 @@ def drives_at_once(job: Job, plan: t.Mapping[str, t.Any]) -> int:
     """
     if not plan.get("together"):
         return int(plan["parallel_drives"])
-    known = [record["parallel_drives"] for record in job.history if record["event"] == "calibration"]
+    known = [record for record in job.history if record["event"] == "calibration"]
     if not known:
         record = Calibration(job, plan).record()
         job.journal.add("calibration", **record)
-        known = [record["parallel_drives"]]
-    number: int = max(1, min(known[-1], len(plan["drives"])))
-    job.status.set(parallel_drives=number)
+        known = [record]
+    number: int = max(1, min(known[-1]["parallel_drives"], len(plan["drives"])))
+    job.status.set(parallel_drives=number, calibration={"left_s": 0, "why": str(known[-1].get("why") or "")})
     return number
 
 
@@ -54,17 +54,20 @@ class Calibration:
     def __init__(self, job: Job, plan: t.Mapping[str, t.Any]) -> None:
         job = job._replace(terms=Terms(LOOK_S, job.terms.stop))
         self._job = job
+        self._asked: t.Mapping[str, t.Any] = plan["together"]
         self._repeats: int = plan["together"]["repeats"]
         self._cells: list[dict[str, t.Any]] = plan["together"]["cells"]
         # Stations of their own: what these cells leave in a workbench is no part of a test.
         self._stations = {drive["drive"]: Station(job, drive, reads_only=True) for drive in plan["drives"]}
         self._drives = list(self._stations)
+        self._groups_left = together.most_groups(len(self._drives))
 
     def record(self) -> dict[str, t.Any]:
         """The fields of the journal's record: together.decide's, drives, cells and seconds. Raises Interrupted."""
         began, why = time.monotonic(), ""
-        decided = together.decide(self._drives, {}, {})
+        decided = together.decide(self._drives, {}, [])
         try:
+            self._show_left()
             if len(self._drives) > 1:
                 decided = self._decided()
         except fio.Interrupted:
@@ -90,24 +93,40 @@ class Calibration:
         for drive in self._drives:
             for cell, figures in self._figures([drive]).items():
                 alone[cell].update(figures)
-        trials: dict[int, list[together.Figures]] = {}
-        number = together.next_number(self._drives, alone, trials)
-        while number is not None:
-            trials[number] = [self._figures(group) for group in together.groups(self._drives, number)]
-            number = together.next_number(self._drives, alone, trials)
+        trials: list[together.Trial] = []
+        step = together.next_trial(self._drives, alone, trials)
+        while step is not None:
+            trials.append(self._trial(alone, *step))
+            step = together.next_trial(self._drives, alone, trials)
         return together.decide(self._drives, alone, trials)
 
-    def _figures(self, group: t.Sequence[str]) -> dict[str, dict[str, list[float]]]:
+    def _trial(self, alone: together.Figures, number: int, confirms: bool) -> together.Trial:
+        parts: list[together.Figures] = []
+        for group in together.groups(self._drives, number, confirms):
+            parts.append(self._figures(group, confirms))
+            if not together.keeps(alone, parts[-1]):
+                break
+        return together.Trial(number, confirms, parts)
+
+    def _show_left(self) -> None:
+        """How much longer it takes at most; nobody knows before how many groups it needs."""
+        left_s = self._groups_left * together.group_s(self._asked)
+        self._job.status.set(calibration={"left_s": round(left_s, 1), "why": ""})
+
+    def _figures(self, group: t.Sequence[str], confirms: bool = False) -> dict[str, dict[str, list[float]]]:
         """IOPS of drives that read at the same time: {cell: {drive: [of each repetition]}}."""
         found: dict[str, dict[str, list[float]]] = {cell["id"]: {drive: [] for drive in group} for cell in self._cells}
         for drive in group:
             self._stations[drive].bench.begin_test()
         for number in range(1, self._repeats + 1):
             for cell in self._cells:
-                name = "together-{0}-{1:04d}-{2}".format(len(group), self._drives.index(group[0]) + 1, cell["id"])
+                first, again = self._drives.index(group[0]) + 1, "-confirmed" if confirms else ""
+                name = "together-{0}-{1:04d}{2}-{3}".format(len(group), first, again, cell["id"])
                 step = functools.partial(_read, cell=cell, name=f"{name}-{number}")
                 for drive, iops in self._each(group, step).items():
                     found[cell["id"]][drive] += [iops] if iops is not None else []
+        self._groups_left = max(0, self._groups_left - 1)
+        self._show_left()
         return found
 
     def _each(self, drives: t.Sequence[str], step: t.Callable[[Station], Found]) -> dict[str, Found]:

@@ -18,7 +18,7 @@ from ..measure import fio
 from ..purge import methods
 from ..purge import step as purge_step
 from ..purge.method import PurgeError
-from . import failed, leaving
+from . import array, failed, leaving
 from .drive_tests import DriveTests
 from .standing import crash_text, finished_tests, waiting
 from .station import Job, Station
@@ -56,6 +56,7 @@ class Campaign:
             self._station.note("drive_finished", outcome=outcome, message=message)
         except Exception as error:
             outcome, message = "error", self._crash(error)
+        self._station.job.ended[self.drive] = outcome
         self._station.show(
             phase="done", outcome=outcome, message=message, cell=None, last=None, time_left_s=0, later_s=0
         )
@@ -118,6 +119,8 @@ class Campaign:
         for index, test in enumerate(station.plan["tests"], start=1):
             if test["name"] not in names:
                 continue
+            if test.get("array"):
+                array.await_others(station.job, station.drive)
             shown = {"test": test["name"], "test_index": index, "round": 0, "round_max": test["rounds"].get("max")}
             after = [later for later in station.plan["tests"][index:] if later["name"] in names]
             station.show(path=station.held.path, later_s=self._tests.later_s(after), time_left_s=None, **shown)

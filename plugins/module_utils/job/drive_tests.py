@@ -19,7 +19,7 @@ from ..purge import step as purge_step
 from ..purge.method import PurgeError, Work
 from ..run import criteria
 from ..tuning import write_cache
-from . import filesystem, leaving, remaining
+from . import array, array_members, filesystem, leaving, remaining
 from .measuring import Discarded, Measuring
 from .points import NoPoint, loads, on_cpus, with_points
 from .standing import (
@@ -34,6 +34,7 @@ from .standing import (
     without_its_state,
 )
 from .station import Station
+from .working import work_on
 
 
 class DriveTests:
@@ -90,12 +91,17 @@ class DriveTests:
             if test["purge"]["method"] != "none":
                 self._station.bench.settle()
             self._look_around(self._station.conditions.begin_measurement)
-            with sampler, filesystem.laid_on(self._station, test, names):
+            with sampler, array.assembled(self._station, test, names) as made, filesystem.laid_on(
+                self._station, test, names
+            ):
                 self._precondition(test, names)
                 self._unprepared = "" if prepares(test) else self._unprepared
                 self._measure(test, names, rounds)
             self._station.look()
             found = self._look_around(lambda: self._station.conditions.end_test(test, sampler))
+            if made:
+                found = found + made.reasons
+                self._station.conditions.found += made.conditions
             outcome, reasons = rounds.outcome()
             reasons = reasons + (self._tally.reasons() if outcome in ("invalid", "not_steady") else [])
         except fio.Interrupted:
@@ -107,7 +113,7 @@ class DriveTests:
         except Hangs as error:
             self._end_test(names, rounds, "error", [str(error)])
             raise
-        except (fillcurve.Short, NoPoint) as error:
+        except (fillcurve.Short, NoPoint, array_members.NoArray) as error:
             outcome, reasons = "invalid", [str(error)]
         except Discarded as error:
             outcome, reasons = "invalid", self._tally.reasons()
@@ -145,8 +151,10 @@ class DriveTests:
         return self._station.watchdog.call("look at the write cache", lambda: write_cache.problem(host, name, wanted))
 
     def _tools_problem(self, test: t.Mapping[str, t.Any]) -> str:
-        """Which tool the host lacks for a test's file system, before the drive is purged for it."""
-        spec = test.get("filesystem")
+        """What the host lacks for a test's file system or array, before anything is done for it."""
+        spec, several = test.get("filesystem"), test.get("array")
+        if several:
+            return array.problem(self._station, several)
         return filesystem.lacking(self._station.job.host, spec) if spec else ""
 
     def _look_around(self, look: t.Callable[[], t.Any]) -> t.Any:
@@ -175,7 +183,8 @@ class DriveTests:
 
     def _look_for_drift(self, cheap: bool = False) -> None:
         """Note what is not as it was set, once each: what came back by itself has still been measured."""
-        drifted = self._station.job.tuned.drifted(self._station.name, cheap)
+        names = self._station.members or [self._station.name]
+        drifted = [item for name in names for item in self._station.job.tuned.drifted(name, cheap)]
         self._drift += [item for item in drifted if item not in self._drift]
 
     def _untuned(self) -> list[str]:
@@ -230,24 +239,7 @@ class DriveTests:
 
     def work(self, test: t.Mapping[str, t.Any], names: t.Mapping[str, t.Any]) -> Work:
         """What a purge method gets for a test. `names`: of the test and its attempt."""
-        station = self._station
-
-        def fill(tick: t.Callable[[float | None], None]) -> dict[str, t.Any]:
-            size, seed = station.held.identity["size_bytes"], station.seed(names, "purge")
-            record = station.bench.fill(station.file(names, "purge"), test["purge"], size, seed, tick)
-            fillcurve.check(record["kernel_bytes_written"], record["bytes_written"])
-            return record
-
-        return Work(
-            host=station.job.host,
-            held=station.held,
-            options=test["purge"],
-            tick=station.tick,
-            note=lambda event, **fields: station.note(event, **dict(fields, **names)),
-            fill=fill,
-            history=station.history,
-            bounded=station.watchdog.call,
-        )
+        return work_on(self._station, test, names)
 
     def _purge(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
         spec = test["purge"]

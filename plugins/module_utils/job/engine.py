@@ -33,7 +33,7 @@ from ..run.liveness import first_status, is_live, pid_start
 from ..tuning import settings
 from ..tuning.kinds import Setting
 from ..tuning.tuned_host import TunedHost
-from . import remaining
+from . import array_left, remaining
 from .calibration import drives_at_once
 from .campaign import Campaign
 from .leaving import AS_IS
@@ -44,7 +44,7 @@ from .station import Job
 LOCK_WAIT_S = 10.0
 HEARTBEAT_S = 30.0
 # The files of a run that are replaced as a whole.
-WRITTEN_ASIDE = ("plan.json", "status.json", "tuning.json", "journal.jsonl", "reserve")
+WRITTEN_ASIDE = ("plan.json", "status.json", "tuning.json", "journal.jsonl", "reserve", array_left.FILE)
 
 
 class HostJob:
@@ -89,6 +89,8 @@ class HostJob:
             self._status.set()
             self._refuse_undecided()
             self._reserve.hold()
+            # This run is live by now, so it is not among the leftovers.
+            refuse_unrestored(array_left.stop(self._host, self._run_dir))
             refuse_unrestored(restore_leftovers(self._host, self._run_dir.state_dir))
             messages = self._run_drives(self._start())
             state = "stopped" if self._stop.is_set() else "failed" if messages else "finished"
@@ -160,6 +162,7 @@ class HostJob:
             history=self._history,
             tuned=tuned,
             hung={},
+            ended={},
             sample_interval_s=float(self._plan.get("sample_interval_s") or 0),
             terms=Terms(stop=self._stop.is_set, **self._plan.get("look", {})),
             leave=self._plan.get("leave", AS_IS),
@@ -167,6 +170,7 @@ class HostJob:
             limits=Limits(**self._plan.get("validity", {}).get("limits", {})),
             strict=bool(self._plan.get("validity", {}).get("strict")),
             write_bytes_per_s=self._plan.get("assumed_write_bytes_per_s"),
+            drives=self._plan["drives"],
         )
         for drive in self._plan["drives"]:
             size = (drive.get("expected") or {}).get("size_bytes") or 0
@@ -176,7 +180,9 @@ class HostJob:
             (number,) = self._in_threads(1, [lambda: drives_at_once(job, self._plan)])
         except Interrupted:
             number = 1  # for the campaigns to tell that they are stopped
-        campaigns = [Campaign(job, drive) for drive in self._plan["drives"]]
+        # An array waits for the campaigns of all its drives: they have to begin before.
+        in_order = sorted(self._plan["drives"], key=lambda drive: any(test.get("array") for test in drive["tests"]))
+        campaigns = [Campaign(job, drive) for drive in in_order]
         self._in_threads(number, [campaign.run for campaign in campaigns])
         return [f"{campaign.drive}: {campaign.crashed}" for campaign in campaigns if campaign.crashed]
 
@@ -203,6 +209,8 @@ class HostJob:
 
     def _restore(self, messages: list[str]) -> bool:
         """Whether the host is back as it was. What does not work is added to `messages`."""
+        with self._told(messages):
+            messages += settings.failures(array_left.stop(self._host, self._run_dir))
         if self._tuned is None:
             return leftover(self._run_dir) is None
         self._tuned.release()
@@ -214,7 +222,7 @@ class HostJob:
                 self._host, self._run_dir.tuning, record=self._tuned.record, hanging=self._tuned.hung
             )
             self._journal.add("restored", settings=done)
-        return done is not None and not settings.failures(done)
+        return done is not None and not settings.failures(done) and not array_left.is_left(self._run_dir)
 
 
 def owner(host: Host, run_dir: RunDir) -> dict[str, t.Any]:

@@ -39,7 +39,7 @@ class Measuring:
             return
         self._station.guard("measure", phase="measure")
         # Its purge may have formatted the drive to another capacity.
-        rounds.resize(self._station.held.identity["size_bytes"])
+        rounds.resize(self._station.target.identity["size_bytes"])
         self._station.bench.begin_test()
         began, written = time.monotonic(), 0
         while not rounds.finished():

@@ -14,6 +14,7 @@ from ..run.liveness import is_live
 from ..run.summary import UNKNOWN
 from ..tuning import settings
 from ..tuning.kinds import KINDS, Setting
+from . import array_left
 
 
 class NotRestored(Exception):
@@ -21,8 +22,8 @@ class NotRestored(Exception):
 
 
 class Leftover(t.NamedTuple):
-    """What a run changed and nobody put back: the run, and its record as tuning.json has it; `damage`: why there is
-    none though something was changed.
+    """What a run changed and nobody put back: the run, and its record as tuning.json has it (empty where only an array
+    is left); `damage`: why there is none though something was changed.
     """
 
     run_dir: RunDir
@@ -46,7 +47,8 @@ def leftover(run_dir: RunDir) -> Leftover | None:
         record, damage = None, str(error)
     if record is None and not (run_dir.read_status() or {}).get("restored"):
         record = journalled(read_journal(run_dir.journal))
-    return Leftover(run_dir, record or {}, "" if record else damage) if record or damage else None
+    left = record or damage or array_left.is_left(run_dir)
+    return Leftover(run_dir, record or {}, "" if record else damage) if left else None
 
 
 def journalled(history: t.Iterable[t.Mapping[str, t.Any]]) -> settings.Record | None:
@@ -119,10 +121,11 @@ def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[Setti
     """Put back what one run's dead job left, and say so in its journal and status. Where nobody knows what it changed,
     that is a failure.
     """
+    stopped = array_left.stop(host, run_dir)
     left = leftover(run_dir)
     if left and left.damage:
-        return [_unknown(left)]
-    done = settings.restore(host, run_dir.tuning, let_go, left.record) if left else []
+        return [*stopped, _unknown(left)]
+    done = stopped + (settings.restore(host, run_dir.tuning, let_go, left.record) if left else [])
     status = run_dir.read_status()
     if done:
         _tell(run_dir, done)

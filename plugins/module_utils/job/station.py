@@ -12,6 +12,7 @@ import typing as t
 from ..core.deadline import Watchdog
 from ..core.host import Host
 from ..guard.held import HeldDrive, Refused
+from ..guard.held_array import HeldArray
 from ..guard.look import Stopped, Terms, longer_s
 from ..measure import fio
 from ..measure.limits import Limits
@@ -24,7 +25,9 @@ from .conditions import Conditions
 
 
 class Job(t.NamedTuple):
-    """What the campaigns of a host job share. hung: of drives that gave no answer before their campaigns, why."""
+    """What the campaigns of a host job share. hung: of drives that gave no answer before their campaigns, why; drives:
+    of the plan; ended: the outcomes of the campaigns that are over, by drive.
+    """
 
     host: Host
     run_dir: RunDir
@@ -36,6 +39,7 @@ class Job(t.NamedTuple):
     history: list[dict[str, t.Any]]
     tuned: TunedHost
     hung: dict[str, str]
+    ended: dict[str, str]
     sample_interval_s: float = 0
     terms: Terms = Terms()
     leave: str = leaving.AS_IS
@@ -44,6 +48,7 @@ class Job(t.NamedTuple):
     strict: bool = False
     # Until a fill showed the drive's own.
     write_bytes_per_s: float | None = None
+    drives: t.Sequence[t.Mapping[str, t.Any]] = ()
 
 
 class Station:
@@ -59,6 +64,9 @@ class Station:
         self.conditions = Conditions(job.host, lambda: self.held.identity, wanted, self.note, state_dir)
         owner = {"run": job.run_dir.run_id, "drive": self.drive}
         self.held = HeldDrive(job.host, plan, owner, job.same_boot, state_dir, job.terms)
+        # What fio works on, and the kernel names of the drives that it is made of: an array's, while there is one.
+        self.target: HeldDrive | HeldArray = self.held
+        self.members: list[str] = []
         runner = fio.Runner(job.stop, job.fio_path, reads_only)
         self.bench = Workbench(job.host, self.held, runner, job.run_dir.raw(self.drive))
         self.bench.limits, self.bench.strict = job.limits, job.strict
@@ -70,16 +78,16 @@ class Station:
 
     def look(self) -> None:
         """See that what was measured is still this drive, of this size."""
-        self.watchdog.call("look at the drive", self.held.confirm)
+        self.watchdog.call("look at the drive", self.target.confirm)
 
     def guard(self, step: str, **shown: t.Any) -> None:
         """Check again that the drive may be written, right before a destructive step. While a file system of ours is
-        mounted, that it is the same drive.
+        mounted, or an array of ours is there, that it is the same drive.
         """
         if shown:
             self.show(**dict({"round": 0, "cell": None, "last": None}, **shown))
-        if self.bench.file is not None:
-            # The file system on it is ours, and keeps everybody else out.
+        if self.bench.file is not None or self.target is not self.held:
+            # The file system on it, or the array of it, is ours and keeps everybody else out.
             return self.look()
         begins = self.held.handle is None  # only then the guard looks at what lies on the drive
         look_s = longer_s(self.job.terms, self.plan["expected"].get("size_bytes") or 0) if begins else 0.0
@@ -99,8 +107,8 @@ class Station:
 
     def active_bytes(self, test: t.Mapping[str, t.Any]) -> int:
         """The ActiveRange in whole logical blocks."""
-        block: int = self.held.identity["logical_block_size_bytes"]
-        size_bytes: int = self.held.identity["size_bytes"]
+        block: int = self.target.identity["logical_block_size_bytes"]
+        size_bytes: int = self.target.identity["size_bytes"]
         share_pct: int = test["active_range_pct"]
         return size_bytes * share_pct // 100 // block * block
 

@@ -29,6 +29,9 @@ TITLES = {
 }
 SPOILS, UNKNOWN, TOLD = "spoils", "unknown", "told"
 
+# So much I/O reaches every drive of an array, in chunks of at most 1 MiB, and each has at least this part of its share.
+STRIPED_BYTES, UNEVEN = 1 << 30, 0.5
+
 Mapping = t.Mapping[str, t.Any]
 
 
@@ -47,7 +50,7 @@ def find(cell: Mapping, seen: Mapping, limits: Limits = Limits(), strict: bool =
     unknown spoils too.
     """
     found = _discarded(seen, limits) + _between(seen, limits) + _beside(seen, limits)
-    found += _other_io(cell, seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
+    found += _other_io(cell, seen, limits) + _members(seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
     return [item._replace(level=SPOILS) if strict and item.level == UNKNOWN else item for item in found]
 
 
@@ -129,6 +132,31 @@ def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
         if found
         else []
     )
+
+
+def _members(seen: Mapping, limits: Limits) -> list[Cause]:
+    """Of an array: that its I/O reached its drives, each of them its part, and that nobody else used one."""
+    told, kernel = seen.get("member_bytes"), seen["kernel_bytes"]
+    if not told or kernel is None:
+        return []
+    if any(counts is None for counts in told.values()):
+        text = "whether the array's I/O reached all its drives is unknown: the kernel does not count that of {0}"
+        return [Cause(OTHER_IO, UNKNOWN, text.format(", ".join(name for name in told if told[name] is None)))]
+    words = {"read": ("read", limits.other_read_bytes), "write": ("wrote", limits.other_write_bytes)}
+    found = []
+    for way, (word, least) in words.items():
+        total, slack = sum(counts[way] for counts in told.values()), limits.other_io_share * sum(kernel.values())
+        if total < kernel[way] - max(least, slack):
+            found.append(f"the array {word} {kernel[way]} bytes and its drives only {total}: it did not reach them")
+        if total > kernel[way] + max(least * len(told), slack):
+            found.append(f"somebody else {word} {(total - kernel[way]) / 2.0**20:.1f} MiB on drives of the array")
+    of_all = sum(counts["read"] + counts["write"] for counts in told.values())
+    share = 1.0 / len(told)
+    for name, counts in told.items():
+        part = counts["read"] + counts["write"]
+        if of_all >= STRIPED_BYTES and part < UNEVEN * share * of_all:
+            found.append(f"{name} got {part / float(of_all):.1%} of the array's I/O, not {share:.1%} as striping gives")
+    return [Cause(OTHER_IO, SPOILS, text) for text in found]
 
 
 def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:

@@ -6,28 +6,37 @@
 from __future__ import annotations
 
 import typing as t
+from types import MappingProxyType
 
 from ..core.host import Host
 from . import witness
 
 
 class CellWatch:
-    """A witness's looks right before fio starts and right after it ended."""
+    """A witness's looks right before fio starts and right after it ended. members: of the drives of an array, by kernel
+    name.
+    """
 
-    def __init__(self, host: Host, eyes: witness.Witness) -> None:
+    def __init__(
+        self, host: Host, eyes: witness.Witness, members: t.Mapping[str, witness.Witness] = MappingProxyType({})
+    ) -> None:
         self._host = host
         self._eyes = eyes
+        self._members = members
+        self._counts: list[dict[str, list[int] | None]] = []
         self._before: witness.Moment | None = None
         self.after: witness.Moment | None = None
         self._process: dict[str, int] | None = None
 
     def begin(self) -> None:
         """To be called last before fio."""
+        self._counts = [{name: member.stat() for name, member in self._members.items()}]
         self._before = self._eyes.look()
 
     def end(self, pid: int) -> None:
         """To be called once fio has ended and before it is reaped."""
         self.after = self._eyes.look()
+        self._counts.append({name: member.stat() for name, member in self._members.items()})
         self._process = witness.process_bytes(self._host, pid)
 
     def seen(
@@ -55,4 +64,6 @@ class CellWatch:
         }
         told = {name: round(value, 3) for name, value in clocks.items()}
         others = witness.between(settled, before.stat)
+        if self._members:
+            found.update(witness.of_members(self._counts, found["run_s"] + cell.get("ramp_s", 0)))
         return dict(found, idle_s=None if idle_s is None else round(idle_s, 3), between_bytes=others, **told)

@@ -12,6 +12,8 @@ from .windows import Metrics, Windows
 
 # Follows the name of a tracked metric: where its window's fitted line ends.
 FITTED_END = "_fitted_end"
+# Starting fio, its result and the journal, for each cell.
+CELL_OVERHEAD_S = 0.4
 
 
 class Rounds:

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Steady state after the SNIA PTS: range and slope of the tracked variable over the last rounds.
+"""Steady state after the SNIA PTS: range and slope of the tracked variable over the last rounds. A margin around the
+average besides, where one is asked for (Micron TN-FD-15, Steady State).
 
 Decided with exact numbers made from the decimal text of each value, since both limits are inclusive and
 binary floats fall off the boundary. Floats are for display only.
@@ -13,7 +14,7 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 WINDOW = 5
 RANGE_LIMIT = 0.20
@@ -26,12 +27,13 @@ _MOST_DIGITS = 400  # every float fits; a text such as 1e999999 must not become 
 
 class _Window(NamedTuple):
     """Sums of one window of n values y in units of 1/scale; `twisted` is the sum of (2i - (n - 1)) * y over i = 0 …
-    n-1.
+    n-1, `farthest` the largest distance of n * y from `total`.
     """
 
     total: int
     twisted: int
     spread: int
+    farthest: int
     size: int
     scale: int
 
@@ -40,6 +42,10 @@ class _Window(NamedTuple):
 
     def range_ratio(self) -> Fraction:
         return Fraction(self.size * self.spread, self.total)
+
+    def margin_ratio(self) -> Fraction:
+        """How far the value farthest from the average is from it, as a part of the average."""
+        return Fraction(self.farthest, self.total)
 
     def slope(self) -> Fraction:
         """Of the least-squares line, per round; the sum of squared distances from the middle round is n(n² - 1)/12."""
@@ -50,27 +56,37 @@ class _Window(NamedTuple):
         return Fraction(6 * abs(self.twisted), (self.size + 1) * self.total)
 
 
+class _Limits(NamedTuple):
+    """Each as a part of the average; no margin: None."""
+
+    range: Fraction
+    slope: Fraction
+    margin: Fraction | None
+
+
 def evaluate(
     values: Sequence[Any],
     window: int = WINDOW,
     range_limit: Any = RANGE_LIMIT,
     slope_limit: Any = SLOPE_LIMIT,
+    margin: Any = None,
 ) -> dict[str, Any]:
     """Say whether and when the rounds reached steady state.
 
     `values`: one a round, oldest first; int, float, Decimal or a numeric text. Returns `steady`, `rounds` (the first
     round at which the window that ends there is steady, else the number given), and of that window (else of the last
     one): `window_values`, `average`, `range_ratio`, `slope` (per round), `slope_ratio`; and `reasons` why it is not
-    steady. A figure that does not exist is None, so is a value that is NaN or infinite. Raises ValueError for what is
-    no number.
+    steady. With a `margin` no value of the window may be farther from its average than this part of it. A figure that
+    does not exist is None, so is a value that is NaN or infinite. Raises ValueError for what is no number.
     """
     exact = _exact_values(values)
     window = _whole_number("window", window)
-    limits = _limit("range_limit", range_limit), _limit("slope_limit", slope_limit)
-    found = _first_steady(exact, window, *limits)
+    around = None if margin is None else _limit("margin", margin)
+    limits = _Limits(_limit("range_limit", range_limit), _limit("slope_limit", slope_limit), around)
+    found = _first_steady(exact, window, limits)
     rounds = found or len(exact)
     last = exact[max(0, rounds - window) : rounds]
-    reasons = [] if found else _reasons(last, window, *limits)
+    reasons = [] if found else _reasons(last, window, limits)
     return dict(
         {"steady": bool(found), "rounds": rounds, "window_values": [_display(value) for value in last]},
         **_figures(last),
@@ -78,13 +94,16 @@ def evaluate(
     )
 
 
-def _first_steady(
-    exact: list[Fraction | None], window: int, range_limit: Fraction, slope_limit: Fraction
-) -> int | None:
+def by_rule(values: Sequence[Any], rule: Mapping[str, Any]) -> dict[str, Any]:
+    """`evaluate` by a test's steady_state."""
+    return evaluate(values, rule["window"], rule["range_limit"], rule["slope_limit"], rule.get("margin"))
+
+
+def _first_steady(exact: list[Fraction | None], window: int, limits: _Limits) -> int | None:
     scale = _common_denominator(exact)
     for end in range(window, len(exact) + 1):
         part = _finite(exact[end - window : end])
-        if len(part) == window and _is_steady(_measure(part, scale), range_limit, slope_limit):
+        if len(part) == window and _is_steady(_measure(part, scale), limits):
             return end
     return None
 
@@ -93,15 +112,18 @@ def _finite(part: list[Fraction | None]) -> list[Fraction]:
     return [value for value in part if value is not None]
 
 
-def _is_steady(measured: _Window, range_limit: Fraction, slope_limit: Fraction) -> bool:
+def _is_steady(measured: _Window, limits: _Limits) -> bool:
     if measured.total <= 0:
         return False
-    # Both ratios multiplied out: no division, integers only.
-    in_range = measured.size * measured.spread * range_limit.denominator <= range_limit.numerator * measured.total
-    return (
-        in_range
-        and 6 * abs(measured.twisted) * slope_limit.denominator
-        <= slope_limit.numerator * (measured.size + 1) * measured.total
+    # The ratios multiplied out: no division, integers only.
+    ratios = (
+        (measured.size * measured.spread, 1, limits.range),
+        (6 * abs(measured.twisted), measured.size + 1, limits.slope),
+        (measured.farthest, 1, limits.margin),
+    )
+    return all(
+        limit is None or above * limit.denominator <= limit.numerator * below * measured.total
+        for above, below, limit in ratios
     )
 
 
@@ -109,7 +131,9 @@ def _measure(part: Sequence[Fraction], scale: int) -> _Window:
     size = len(part)
     whole = [value.numerator * (scale // value.denominator) for value in part]
     twisted = sum((2 * index - size + 1) * value for index, value in enumerate(whole))
-    return _Window(sum(whole), twisted, max(whole) - min(whole), size, scale)
+    total = sum(whole)
+    farthest = max(abs(size * value - total) for value in whole)
+    return _Window(total, twisted, max(whole) - min(whole), farthest, size, scale)
 
 
 def _figures(part: list[Fraction | None]) -> dict[str, float | None]:
@@ -127,7 +151,7 @@ def _figures(part: list[Fraction | None]) -> dict[str, float | None]:
     return figures
 
 
-def _reasons(part: list[Fraction | None], window: int, range_limit: Fraction, slope_limit: Fraction) -> list[str]:
+def _reasons(part: list[Fraction | None], window: int, limits: _Limits) -> list[str]:
     reasons = []
     if len(part) < window:
         reasons.append(f"{len(part)} of the {window} rounds that the window needs")
@@ -139,10 +163,13 @@ def _reasons(part: list[Fraction | None], window: int, range_limit: Fraction, sl
     measured = _measure(finite, _common_denominator(finite))
     if measured.total <= 0:
         return [f"the average of the window is {_digits(measured.average(), 6)}, not above zero"]
-    if measured.range_ratio() > range_limit:
-        reasons.append(f"the range of the window is {_above(measured.range_ratio(), range_limit)}")
-    if measured.slope_ratio() > slope_limit:
-        reasons.append(f"the fitted line moves across the window by {_above(measured.slope_ratio(), slope_limit)}")
+    for what, ratio, limit in (
+        ("the range of the window is", measured.range_ratio(), limits.range),
+        ("the fitted line moves across the window by", measured.slope_ratio(), limits.slope),
+        ("a value is off the window's average by", measured.margin_ratio(), limits.margin),
+    ):
+        if limit is not None and ratio > limit:
+            reasons.append(f"{what} {_above(ratio, limit)}")
     return reasons
 
 

@@ -4,7 +4,8 @@
 """How many drives of a host may be measured at the same time: the same short cells on each drive alone and on several
 together, and the largest number at which every drive keeps nearly all of what it does alone. Pure.
 
-Figures are {cell: {drive: [IOPS of each repetition]}}. A number counts as held only if every drive was measured in it.
+First a bisection, in which each drive is measured once for a number. Then what it found is confirmed, with each drive
+beside all of its neighbours in the plan. Figures are {cell: {drive: [IOPS of each repetition]}}.
 """
 
 from __future__ import annotations
@@ -12,77 +13,178 @@ from __future__ import annotations
 import statistics
 import typing as t
 
+from .rounds import CELL_OVERHEAD_S, cell_s
+
 # What each drive has to keep, in each cell.
 KEPT_SHARE = 0.98
 # Figures that differ by more than the loss that is looked for can't tell it.
 MOST_SPREAD = 1 - KEPT_SHARE
 FEWEST_REPEATS = 3
+# Each measures every drive as often as drives run at once; a host where more fail gets no larger number for it.
+MOST_CONFIRMED = 3
 Figures = t.Mapping[str, t.Mapping[str, t.Sequence[float]]]
-# By number of drives: the figures of each of its groups (`groups`).
-Trials = t.Mapping[int, t.Sequence[Figures]]
 
 
-def groups(drives: t.Sequence[str], number: int) -> list[list[str]]:
-    """Which drives to measure together for a number: each with those that follow it in the plan, the first after the
-    last. Drives run in this order, and behind one port they are mostly neighbours.
+class Trial(t.NamedTuple):
+    """A number that was tried. parts: the figures of its groups (`groups`) in order, up to the first that lost."""
+
+    number: int
+    confirms: bool
+    parts: t.Sequence[Figures]
+
+
+def groups(drives: t.Sequence[str], number: int, confirms: bool) -> list[list[str]]:
+    """Which drives to measure together for a number, each with those that follow it in the plan, the first after the
+    last: drives run in this order, and behind one port they are mostly neighbours. To confirm, from each drive on.
     """
-    starts = range(len(drives)) if number < len(drives) else range(1)
-    return [[drives[(start + place) % len(drives)] for place in range(min(number, len(drives)))] for start in starts]
+    count = len(drives)
+    if number >= count:
+        return [list(drives)]
+    starts = range(0, count, 1 if confirms else number)
+    return [[drives[(start + place) % count] for place in range(number)] for start in starts]
 
 
-def next_number(drives: t.Sequence[str], alone: Figures, trials: Trials) -> int | None:
-    """The number to try next: all drives, then halfway between what held and what did not; None once it is decided."""
+def keeps(alone: Figures, part: Figures) -> bool:
+    """Whether each drive of a group kept enough; a trial is over with the first that did not."""
+    return all(share is not None and share >= KEPT_SHARE for share, _cell, _drive in _shares(alone, part))
+
+
+def next_trial(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -> tuple[int, bool] | None:
+    """(the number to try next, whether to confirm it); None once it is decided."""
     if len(drives) < 2 or _unsteady(drives, alone):
         return None
-    held, lost = _bounds(drives, alone, trials)
-    if lost is None:
-        return None if held == len(drives) else len(drives)
-    return (held + lost) // 2 if lost - held > 1 else None
+    seen = _Seen(alone, trials)
+    if seen.lost is None and not trials:
+        return len(drives), False
+    if seen.refuted:
+        # Which neighbours a drive has counts here, so only what is confirmed tells.
+        more = seen.lost - seen.confirmed > 1 and seen.confirmations < MOST_CONFIRMED
+        return ((seen.confirmed + seen.lost) // 2, True) if more else None
+    if seen.lost is not None and seen.lost - seen.held > 1:
+        return (seen.held + seen.lost) // 2, False
+    return (seen.held, True) if seen.held > max(1, seen.confirmed) else None
 
 
-def decide(drives: t.Sequence[str], alone: Figures, trials: Trials) -> dict[str, t.Any]:
-    """What is recorded: {parallel_drives, kept_share, why, trials: [{number, held, cell, drive, share}]}.
+def most_groups(count: int) -> int:
+    """In how many groups at most a host with so many drives is measured, those of each drive alone included."""
+    if count < 2:
+        return 0
+    whole = 1 + _most_confirming(count, count, 1, count + 1, MOST_CONFIRMED)
+    return count + max(whole, 1 + _most_halving(count, 1, count))
 
-    Of each number that was tried the drive and cell that kept least; share is None where one of them is lacking.
-    Without figures to compare with there are no trials.
+
+def _most_halving(count: int, held: int, lost: int) -> int:
+    if lost - held <= 1:
+        return _most_confirming(count, held, 1, lost, MOST_CONFIRMED) if held > 1 else 0
+    middle = (held + lost) // 2
+    return -(-count // middle) + max(_most_halving(count, middle, lost), _most_halving(count, held, middle))
+
+
+def _most_confirming(count: int, number: int, confirmed: int, lost: int, left: int) -> int:
+    mine = 1 if number >= count else count
+    further = [(confirmed, number)] + ([(number, lost)] if left < MOST_CONFIRMED else [])
+    return mine + max(
+        _most_confirming(count, (low + high) // 2, low, high, left - 1) if high - low > 1 and left > 1 else 0
+        for low, high in further
+    )
+
+
+def group_s(asked: t.Mapping[str, t.Any]) -> float:
+    """How long the cells of one group take. asked: `together` of plan.json."""
+    return float(asked["repeats"] * sum(cell_s(cell) + CELL_OVERHEAD_S for cell in asked["cells"]))
+
+
+def decide(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -> dict[str, t.Any]:
+    """What is recorded: {parallel_drives, kept_share, why, alone: [{drive, cell, iops}], trials: [{number, confirms,
+    held, cell, drive, share, kept: [{drive, share}]}]}.
+
+    cell, drive, share: of what kept least. kept: of each drive that was measured, in the cell where it kept least.
+    A share is None where figures are lacking. Without figures to compare with there are no trials.
     """
     number, unsteady = 1, _unsteady(drives, alone)
+    seen = _Seen(alone, [] if unsteady else trials)
     if len(drives) < 2:
         why = "there is no other drive"
     elif unsteady:
         why = f"{unsteady}, so a loss of {100 * MOST_SPREAD:.0f} % can't be told"
     else:
-        number, lost = _bounds(drives, alone, trials)
-        why = "all drives together keep it" if number == len(drives) else "no larger number was measured"
-        why = _lost_text(lost, _worst(drives, alone, trials[lost])) if lost else why
-    told = []
-    for tried in sorted(trials) if not unsteady else ():
-        share, cell, drive = _worst(drives, alone, trials[tried])
-        held = share is not None and share >= KEPT_SHARE
-        told.append({"number": tried, "held": held, "cell": cell, "drive": drive, "share": share})
-    return {"parallel_drives": number, "kept_share": KEPT_SHARE, "why": why, "trials": told}
+        number = seen.confirmed
+        why = _lost_text(seen.worst(seen.lost), seen.lost) if seen.lost else "no larger number was measured"
+        why = "all drives together keep it" if number == len(drives) else why
+    return {
+        "parallel_drives": number,
+        "kept_share": KEPT_SHARE,
+        "why": why,
+        "alone": [
+            {"drive": drive, "cell": cell, "iops": round(statistics.median(values), 1)}
+            for cell, of_drives in alone.items()
+            for drive, values in of_drives.items()
+            if values
+        ],
+        "trials": [] if unsteady else [_told(alone, trial) for trial in trials],
+    }
 
 
-def _bounds(drives: t.Sequence[str], alone: Figures, trials: Trials) -> tuple[int, int | None]:
-    """The largest number that held below the smallest that did not, and that one; None: none failed."""
-    shares = {number: _worst(drives, alone, trial)[0] for number, trial in trials.items()}
-    failed = [number for number, share in shares.items() if share is None or share < KEPT_SHARE]
-    lost = min(failed, default=None)
-    held = [number for number in shares if number not in failed and (lost is None or number < lost)]
-    return max([1, *held]), lost
+class _Seen:
+    """What trials tell. held: the largest number that did below `lost`, the smallest that did not (None: none);
+    confirmed: the same of what was confirmed. refuted: a confirmation failed.
+    """
+
+    def __init__(self, alone: Figures, trials: t.Sequence[Trial]) -> None:
+        self._worst = {(trial.number, trial.confirms): _worst(alone, trial) for trial in trials}
+        failed = [key for key, (share, _cell, _drive) in self._worst.items() if share is None or share < KEPT_SHARE]
+        self.lost: t.Any = min((number for number, _confirms in failed), default=None)
+        below = [key for key in self._worst if key not in failed and (self.lost is None or key[0] < self.lost)]
+        self.held = max([1, *(number for number, _confirms in below)])
+        self.confirmed = max([1, *(number for number, confirms in below if confirms)])
+        self.refuted = any(confirms for _number, confirms in failed)
+        self.confirmations = sum(confirms for _number, confirms in self._worst)
+
+    def worst(self, number: int) -> tuple[float | None, str, str]:
+        """Of a number that failed: what kept least."""
+        return min(
+            (worst for key, worst in self._worst.items() if key[0] == number),
+            key=lambda worst: -1.0 if worst[0] is None else worst[0],
+        )
 
 
-def _worst(drives: t.Sequence[str], alone: Figures, trial: t.Sequence[Figures]) -> tuple[float | None, str, str]:
+def _told(alone: Figures, trial: Trial) -> dict[str, t.Any]:
+    share, cell, drive = _worst(alone, trial)
+    kept: dict[str, float | None] = {}
+    for part in trial.parts:
+        for one, _cell, of in _shares(alone, part):
+            least = kept.get(of, one)
+            kept[of] = None if one is None or least is None else min(least, one)
+    held = share is not None and share >= KEPT_SHARE
+    shares = [{"drive": of, "share": one} for of, one in kept.items()]
+    told = {"number": trial.number, "confirms": trial.confirms, "held": held}
+    return {**told, "cell": cell, "drive": drive, "share": share, "kept": shares}
+
+
+def _worst(alone: Figures, trial: Trial) -> tuple[float | None, str, str]:
     """(share, cell, drive) of what kept least in a trial; a share of None where a drive was not measured in it."""
-    found: list[tuple[float, str, str]] = []
+    found = [shares for part in trial.parts for shares in _shares(alone, part)]
+    lacking = next((shares for shares in found if shares[0] is None), None)
+    if lacking:
+        return lacking
+    lost = any(share < KEPT_SHARE for share, _cell, _drive in found if share is not None)
     for cell, of_drives in alone.items():
-        for drive in drives:
-            seen = [part[cell][drive] for part in trial if drive in part.get(cell, {})]
-            if not seen or any(len(values) < FEWEST_REPEATS for values in seen):
+        for drive in of_drives if not lost else ():
+            if (cell, drive) not in {shares[1:] for shares in found}:
                 return None, cell, drive
-            share = min(statistics.median(values) for values in seen) / statistics.median(of_drives[drive])
-            found.append((share, cell, drive))
-    return min(found)
+    return min(found, key=lambda shares: (shares[0] or 0.0, *shares[1:]))
+
+
+def _shares(alone: Figures, part: Figures) -> list[tuple[float | None, str, str]]:
+    """[(share, cell, drive)] of a group; None where figures are lacking."""
+    names = dict.fromkeys(drive for of_drives in part.values() for drive in of_drives)
+    found: list[tuple[float | None, str, str]] = []
+    for cell, of_drives in alone.items():
+        for drive in names:
+            own, seen = of_drives.get(drive, ()), part.get(cell, {}).get(drive, ())
+            enough = min(len(own), len(seen)) >= FEWEST_REPEATS
+            found.append((statistics.median(seen) / statistics.median(own) if enough else None, cell, drive))
+    return found
 
 
 def _unsteady(drives: t.Sequence[str], alone: Figures) -> str:
@@ -100,7 +202,7 @@ def _unsteady(drives: t.Sequence[str], alone: Figures) -> str:
     return ""
 
 
-def _lost_text(number: int, worst: tuple[float | None, str, str]) -> str:
+def _lost_text(worst: tuple[float | None, str, str], number: int) -> str:
     share, cell, drive = worst
     if share is None:
         return f"of {number} together {drive} has too few figures of {cell}"

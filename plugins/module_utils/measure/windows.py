@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .steady_state import evaluate
+from .steady_state import by_rule
 
 Metrics = t.Dict[str, t.Any]
 
@@ -119,9 +119,8 @@ class Windows:
 
     def evaluate(self, item: t.Mapping[str, str], numbers: list[int]) -> dict[str, t.Any]:
         """The rule's result for a variable over these rounds (fields: docs/internals.md, test_finished)."""
-        rule = {key: self._steady[key] for key in ("window", "range_limit", "slope_limit")}
         values = [self.cells[number - 1][item["cell"]].get(item["metric"], 0.0) for number in numbers]
-        result = evaluate(values, **rule)
+        result = by_rule(values, self._steady)
         end = fitted_end(result)
         return dict(
             result, cell=item["cell"], metric=item["metric"], window_rounds=numbers, rounds=self.count, fitted_end=end

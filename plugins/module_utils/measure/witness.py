@@ -190,6 +190,23 @@ def evidence(
     }
 
 
+def of_members(counts: t.Sequence[Mapping], busy_s: float) -> dict[str, t.Any]:
+    """What the drives of an array did while fio worked on it: `member_bytes`, {kernel name: {read, write, discard}, or
+    None where the kernel does not count}, and `in_flight` of all: older kernels don't time an array's own I/O.
+
+    counts: {kernel name: stat} before and after.
+    """
+    before, after = counts
+    more = {name: grown(before[name], after[name]) if before[name] and after[name] else None for name in before}
+    told = {
+        name: fields and {way: fields[field] * SECTOR_BYTES for way, field in SECTORS.items() if field < len(fields)}
+        for name, fields in more.items()
+    }
+    known = [fields[QUEUE_MS] / 1000.0 for fields in more.values() if fields]
+    queued = round(sum(known) / busy_s, 4) if busy_s and len(known) == len(more) else None
+    return {"member_bytes": told, "in_flight": queued}
+
+
 def _queued(job: Mapping) -> tuple[float, float, int]:
     """Of a reporting group: how long it ran, the I/Os' latencies summed up in seconds, and how many I/Os there were.
 

@@ -54,12 +54,20 @@ class Workbench:
         self._last: witness.Moment | None = None
         # The drive's counters after our own last I/O on it: what comes between is not ours.
         self._settled: list[int] | None = None
+        # The kernel names of the drives that an array is made of.
+        self.members: t.Sequence[str] = ()
         # A file on the drive that fio gets in place of it, as an open descriptor.
         self.file: int | None = None
         # What a cell is held to, and whether what is unknown spoils it; the campaign sets them.
         self.limits, self.strict = Limits(), False
         # Where fio runs; the campaign sets it once the drive has one.
         self.place = NOWHERE
+
+    def on(self, held: HeldDrive, members: t.Sequence[str]) -> Workbench:
+        """A bench like this one for an array of drives; members: their kernel names."""
+        bench = Workbench(self._host, held, self._runner, self._raw_dir)
+        bench.limits, bench.strict, bench.place, bench.members = self.limits, self.strict, self.place, members
+        return bench
 
     def placeholders(self, **more: t.Any) -> dict[str, t.Any]:
         """Values of the job placeholders on this host, after the last identity check."""
@@ -120,7 +128,8 @@ class Workbench:
         # An idle time that began is waited for.
         length_s = cell_s(cell) + cell.get("idle_s", 0)
         started, began = now(), time.monotonic()
-        watch = CellWatch(self._host, self._witness())
+        eyes = {member: witness.Witness(self._host, member, self.place.cpus) for member in self.members}
+        watch = CellWatch(self._host, self._witness(), eyes)
         result, raw = self._checked(
             name,
             cell["job"],

@@ -12,18 +12,21 @@ import json
 from typing import Any, Mapping
 
 DESTRUCTIVE = "destructive"
+# Of plan.json itself: how many drives are worked on at the same time, or the reads that tell it.
+_OF_HOST = ("parallel_drives", "together")
 # Of a drive's entry in plan.json: who it is, what of its identity may never be another, and what is done to it.
 _OF_DRIVE = ("drive", "selector", "expected", "tests")
 
 
 def digest(plan: Mapping[str, Any], mode: str) -> str:
-    """SHA-256 over the run, the host, the mode and all that the plan does to drives. The same on the controller and on
-    the host.
+    """SHA-256 over the run, the host, the mode and all that the plan does to drives, and to how many at once. The same
+    on the controller and on the host.
     """
     decided = {
         "mode": mode,
         "run": plan["run"]["id"],
         "host": plan["host"],
+        **{key: plan.get(key) for key in _OF_HOST},
         "drives": [{key: drive.get(key) for key in _OF_DRIVE} for drive in plan["drives"]],
     }
     return hashlib.sha256(json.dumps(decided, sort_keys=True).encode("utf-8")).hexdigest()
@@ -42,5 +45,5 @@ def problem(plan: Mapping[str, Any]) -> str:
     if known.get("mode") != DESTRUCTIVE:
         return "preflight decided for ssd_mode={}".format(known.get("mode"))
     if known.get("digest") != digest(plan, DESTRUCTIVE):
-        return "its drives or tests are not those that preflight approved"
+        return "its drives, their number at a time or its tests are not those that preflight approved"
     return ""

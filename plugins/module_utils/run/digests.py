@@ -40,7 +40,11 @@ def _definition(rendered: list[Record]) -> Record:
         "rounds": test.get("rounds"),
         "steady_state": _named_steady(test.get("steady_state"), named),
         "after_steady_rounds": test.get("after_steady_rounds"),
-        **{key: test[key] for key in ("latency_targets_us", "last_rounds", "write_cache", "filesystem") if key in test},
+        **{
+            key: test[key]
+            for key in ("latency_targets_us", "last_rounds", "write_cache", "filesystem", "array")
+            if key in test
+        },
         "cells": sorted({named.get(cell["id"], cell["id"]) for cell in cells + left_out}),
         "runtimes_s": sorted({cell["runtime_s"] for cell in cells}),
     }

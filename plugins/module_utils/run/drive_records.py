@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..core.files import SCHEMA_VERSION
-from .summary import Record, RunFiles, last
+from .summary import Record, RunFiles, last, parallel_drives
 
 ENVELOPE = ("schema_version", "time", "run_id", "host", "event", "drive", "test", "attempt")
 
@@ -82,6 +82,9 @@ def _test(run: RunFiles, entry: Record, events: list[Record]) -> Record:
     laid = _details(last(events, "filesystem"))
     if laid:
         result["filesystem"] = laid
+    several = _details(last(events, "array"))
+    if several:
+        result["array"] = _with_what_was_written(several, last(events, "array_stopped"))
     return _record(
         run,
         "test",
@@ -94,9 +97,16 @@ def _test(run: RunFiles, entry: Record, events: list[Record]) -> Record:
         finished=end["time"] if end else None,
         purge=_details(last(events, "purge")),
         precondition=_details(last(events, "precondition")),
+        parallel_drives=parallel_drives(run),
         not_applicable=_planned(run, entry["drive"], start["test"]).get("not_applicable", []),
         **result,
     )
+
+
+def _with_what_was_written(array: Record, stopped: Record | None) -> Record:
+    """An array, each of its members with what was written to it, where the array was stopped."""
+    told = {item["drive"]: item for item in (stopped or {}).get("members", [])}
+    return dict(array, members=[dict(member, **told.get(member["drive"], {})) for member in array["members"]])
 
 
 def _planned(run: RunFiles, drive: str, test: str) -> Record:

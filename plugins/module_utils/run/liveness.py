@@ -52,7 +52,8 @@ def first_status(host: Host, plan: t.Mapping[str, t.Any], state: str, unit: str 
         "updated": now(),
         "restored": False,
         "message": "",
-        "parallel_drives": plan.get("parallel_drives") or 1,
+        # Where the host is to find the number, one until it has.
+        "parallel_drives": (not plan.get("together") and plan.get("parallel_drives")) or 1,
         "drives": [queued(drive["drive"]) for drive in plan["drives"]],
     }
 

@@ -52,6 +52,7 @@ TUNING: Fields = {
     "boot_id": str,
     "settings": [{"kind": str, "name": str, "path": str, "before": str, "wanted": (str, _NO_VALUE)}],
 }
+ARRAY: Fields = {"boot_id": (str, _NO_VALUE), "name": str, "members": list}
 
 # Of a journal's record: of each, of those of a drive, and of the events that later jobs and the results are made from.
 RECORD: Fields = {"event": str, "time": str}
@@ -68,6 +69,8 @@ EVENTS: t.Mapping[str, Fields] = {
     "purge_started": {"drive": str, "test?": str, "method": str, "sentinels?": dict, "timeout_s?": (int, float)},
     "purge": _TEST,
     "precondition": _TEST,
+    "array": dict(_TEST, level=int, members=list),
+    "array_stopped": dict(_TEST, members=list),
     "filesystem": dict(_TEST, type=str, uuid=str),
     "filesystem_unmounted": _TEST,
     "fill_curve": dict(_TEST, bandwidth_bytes_per_s=list),

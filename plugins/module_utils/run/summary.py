@@ -141,6 +141,20 @@ def host_snapshot(run: RunFiles) -> Record | None:
     return brief(taken) if taken else None
 
 
+def calibration(run: RunFiles) -> Record | None:
+    """How the host found how many drives it measures at the same time (job/calibration.py); None where it did not."""
+    told = last(run.journal, "calibration")
+    envelope = ("schema_version", "time", "run_id", "host", "event")
+    return told and {key: value for key, value in told.items() if key not in envelope}
+
+
+def parallel_drives(run: RunFiles) -> int | None:
+    """How many drives were measured at the same time at most; None while nobody knows."""
+    told = last(run.journal, "calibration") if run.plan.get("together") else run.plan
+    number = (told or {}).get("parallel_drives")
+    return min(number, max(1, len(run.plan.get("drives") or ()))) if number else None
+
+
 def brief(snapshot: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The few lines of a snapshot that go with every result; all of it is in the journal."""
     cpu, bios, tuned = (snapshot.get(key) or {} for key in ("cpu", "bios", "tunables"))

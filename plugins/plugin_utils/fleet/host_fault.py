@@ -100,14 +100,20 @@ def _only_by_host(run: Mapping, judgement: Mapping, fleet: Mapping) -> dict[Plac
     told = held_to.by_name(run.get("criteria") or [])
     # A figure of the same test and criterion as a share of its reference, of all drives of low hosts.
     shares = {place: _shares(keyed[place], told) for place in mates if place in keyed}
-    return {
-        (host, drive): keyed[host, drive]
-        for (host, drive), missed in chosen.items()
-        if all(
-            _as_low(one, [shares[host, mate].get(one.which) for mate in mates[host, drive]["drives"] if mate != drive])
-            for one in missed
-        )
-    }
+    found = {}
+    for (host, name), missed in chosen.items():
+        drive = keyed[host, name]
+        # Of its own kind: a host may slow one of its models alone.
+        others = [keyed[host, mate] for mate in mates[host, name]["drives"] if mate != name and (host, mate) in keyed]
+        alike = [shares[host, mate["drive"]] for mate in others if _kind(mate) == _kind(drive)]
+        if all(_as_low(one, [known.get(one.which) for known in alike]) for one in missed):
+            found[host, name] = drive
+    return found
+
+
+def _kind(drive: Mapping) -> tuple[str, ...]:
+    """What makes drives comparable; how a host's tool pads a name makes no other model (frame.py)."""
+    return tuple(" ".join(str(drive.get(name) or "").split()) for name in ("model", "firmware"))
 
 
 def _as_low(missed: Missed, neighbours: t.Sequence[float | None]) -> bool:

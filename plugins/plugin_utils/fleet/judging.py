@@ -11,7 +11,8 @@ import typing as t
 from ..results import held_to, judge, summaries
 from . import packages
 
-# How many earlier runs a run is compared with, and tell whether a drive was low elsewhere.
+# How many earlier runs tell whether a drive was low elsewhere, on which verdicts hang: not an option, so that the
+# report and the store say the same. As many runs, unless told otherwise, are what figures are compared with.
 EARLIER_RUNS = 10
 # The section of a fleet that nobody looked at.
 NOTHING: t.Mapping[str, t.Any] = {
@@ -34,7 +35,8 @@ Mapping = t.Dict[str, t.Any]
 
 
 class Against(t.NamedTuple):
-    """What a run is compared with: the run `baseline` ("": none), and so many of the runs of its name before it.
+    """What figures are compared with: those of the run `baseline` ("": none), and of so many runs of its name before
+    it.
 
     stored: (run.json, how many) to the runs before (a nights.Past, or None), where none has its report on this
     controller.
@@ -69,6 +71,8 @@ def judge_run(results_dir: str, run: Mapping, records: t.Sequence[Mapping], agai
     given = itertools.chain(filter(None, [newest]), reports)
     del newest  # else it would stay while the others are read
     earlier = section.EarlierRuns(stored, None) if stored else section.before(run, records, judgement, given)
+    if not stored and against.nights != EARLIER_RUNS:
+        earlier = earlier._replace(past=earlier.past._replace(claims=_claims(results_dir, run)))
     baseline = against.baseline, summaries.read(results_dir, against.baseline)
     fleet = section.make(run, records, judge.valid_tests(run, records), judgement, earlier, baseline)
     return Judged(host_fault.marked(run, judgement, fleet, earlier.past.claims, moves.last_measured(records)), fleet)
@@ -83,10 +87,17 @@ def judgement_of(results_dir: str, run: Mapping, records: t.Sequence[Mapping]) -
 
     if not host_fault.suspects(run, judgement):
         return judgement
-    earlier = summaries.earlier(results_dir, run, EARLIER_RUNS)
-    claims = [claim for summary in earlier for claim in moves.of_summary(summary)]
+    claims = _claims(results_dir, run)
     standing = section.standing(run, records, judge.valid_tests(run, records), judgement, claims)
     return host_fault.marked(run, judgement, standing.told, claims, moves.last_measured(records))
+
+
+def _claims(results_dir: str, run: Mapping) -> list[t.Any]:
+    """Where drives were in the runs before, and which were low there (moves.of_summary)."""
+    from . import moves
+
+    earlier = summaries.earlier(results_dir, run, EARLIER_RUNS)
+    return [claim for summary in earlier for claim in moves.of_summary(summary)]
 
 
 def references(results_dir: str, run: Mapping, records: t.Sequence[Mapping]) -> held_to.References:

@@ -21,6 +21,7 @@ KEYS = (
     "after_steady_rounds",
     "last_rounds",
     "filesystem",
+    "array",
 )
 
 

@@ -12,7 +12,7 @@ from ...module_utils.purge import methods
 from ...module_utils.purge.method import PurgeError
 from ..common import schema as schemas
 from ..common import values as numbers
-from . import limits, purge_values, times, tuning, tuning_values
+from . import limits, purge_values, times, together, tuning, tuning_values
 from . import render as planning
 
 # The variables that shape a host's plan, each owned by the role of its prefix.
@@ -68,13 +68,17 @@ def tests(variables: t.Mapping[str, t.Any], drives: Drives = ()) -> list[dict[st
         asked = planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"])
         again = variables.get(AGAIN)
         if again:
-            return [test for test in asked if test["name"] in again["tests"]]
+            # A drive is measured again by itself: no array is made of it.
+            return [test for test in asked if test["name"] in again["tests"] and not test.get("array")]
         kept, left_out = _within(asked, variables, drives)
         if left_out and not kept:
             name, longest_s = min(left_out.items(), key=lambda item: item[1])
+            before_s = reads_s(variables, drives)
             problem = (
                 f"ssd_time_budget: no test of the plan fits into {variables['ssd_time_budget']}: the shortest, "
                 f"{name}, may take {longest_s / 3600:.1f} h"
+                + f", and finding how many drives run at a time {before_s / 3600:.1f} h"
+                * bool(before_s)
             )
             raise planning.PlanError([f"{problem}; give more time or a shorter plan"])
         return kept
@@ -99,11 +103,7 @@ def _within(
     asked: list[dict[str, t.Any]], variables: t.Mapping[str, t.Any], drives: Drives
 ) -> tuple[list[dict[str, t.Any]], dict[str, float]]:
     most_s = times.budget_s(variables.get("ssd_time_budget"))
-    seen = [
-        drive
-        for drive in drives
-        if all((drive.get("identity") or {}).get(key) for key in ("size_bytes", "logical_block_size_bytes"))
-    ]
+    seen = _seen(drives)
     if most_s is None or not seen:
         return asked, {}
     # What purge_method says counts for the tests that leave the method open.
@@ -113,9 +113,25 @@ def _within(
         return _purge_share(test["purge"], seen[place])
 
     identities = [drive["identity"] for drive in seen]
-    kept, rest = times.within(timed, identities, most_s, _assumed_rate(variables), share)
+    kept, rest = times.within(timed, identities, most_s - reads_s(variables, seen), _assumed_rate(variables), share)
     names = {test["name"] for test in kept}
     return [test for test in asked if test["name"] in names], rest
+
+
+def _seen(drives: Drives) -> list[t.Mapping[str, t.Any]]:
+    return [
+        drive
+        for drive in drives
+        if all((drive.get("identity") or {}).get(key) for key in ("size_bytes", "logical_block_size_bytes"))
+    ]
+
+
+def reads_s(variables: t.Mapping[str, t.Any], drives: Drives) -> float:
+    """What the reads by which a host finds how many drives it measures at the same time take at most, from the time of
+    each of its drives.
+    """
+    settings, seen = {name: variables[name] for name in ("ssd_parallel_drives", "workload_ioengine")}, _seen(drives)
+    return together.span_s({**together.spec(settings, seen, any_test=True), "drives": seen})[1]
 
 
 def _purge_share(purge: t.Mapping[str, t.Any], drive: t.Mapping[str, t.Any]) -> float | None:

@@ -14,8 +14,8 @@ from ...module_utils.drive.entry import label as selector_label
 from ...module_utils.drive.entry import options
 from ..common import schema as schemas
 from ..common.schema import role_choices
+from . import arrays, preferred, purge_values, together
 from . import cells as celling
-from . import preferred, purge_values, together
 from .jobs import POLLED, fill_jobs, sections_of, with_job
 from .testfiles import PlanError, Test, load_plan
 
@@ -52,8 +52,14 @@ def render(
     measures = any(test["cells"] for test in tests)
     problems = _engine_problems(settings, host)
     rendered = []
-    for drive in drives:
-        done, wrong = _for_drive(drive, tests, settings, host)
+    known = [drive["identity"] for drive in drives if drive.get("identity")]
+    problems += [f"{host}: {text}" for text in arrays.host_problems(tests, known, settings, POLLED)]
+    labels = [selector_label(schemas.plain(drive["selector"])) for drive in drives]
+    for place, drive in enumerate(drives):
+        carried = [test for test in tests if arrays.is_carried(test, place, len(drives))]
+        done, wrong = _for_drive(drive, carried, settings, host, known)
+        for test, asked in zip(done.get("tests", ()), carried):
+            test.update(arrays.on_drive(asked, labels))
         rendered.append(done)
         problems += wrong
     if problems:
@@ -104,15 +110,19 @@ def _criteria(settings: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
 
 
 def _for_drive(
-    drive: t.Mapping[str, t.Any], tests: t.Sequence[Test], settings: t.Mapping[str, t.Any], host: str
+    drive: t.Mapping[str, t.Any],
+    tests: t.Sequence[Test],
+    settings: t.Mapping[str, t.Any],
+    host: str,
+    of_host: t.Sequence[t.Mapping[str, t.Any]],
 ) -> tuple[dict[str, t.Any], list[str]]:
-    """One of the plan's drives, and what it can't do."""
+    """One of the plan's drives, and what it can't do. of_host: the identities of all its drives."""
     selector = schemas.plain(drive["selector"])
     label, identity = selector_label(selector), drive.get("identity")
     where = f"{host}: drive {label}"
     if not identity:
         return {}, [f"{where}: is not there, so nothing can be planned for it"]
-    fitted = _fit_tests(tests, identity, settings)
+    fitted = _fit_tests(tests, identity, settings, of_host)
     problems = _poll_problems(any(test["cells"] for test in tests), identity, settings, where)
     problems += _cache_problems(tests, selector, where)
     problems += [
@@ -209,14 +219,17 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
 
 
 def _fit_tests(
-    tests: t.Sequence[Test], identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]
+    tests: t.Sequence[Test],
+    identity: t.Mapping[str, t.Any],
+    settings: t.Mapping[str, t.Any],
+    of_host: t.Sequence[t.Mapping[str, t.Any]],
 ) -> list[tuple[Test, list[str]]]:
     """Each test for one drive. A purge that sets the LBA size sets it for this test and those after it."""
     fitted = []
     for test in tests:
         purge = purge_values.spec(test["purge"], settings)
         identity = purge_values.identity_after(identity, purge)
-        fitted.append(_fit_test(test, identity, settings, purge))
+        fitted.append(_fit_test(test, arrays.identity(test, identity, of_host), settings, purge))
     return fitted
 
 

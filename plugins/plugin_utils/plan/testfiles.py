@@ -10,7 +10,7 @@ import typing as t
 from pathlib import Path
 
 from ..common import schema as schemas
-from . import between, departures, filesystems, phases, saturation, unwritten
+from . import arrays, between, departures, filesystems, phases, saturation, unwritten
 from . import cells as celling
 from .library import SHIPPED_DIR, Library, PlanError, Source
 
@@ -30,7 +30,7 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     or None, purge
     {method}, precondition {passes (over the ActiveRange), block_size_bytes} or None, active_range_pct, cells, rounds,
     steady_state or None,
-    after_steady_rounds, latency_targets_us, filesystem and departs (departures.py) where there is one
+    after_steady_rounds, latency_targets_us, filesystem, array and departs (departures.py) where there is one
     (docs/internals/host.md, "A rendered test", without job texts). Raises
     PlanError with every problem at once.
     """
@@ -57,7 +57,7 @@ def _load(asked: t.Any, library: Library) -> list[Test]:
     saturation.fill_in(tests)
     problems += [f"{test['origin']}: {problem}" for test in tests for problem in _limit_problems(test)]
     problems += unwritten.problems(tests)
-    problems += between.problems(tests) + filesystems.left_behind(tests)
+    problems += between.problems(tests) + filesystems.left_behind(tests) + arrays.after(tests)
     if problems:
         raise PlanError(problems)
     return tests
@@ -108,9 +108,13 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
     for one in phases.split(data):
         tests += _completed(one, schema, source.origin)
     done = [_normalised(one, source.origin, own_cells) for one in tests]
-    wrong = [f"{one['name']}: {problem}" for one in done for problem in filesystems.problems(one)]
-    if data.get("filesystem") and data.get("phases"):
-        wrong.append("phases: can't be combined with filesystem, which lasts for one test")
+    wrong = [
+        f"{one['name']}: {problem}" for one in done for problem in filesystems.problems(one) + arrays.problems(one)
+    ]
+    for key in ("filesystem", "array") if data.get("phases") else ():
+        wrong += (
+            [f"phases: can't be combined with {key}, which lasts for one test"] if data.get(key) is not None else []
+        )
     _raise_for(source.origin, phases.link(done) + wrong)
     stated = _with_source(source, library)
     if stated:
@@ -229,6 +233,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
         laid = filesystems.rendered(test["filesystem"], celling.size_bytes)
     except ValueError as error:
         problems.append(f"filesystem.raid: {error}")
+    several = arrays.rendered(test["array"], celling.size_bytes)
     _raise_for(origin, problems)
     precondition = test["precondition"]
     if precondition:
@@ -259,6 +264,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
         "write_cache": {True: "on", False: "off"}.get(test["write_cache"], test["write_cache"]),
         "follows": test["follows"],
         **({"filesystem": laid} if laid else {}),
+        **({"array": several} if several else {}),
     }
 
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...module_utils.measure.rounds import cell_s
+from ...module_utils.measure.rounds import CELL_OVERHEAD_S, cell_s
 from ...module_utils.purge import methods
 from . import cells as celling
 
 MIB = 1 << 20
-# Starting fio, its result and the journal, for each cell.
-CELL_OVERHEAD_S = 0.4
 # A purge by command is fast next to writing the drive in full; nobody knows how fast before it was done once.
 SHARE_OF_FILL = 0.1
 BUDGET = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(min|h|d)\s*")

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure.rounds import cell_s
-from ...module_utils.measure.together import FEWEST_REPEATS
+from ...module_utils.measure import together as rule
 from ..common import values
 from . import cells as celling
-from . import times
 from .jobs import section_of, with_job
 
 # One that asks most of the CPUs, and one that asks most of links and adapters.
@@ -34,14 +32,15 @@ def spec(settings: Mapping, drives: t.Sequence[t.Any], any_test: bool) -> dict[s
     cells = [celling.rendered({**read, **LENGTH}) for read in READS]
     # One thread in sequence, or any at random: their jobs are the same for every size of drive.
     jobs = [with_job(cell, settings["workload_ioengine"], [section_of(cell, 0)]) for cell in cells]
-    return {**number, "together": {"repeats": FEWEST_REPEATS, "cells": jobs}}
+    return {**number, "together": {"repeats": rule.FEWEST_REPEATS, "cells": jobs}}
 
 
-def span_s(asked: Mapping, drives: int) -> tuple[float, float]:
-    """The shortest and longest time that it takes the host to find the number of so many drives."""
-    if drives < 2:
+def span_s(plan: Mapping) -> tuple[float, float]:
+    """The shortest and longest time that it takes a host to find the number of its drives; 0 where it does not.
+    plan: plan.json, or what `spec` makes of it and its drives.
+    """
+    asked, drives = plan.get("together"), len(plan["drives"])
+    if not asked or drives < 2:
         return 0.0, 0.0
-    once_s = asked["repeats"] * sum(cell_s(cell) + times.CELL_OVERHEAD_S for cell in asked["cells"])
-    # Each drive alone, all together, then halving, each time with as many groups as there are drives.
-    longest = drives + 1 + drives * (drives - 2).bit_length()
-    return drives * once_s, longest * once_s
+    # Where a drive alone is unsteady, that is all.
+    return drives * rule.group_s(asked), rule.most_groups(drives) * rule.group_s(asked)

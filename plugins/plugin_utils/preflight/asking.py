@@ -26,6 +26,8 @@ CHECKED = (
 )
 
 
+# Tools that some tests take; they are missing only where one of the plan does.
+MAY_TAKE = ("mdadm",)
 # What has a host prepared before its job: kernel arguments, and what needs a vendor's tool.
 BOOT = "tune_boot_enabled"
 PREPARED = ("vendor_rssdm", "vendor_iomemory", "vendor_iomemory_dma_delay", "vendor_iomemory_pci_check")
@@ -48,7 +50,7 @@ def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
     state_dir, drives = asked["ssd_state_dir"], asked["ssd_drives"]
     always = {
         "run_info": {"state_dir": state_dir, "definitions_of": asked["ssd_run_id"]},
-        "host_info": {"tools": asked["preflight_tools"]},
+        "host_info": {"tools": _tools(asked["preflight_tools"])},
     }
     if not isinstance(drives, (list, tuple)):
         return always
@@ -66,6 +68,19 @@ def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
             "traffic_s": max(_number(asked[f"preflight_{name}_s"], float, 0.0) for name in ("traffic", "warm_up")),
         },
     }
+
+
+def listed(tools: t.Any) -> list[str]:
+    """preflight_tools as a list; they may be a text."""
+    return [name.strip() for name in tools.split(",")] if isinstance(tools, str) else list(tools)
+
+
+def _tools(wanted: t.Any) -> t.Any:
+    """What preflight_tools has, and what a test may take: whether one of the plan does, is told later and once."""
+    try:
+        return [*listed(wanted), *(tool for tool in MAY_TAKE if tool not in listed(wanted))]
+    except TypeError:  # no list: findings tell
+        return wanted
 
 
 def _number(value: t.Any, kind: t.Callable[[t.Any], t.Any], otherwise: t.Any) -> t.Any:

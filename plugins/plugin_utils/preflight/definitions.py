@@ -36,6 +36,7 @@ def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         "follows",
         "write_cache",
         "filesystem",
+        "array",
         "departs",
     )
     return {

@@ -157,7 +157,8 @@ def _host_settings(view: View) -> list[Finding]:
         if view.unreachable:
             return []
         why = "; ".join(view.failures.values()) or (
-            "it was not examined; if the play uses serial, remove it: all hosts of a run are checked together"
+            "it was not examined. All hosts of a play are checked together: remove serial, strategy: free, and "
+            "conditions (when) that leave out hosts; limit the play's hosts instead"
         )
         return [Finding(f"could not be checked: {why}", view.name)]
     return [

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import schema as schemas
-from ..plan import hostplan
+from ..plan import arrays, hostplan
 from . import again, earlier, findings, purges, run_json, wear
 from . import plan_text as describe
 from .durations import duration
@@ -46,7 +46,7 @@ def lines_of(
                     *wear.of_drive(drive, rate, chosen[view.name]),
                     wear.rated_bytes(drive["expected"].get("model"), ratings),
                 )
-                for drive in plans[view.name]["drives"]
+                for drive in arrays.written(plans[view.name])
             }
             plan, took = plans[view.name], known.get(view.name)
             lines += describe.describe(plan, eligible, rate, held_to, chosen[view.name], looks, worn, took)
@@ -60,7 +60,9 @@ def _beyond_budget(view: View) -> list[str]:
     variables = run_json.host_variables(view.asked or {})
     rest = {} if variables.get(hostplan.AGAIN) else hostplan.left_out(variables, view.drives or ())
     shown = ", ".join(f"{name} (up to {duration(longest_s)})" for name, longest_s in rest.items())
-    return [f"left out by ssd_time_budget ({variables['ssd_time_budget']} per drive): {shown}"] if rest else []
+    reads_s = hostplan.reads_s(variables, view.drives or ())
+    reads = f", of which finding how many drives run at a time takes up to {duration(reads_s)}" * bool(reads_s)
+    return [f"left out by ssd_time_budget ({variables['ssd_time_budget']} per drive{reads}): {shown}"] if rest else []
 
 
 def budget_warnings(views: t.Sequence[View], begun: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:

@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from ...module_utils.checks.base import version_key
-from ..plan import tuning_values
+from ..plan import hostplan, tuning_values
+from ..plan.testfiles import PlanError
+from . import asking, run_json
 from .findings import DRIVES_SETTLED, Finding, Run, View
 
 
@@ -15,10 +19,11 @@ def tools(view: View) -> list[Finding]:
     if view.facts is None or view.asked is None:
         return []
     present, least = view.facts["tools"], str(view.asked["ssd_fio_min_version"])
+    takes = {*asking.listed(view.asked.get("preflight_tools") or ()), *_for_tests(view)}
     found = [
         Finding(f"{name} is missing; install it with the package manager", view.name)
         for name in sorted(present)
-        if not present[name]
+        if not present[name] and (name in takes or name not in asking.MAY_TAKE)
     ]
     fio = present.get("fio")
     if fio and not fio.get("version"):
@@ -32,6 +37,14 @@ def tools(view: View) -> list[Finding]:
         old = f"fio {fio['version']} ({fio['path']}) is older than {least} (ssd_fio_min_version)"
         found.append(Finding(f"{old}; install a newer one", view.name))
     return found
+
+
+def _for_tests(view: View) -> tuple[str, ...]:
+    """Of the tools that a test may take, those that one of the plan does. Of a plan that is wrong, others tell."""
+    with contextlib.suppress(PlanError):
+        if any(test.get("array") for test in hostplan.tests(run_json.host_variables(view.asked or {}))):
+            return ("mdadm",)
+    return ()
 
 
 def tuning(view: View, run: Run | None) -> list[Finding]:

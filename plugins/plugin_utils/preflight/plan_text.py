@@ -10,17 +10,17 @@ import typing as t
 from ...module_utils.guard import chances
 from ...module_utils.measure.rounds import cell_s
 from ..common import units
-from ..plan import filesystems, times, together
+from ..plan import arrays, filesystems, times, together
 from . import criteria as judging
 from . import earlier, instead, purges
 from .durations import closely, duration, span
 
+Mapping = t.Mapping[str, t.Any]
+Span = t.Tuple[float, float]
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
 
-def estimate(
-    plan: t.Mapping[str, t.Any], write_mib_s: float, chosen: purges.Chosen | None = None
-) -> list[dict[str, t.Any]]:
+def estimate(plan: Mapping, write_mib_s: float, chosen: purges.Chosen | None = None) -> list[dict[str, t.Any]]:
     """How long each drive of a plan.json takes: [{drive, min_s, max_s, tests: [{test, min_s, max_s}]}].
 
     write_mib_s: the assumed sequential write rate (ssd_assumed_write_mib_s). min_s: steady at the first chance. max_s:
@@ -41,7 +41,7 @@ def estimate(
 
 
 def _estimate_test(
-    test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any], bytes_per_s: float, offer: purges.Offer | None
+    test: Mapping, identity: Mapping, bytes_per_s: float, offer: purges.Offer | None
 ) -> dict[str, t.Any]:
     shortest, longest = times.span_s(test, identity, bytes_per_s, purges.share_of_fill(test, offer))
     return {"test": test["name"], "min_s": round(shortest, 1), "max_s": round(longest, 1)}
@@ -52,12 +52,12 @@ REFUSED = "nothing, as it is refused"
 
 
 def describe(
-    plan: t.Mapping[str, t.Any],
+    plan: Mapping,
     paths: t.Mapping[str, str],
     write_mib_s: float,
-    criteria: t.Sequence[t.Mapping[str, t.Any]] | None = None,
+    criteria: t.Sequence[Mapping] | None = None,
     chosen: purges.Chosen | None = None,
-    looks: t.Mapping[str, t.Mapping[str, t.Any]] | None = None,
+    looks: t.Mapping[str, Mapping] | None = None,
     wear: t.Mapping[str, str] | None = None,
     known: earlier.Known | None = None,
 ) -> list[str]:
@@ -86,33 +86,36 @@ def describe(
                 f"       not applicable: {reason}: {', '.join(ids)}"
                 for reason, ids in _by_reason(test["not_applicable"]).items()
             ]
+        lines += [f"    {line}" for line in arrays.members_text(plan, drive["drive"])]
         if criteria is not None:
             lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
         if (wear or {}).get(drive["drive"]):
             lines.append(f"    {(wear or {})[drive['drive']]}, if it writes at most {_rate(write_mib_s * times.MIB)}")
-        lines.append(f"    in all {_in_all(drive, took_all, write_mib_s, known or {})}")
+        included = ", these reads included" if plan.get("together") and len(plan["drives"]) > 1 else ""
+        whole = _in_all(drive, took_all, write_mib_s, known or {}, together.span_s(plan))
+        lines.append(f"    in all {whole}{included}")
     return lines
 
 
-def _at_once(plan: t.Mapping[str, t.Any]) -> str:
+def _at_once(plan: Mapping) -> str:
     if plan.get("together"):
-        took = span(*together.span_s(plan["together"], len(plan["drives"])))
+        took = span(*together.span_s(plan))
         return f"as many at a time as don't slow each other down, which reads tell first; these take {took}"
     return f"{plan['parallel_drives']} at a time"
 
 
-def _in_all(drive: t.Mapping[str, t.Any], took: t.Mapping[str, t.Any], write_mib_s: float, known: earlier.Known) -> str:
-    """The time of the whole plan on a drive. What earlier runs tell counts where they tell it."""
+def _in_all(drive: Mapping, took: Mapping, write_mib_s: float, known: earlier.Known, reads_s: Span) -> str:
+    """The time of the whole plan on a drive. What earlier runs tell counts where they tell it. reads_s: of together."""
     whole = earlier.of_drive(drive, known)
     if whole:
-        return known_text(whole)
+        return known_text(whole._replace(low_s=whole.low_s + reads_s[0], high_s=whole.high_s + reads_s[1]))
     told = [(test, known.get((drive["drive"], test["test"]))) for test in took["tests"]]
-    low = sum(as_before.low_s if as_before else test["min_s"] for test, as_before in told)
-    high = sum(as_before.high_s if as_before else test["max_s"] for test, as_before in told)
+    low = reads_s[0] + sum(as_before.low_s if as_before else test["min_s"] for test, as_before in told)
+    high = reads_s[1] + sum(as_before.high_s if as_before else test["max_s"] for test, as_before in told)
     names = [test["test"] for test, as_before in told if as_before]
     some = f"; the time of {', '.join(names)} is known from earlier runs" if names else ""
-    rate = f"{_rate(write_mib_s * times.MIB)} (ssd_assumed_write_mib_s: {write_mib_s:g})"
-    return f"{span(low, high)}, if it writes {rate}{some}"
+    assumed = f"if it writes {_rate(write_mib_s * times.MIB)} (ssd_assumed_write_mib_s: {write_mib_s:g})"
+    return f"{span(low, high)}, {assumed}{some}"
 
 
 def known_text(took: earlier.Range) -> str:
@@ -122,7 +125,7 @@ def known_text(took: earlier.Range) -> str:
     return f"{times_told}, from {took.runs} earlier run{'s' * (took.runs != 1)} of this model"
 
 
-def _saturation_lines(test: t.Mapping[str, t.Any], size_bytes: int) -> list[str]:
+def _saturation_lines(test: Mapping, size_bytes: int) -> list[str]:
     """What a saturation test asks of the drive before its window may begin, and which drives its own
     limits leave out.
     """
@@ -153,13 +156,13 @@ def _rate(bytes_per_s: float) -> str:
     return units.show("bandwidth", bytes_per_s)
 
 
-def _preferred_lines(test: t.Mapping[str, t.Any]) -> list[str]:
+def _preferred_lines(test: Mapping) -> list[str]:
     """Of which size the cells of the drive's preferred write size are."""
     sizes = {cell["block_size_bytes"] for cell in test["cells"] if cell.get("preferred")}
     return [f"the drive prefers writes of {units.block_size(size)}" for size in sizes]
 
 
-def _per_cpu_lines(test: t.Mapping[str, t.Any]) -> list[str]:
+def _per_cpu_lines(test: Mapping) -> list[str]:
     """Of the cells whose threads the host chooses, what is known before."""
     loads = {(cell["threads"], cell["queue_depth"]) for cell in test["cells"] if cell.get("per_cpu")}
     return [
@@ -175,7 +178,7 @@ def _by_reason(not_applicable: t.Iterable[t.Mapping[str, str]]) -> dict[str, lis
     return grouped
 
 
-def identity_text(identity: t.Mapping[str, t.Any]) -> str:
+def identity_text(identity: Mapping) -> str:
     """Who a drive is, in one line: model, serial, wwn, firmware, size, logical block size."""
     named = [
         str(identity[key]) if key == "model" else f"{key} {identity[key]}"
@@ -186,7 +189,7 @@ def identity_text(identity: t.Mapping[str, t.Any]) -> str:
     return ", ".join([*named, units.data_size(identity["size_bytes"]), f"{block} blocks"])
 
 
-def _verb(drive: t.Mapping[str, t.Any]) -> str:
+def _verb(drive: Mapping) -> str:
     erases = any(
         test["purge"]["method"] != "none"
         or test["precondition"]
@@ -196,10 +199,12 @@ def _verb(drive: t.Mapping[str, t.Any]) -> str:
     return "would erase" if erases else "would use"
 
 
-def _steps(test: t.Mapping[str, t.Any]) -> str:
+def _steps(test: Mapping) -> str:
     steps = []
     purge, fill, cells = test["purge"]["method"], test["precondition"], test["cells"]
     steps.append("no purge" if purge == "none" else f"purge ({purge})")
+    if test.get("array"):
+        steps.append(arrays.text(test["array"]))
     if test.get("filesystem"):
         steps.append(filesystems.text(test["filesystem"]))
     if fill:
@@ -218,7 +223,7 @@ def _steps(test: t.Mapping[str, t.Any]) -> str:
     return ", ".join(steps)
 
 
-def _until(test: t.Mapping[str, t.Any]) -> str:
+def _until(test: Mapping) -> str:
     rounds, steady = test["rounds"], test["steady_state"]
     limits = [
         f"{rounds['max']} rounds" if rounds["max"] else "",

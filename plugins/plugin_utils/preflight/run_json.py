@@ -68,7 +68,7 @@ def record(
         {
             "host": view.name,
             "drive": drive,
-            "tests": list(tests[view.name]),
+            "tests": [name for name, about in tests[view.name].items() if not about.get("array") or drive == last],
             "engine": engine,
             "validity_limits": limits,
             **rack,
@@ -85,6 +85,7 @@ def record(
         for sizes in [_preferred(view, run, tests[view.name])]
         for models in [_models(view)]
         for short in [_left_out_tests(view)]
+        for last in [label(view.asked["ssd_drives"][-1]) if view.asked["ssd_drives"] else ""]
         for drive, why in [
             *((label(each), again.counts(view, label(each))) for each in view.asked["ssd_drives"]),
             *((drive, {"left_out": why}) for drive, why in view.left_out.items()),

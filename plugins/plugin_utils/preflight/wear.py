@@ -15,8 +15,8 @@ import typing as t
 from ...module_utils.measure.rounds import cell_s
 from ..common import units
 from ..common import values as numbers
+from ..plan import arrays, streams, times
 from ..plan import cells as celling
-from ..plan import streams, times
 from . import purges, values
 from .findings import Finding
 
@@ -112,7 +112,7 @@ def findings(
         return []
     share, amount = budget
     found = []
-    for drive in plan["drives"]:
+    for drive in arrays.written(plan):
         rated = rated_bytes(drive["expected"].get("model"), asked.get("ssd_rated_tbw"))
         most = times_written * of_drive(drive, write_mib_s, chosen)[1]
         if share is not None and rated is None and most:

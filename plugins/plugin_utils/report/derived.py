@@ -11,7 +11,7 @@ import typing as t
 
 from ...module_utils.measure import load
 from ..common import units
-from . import demand, loadplots
+from . import demand, filltime, loadplots
 from .series import block_size
 
 # Micron's blog on the P420m names a "sweet spot" without a rule; here it is the lowest depth with this share of the
@@ -145,8 +145,17 @@ def figure(test: Mapping, record: Mapping, metric: str | None = None) -> dict[st
 
 
 def repeated_text(found: Mapping) -> str:
-    """The change in a line: 12.3 % lower than in brief-second-1-sequential (4,160 IOPS → 3,648 IOPS)."""
-    change = found["change_pct"]
+    """The change in a line: 12.3 % lower than in brief-second-1-sequential (4,160 IOPS → 3,648 IOPS); of an array, how
+    many times a drive's the figure is, and which share of as many times as it has drives.
+    """
+    change, drives = found["change_pct"], found.get("drives")
+    if drives:
+        times = found["value"] / found["first"]
+        first, value = (units.show(found["metric"], found[key]) for key in ("first", "value"))
+        return (
+            f"{drives} drives as one give {times:.2f} times what this drive gives in {found['first_test']} ({first} → "
+            f"{value}), {100 * times / drives:.0f} % of {drives} times"
+        )
     how = "the same as" if change == 0 else f"{abs(change):.1f} % {'lower' if change < 0 else 'higher'} than"
     return (
         f"{how} in {found['first_test']} ({units.show(found['metric'], found['first'])} → "
@@ -155,8 +164,8 @@ def repeated_text(found: Mapping) -> str:
 
 
 def lines(found: Mapping) -> Mapping:
-    """What the page shows of it: {sweeps: [{title, spot, rows: [texts], plot: SVG}], repeated: text or None, points:
-    [text]}.
+    """What the page shows of it: {sweeps: [{title, spot, rows: [texts], plot: SVG}], repeated, fill_time: text or None,
+    of_drives: whether `repeated` is of an array, points: [text]}.
     """
     shown = [demand.lines(found["demand"])] if found.get("demand") else []
     for sweep in [] if shown else found.get("sweeps") or []:
@@ -179,6 +188,8 @@ def lines(found: Mapping) -> Mapping:
     return {
         "sweeps": shown,
         "repeated": repeated_text(found["repeated"]) if found.get("repeated") else None,
+        "fill_time": filltime.text(found["fill_time"]) if found.get("fill_time") else None,
+        "of_drives": bool((found.get("repeated") or {}).get("drives")),
         "points": points,
     }
 
@@ -215,13 +226,17 @@ def _points(
 
 
 def of_drive(
-    judged: Mapping, records: t.Mapping[str, Mapping], specs: t.Mapping[str, Mapping], abouts: t.Mapping[str, Mapping]
+    judged: Mapping,
+    records: t.Mapping[str, Mapping],
+    specs: t.Mapping[str, Mapping],
+    abouts: t.Mapping[str, Mapping],
+    size_bytes: int | None = None,
 ) -> dict[str, dict[str, t.Any]]:
-    """{test: {sweeps: […], demand: …, points: […], repeated: …}} of one drive, each only where there is something; no
-    test without either.
+    """{test: {sweeps: […], demand: …, points: […], repeated: …, fill_time: …}} of one drive, each only where there is
+    something; no test without either.
 
     judged: the drive of a judgement. records: its test records with `cells`, specs: its rendered tests, abouts:
-      run.json's tests, all by name.
+      run.json's tests, all by name. size_bytes: of the drive.
     """
     tests = {test["test"]: test for test in judged["tests"]}
     averages = {name: (record or {}).get("cells") or [] for name, record in records.items()}
@@ -238,7 +253,13 @@ def of_drive(
         change = (
             repeated(before, one, figure(test, records.get(name) or {}, (one or {}).get("metric"))) if before else None
         )
-        every = {"sweeps": curves, "demand": curve, "points": points, "repeated": change}
+        steady = bool((records.get(name) or {}).get("steady_state"))
+        rate = (test.get("metrics") or {}).get("write_bandwidth")
+        filling = filltime.of_test(specs.get(name) or {}, steady, rate, size_bytes)
+        every = {"sweeps": curves, "demand": curve, "points": points, "repeated": change, "fill_time": filling}
+        members = ((records.get(name) or {}).get("array") or {}).get("members") or []
+        if change and members:
+            change["drives"] = len(members)
         parts = {key: value for key, value in every.items() if value}
         if parts:
             found[name] = parts

@@ -26,7 +26,7 @@ MOST_METRICS = 1000
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 CSV_COLUMNS = (
     "run_id host drive serial model firmware drive_verdict test verdict outcome attempt rounds purge_method "
-    "purge_class purge_verified from_fresh load"
+    "purge_class purge_verified from_fresh load parallel_drives"
     " active_range_pct precondition_passes precondition_bytes_written precondition_block_size_bytes precondition_data"
     " precondition_bandwidth_bytes_per_s precondition_kernel_bytes_written"
     " started finished reasons remarks"
@@ -146,6 +146,7 @@ def _row(run: Mapping, drive: Mapping, test: Mapping, record: Mapping) -> Mappin
         },
         "from_fresh": test.get("from_fresh"),
         "load": test.get("load"),
+        "parallel_drives": test.get("parallel_drives"),
         "active_range_pct": (run.get("tests", {}).get(test["test"]) or {}).get("active_range_pct"),
         **{f"precondition_{name}": value for name, value in done.items()},
         **windows,

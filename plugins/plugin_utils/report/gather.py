@@ -47,7 +47,8 @@ def sources(run_dir: str, run: Mapping, loaded: store.Loaded, against: judging.A
     abouts = run.get("tests") or {}
     keyed: dict[Key, Mapping] = {(drive["host"], drive["drive"]): drive for drive in judged.judgement["drives"]}
     found = {
-        key: derived.of_drive(drive, tests.get(key, {}), specs.get(key, {}), abouts) for key, drive in keyed.items()
+        key: derived.of_drive(drive, tests.get(key, {}), specs.get(key, {}), abouts, _size_bytes(drives.get(key)))
+        for key, drive in keyed.items()
     }
     if whole:
         models = {key: drive["model"] or "" for key, drive in keyed.items()}
@@ -62,6 +63,11 @@ def sources(run_dir: str, run: Mapping, loaded: store.Loaded, against: judging.A
     return Sources(
         run, judged.judgement, judged.fleet, tests, drives, hosts, read, outlines, found, loaded.damaged_lines
     )
+
+
+def _size_bytes(record: Mapping | None) -> int | None:
+    size = ((record or {}).get("identity") or {}).get("size_bytes")
+    return size if isinstance(size, int) else None
 
 
 def _measured(

@@ -45,8 +45,8 @@ class HostSnapshots:
 
 
 def host(sources: Sources, name: str, rows: list[Mapping], peers: HostSnapshots, made: t.Container[str]) -> Mapping:
-    """{name, rack, state, message, facts, settings, changed, not_restored, warnings, journal, differs, low, drives:
-    rows of its own}.
+    """{name, rack, state, message, facts, at_once, settings, changed, not_restored, warnings, journal, differs, low,
+    drives: rows of its own}.
     """
     raw = sources.raw(name) or NO_RAW
     record = sources.hosts.get(name) or {}
@@ -58,6 +58,7 @@ def host(sources: Sources, name: str, rows: list[Mapping], peers: HostSnapshots,
         "state": record.get("state") or "nothing collected",
         "message": "; ".join(part for part in (record.get("message"), raw.problem) if part),
         "facts": raw.facts,
+        "at_once": _at_once(record.get("calibration")),
         "settings": raw.settings,
         "changed": outcomes.count("changed"),
         "not_restored": len(left),
@@ -70,3 +71,14 @@ def host(sources: Sources, name: str, rows: list[Mapping], peers: HostSnapshots,
         ],
         "page": names.host_page(name),
     }
+
+
+def _at_once(told: Mapping | None) -> Mapping | None:
+    """How the host found how many drives it measures at a time, with each trial's `shares` in the order of drives."""
+    if not told:
+        return None
+    trials = []
+    for trial in told["trials"]:
+        kept = {one["drive"]: one["share"] for one in trial.get("kept") or []}
+        trials.append({**trial, "shares": [kept.get(drive) for drive in told["drives"]]})
+    return {**told, "trials": trials}

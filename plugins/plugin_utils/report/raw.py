@@ -12,7 +12,7 @@ import typing as t
 from ...module_utils.run import summary
 from ..common import units
 from ..gate import journal
-from ..results import again, proof
+from ..results import again, at_once, proof
 from ..results import conditions as compared
 from . import conditions
 
@@ -121,7 +121,8 @@ def _read(run_dir: str, host: str, run: Mapping | None, run_id: str) -> HostRaw:
     if folder is None:
         return HostRaw({}, [], {}, {})
     facts: Mapping = {}
-    at_once: Mapping = {}
+    calibrated: Mapping = {}
+    asked = at_once.asked_of(run, host)
     settings: dict[tuple[t.Any, t.Any], Mapping] = {}
     measurements: dict[tuple[str, str, int], Measurement] = collections.defaultdict(Measurement)
     problems = journal.Problems()
@@ -133,7 +134,11 @@ def _read(run_dir: str, host: str, run: Mapping | None, run_id: str) -> HostRaw:
         elif kind == "snapshot":
             facts = {**facts, **_host_facts(summary.brief(event))}
         elif kind == "calibration":
-            at_once = {"drives_at_a_time": _at_once(event)}
+            wrong = at_once.problem(event, asked)
+            if wrong:
+                problems.add("journal.jsonl (calibration)", wrong)
+            else:
+                calibrated = {"drives_at_a_time": "; ".join(at_once.lines(event))}
         elif kind in ("tuned", "restored"):
             _take_settings(settings, kind, event.get("settings") or [])
         else:
@@ -145,17 +150,9 @@ def _read(run_dir: str, host: str, run: Mapping | None, run_id: str) -> HostRaw:
                 spec = tests.get(place[0], {}).get(place[1]) or {}
                 measurements[place].proof = proof.begin(run or {}, host, spec, proof.Attempt(run_id, *place))
             measurements[place].take(event)
-    return HostRaw({**facts, **at_once}, _grouped(list(settings.values())), tests, dict(measurements), problems.text())
-
-
-def _at_once(event: Mapping) -> str:
-    """How many drives ran at the same time, and what each number that was tried cost."""
-    tried = [
-        f"of {trial['number']} together {trial['drive']} kept {100 * trial['share']:.1f} % in {trial['cell']}"
-        for trial in event["trials"]
-        if trial["share"] is not None
-    ]
-    return "; ".join([f"{event['parallel_drives']}: {event['why']}", *tried])
+    return HostRaw(
+        {**facts, **calibrated}, _grouped(list(settings.values())), tests, dict(measurements), problems.text()
+    )
 
 
 def _host_facts(short: Mapping) -> Mapping:

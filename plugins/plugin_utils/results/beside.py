@@ -16,8 +16,8 @@ FIGURES = ("average", "fitted_end", "range_ratio", "slope_ratio")
 
 
 def fields(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
-    """{windows, from_fresh, precondition, remarks} of a test record, and `load` of one whose threads follow the CPUs;
-    about: the test in run.json. Empty and null without a record.
+    """{windows, from_fresh, precondition, remarks} of a test record, `load` of one whose threads follow the CPUs, and
+    `parallel_drives` where that is known; about: the test in run.json. Empty and null without a record.
 
     windows: of every tracked variable {cell, metric, unit, steady, rounds} and FIGURES. precondition: fill.KEYS, null
       where nothing was filled.
@@ -27,10 +27,12 @@ def fields(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
     load = conditions.load(record)
     return {
         **({"load": load} if load else {}),
+        **({"parallel_drives": record["parallel_drives"]} if record.get("parallel_drives") else {}),
         "windows": [_window(window) for window in record.get("steady_state") or []],
         "from_fresh": not freshness.why_not(record),
         "precondition": _fill(record, about),
         "remarks": _filesystem(record)
+        + _array(record)
         + worlds.remarks(record)
         + [f"unknown: {text}" for text in [*prepared.unknown(record), *proof.lacking(record)]],
     }
@@ -46,6 +48,19 @@ def _filesystem(record: Mapping) -> list[str]:
     options = ", ".join(laid["mount_options"]) or "no options"
     size = laid["file_bytes"] / 1e9
     return [f"measured on a file of {size:.3g} GB on {laid['type']}, mounted with {options}{width}; not the raw drive"]
+
+
+def _array(record: Mapping) -> list[str]:
+    """Of which drives the array was that it was measured on."""
+    several = record.get("array")
+    if not several:
+        return []
+    names = [str(member["drive"]) for member in several["members"]]
+    chunk = units.block_size(several["chunk_bytes"])
+    return [
+        f"measured on a RAID {several['level']} of {len(names)} drives ({', '.join(names)}), chunk {chunk}; not the "
+        "drive by itself"
+    ]
 
 
 def _window(window: Mapping) -> dict[str, t.Any]:

@@ -30,6 +30,7 @@ COMPARED = (
     "last_rounds",
     "write_cache",
     "filesystem",
+    "array",
     "cells",
     "runtimes_s",
 )
@@ -99,10 +100,12 @@ def definitions(run: Mapping) -> dict[str, dict[str, str]]:
 
 
 def load(record: Mapping) -> str:
-    """The threads and depth that a test's cells had by the CPUs of the host (per_cpu): "4 threads x depth 64"; "": they
-    are those of its definition.
+    """What the host gave a test: of how many drives its array was ("array of 4 drives"), and the threads and depth that
+    its cells had by the CPUs (per_cpu): "4 threads x depth 64"; "": they are those of its definition.
     """
-    told = {f"{item['threads']} threads x depth {item['queue_depth']}" for item in record.get("loads") or []}
+    members = (record.get("array") or {}).get("members") or []
+    told = {f"array of {len(members)} drives"} if members else set()
+    told |= {f"{item['threads']} threads x depth {item['queue_depth']}" for item in record.get("loads") or []}
     return ", ".join(sorted(told))
 
 

@@ -86,7 +86,7 @@ class Figures:
         if not shown or any(rule.get(key) is None for key in ("window", "range_limit", "slope_limit")):
             return
         values = [self._taken.metrics[n, told["cell"]].get(shown["metric"], 0.0) for n in numbers]
-        again = steady_state.evaluate(values, rule["window"], rule["range_limit"], rule["slope_limit"])
+        again = steady_state.by_rule(values, rule)
         if bool(again["steady"]) != bool(shown["steady"]):
             word = "steady" if shown["steady"] else "not steady"
             self._wrong.append(f"{told['cell']} is reported as {word} itself, but its rounds give {values}")

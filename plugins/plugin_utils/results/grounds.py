@@ -87,11 +87,12 @@ def _contradicted(facts: RunFacts, host: str, drive: str, record: Mapping, about
     """
     identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
     rule = about.get("steady_state")
+    size_bytes = (record.get("array") or {}).get("size_bytes") or identity.get("size_bytes")
     said = (
         recheck.unmeasured(record, about)
         or worlds.problem(record, facts.strict)
         or recheck.problem(record, rule, (facts.asked.get((host, drive)) or {}).get("preferred_write_bytes"))
-        or saturation.problem(record, rule, identity.get("size_bytes"))
+        or saturation.problem(record, rule, size_bytes)
     )
     last_rounds = about.get("last_rounds") or 0
     said = said or validity.problem(record, rule, facts.strict, last_rounds) or proof.problem(record, facts.strict)

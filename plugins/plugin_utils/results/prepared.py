@@ -21,9 +21,11 @@ def problem(record: Mapping, about: Mapping, size_bytes: int | None) -> str:
     """Why a steady or complete record can't count; "" when it may. about: the test in run.json; what an older one does
     not tell is not asked. size_bytes: the drive's, by its record.
     """
+    several = record.get("array") or {}
     return (
         _purge(record.get("purge") or {}, about)
-        or _fill(record.get("precondition") or {}, about, size_bytes)
+        or _array(several, about, size_bytes)
+        or _fill(record.get("precondition") or {}, about, several.get("size_bytes") or size_bytes)
         or _filesystem(record.get("filesystem") or {}, about)
     )
 
@@ -68,6 +70,26 @@ def _fill(done: Mapping, about: Mapping, size_bytes: int | None) -> str:
     except fillcurve.Short as error:
         return str(error)
     return ""
+
+
+def _array(done: Mapping, about: Mapping, size_bytes: int | None) -> str:
+    """Whether it was measured on the array that was asked for, of drives like this one, and that wrote to all."""
+    asked = about.get("array") or {}
+    if not asked and not done:
+        return ""
+    if not asked or not done:
+        return f"the run asks for {'an' if asked else 'no'} array, and its record has {'one' if done else 'none'}"
+    members = done.get("members") or []
+    number = asked["drives"] if isinstance(asked.get("drives"), int) else max(2, len(members))
+    if any(done.get(key) != asked.get(key) for key in ("level", "chunk_bytes")) or len(members) != number:
+        return "its array is another than the run asks for (level, chunk_bytes, drives)"
+    if len({member.get("drive") for member in members}) != number:
+        return "its array has a drive twice"
+    most = number * (size_bytes or 0)
+    if size_bytes and not most - number * done["chunk_bytes"] <= (done.get("size_bytes") or 0) <= most:
+        return f"its array has {done.get('size_bytes')} bytes, which {number} drives of {size_bytes} don't make"
+    idle = [str(member.get("drive")) for member in members if member.get("bytes_written") == 0]
+    return f"nothing was written to {', '.join(idle)} of its array" if idle else ""
 
 
 def _filesystem(done: Mapping, about: Mapping) -> str:

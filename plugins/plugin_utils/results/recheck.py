@@ -72,7 +72,7 @@ def _window(window: Mapping, rule: Mapping) -> str:
         range(rounds[-1] - every * (len(values) - 1), rounds[-1] + 1, every)
     ):
         return f"its window is of the rounds {rounds}, which do not follow each other"
-    again = steady_state.evaluate(values, rule["window"], rule["range_limit"], rule["slope_limit"])
+    again = steady_state.by_rule(values, rule)
     if not again["steady"]:
         return f"the host reports it as steady, but its window values are not: {'; '.join(again['reasons'])}"
     wrong = [name for name in FIGURES if not same(window.get(name), again[name])]

@@ -105,6 +105,8 @@ def _start(run: Mapping, drive: Mapping) -> Mapping:
         "run_name": run["run"].get("name") or "",
         "tests": [test["test"] for test in drive["tests"]],
     }
+    at_once = max((test.get("parallel_drives") or 0 for test in drive["tests"]), default=0)
+    parameters.update({"parallel_drives": at_once} if at_once else {})
     return {"name": "ssdlab.fleet", "version": version, "commandLine": "", "parameters": parameters, "dutInfo": dut}
 
 

@@ -172,7 +172,13 @@ def _all_left_s(host: HostView) -> float | None:
     if not known or len(known) < len(left):
         return None
     parallel = host.status.get("parallel_drives") or 1
-    return sum(known) / parallel + max(known) * (1 - 1 / parallel)
+    return _calibration_s(host) + sum(known) / parallel + max(known) * (1 - 1 / parallel)
+
+
+def _calibration_s(host: HostView) -> float:
+    """An upper bound of the reads before the first drive's tests, where the host finds how many it measures at once."""
+    left_s = (host.status.get("calibration") or {}).get("left_s") or 0
+    return float(min(left_s, LONGEST_S))
 
 
 def _drive_left_s(drive: t.Mapping[str, t.Any]) -> float | None:
@@ -197,7 +203,7 @@ def _kind(host: HostView, drive: t.Mapping[str, t.Any]) -> str:
 
 def _rows(host: HostView) -> list[list[str]]:
     """Every drive of a host; first what is to say of the host itself."""
-    note = _host_note(host)
+    note = _host_note(host) or _at_once(host)
     return ([[host.host, "", note]] if note else []) + [[host.host, *_drive_row(host, drive)] for drive in host.drives]
 
 
@@ -235,6 +241,16 @@ def _host_note(host: HostView) -> str:
     note = _HOST_STATES.get(host.state, "")
     message = host.status.get("message") or ""
     return ": ".join(part for part in (note, message) if part) if note else ""
+
+
+def _at_once(host: HostView) -> str:
+    """How many drives the host measures at the same time, where it was to find out; of a host under way."""
+    found = host.status.get("calibration")
+    if not found or host.state not in LIVE_STATES:
+        return ""
+    if not found["why"]:
+        return f"finds how many drives to measure at the same time ({time_left(_calibration_s(host))})"
+    return f"measures {_number(host.status.get('parallel_drives') or 1, 'drive')} at the same time: {found['why']}"
 
 
 def _drive_row(host: HostView, drive: t.Mapping[str, t.Any]) -> list[str]:

@@ -34,6 +34,7 @@ STATUS = {
     "message": "",
     "drives": [folder.queued("A1")],
 }
+CALIBRATED = ("journal", "answers", "results")
 SETTING = {
     "name": "governor",
     "path": "/sys/x",
@@ -200,6 +201,13 @@ def status(drive=None, **changes):
     return made
 
 
+def test_a_calibration_is_the_same_wherever_it_passes():
+    of = [json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))["$defs"] for name in CALIBRATED]
+    for part in ("calibration", "share", "cell_id"):
+        (first, *others) = (defs[part] for defs in of)
+        assert all(other == first for other in others), part
+
+
 def test_every_event_of_the_contract_is_valid_and_may_carry_more():
     for record in RECORDS.values():
         assert valid("journal", record) and valid("journal", dict(record, added_later=1)), record
@@ -256,6 +264,7 @@ def test_a_refused_cell_needs_no_figures():
             }
         ),
         status(pid_start=None, unit="ssdlab-fleet-r1.service"),
+        status(parallel_drives=2, calibration={"left_s": 0, "why": "all drives together keep it"}),
     ],
 )
 def test_a_status_is_valid(document):

@@ -34,3 +34,15 @@ def test_the_host_record_says_what_came_of_its_run(answer, state, says):
     record = collect._host_record(RUN, "h1", answer)
     assert (record["state"], record["host"], record["run_id"]) == (state, "h1", RUN)
     assert says in record["message"]
+
+
+def test_a_calibration_that_cannot_be_true_is_left_out_and_told():
+    run = {"asked": [{"host": "h1", "drive": "S0"}, {"host": "h2", "drive": "S1"}]}
+    true = {"parallel_drives": 1, "kept_share": 0.98, "why": "there is no other drive", "trials": [], "drives": ["S0"]}
+    assert collect._calibration({}, run, "h1") == (None, [])
+    assert collect._calibration({"calibration": true}, run, "h1") == (true, [])
+    told, (why,) = collect._calibration({"calibration": {**true, "drives": ["S1"]}}, run, "h1")
+    assert told is None and "S1, which is no drive of this run" in why
+    assert (
+        "cannot be trusted: how many drives ran" in collect._host_record(RUN, "h1", info("finished"), [why])["message"]
+    )

@@ -33,13 +33,14 @@ VENDOR_TOOLS = (
     "fio-bugreport",
     "fio-pci-check",
 )
-GIB = 1 << 30
+# A drive's size, if a test does not say another: the guard reads such a small drive whole.
+DRIVE_BYTES = 32 << 20
 BOOT_DISK = "254:9"
 BLKGETSIZE64, BLKGETDISKSEQ = 0x80081272, 0x80081280  # linux/fs.h
 # A local NVMe drive with one namespace and nothing special, as nvme-cli 2.3 tells it (nvme-print.c); hosts' tests
 # change single values.
 NVME_CTRL = {"sn": "SN1", "cmic": 0, "oacs": 0x6, "oncs": 0x5F, "fna": 0, "sanicap": 0}
-NVME_NS = {"nsze": GIB // 512, "ncap": GIB // 512, "nmic": 0, "nsattr": 0}
+NVME_NS = {"nsze": DRIVE_BYTES // 512, "ncap": DRIVE_BYTES // 512, "nmic": 0, "nsattr": 0}
 
 
 def _inode(handle):
@@ -123,7 +124,7 @@ class FakeHost(Host):
             before + f"36 35 {major_minor} / {where} rw,noatime shared:1 - ext4 {source} rw\n",
         )
 
-    def disk(self, name, number, device="/sys/devices/pci0000:00/0000:00:03.0", size=GIB, **files):
+    def disk(self, name, number, device="/sys/devices/pci0000:00/0000:00:03.0", size=DRIVE_BYTES, **files):
         """A whole disk: its folder lies below `device`; `files` are further files of it, with __ for /."""
         block = f"{device}/block/{name}"
         self.link("/sys/block/" + name, block)
@@ -193,7 +194,7 @@ class FakeHost(Host):
             self.link("/sys/bus/pci/devices/" + addresses[-1], path)
         return path
 
-    def loop(self, number, backing_file=None, size=GIB):
+    def loop(self, number, backing_file=None, size=DRIVE_BYTES):
         files = {"loop__backing_file": backing_file} if backing_file else {}
         return self.disk(
             f"loop{number}", f"7:{number}", "/sys/devices/virtual", size=size if backing_file else 0, **files

@@ -33,6 +33,7 @@ def test_steady_state_judges(call):
     assert (result["steady"], result["rounds"], result["changed"]) == (True, 5, False)
     assert call(steady_state, values=[90, 110, 100, 110, 90], range_limit=0.19)["steady"] is False
     assert call(steady_state, values=[90, 110], window=2, range_limit=1, slope_limit=1)["steady"] is True
+    assert call(steady_state, values=[97, 97, 112, 97, 97], margin=0.1)["steady"] is False
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -62,7 +63,8 @@ def test_with_an_id_it_tells_the_run_and_packs_it(call, state_dir):
     result = call(state_dir=state_dir, run_id=RUN, archive=True)
     assert (result["state"], result["unfinished"], result["status"]["run_id"]) == ("finished", [], RUN)
     assert [record["outcome"] for record in result["records"]] == ["complete"]
-    assert Path(result["packed"]["path"]).parent == Path(state_dir)
+    packed = (Path(state_dir) / f"{RUN}.tar.gz").read_bytes()
+    assert result["packed"] == {"size_bytes": len(packed), "sha256": hashlib.sha256(packed).hexdigest()}
 
 
 def test_check_mode_packs_nothing(call, state_dir):

@@ -197,7 +197,7 @@ def test_identity_of_an_nvme_drive(fake):
         "wwn": "eui.0025385b71b00eb0",
         "model": "EXAMPLE 9000",
         "firmware": "FW1",
-        "size_bytes": 1 << 30,
+        "size_bytes": 32 << 20,
         "logical_block_size_bytes": 512,
         "metadata_bytes": None,
         "physical_block_size_bytes": 4096,

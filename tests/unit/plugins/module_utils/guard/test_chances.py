@@ -17,6 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import chances,
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.units import data_size
 
 SIZE = 8 << 20
+DATA, BLANK = b"data" * 1024, bytes(4096)
 
 
 def test_the_issues_example():
@@ -43,7 +44,7 @@ class Simulated:
         self.size_bytes, self._data = blocks * 4096, data
 
     def read(self, offsets):
-        return b"".join(b"data" * 1024 if offset // 4096 in self._data else bytes(4096) for offset in offsets)
+        return b"".join(DATA if offset // 4096 in self._data else BLANK for offset in offsets)
 
     def sees(self, batches):
         """Whether one look at so many random blocks, 32 at a time, sees data."""

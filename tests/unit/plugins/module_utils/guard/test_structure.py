@@ -19,7 +19,7 @@ def scan(pieces, size=4 << 30, block_bytes=512):
     data = dict(pieces)
 
     def read(offsets):
-        found = b""
+        found = []
         for offset in offsets:
             piece = bytearray(4096)
             for place, text in data.items():
@@ -27,8 +27,8 @@ def scan(pieces, size=4 << 30, block_bytes=512):
                 if -len(text) < start < 4096:
                     cut = text[max(0, -start) : 4096 - start]
                     piece[max(0, start) : max(0, start) + len(cut)] = cut
-            found += bytes(piece)
-        return found
+            found.append(piece)
+        return b"".join(found)
 
     return [(one.kind, one.offset) for one in structure.scan(read, size, block_bytes)]
 

@@ -15,9 +15,10 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Ref
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import calibration, campaign
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.station import Job
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, fio, together
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import at_once
 
-CELL = {"id": "rand-4k-r100-tc1-qd1", "read_pct": 100, "threads": 1, "queue_depth": 1}
+CELL = {"id": "rand-4k-r100-tc1-qd1", "read_pct": 100, "threads": 1, "queue_depth": 1, "runtime_s": 3}
 SPOILT = causes.Cause("other_io", "spoils", "somebody else read")
 
 
@@ -27,6 +28,8 @@ class Host:
     def __init__(self, drives, most=10**6, history=(), wrong=None, spoilt=(), cells=(CELL,)):
         self.most, self.wrong, self.spoilt = most, wrong or {}, spoilt
         self.held, self.log, self.status, self.wrong_at = set(), [], {}, ""
+        # After so many cells of a drive: where it fails midway.
+        self.well, self.cells_of, self.left_s = 0, dict.fromkeys(range(drives), 0), []
         self.lock = threading.Lock()
         names = [f"S{place}" for place in range(drives)]
         self.plan = {
@@ -39,12 +42,17 @@ class Host:
             history=list(history),
             stop=threading.Event(),
             hung={},
+            ended={},
             terms=Terms(),
             journal=types.SimpleNamespace(add=lambda event, **fields: self.log.append((event, fields))),
-            status=types.SimpleNamespace(set=self.status.update),
+            status=types.SimpleNamespace(set=self.show),
             tuned=types.SimpleNamespace(take_place=lambda name: f"place of {name}", leave_place=lambda name: None),
         )
         self.job = Job(**job)
+
+    def show(self, **fields):
+        self.status.update(fields)
+        self.left_s.append(fields["calibration"]["left_s"])
 
     def station(self, job, plan, reads_only):
         assert reads_only
@@ -60,7 +68,8 @@ class Host:
 
         def cell(name, asked, size_bytes, seed_value):
             assert drive in host.held and bench.place == f"place of {drive}" and asked == CELL
-            if drive in host.wrong:
+            host.cells_of[drive] = host.cells_of.get(drive, 0) + 1
+            if drive in host.wrong and host.cells_of[drive] > host.well:
                 raise host.wrong[drive]
             together = int(name.split("-")[1])
             found = [SPOILT] if drive in host.spoilt else []
@@ -108,8 +117,53 @@ def test_the_number_is_what_reads_tell_and_one_where_they_cannot(monkeypatch, of
     (record,) = [fields for event, fields in host.log if event == "calibration"]
     assert record["parallel_drives"] == number and why in record["why"] and len(record["why"]) <= 500
     # A drive that hangs stays held.
+    known = [f"S{place}" for place in range(of["drives"])]
+    assert at_once.problem({**record, "seconds": 1.0}, known) == ""
+    assert host.left_s[-1] == 0 and host.left_s == sorted(host.left_s, reverse=True)
     hanging = {drive for event, drive in host.log if event == "abandoned"}
     assert host.held == hanging == ({"S0"} if "it hangs" in why else set())
+
+
+@pytest.mark.parametrize("well", [0, 2, 3, 5, 6, 8])
+@pytest.mark.parametrize(
+    "error",
+    [fio.FioError("it went away"), Hangs("no answer"), Refused([{"code": "wrong_drive", "message": "another"}])],
+)
+def test_a_drive_that_fails_midway_costs_the_number_and_not_the_run(monkeypatch, well, error):
+    """In its first cell alone, between two of them, among others, while the number is confirmed: the others' tests
+    go on one at a time, and the drive's own campaign tells what is wrong with it.
+    """
+    host = Host(3, wrong={"S1": error})
+    host.well = well
+    monkeypatch.setattr(calibration, "Station", host.station)
+    assert calibration.drives_at_once(host.job, host.plan) == 1 == host.status["parallel_drives"]
+    (record,) = [fields for event, fields in host.log if event == "calibration"]
+    assert record["why"].startswith("not calibrated: S1: ") and record["trials"] == []
+    assert host.held == ({"S1"} if isinstance(error, Hangs) else set()) == set(host.job.hung)
+
+
+def test_a_job_that_died_in_the_middle_begins_anew_also_after_a_reboot(monkeypatch):
+    """It left no record: what an earlier boot measured alone is compared with nothing of this one."""
+    host = Host(2, history=[{"event": "job_started", "boot_id": "one"}, {"event": "guard", "drive": "S0"}])
+    monkeypatch.setattr(calibration, "Station", host.station)
+    assert calibration.drives_at_once(host.job, host.plan) == 2
+    (record,) = [fields for event, fields in host.log if event == "calibration"]
+    assert {one["drive"] for one in record["alone"]} == {"S0", "S1"} and host.cells_of == {
+        **host.cells_of,
+        "S0": 9,
+        "S1": 9,
+    }
+
+
+def test_what_is_left_is_the_longest_way_at_first_and_less_after_each_group(monkeypatch):
+    host = Host(4, most=2000)
+    monkeypatch.setattr(calibration, "Station", host.station)
+    calibration.drives_at_once(host.job, host.plan)
+    group_s = together.group_s(host.plan["together"])
+    assert host.left_s[0] == pytest.approx(together.most_groups(4) * group_s)
+    assert [round(one - other, 3) for one, other in zip(host.left_s, host.left_s[1:-1])] == [pytest.approx(group_s)] * (
+        len(host.left_s) - 2
+    )
 
 
 def test_the_plans_own_number_is_not_questioned():

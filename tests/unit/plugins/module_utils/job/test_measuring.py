@@ -33,7 +33,7 @@ class Station:
     """A drive of 80 % of its size until the guard has looked at it after the purge."""
 
     def __init__(self, after):
-        self.held = types.SimpleNamespace(identity={"size_bytes": 800})
+        self.held = self.target = types.SimpleNamespace(identity={"size_bytes": 800})
         self.bench = types.SimpleNamespace(begin_test=lambda: None, cell=lambda *_asked: dict(RESULT))
         self._after = after
 

@@ -240,3 +240,35 @@ def test_between_bursts_the_queue_is_empty_as_asked(seen, expected):
     ramped = {"process_bytes": {"read": 1536 * MIB, "write": 1536 * MIB}, **kernel(1536, 1536)}
     busy = {"queued": seen["queued"], "in_flight": seen["in_flight"] * 25 / 37.5}
     assert found(burst, **ramped, **busy) == expected
+
+
+def members(**told):
+    """member_bytes of so many MiB read and written by each."""
+    return {
+        "member_bytes": {
+            name: {"read": int(read * MIB), "write": int(write * MIB), "discard": 0}
+            for name, (read, write) in told.items()
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("seen", "cause"),
+    [
+        (members(sda=(512, 512), sdb=(512, 512)), []),
+        # Random I/O is not spread to the byte, and udev looks at drives too.
+        (members(sda=(500, 530), sdb=(530, 495)), []),
+        (members(sda=(512, 512), sdb=(500, 400)), [("other_io", SPOILS)]),
+        (members(sda=(512, 512), sdb=(512, 612)), [("other_io", SPOILS)]),
+        (members(sda=(900, 900), sdb=(124, 124)), [("other_io", SPOILS)]),
+        ({"member_bytes": {"sda": None, "sdb": {"read": 0, "write": 0, "discard": 0}}}, [("other_io", UNKNOWN)]),
+    ],
+    ids=["halves", "nearly", "did not reach one", "somebody else", "not striped", "not counted"],
+)
+def test_the_io_of_an_array_is_that_of_its_drives(seen, cause):
+    assert found(**seen) == cause
+
+
+def test_a_short_cell_may_be_uneven():
+    small = {"fio_bytes": {"read": 0, "write": 4 * MIB}, **kernel(0, 4)}
+    assert found(**small, **members(sda=(0, 3.5), sdb=(0, 0.5))) == []

@@ -30,6 +30,12 @@ def saturation_test(least=2, confirm=1, settle_s=0, **limits):
     return test
 
 
+def within(margin, **limits):
+    test = make_test(**limits)
+    test["steady_state"]["margin"] = margin
+    return test
+
+
 def run(test, values, size_bytes=1000):
     rounds = Rounds(test, size_bytes)
     for number, value in enumerate(values, start=1):
@@ -56,6 +62,10 @@ STEADY = [100, 101, 99, 100, 100]
         (make_test(capacity_multiple=0.8), FALLING * 9, 8, "not_steady", [4, 5, 6, 7, 8]),
         (make_test(time_limit_s=120), STEADY, 2, "not_steady", [1, 2]),
         (make_test(tracked=0, max=4), STEADY, 4, "complete", [1, 2, 3, 4]),
+        # Micron TN-FD-15: each round within a tenth of the baseline, which a range of 20 % is not.
+        (make_test(), [97, 97, 112, 97, 97], 5, "steady", [1, 2, 3, 4, 5]),
+        (within(0.1), [97, 97, 112, 97, 97, 97, 97, 97], 8, "steady", [4, 5, 6, 7, 8]),
+        (within(0.1, max=5), [97, 97, 112, 97, 97], 5, "not_steady", [1, 2, 3, 4, 5]),
         # Both tracked variables must be steady over the same window.
         (
             make_test(tracked=2),

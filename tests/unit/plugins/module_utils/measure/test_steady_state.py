@@ -91,6 +91,8 @@ def test_windows_that_separate_implementations(values, steady):
         ({"values": [1], "range_limit": -0.1}, "range_limit"),
         ({"values": [1], "slope_limit": math.nan}, "slope_limit"),
         ({"values": [1], "slope_limit": "steep"}, "slope_limit"),
+        ({"values": [1], "margin": -0.1}, "margin"),
+        ({"values": [1], "margin": math.inf}, "margin"),
     ],
 )
 def test_names_what_is_not_usable(arguments, named):
@@ -124,6 +126,43 @@ def test_a_miss_by_little_is_told_apart_from_the_limit():
     assert evaluate([90, 110, 100, 110, 89.99999])["reasons"] == [
         "the range of the window is 20.0000104 % of its average, limit 20 %"
     ]
+
+
+# A range of at most 20 %, and one value much farther from the average than a tenth of it.
+SPIKE = [97.0, 97.0, 112.0, 97.0, 97.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "steady"),
+    [
+        ([90, 110, 100, 110, 90], True),  # exactly a tenth
+        ([0.9, 1.1, 1.0, 1.1, 0.9], True),  # 1.1 - 1 > 0.1 in binary floats
+        ([90, 110, 100, 110, 89.99999999999999], False),
+        (SPIKE, False),
+        ([103.0] * 4 + [88.0], False),
+    ],
+)
+def test_a_margin_around_the_average_is_a_rule_of_its_own(values, steady):
+    """TN-FD-15: within 10 % of a baseline. It counts besides the other two; wide open, these leave it alone."""
+    result = evaluate(values, range_limit=1, slope_limit=1, margin=0.1)
+    assert result["steady"] is steady and bool(result["reasons"]) is not steady
+    assert set(result) == set(evaluate(values))
+
+
+def test_a_value_off_the_margin_is_told():
+    assert evaluate(SPIKE)["steady"]
+    assert evaluate(SPIKE, margin=0.1)["reasons"] == [
+        "a value is off the window's average by 12 % of its average, limit 10 %"
+    ]
+
+
+@given(SERIES, st.integers(5, 20).map(lambda step: Fraction(step, 100)))
+def test_a_margin_agrees_with_the_oracle(values, margin):
+    window = values[:5]
+    exact = [Fraction(repr(value)) for value in window]
+    average = sum(exact) / len(exact)
+    within = all(abs(value - average) <= margin * average for value in exact)
+    assert evaluate(window, margin=float(margin))["steady"] is (oracle(window)[0] and within)
 
 
 @given(SERIES, st.integers(2, 7))

@@ -155,3 +155,16 @@ def test_a_process_that_ended_still_tells_what_it_wrote():
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert set(witness.process_bytes(Host(), process.pid) or {"read", "write"}) == {"read", "write"}
     assert witness.process_bytes(Host(), process.pid) is None
+
+
+def test_the_drives_of_an_array_are_counted_each_and_timed_together():
+    before = {"sda": [0] * 17, "sdb": [0] * 17}
+    one, other = [0] * 17, [0] * 17
+    one[2], one[6], one[10] = 8, 16, 3000
+    other[2], other[6], other[10] = 2, 4, 1000
+    found = witness.of_members([before, {"sda": one, "sdb": other}], 2.0)
+    assert found["member_bytes"]["sda"] == {"read": 4096, "write": 8192, "discard": 0}
+    assert found["member_bytes"]["sdb"] == {"read": 1024, "write": 2048, "discard": 0}
+    assert found["in_flight"] == 2.0
+    unseen = witness.of_members([before, {"sda": one, "sdb": None}], 2.0)
+    assert unseen["member_bytes"]["sdb"] is None and unseen["in_flight"] is None

@@ -50,9 +50,17 @@ def test_another_drive_or_test_is_another_decision(key, value):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"run": {"id": "other"}}, {"host": "other"}, {"drives": PLAN["drives"] * 2}, {"drives": []}]
+    "changes",
+    [
+        {"run": {"id": "other"}},
+        {"host": "other"},
+        {"drives": PLAN["drives"] * 2},
+        {"drives": []},
+        {"parallel_drives": 24},
+        {"together": {"repeats": 3, "cells": []}},
+    ],
 )
-def test_another_run_or_host_is_another_decision(changes):
+def test_another_run_host_or_number_at_a_time_is_another_decision(changes):
     assert decision.problem(decided(**changes))
 
 

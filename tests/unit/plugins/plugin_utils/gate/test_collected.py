@@ -8,8 +8,9 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import answers, records, shape
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
 
 NOW = "2026-11-22T12:00:00.000Z"
 DRIVE = {
@@ -74,12 +75,9 @@ NOT_TAKEN, NOT_OF_STREAMS = ("job", "preferred"), ("range",)
 @pytest.mark.parametrize("plan", sorted(path.stem for path in SHIPPED_DIR.glob("plans/*.yml")))
 def test_a_cell_of_a_hosts_plan_keeps_what_its_journal_is_held_to(plan):
     """A key that the gate drops would be a law that holds nobody: taken.py and cell_laws.py skip what is not there."""
-    drive = {"selector": {"serial": "S1"}, "identity": {"serial": "S1", "size_bytes": 1 << 40}}
-    drive["identity"]["logical_block_size_bytes"] = 512
-    about = {"run": {"id": "r1", "name": "qualify"}, "host": "h1", "boot_id": "b", "engine_version": "0"}
-    sent = render(load_plan(plan), variables={}, drives=[drive], **about)
+    sent = planned(load_plan(plan), identity_of(1 << 40))
     came = shape.of("collected_plan").passed(sent).value
-    for before, after in zip(sent["drives"][0]["tests"], came["drives"][0]["tests"]):
+    for before, after in zip(sent["drives"][-1]["tests"], came["drives"][-1]["tests"]):
         assert [without(cell) for cell in before["cells"]] == after["cells"]
 
 

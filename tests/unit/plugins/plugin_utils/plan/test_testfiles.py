@@ -62,6 +62,12 @@ def test_wsat_begins_fresh_and_is_not_limited_to_25_rounds():
     assert [cell["id"] for cell in test["cells"]] == ["rand-4k-w100-tc4-qd32"]
 
 
+def test_a_margin_is_a_rule_where_it_is_asked_for():
+    (asked,) = load_plan([{"base": "wsat", "name": "mine", "steady_state": {"margin": 0.1}}])
+    assert asked["steady_state"]["margin"] == 0.1 and asked["departs"]["keys"] == ["steady_state"]
+    assert "margin" not in load_plan(["wsat"])[0]["steady_state"]
+
+
 def test_demo_is_laid_over_the_full_tests():
     wsat, iops = load_plan("demo")
     assert (wsat["name"], iops["name"]) == ("wsat", "iops")

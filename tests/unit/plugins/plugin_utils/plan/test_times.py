@@ -133,6 +133,17 @@ def test_the_budget_counts_the_purge_that_the_drive_will_get(discard_bytes, kept
     assert list(hostplan.left_out(given, drives)) == [name for name in "ab" if name not in kept]
 
 
+def test_the_budget_counts_the_reads_that_tell_how_many_drives_run_at_a_time():
+    """Two drives: 1.8 minutes at most. Alone a drive needs none, and a number that is given needs none either."""
+    two = [{"selector": {"serial": serial}, "identity": SMALL} for serial in ("S1", "S2")]
+    given = variables(ssd_plan=plan_of(10, 16), ssd_time_budget="30min")
+    for asked, drives, kept in ((1, two, ["a", "b"]), ("auto", two[:1], ["a", "b"]), ("auto", two, ["a"])):
+        mine = {**given, "ssd_parallel_drives": asked}
+        assert [test["name"] for test in hostplan.tests(mine, drives)] == kept, (asked, len(drives))
+    with pytest.raises(PlanError, match=r"a, may take 0.2 h, and finding how many drives run at a time 0.0 h"):
+        hostplan.tests({**given, "ssd_parallel_drives": "auto", "ssd_time_budget": "1min"}, two)
+
+
 def test_a_budget_that_nothing_fits_into_is_an_error():
     with pytest.raises(
         PlanError, match="ssd_time_budget: no test of the plan fits into 1min: the shortest, b, may take"

@@ -82,3 +82,8 @@ def test_where_the_host_is_to_find_the_number_all_drives_may_run_at_once():
 )
 def test_a_host_is_prepared_where_a_variable_asks_for_it(given, prepared):
     assert asking.prepares(given) is prepared
+
+
+@pytest.mark.parametrize("given", [["fio", "blkid"], "fio, blkid", ["fio", "blkid", "mdadm"]])
+def test_what_a_test_may_take_is_asked_for_too(given):
+    assert asking.parts(asked(preflight_tools=given), UNSET)["host_info"]["tools"] == ["fio", "blkid", "mdadm"]

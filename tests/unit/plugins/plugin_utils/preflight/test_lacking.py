@@ -37,3 +37,19 @@ def test_fio_is_there_and_new_enough(fio, expected):
 def test_every_missing_tool_is_named():
     found = texts(lacking.tools(view({"fio": {"path": "f", "version": "3.33"}, "wipefs": None, "setpriv": None})))
     assert found == [f"h1: {name} is missing; install it with the package manager" for name in ("setpriv", "wipefs")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "missing"),
+    [
+        ({"ssd_plan": "iomemory-raid0"}, True),
+        ({"ssd_plan": ["raid0-single"]}, False),
+        ({"ssd_plan": ["raid0-single"], "preflight_tools": ["mdadm"]}, True),
+        # Told as a wrong plan.
+        ({"ssd_plan": "nothing"}, False),
+    ],
+)
+def test_mdadm_is_missing_only_where_a_test_makes_an_array(asked, missing):
+    tools = {"fio": {"path": "f", "version": "3.33"}, "mdadm": None}
+    found = texts(lacking.tools(View("h1", {"ssd_fio_min_version": "3.28", **asked}, facts={"tools": tools})))
+    assert found == ["h1: mdadm is missing; install it with the package manager"] * missing

@@ -241,6 +241,23 @@ def test_a_repeat_without_a_rule_is_compared_by_what_the_first_one_tracked():
     }
 
 
+def test_an_array_is_told_in_times_of_one_drive():
+    tests = [{"test": name, "verdict": "pass", "metrics": {}} for name in ("one", "all")]
+    records = {
+        "one": {"steady_state": [{"metric": "write_iops", "average": 1000.0}]},
+        "all": {
+            "steady_state": [{"metric": "write_iops", "average": 1800.0}],
+            "array": {"members": [{"drive": "a"}, {"drive": "b"}]},
+        },
+    }
+    found = derived.of_drive({"tests": tests}, records, {}, {"all": {"repeats": "one"}})["all"]
+    assert found["repeated"]["drives"] == 2
+    shown = derived.lines(found)
+    assert shown["of_drives"] and shown["repeated"] == (
+        "2 drives as one give 1.80 times what this drive gives in one (1,000 IOPS → 1,800 IOPS), 90 % of 2 times"
+    )
+
+
 def test_what_repeats_a_stimulus_is_a_bar_of_its_change():
     repeats = {
         f"hir{name}": {"repeated": {"first_test": first, "metric": "write_iops", "first": 100.0, "change_pct": change}}

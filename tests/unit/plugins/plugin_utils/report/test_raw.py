@@ -79,11 +79,13 @@ def test_the_hosts_facts_are_those_of_its_snapshot(tmp_path):
 def test_the_page_of_a_host_tells_how_many_drives_ran_at_once_also_after_a_second_job(tmp_path):
     cell = "rand-4k-r100-tc4-qd32-ramp1s"
     trials = [{"number": 2, "held": False, "cell": cell, "drive": "S1", "share": share} for share in (0.9, None)]
+    trials[1]["number"] = 3
     told = {"event": "calibration", "parallel_drives": 1, "kept_share": 0.98, "why": "S1 is slow", "trials": trials}
-    told.update(drives=["S0", "S1"], cells=[cell], seconds=80.5)
+    told.update(drives=["S0", "S1", "S2"], cells=[cell], seconds=80.5)
     started = {"event": "job_started", "pid": 7, "engine_version": "1", "fio_version": "fio-3.33", "boot_id": "b"}
     facts = journal(tmp_path, started, told, started).facts
-    assert facts["drives_at_a_time"] == f"1: S1 is slow; of 2 together S1 kept 90.0 % in {cell}"
+    few = f"of 3 together S1 has too few figures of {cell}"
+    assert facts["drives_at_a_time"] == f"1: S1 is slow; of 2 together S1 kept 90.0 % in {cell}; {few}"
 
 
 @pytest.mark.parametrize(
@@ -96,12 +98,28 @@ def test_the_page_of_a_host_tells_how_many_drives_ran_at_once_also_after_a_secon
         {"trials": [{"number": 2, "held": True, "cell": "<b>", "drive": "S1", "share": 1}]},
         {"trials": [{"number": 2, "held": True, "cell": "c", "drive": "S1", "share": "1"}]},
         {"drives": ["S0"] * 1001},
+        # Of the right shape, and not true.
+        {"parallel_drives": 2, "drives": ["S0", "S1"]},
+        {"kept_share": 0.1},
     ],
 )
 def test_a_calibration_that_cannot_be_believed_is_left_out_and_told(tmp_path, lie):
     told = {"event": "calibration", "parallel_drives": 1, "kept_share": 0.98, "why": "", "trials": [], "drives": ["S0"]}
     raw = journal(tmp_path, {**told, "cells": [], "seconds": 1, **lie})
     assert "drives_at_a_time" not in raw.facts and "(calibration)" in raw.problem
+
+
+def test_a_host_tells_its_calibration_with_its_results_and_each_test_how_many_ran():
+    told = {**ENVELOPE, "event": "calibration", "parallel_drives": 3, "why": "S1 is slow"}
+    plan = {"parallel_drives": 4, "together": {"repeats": 3}, "drives": [{}] * 4}
+    before, after = (summary.RunFiles("r", "finished", {}, events, plan) for events in ([], [told]))
+    assert summary.calibration(before) is None is summary.parallel_drives(before)
+    assert summary.calibration(after) == {"parallel_drives": 3, "why": "S1 is slow"}
+    assert summary.parallel_drives(after) == 3
+    given = {"parallel_drives": 4, "drives": [{}] * 2}
+    # A number that was given; a record of another plan; a lost plan.
+    assert summary.parallel_drives(after._replace(plan=given)) == 2
+    assert summary.parallel_drives(after._replace(plan={})) is None
 
 
 def test_a_host_tells_its_snapshot_in_short_with_its_results():

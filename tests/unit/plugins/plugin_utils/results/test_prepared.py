@@ -96,3 +96,45 @@ def test_a_fill_that_nobody_counted_is_unknown_and_said(counted, causes, verdict
     found = judge.judge(run, [drive, test])["drives"][0]
     remarks = [text for text in found["tests"][0]["remarks"] if "unknown: whether its fill wrote all of it" in text]
     assert (found["verdict"], len(remarks)) == (verdict, told)
+
+
+ARRAY = {"level": 0, "chunk_bytes": 65536, "drives": "all"}
+BIG = 1 << 30
+MADE = {
+    "level": 0,
+    "chunk_bytes": 65536,
+    "size_bytes": 2 * BIG,
+    "members": [{"drive": "a", "bytes_written": BIG}, {"drive": "b", "bytes_written": BIG}],
+}
+
+
+@pytest.mark.parametrize(
+    ("made", "asked", "says"),
+    [
+        (MADE, ARRAY, ""),
+        (MADE, {**ARRAY, "drives": 2}, ""),
+        (None, ARRAY, "asks for an array, and its record has none"),
+        (MADE, None, "asks for no array, and its record has one"),
+        (MADE, {**ARRAY, "drives": 3}, "another than the run asks for"),
+        (MADE, {**ARRAY, "chunk_bytes": 4096}, "another than the run asks for"),
+        ({**MADE, "size_bytes": BIG}, ARRAY, "which 2 drives of 1073741824 don't make"),
+        ({**MADE, "members": [MADE["members"][0]] * 2}, ARRAY, "a drive twice"),
+        (
+            {**MADE, "members": [MADE["members"][0], {"drive": "b", "bytes_written": 0}]},
+            ARRAY,
+            "nothing was written to b",
+        ),
+        ({**MADE, "members": MADE["members"][:1], "size_bytes": BIG}, ARRAY, "another than the run asks for"),
+    ],
+)
+def test_an_array_is_the_one_that_was_asked_for(made, asked, says):
+    found = prepared.problem({"array": made} if made else {}, {"array": asked} if asked else {}, BIG)
+    assert says in found and bool(found) == bool(says)
+
+
+def test_the_fill_of_an_array_is_held_to_all_of_it():
+    about = {"array": ARRAY, "precondition": {"passes": 1}, "active_range_pct": 100}
+    fill = {"passes": 1, "bytes_written": BIG, "kernel_bytes_written": BIG}
+    assert "on a drive of 2147483648" in prepared.problem({"array": MADE, "precondition": fill}, about, BIG)
+    whole = {"passes": 1, "bytes_written": 2 * BIG, "kernel_bytes_written": 2 * BIG}
+    assert prepared.problem({"array": MADE, "precondition": whole}, about, BIG) == ""

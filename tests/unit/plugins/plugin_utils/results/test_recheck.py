@@ -47,6 +47,12 @@ def record(values=FLAT, outcome="steady", **changes):
         (record(range_ratio=0.0), RULE, "its range_ratio is reported as 0.0"),
         (record(slope_ratio=None), RULE, "its slope_ratio is reported as None"),
         (record(), dict(RULE, range_limit=0.001), "but its window values are not"),
+        (record((97.0, 97.0, 112.0, 97.0, 97.0)), RULE, ""),
+        (
+            record((97.0, 97.0, 112.0, 97.0, 97.0)),
+            dict(RULE, margin=0.1),
+            "its window values are not: a value is off the window's average by 12 %",
+        ),
         (
             record(),
             dict(RULE, tracked=[TRACKED, {"cell": "d", "metric": "iops"}]),

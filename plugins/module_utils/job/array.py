@@ -1,0 +1,228 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An array for one test: made of all drives of the host, each held as for a test of its own, and stopped afterwards.
+
+The campaign of the last drive carries the test once those of all others are over. docs/internals/arrays.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import typing as t
+
+from ..core.deadline import Hangs
+from ..guard.held_array import HeldArray
+from ..measure.causes import Cause
+from ..measure.fio import FioError, Interrupted
+from ..tools import mdadm
+from ..tuning import settings
+from . import array_left, array_members
+from .array_members import COMPLETE
+from .station import Job, Station
+
+BUILD_S = 120.0
+# Until udev has made the node.
+NODE_S = 20.0
+# What the kernel may count of the members' writes beyond the array's: what others may write (measure/limits.py).
+SHARE = 0.01
+Names = t.Dict[str, t.Any]
+Mapping = t.Mapping[str, t.Any]
+
+
+class ArrayError(FioError):
+    """It could not be made or stopped; the message says what was tried and what was said."""
+
+
+def await_others(job: Job, drive: str) -> None:
+    """Until the campaigns of all other drives are over. Raises Interrupted."""
+    while any(entry["drive"] not in job.ended for entry in job.drives if entry["drive"] != drive):
+        if job.stop.is_set():
+            raise Interrupted()
+        time.sleep(0.2)
+
+
+def problem(station: Station, spec: Mapping) -> str:
+    """Why there can be no array, before anything is done for it; "" where it may be made."""
+    job, others = station.job, [label for label in spec["members"] if label != station.drive]
+    known = {entry["drive"] for entry in job.drives}
+    unwell = [f"{label} ({job.ended.get(label, 'it is not in the plan')})" for label in others]
+    unwell = [text for label, text in zip(others, unwell) if label not in known or job.ended.get(label) != COMPLETE]
+    if unwell:
+        return f"there is no array, as the tests of its members did not all end well: {', '.join(unwell)}"
+    if station.held.evidence:
+        return f"there is no array, as {station.drive} is kept as evidence: {station.held.evidence}"
+    found = mdadm.lacking(job.host, spec["level"])
+    return f"there is no array: {found}" if found else ""
+
+
+@contextlib.contextmanager
+def assembled(station: Station, test: Mapping, names: Names) -> t.Iterator[Array | None]:
+    """The array that a test asks for, as what fio works on, while inside; nothing for a test that asks for none.
+
+    Raises NoArray, ArrayError, Refused, Hangs, Interrupted.
+    """
+    spec = test.get("array")
+    if not spec:
+        yield None
+        return
+    station.guard("array", phase="precondition")
+    with contextlib.ExitStack() as stack:
+        others = {
+            label: stack.enter_context(array_members.taken(station, label))
+            for label in spec["members"]
+            if label != station.drive
+        }
+        members = [others.get(label, station) for label in spec["members"]]
+        looks = [stack.enter_context(array_members.Look(station, member, test)) for member in others.values()]
+        for member in members:
+            stack.enter_context(member.held.shared())
+        array = Array(station, spec, members)
+        try:
+            station.note("array", **array.make(), **names)
+            yield array
+        except Hangs:
+            array.abandon()
+            raise
+        except BaseException:
+            array.undo()
+            raise
+        ended = array.undo()
+    for label, look in zip(others, looks):
+        array.reasons += look.reasons
+        array.conditions += look.conditions
+        # That of the drive which carries the test is the test's own.
+        next(item for item in ended["members"] if item["drive"] == label)["wear"] = look.wear
+    station.note("array_stopped", **ended, **names)
+
+
+class Array:
+    """One array, from its making to its end. members: stations of its drives, all held and shared, in order."""
+
+    def __init__(self, station: Station, spec: Mapping, members: t.Sequence[Station]) -> None:
+        self._station, self._spec, self._members = station, spec, members
+        self._job, self._host = station.job, station.job.host
+        self._bench = station.bench
+        self._held: HeldArray | None = None
+        self._began: list[int | None] = []
+        # Why the test can't count, once the array is stopped, and what else was found of its members.
+        self.reasons: list[str] = []
+        self.conditions: list[Cause] = []
+
+    def make(self) -> dict[str, t.Any]:
+        """Make it and give it to fio; the fields of the journal's record. It is noted on the host first."""
+        began, host, chunk = time.monotonic(), self._host, self._spec["chunk_bytes"]
+        helds = [member.held for member in self._members]
+        name = mdadm.free_name(host)
+        if not name:
+            raise ArrayError("no number of an md array is free")
+        argv = mdadm.build_argv("/dev/" + name, self._spec["level"], chunk, [held.path for held in helds])
+        self._began = [held.bytes_written() for held in helds]
+        array_left.note(host, self._job.run_dir, name, [held.identity["major_minor"] for held in helds])
+        self._bounded("make an array", lambda: self._run(argv), BUILD_S)
+        if self._job.stop.is_set():
+            raise Interrupted()
+        self._held = held = self._bounded("open the array", lambda: self._open(name))
+        station = self._station
+        station.target, station.bench = held, self._bench.on(held, [member.name for member in self._members])
+        station.members = [member.name for member in self._members]
+        station.bench.begin_test()
+        station.bench.settle()
+        return {
+            "level": self._spec["level"],
+            "chunk_bytes": chunk,
+            "device": held.path,
+            "size_bytes": held.identity["size_bytes"],
+            "members": [self._about(member) for member in self._members],
+            "commands": [argv],
+            "seconds": round(time.monotonic() - began, 3),
+        }
+
+    @staticmethod
+    def _about(member: Station) -> dict[str, t.Any]:
+        identity = member.held.identity
+        named = {key: identity.get(key) for key in ("serial", "wwn", "model", "firmware", "size_bytes")}
+        return {"drive": member.drive, "path": member.held.path, **named}
+
+    def _run(self, argv: list[str]) -> None:
+        done = self._host.run(argv, BUILD_S)
+        if done.rc:
+            said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
+            raise ArrayError(f"{' '.join(argv)} ended with {done.rc} and said: {said:.300}")
+
+    def _open(self, name: str) -> HeldArray:
+        """The array, once it is proved to be of these drives alone, open so that nobody else can mount or claim it."""
+        helds = [member.held for member in self._members]
+        seen = mdadm.seen(self._host, name)
+        asked = frozenset(held.identity["major_minor"] for held in helds)
+        level, chunk = "raid{level}".format(**self._spec), self._spec["chunk_bytes"]
+        if seen is None or (seen.level, seen.metadata, seen.chunk_bytes, seen.members) != (level, "none", chunk, asked):
+            raise ArrayError(f"/dev/{name} is {seen or 'not there'}, not a {level} of {', '.join(sorted(asked))}")
+        handle = self._open_node(f"/dev/{name}")
+        try:
+            size = os.lseek(handle, 0, os.SEEK_END)
+            wanted = mdadm.size_bytes((held.identity["size_bytes"] for held in helds), chunk)
+            if self._host.device_number(handle) != seen.number or size != wanted:
+                raise ArrayError(f"/dev/{name} has {size} bytes, and not the {wanted} of its members, or is another")
+        except BaseException:
+            os.close(handle)
+            raise
+        return HeldArray(self._host, helds, name, handle, seen, size)
+
+    def _open_node(self, path: str) -> int:
+        deadline_s = time.monotonic() + NODE_S
+        while True:
+            try:
+                return self._host.open(path, os.O_RDWR | os.O_EXCL | os.O_DIRECT)
+            except OSError as error:
+                if time.monotonic() > deadline_s:
+                    raise ArrayError(f"{path} cannot be opened exclusively: {error.strerror}") from None
+            time.sleep(0.2)
+
+    def _bounded(self, what: str, step: t.Callable[[], t.Any], longer_s: float = 0.0) -> t.Any:
+        return self._station.watchdog.call(what, step, longer_s)
+
+    def undo(self) -> dict[str, t.Any]:
+        """Stop it; the fields of the journal's record. Raises ArrayError where it goes on."""
+        began, written = time.monotonic(), None
+        if self._held is not None:
+            written = self._held.bytes_written()
+        self._give_back()
+        if self._held is not None:
+            self._held.close()
+        done = self._bounded("stop the array", lambda: array_left.stop(self._host, self._job.run_dir), 60.0)
+        failed = settings.failures(done)
+        if failed:
+            raise ArrayError("; ".join(failed))
+        told = [self._written(member, before) for member, before in zip(self._members, self._began)]
+        self.reasons += unlike(written, [item["bytes_written"] for item in told])
+        return {"bytes_written": written, "members": told, "seconds": round(time.monotonic() - began, 3)}
+
+    @staticmethod
+    def _written(member: Station, before: int | None) -> dict[str, t.Any]:
+        now = member.held.bytes_written()
+        return {"drive": member.drive, "bytes_written": None if now is None or before is None else now - before}
+
+    def _give_back(self) -> None:
+        station = self._station
+        station.target, station.bench, station.members = station.held, self._bench, []
+        station.bench.begin_test()
+
+    def abandon(self) -> None:
+        """Leave it as it is: what waits for a drive that hangs is not waited for. Who comes next stops it."""
+        self._give_back()
+
+
+def unlike(written: int | None, of_members: t.Sequence[int | None]) -> list[str]:
+    """Why what was written to the members is not what was written to the array, as reasons: somebody else wrote to one
+    of them, or the array did not write to all.
+    """
+    if written is None or None in of_members:
+        return []
+    known = [amount or 0 for amount in of_members]
+    total, slack = sum(known), SHARE * written + (1 << 20)
+    if abs(total - written) > slack:
+        return [f"{written} bytes were written to the array, and {total} to its members: somebody else used them"]
+    return []

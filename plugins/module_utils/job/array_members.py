@@ -1,0 +1,123 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The drives of an array beside the one that carries its test: each held as for a test of its own, looked at while the
+array is measured, and left as its own campaign left it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+from ..core.deadline import Hangs
+from ..guard import ledger_file
+from ..guard.facts import EVIDENCE
+from ..guard.held import Refused
+from ..measure.causes import Cause
+from ..measure.sampler import Sampler
+from . import leaving
+from .conditions import Conditions
+from .station import Station
+from .working import work_on
+
+COMPLETE = "complete"
+Mapping = t.Mapping[str, t.Any]
+
+
+class NoArray(Exception):
+    """Its drives are not all fit for it, so nothing was made and nothing written: the test is invalid."""
+
+
+@contextlib.contextmanager
+def taken(lead: Station, label: str) -> t.Iterator[Station]:
+    """Another drive of the host, held as its own campaign would: locked, guarded, in the ledger. Raises NoArray."""
+    job = lead.job
+    if label in job.hung:
+        raise NoArray(f"there is no array: {label}: {job.hung[label]}")
+    member = Station(job, next(entry for entry in job.drives if entry["drive"] == label))
+    try:
+        member.guard("array")
+        kept = ledger_file.read(job.run_dir.state_dir, member.held.identity) or {}
+        if kept.get("state") == EVIDENCE:
+            raise NoArray(f"there is no array: {label} is kept as evidence: {kept.get('reason')}")
+        member.held.content_is_ours()
+    except BaseException as error:
+        _release(member)
+        if isinstance(error, (Refused, ledger_file.Untrusted)):
+            raise NoArray(f"there is no array: its member {label} was refused: {error}") from None
+        raise
+    try:
+        member.note("left", state=leaving.AS_IS, reason="an array is made of it", seconds=0)
+        yield member
+        if job.leave == leaving.BLANK:
+            _leave_blank(member)
+    except Hangs as error:
+        member.held.abandon(str(error))
+        raise
+    except BaseException:
+        _release(member)
+        raise
+    _release(member)
+
+
+def _leave_blank(member: Station) -> None:
+    """As its own campaign left it. The drive that carries the test is left by its own campaign."""
+    well = [{"test": "array", "outcome": COMPLETE}]
+    left = leaving.make_blank(work_on(member, {"purge": {}}, {}), well)
+    member.held.blank = left["state"] == leaving.BLANK
+    member.note("left", **left)
+
+
+def _release(member: Station) -> None:
+    try:
+        member.watchdog.call("release", member.held.release)
+    except Hangs as error:
+        member.held.abandon(str(error))
+        raise
+
+
+class Look:
+    """Looks at the world of one member while the array is measured: link, temperature, errors, settings."""
+
+    def __init__(self, lead: Station, member: Station, test: Mapping) -> None:
+        job, held, wanted = lead.job, member.held, member.plan.get("vendor") or {}
+        self._member, self._test = member, test
+        # What is found goes into the record of the test; the journal's samples are of the drive that carries it.
+        self._seen = Conditions(job.host, lambda: held.identity, wanted, _unsaid, job.run_dir.state_dir)
+        self._sampler = Sampler(
+            job.host,
+            identity=lambda: held.identity,
+            note=_unsaid,
+            interval_s=job.sample_interval_s,
+            io_cpus=lambda: lead.bench.place.cpus,
+            limit_c=lambda: self._seen.limit_c,
+        )
+        self.reasons: list[str] = []
+        self.conditions: list[Cause] = []
+        self.wear: Mapping | None = None
+
+    def __enter__(self) -> Look:
+        self._member.watchdog.call("look at its world", self._begin)
+        self._sampler.__enter__()
+        return self
+
+    def _begin(self) -> None:
+        self._seen.begin(())
+        self._seen.begin_test()
+        self._seen.begin_measurement()
+
+    def __exit__(self, kind: t.Any, error: t.Any, trace: t.Any) -> None:
+        self._sampler.__exit__(kind, error, trace)
+        if error is not None:
+            return
+        end = self._seen.end_test
+        found = self._member.watchdog.call("look at its world", lambda: end(self._test, self._sampler))
+        drive = self._member.drive
+        self.wear = self._seen.spent
+        self.reasons = [f"{drive}: {text}" for text in found]
+        self.conditions = [item._replace(message=f"{drive}: {item.message}") for item in self._seen.found]
+
+
+def _unsaid(*_words: t.Any, **_fields: t.Any) -> None:
+    """In place of a journal."""

@@ -1,0 +1,133 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tests on an array of a host's drives: from the key `array` to what the host makes, and what is wrong with it. Pure.
+
+All drives of the host are its members. The last of them carries the test, in its plan and its results.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.tools import mdadm
+from ..common import units
+
+FEWEST = 2
+ALL = "all"
+Mapping = t.Mapping[str, t.Any]
+
+
+def rendered(given: Mapping | None, size_bytes: t.Callable[[t.Any], int]) -> dict[str, t.Any] | None:
+    """A test's `array` in its internal form: {level, chunk_bytes, drives}; None for none."""
+    if not given:
+        return None
+    return {"level": given["level"], "chunk_bytes": size_bytes(given["chunk"]), "drives": given["drives"]}
+
+
+def problems(test: Mapping) -> list[str]:
+    """What is wrong with a test on an array. test: in its internal form."""
+    if not test.get("array"):
+        return []
+    found = []
+    if test["purge"]["method"] != "none":
+        found.append("array: an array is not purged, its drives are by tests of their own before it; remove the purge")
+    if not test["precondition"]:
+        found.append("array: needs a precondition, which fills it: what its drives hold is of their own tests")
+    for key in ("filesystem", "write_cache", "follows"):
+        if test.get(key):
+            found.append(f"array: can't be combined with {key}, which is of one drive; make it a test of its own")
+    return found
+
+
+def after(tests: t.Sequence[Mapping]) -> list[str]:
+    """Tests that come after an array's, as "<origin>: message": of the other drives they would be before it."""
+    found, before = [], ""
+    for test in tests:
+        if before and not test.get("array"):
+            found.append(
+                f"{test['origin']}: test {test['name']} comes after {before}, on an array; move it before that"
+            )
+        before = test["name"] if test.get("array") else before
+    return found
+
+
+def is_carried(test: Mapping, place: int, number: int) -> bool:
+    """Whether the drive at this place (from 0) of a host's so many carries a test."""
+    return not test.get("array") or place == number - 1
+
+
+def on_drive(test: Mapping, labels: t.Sequence[str]) -> dict[str, t.Any]:
+    """What plan.json has of it: {array: {level, chunk_bytes, members}}; {} for another test."""
+    asked = test.get("array")
+    if not asked:
+        return {}
+    return {"array": {"level": asked["level"], "chunk_bytes": asked["chunk_bytes"], "members": list(labels)}}
+
+
+def identity(test: Mapping, last: Mapping, members: t.Sequence[Mapping]) -> Mapping:
+    """What the cells of a test have to fit: the drive, or the array of all, with the largest of their blocks."""
+    asked = test.get("array")
+    if not asked:
+        return last
+    size = mdadm.size_bytes((member["size_bytes"] for member in members), asked["chunk_bytes"])
+    block = max(member["logical_block_size_bytes"] for member in members)
+    return {**last, "size_bytes": size, "logical_block_size_bytes": block}
+
+
+def host_problems(tests: t.Sequence[Mapping], drives: t.Sequence[Mapping], settings: Mapping, polled: str) -> list[str]:
+    """Why a host's drives can't be the array that a test asks for. drives: their identities; None of unknown ones."""
+    wanted = [test for test in tests if test.get("array")]
+    return [
+        f"test {test['name']}: array: {text}" for test in wanted for text in _of_test(test, drives, settings, polled)
+    ]
+
+
+def _of_test(test: Mapping, drives: t.Sequence[Mapping], settings: Mapping, polled: str) -> list[str]:
+    found, asked, chunk = [], test["array"]["drives"], test["array"]["chunk_bytes"]
+    if len(drives) < FEWEST:
+        found.append(f"takes {FEWEST} drives at least, and the host has {len(drives)} in ssd_drives; take the test out")
+    elif asked != ALL and asked != len(drives):
+        found.append(
+            f"asks for {asked} drives, and the host has {len(drives)}; set drives: {ALL}, or change ssd_drives"
+        )
+    sizes = {drive["size_bytes"] // chunk * chunk for drive in drives}
+    if len(sizes) > 1:
+        told = ", ".join(units.data_size(size) for size in sorted(sizes))
+        found.append(
+            f"its drives differ in size ({told}): what the smaller ones lack would not be striped; give it drives of "
+            "one size"
+        )
+    if settings.get("workload_ioengine") == polled:
+        found.append(f"workload_ioengine: {polled}: an array has no poll queues; use io_uring")
+    return found
+
+
+def members_text(plan: Mapping, drive: str) -> list[str]:
+    """What plan mode says of a drive that is a member of another one's array: what it writes and how long it takes is
+    counted there.
+    """
+    found = []
+    for entry in plan["drives"]:
+        for test in entry["tests"]:
+            if entry["drive"] != drive and drive in (test.get("array") or {}).get("members", ()):
+                found.append(f"then, as a member of the array of {entry['drive']}: {test['name']}")
+    return found
+
+
+def text(spec: Mapping) -> str:
+    """What plan mode says of it."""
+    chunk = units.block_size(spec["chunk_bytes"])
+    return f"on a RAID {spec['level']} of {len(spec['members'])} drives ({', '.join(spec['members'])}), chunk {chunk}"
+
+
+def written(plan: Mapping) -> list[dict[str, t.Any]]:
+    """The drives of a plan.json, each with the tests that write to it: those on an array write their share to every
+    member, which is what the same test would write to it alone.
+    """
+    shared = [test for entry in plan["drives"] for test in entry["tests"] if test.get("array")]
+    found = []
+    for entry in plan["drives"]:
+        own = [test for test in entry["tests"] if not test.get("array")]
+        found.append({**entry, "tests": own + [test for test in shared if entry["drive"] in test["array"]["members"]]})
+    return found

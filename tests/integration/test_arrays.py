@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An array of real loop devices by a real host job: made where the kernel has md, and told of where it has none."""
+
+from __future__ import annotations
+
+import jsonschema
+import pytest
+from host_jobs import MIB, events
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array_left
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+
+CELL = {"block_size": "64KiB", "read_pct": 50, "queue_depth": 4, "runtime_s": 1, "rate_iops": 400}
+ALONE = {
+    "name": "alone",
+    "purge": {"method": "deallocate"},
+    "precondition": {"passes": 1},
+    "cells": [CELL],
+    "rounds": {"max": 1},
+}
+TOGETHER = {**ALONE, "name": "together", "purge": False, "array": {"chunk": "64KiB"}}
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_an_array_is_the_last_thing_of_all_its_drives(jobs, loop_drive, at_once):
+    drives = [loop_drive(f"drive{number}", 64 * MIB) for number in range(2)]
+    plan = jobs.plan(drives, planning.load_plan([ALONE, TOGETHER]))
+    plan["parallel_drives"] = at_once
+    journal, status = jobs.run(plan)
+    for record in journal:
+        jsonschema.validate(record, schema.load("journal"))
+    ends = {(record["drive"], record["test"]): record for record in events(journal, "test_finished")}
+    first, last = (entry["drive"] for entry in plan["drives"])
+    assert list(ends)[-1] == (last, "together") and set(ends) == {(first, "alone"), (last, "alone"), (last, "together")}
+    assert [entry["outcome"] for entry in status["drives"]] == ["complete", "complete"]
+    lacks = mdadm.lacking(Host(), 0)
+    end = ends[last, "together"]
+    if lacks:
+        # Nothing was done for it: neither made, nor noted, nor a drive taken again.
+        assert (end["outcome"], end["reasons"]) == ("invalid", [f"there is no array: {lacks}"])
+        assert not events(journal, "array") and all(record["step"] != "array" for record in events(journal, "guard"))
+    else:
+        assert (end["outcome"], end["reasons"]) == ("complete", [])
+        assert len(events(journal, "array_stopped")) == 1
+    assert not list(jobs.folder.rglob(array_left.FILE))

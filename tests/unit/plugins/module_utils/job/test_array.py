@@ -1,0 +1,274 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An array for one test, with a host that runs nothing: what is done in which order, and undone when it fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import types
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_file
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array, array_members
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
+
+SIZE, CHUNK = 1 << 20, 64 << 10
+SPEC = {"level": 0, "chunk_bytes": CHUNK, "members": ["a", "b"]}
+TEST, NAMES = {"name": "t", "array": SPEC}, {"test": "t", "attempt": 1}
+NUMBERS = {"a": "8:0", "b": "8:16"}
+REFUSED = Refused([{"code": "in_use", "message": "it is in use"}])
+
+
+class Host:
+    """Tells what it is asked to run. fails: the second word of a command that does not work."""
+
+    def __init__(self, did, file):
+        self.did, self.file, self.fails = did, file, ""
+
+    def run(self, argv, _timeout_s=60):
+        self.did.append(argv[1])
+        return Result(list(argv), int(argv[1] == self.fails), "", "no room")
+
+    def open(self, _path, _flags):
+        return os.open(self.file, os.O_RDONLY)
+
+    def device_number(self, _handle):
+        return "9:127"
+
+    def listdir(self, _path):
+        return []
+
+    def get(self, _path):
+        return None
+
+
+class Held:
+    """A drive in the guard's hands."""
+
+    def __init__(self, did, label):
+        self.did, self.label, self.evidence, self.blank = did, label, "", False
+        self.path = f"/dev/{label}"
+        self.identity = {"major_minor": NUMBERS[label], "size_bytes": SIZE, "logical_block_size_bytes": 512}
+
+    @contextlib.contextmanager
+    def shared(self):
+        self.did.append(f"share {self.label}")
+        try:
+            yield
+        except Hangs:
+            raise
+        except BaseException:
+            self.did.append(f"hold {self.label}")
+            raise
+        self.did.append(f"hold {self.label}")
+
+    def bytes_written(self):
+        return 1000
+
+    def content_is_ours(self):
+        self.did.append(f"ledger {self.label}")
+
+    def release(self):
+        self.did.append(f"release {self.label}")
+
+    def abandon(self, reason):
+        self.did.append(f"abandon {self.label}: {reason}")
+
+    def confirm(self):
+        pass
+
+
+class Look:
+    """In place of looks at a real drive."""
+
+    reasons, conditions, wear = [], [], None
+
+    def __init__(self, *_about):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        pass
+
+
+@pytest.fixture
+def lead(tmp_path, monkeypatch):
+    """The station of the drive that carries the test; did: what was done."""
+    did, file = [], tmp_path / "array"
+    file.write_bytes(b"\0" * (2 * SIZE))
+    host = Host(did, file)
+    stop = types.SimpleNamespace(is_set=lambda: stop.asked, asked=False)
+    run_dir = types.SimpleNamespace(path=str(tmp_path), state_dir=str(tmp_path))
+    drives = [{"drive": label, "tests": []} for label in ("a", "b")]
+    job = types.SimpleNamespace(
+        host=host,
+        run_dir=run_dir,
+        stop=stop,
+        drives=drives,
+        ended={"a": "complete"},
+        hung={},
+        leave="as_is",
+        wrong=None,
+    )
+
+    def station(job, plan):
+        label = plan["drive"]
+        found = types.SimpleNamespace(
+            job=job,
+            plan=plan,
+            drive=label,
+            name=label,
+            held=Held(did, label),
+            watchdog=types.SimpleNamespace(call=lambda _what, step, _longer_s=0.0: step()),
+            note=lambda event, **fields: did.append(event),
+            members=[],
+            did=did,
+            host=host,
+            stop=stop,
+        )
+
+        def guard(step, **_shown):
+            did.append(f"guard {label}")
+            if job.wrong and label == "a":
+                raise job.wrong
+
+        found.guard, found.target = guard, found.held
+        found.bench = types.SimpleNamespace(
+            on=lambda held, members: types.SimpleNamespace(begin_test=lambda: None, settle=lambda: None),
+            begin_test=lambda: None,
+        )
+        return found
+
+    made = mdadm.Seen("raid0", "none", CHUNK, frozenset(NUMBERS.values()), "9:127")
+    monkeypatch.setattr(array_members, "Station", station)
+    monkeypatch.setattr(array_members, "Look", Look)
+    monkeypatch.setattr(mdadm, "seen", lambda _host, _name: made)
+    monkeypatch.setattr(array.array_left, "note", lambda *_about: did.append("note"))
+    monkeypatch.setattr(array.array_left, "stop", lambda *_about: did.append("stop") or [])
+    return station(job, drives[1])
+
+
+BEFORE = ["guard b", "guard a", "ledger a", "left", "share a", "share b", "note", "--build"]
+
+
+def assemble(lead):
+    with array.assembled(lead, TEST, NAMES) as made:
+        lead.did.append("measured")
+        assert lead.target is not lead.held and lead.target.identity["size_bytes"] == 2 * SIZE
+        assert lead.members == ["a", "b"]
+    return made
+
+
+def test_every_drive_is_guarded_and_in_the_ledger_before_it_is_made_and_held_again_after(lead):
+    made = assemble(lead)
+    assert made.reasons == []
+    assert lead.did == [*BEFORE, "array", "measured", "stop", "hold b", "hold a", "release a", "array_stopped"]
+    assert lead.target is lead.held and lead.members == []
+
+
+def test_a_test_without_one_gets_none(lead):
+    with array.assembled(lead, {"name": "t"}, NAMES) as made:
+        assert made is None
+    assert lead.did == []
+
+
+@pytest.mark.parametrize("error", [fio.Interrupted(), fio.FioError("no"), REFUSED, ZeroDivisionError()])
+def test_whatever_ends_the_measurement_stops_it_first(lead, error):
+    with pytest.raises(type(error)), array.assembled(lead, TEST, NAMES):
+        raise error
+    assert lead.did == [*BEFORE, "array", "stop", "hold b", "hold a", "release a"]
+
+
+def test_a_drive_that_hangs_is_not_touched_again(lead):
+    with pytest.raises(Hangs), array.assembled(lead, TEST, NAMES):
+        raise Hangs("no answer")
+    assert lead.did == [*BEFORE, "array", "abandon a: no answer"] and lead.target is lead.held
+
+
+def test_one_that_cannot_be_made_is_stopped_as_far_as_it_came(lead):
+    lead.host.fails = "--build"
+    with pytest.raises(array.ArrayError, match="ended with 1 and said: no room"), array.assembled(lead, TEST, NAMES):
+        pass
+    assert lead.did == [*BEFORE, "stop", "hold b", "hold a", "release a"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        None,
+        mdadm.Seen("raid0", "none", CHUNK, frozenset({"8:0", "8:32"}), "9:127"),
+        mdadm.Seen("raid0", "1.2", CHUNK, frozenset(NUMBERS.values()), "9:127"),
+        mdadm.Seen("linear", "none", CHUNK, frozenset(NUMBERS.values()), "9:127"),
+    ],
+    ids=["none", "another drive", "a superblock", "another level"],
+)
+def test_nothing_is_measured_on_another_array(lead, monkeypatch, other):
+    monkeypatch.setattr(mdadm, "seen", lambda _host, _name: other)
+    with pytest.raises(array.ArrayError, match="not a raid0 of 8:0, 8:16"), array.assembled(lead, TEST, NAMES):
+        pass
+    assert "array" not in lead.did
+
+
+def test_a_member_that_is_refused_makes_the_test_invalid_and_nothing_is_written(lead):
+    lead.job.wrong = REFUSED
+    with pytest.raises(array_members.NoArray, match="its member a was refused: in_use"), array.assembled(
+        lead, TEST, NAMES
+    ):
+        pass
+    assert lead.did == ["guard b", "guard a", "release a"]
+
+
+def test_a_member_that_is_evidence_is_not_written(lead, monkeypatch):
+    monkeypatch.setattr(ledger_file, "read", lambda *_about: {"state": "evidence", "reason": "it was slow"})
+    with pytest.raises(array_members.NoArray, match="a is kept as evidence: it was slow"), array.assembled(
+        lead, TEST, NAMES
+    ):
+        pass
+    assert "ledger a" not in lead.did and lead.did[-1] == "release a"
+
+
+@pytest.mark.parametrize(
+    ("ended", "evidence", "lacks", "told"),
+    [
+        ({"a": "complete"}, "", "", ""),
+        ({"a": "refused"}, "", "", "did not all end well: a (refused)"),
+        ({}, "", "", "a (it is not in the plan)"),
+        ({"a": "complete"}, "too slow", "", "b is kept as evidence: too slow"),
+        ({"a": "complete"}, "", "mdadm is missing", "there is no array: mdadm is missing"),
+    ],
+)
+def test_why_there_can_be_none_is_told_before_anything_is_done(lead, monkeypatch, ended, evidence, lacks, told):
+    monkeypatch.setattr(mdadm, "lacking", lambda _host, _level: lacks)
+    lead.job.ended, lead.held.evidence = ended, evidence
+    found = array.problem(lead, SPEC)
+    assert told in found and bool(found) == bool(told) and lead.did == []
+
+
+def test_it_waits_for_the_other_campaigns_unless_the_run_is_stopped(lead):
+    array.await_others(lead.job, "b")
+    lead.job.ended, lead.stop.asked = {}, True
+    with pytest.raises(fio.Interrupted):
+        array.await_others(lead.job, "b")
+
+
+@pytest.mark.parametrize(
+    ("written", "of_members", "told"),
+    [
+        (100 << 20, [50 << 20, 50 << 20], False),
+        (100 << 20, [50 << 20, 60 << 20], True),
+        (100 << 20, [50 << 20, 0], True),
+        (None, [1, 2], False),
+        (100, [None, 2], False),
+    ],
+)
+def test_what_was_written_to_the_members_is_what_was_written_to_the_array(written, of_members, told):
+    assert bool(array.unlike(written, of_members)) == told
