@@ -85,7 +85,7 @@ class ActionModule(HostAction):
         if answer.get("action") == SEND_ENGINE:
             answer = self.ask(MODULE, {**arguments, "engine": SENT}, variables)
         if answer.get("action") == SEND_ENGINE:
-            return {"failed": True, "changed": False, "msg": "this host asks for the engine that it was sent"}
+            return {"failed": True, "changed": False, "msg": "the host asks for the engine again although it was sent"}
         return answer
 
     def _plan(self, own: dict[str, t.Any], run_id: str, variables: dict[str, t.Any]) -> dict[str, t.Any]:

@@ -31,7 +31,7 @@ options:
     choices: [present, absent]
     default: present
   arguments:
-    description: The arguments, each without blanks and quotes. Needed for O(state=present).
+    description: The arguments, each without spaces and quotes. Needed for O(state=present).
     type: list
     elements: str
     default: []
@@ -61,7 +61,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 reboot_required:
-  description: Whether the running kernel's command line is not yet as asked.
+  description: Whether the running kernel still lacks the requested change.
   returned: success
   type: bool
   sample: true
@@ -71,12 +71,12 @@ before:
   type: str
   sample: BOOT_IMAGE=/boot/vmlinuz-6.1.0-31-amd64 root=LABEL=root ro quiet
 after:
-  description: What it will be after the next boot, as far as this module sees to it.
+  description: What it will be after the next boot, if nothing else changes it.
   returned: success
   type: str
   sample: BOOT_IMAGE=/boot/vmlinuz-6.1.0-31-amd64 root=LABEL=root ro quiet idle=poll
 loader:
-  description: The tool that sets it, V(grubby) or V(update-grub); null when there was nothing to take away.
+  description: The tool that sets it, V(grubby) or V(update-grub); null if there was nothing to remove.
   returned: success
   type: str
   sample: update-grub

@@ -22,7 +22,8 @@ author:
 options:
   limits:
     description:
-      - The most that a host may send. More is an error of that host, and its folder on the controller stays as it was.
+      - Limits of what a host may send. Exceeding one is an error of that host, and its folder on the controller stays
+        as it was.
       - "Any of C(archive_bytes) (default: 16 GiB), C(unpacked_bytes) (64 GiB; never more than half of the free space),
         C(files) (500,000), C(ratio) (200, how many times its size an archive may unpack to, if that is above 64 MiB)
         and C(journal_bytes) (the size of its journal, 256 MiB; a report never reads more than 1 GiB)."
@@ -66,12 +67,12 @@ results_dir:
   type: str
   sample: /srv/ssd-results
 ssd_run:
-  description: The run, as the callback looks for it in every result.
+  description: The run, in the form that the callback expects in every result.
   returned: success and not in check mode
   type: dict
   sample: {id: 20261121T130000Z-qualify, results_dir: /srv/ssd-results}
 state:
-  description: The run's state on this host, C(absent) when the host does not know it.
+  description: The run's state on this host, C(absent) if the host does not know it.
   returned: success
   type: str
   sample: finished
@@ -87,8 +88,8 @@ unfinished:
   elements: str
   sample: [22123A4F5B6C]
 restored:
-  description: Whether the host's settings are back as they were, or were never changed; V(false) also for what
-    C(tune.yml) set to stay.
+  description: Whether the host's settings were restored or never changed; also V(false) for settings that C(tune.yml)
+    leaves in place.
   returned: success and not in check mode
   type: bool
   sample: true

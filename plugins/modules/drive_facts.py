@@ -128,7 +128,7 @@ drives:
           type: int
           sample: 512
         metadata_bytes:
-          description: What each block has beside its data, such as 8 in the LBA format 512+8.
+          description: Metadata of each block, such as 8 in the LBA format 512+8.
           type: int
           sample: 0
         physical_block_size_bytes:
@@ -136,12 +136,12 @@ drives:
           type: int
           sample: 4096
         minimum_io_size_bytes:
-          description: The smallest I/O that costs no more than it has to, as the kernel has it; of an NVMe drive its
-            preferred write granularity (NPWG).
+          description: The smallest efficient I/O size that the kernel reports; for an NVMe drive its preferred write
+            granularity (NPWG).
           type: int
           sample: 16384
         transport:
-          description: How it is attached, such as V(nvme), V(nvme-tcp), V(sata), V(sas), V(usb), V(virtio), V(loop), or
+          description: Its transport, such as V(nvme), V(nvme-tcp), V(sata), V(sas), V(usb), V(virtio), V(loop), or
             V(pcie) for a P320h, P420m or ioMemory.
           type: str
           sample: nvme
@@ -171,15 +171,15 @@ drives:
           type: str
           sample: null
         backing:
-          description: What the kernel has behind a loop device, which file (device and inode) and which part of it.
+          description: The file (device and inode) that the kernel reports behind a loop device, and which part of it.
           type: str
           sample: null
         max_discard_bytes:
-          description: The most that one discard covers; 0 when it takes none.
+          description: Maximum size of one discard; 0 if it supports none.
           type: int
           sample: 2199023255040
         queue_depth:
-          description: Commands that one queue of the drive takes at a time.
+          description: Number of commands that one queue of the drive accepts at a time.
           type: int
           sample: 1023
         rotational:
@@ -187,7 +187,7 @@ drives:
           type: bool
           sample: false
         io_poll:
-          description: Whether its queue takes polled I/O, as that of an NVMe drive with poll queues
+          description: Whether its queue supports polled I/O, as does that of an NVMe drive with poll queues
             (C(nvme.poll_queues)).
           type: bool
           sample: false
@@ -254,12 +254,12 @@ drives:
       type: dict
       contains:
         blocks:
-          description: How many blocks of 4 KiB, at random places.
+          description: Number of random blocks of 4 KiB.
           type: int
           sample: 182000
         aimed_blocks:
-          description: How many more, where the drive itself reports data (SCSI GET LBA STATUS; the file behind a loop
-            device).
+          description: Number of further blocks, where the drive itself reports data (SCSI GET LBA STATUS; the file
+            behind a loop device).
           type: int
           sample: 0
         allocated_bytes:
@@ -279,7 +279,8 @@ drives:
           type: bool
           sample: false
         seen_bytes:
-          description: Data of this many bytes, anywhere on the drive, would have been seen with 99.9 %.
+          description: The look would have found this many bytes of data, anywhere on the drive, with a probability of
+            99.9 %.
           type: int
           sample: 121474560
     purge:
@@ -298,11 +299,11 @@ drives:
           type: bool
           sample: true
         reason:
-          description: Why not; empty when it has.
+          description: Why it does not; empty if it does.
           type: str
           sample: ""
         hits_others:
-          description: What else it would erase; empty when nothing.
+          description: What else it would erase; empty if nothing.
           type: str
           sample: ""
         purge_class:
@@ -315,7 +316,7 @@ drives:
           elements: list
           sample: [[nvme, format, /dev/nvme0, --namespace-id=1, --lbaf=0, --ses=2, --timeout=21800000]]
         timeout_s:
-          description: How long it may take; null when it is not supported.
+          description: How long it may take; null if it is not supported.
           type: float
           sample: 21800.0
     purge_capabilities:

@@ -59,7 +59,7 @@ text:
   sample: "ssd_servers:\n  hosts:\n    rack1-07:\n      ssd_drives:\n        - serial: \"22123A4F5B6C\"  # Micron_7450,
     3.201 TB, nvme, /dev/nvme0n1\n"
 unanswered:
-  description: The hosts that gave no answer, each with what it said instead.
+  description: The hosts that gave no answer, each with its message.
   returned: success
   type: dict
   sample: {rack1-08: "Failed to connect to the host via ssh"}

@@ -63,12 +63,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 asked:
-  description: What O(asked) said, even if the host is unreachable.
+  description: The value of O(asked), even if the host is unreachable.
   returned: when O(asked) is given
   type: dict
   sample: {ssd_mode: plan}
 names:
-  description: What O(names) said, even if the host is unreachable.
+  description: The value of O(names), even if the host is unreachable.
   returned: when O(names) is given
   type: list
   elements: str
@@ -85,7 +85,7 @@ runs:
   elements: dict
   sample: []
 engines:
-  description: The names of the engines that lie in the state folder. Which one is run goes by its content.
+  description: The names of the engines in the state folder. Which one runs depends on its content.
   returned: when O(run_info) is given
   type: list
   elements: str

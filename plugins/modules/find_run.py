@@ -12,7 +12,7 @@ version_added: 0.1.0
 description:
   - For plays that work on an existing run, such as C(watch.yml), C(collect.yml) and C(report.yml). It starts nothing.
   - Takes the run given by O(run_id), else the one unfinished run of O(run_name), else the newest of that name.
-  - Fails when several runs of that name are unfinished, naming them, and when there is none.
+  - Fails if there is no such run, or if several of that name are unfinished, and lists these.
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:

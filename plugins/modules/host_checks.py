@@ -69,7 +69,7 @@ options:
     type: int
     default: 2
   max_used_pct:
-    description: The share of its endurance from which a drive counts as worn.
+    description: Percentage of its rated endurance at which a drive counts as worn.
     type: int
     default: 90
   parallel_drives:
@@ -131,7 +131,7 @@ findings:
       type: str
       sample: 22123A4F5B6C
     level:
-      description: V(blocks) or V(warning); V(ok) where O(levels) lets it pass.
+      description: V(blocks) or V(warning); V(ok) if O(levels) sets that.
       type: str
       sample: blocks
     message:
@@ -151,7 +151,7 @@ passed:
   sample: [firmware, driver, pcie_link]
 snapshot:
   description:
-    - The host as it is, with the keys C(cpu), C(memory), C(bios), C(kernel), C(command_line), C(tools), C(pcie),
+    - A snapshot of the host, with the keys C(cpu), C(memory), C(bios), C(kernel), C(command_line), C(tools), C(pcie),
       C(numa), C(tunables), C(drivers).
     - C(pcie) without its list of functions, which is long; the run's journal has it.
   returned: success

@@ -41,7 +41,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 host_info:
-  description: What the host is; null stands for what could not be read.
+  description: Facts of the host; null for what could not be read.
   returned: success
   type: dict
   contains:

@@ -148,8 +148,8 @@ RETURN = r"""
 action:
   description:
     - What was done, or in check mode would be.
-    - V(start), V(resume) or V(attach) for O(state=present), else V(stop), V(restore) or V(remove). V(nothing) when all
-      is as it should be.
+    - V(start), V(resume) or V(attach) for O(state=present), else V(stop), V(restore) or V(remove). V(nothing) if
+      nothing had to be done.
   returned: success
   type: str
   sample: start
@@ -162,8 +162,8 @@ state:
   sample: running
 restored:
   description:
-    - The settings that were put back, with their values. Of those that are alike, such as one for each CPU, only the
-      first, with their count.
+    - The restored settings, with their values. Of equal settings, such as one for each CPU, only the first is listed,
+      with their count.
     - Always empty for O(state=absent) and in check mode.
   returned: success
   type: list

@@ -185,15 +185,15 @@ cards:
       type: str
       sample: Healthy
     reserves_pct:
-      description: How much of the reserve is left.
+      description: Percentage of the reserve that is left.
       type: float
       sample: 100.0
     reserves_warn_pct:
-      description: At which rest of the reserve it warns.
+      description: Percentage of the reserve at which the card warns.
       type: float
       sample: 10.0
     writes_left_pct:
-      description: How much of the rated writes (PBW) is left.
+      description: Percentage of the rated writes (PBW) that is left.
       type: float
       sample: 99.46
     power_loss:
@@ -201,7 +201,7 @@ cards:
       type: str
       sample: protected
     bus_errors:
-      description: PCI Express errors that it shows.
+      description: PCI Express errors that the card reports.
       type: str
       sample: correctable
     highest_c:
@@ -209,7 +209,7 @@ cards:
       type: float
       sample: 64.5
     trouble:
-      description: What is wrong in its own words; null when nothing is.
+      description: What the card reports as wrong, in its own words; null if nothing is.
       type: str
       sample: null
 commands:
@@ -230,15 +230,15 @@ dma_delay:
   type: dict
   contains:
     configured:
-      description: By our options file; null without it.
+      description: Value in this collection's options file; null without that file.
       type: int
       sample: 0
     effective:
-      description: Of the driver that is loaded; null where none is.
+      description: Value of the loaded driver; null if none is loaded.
       type: int
       sample: 16
 driver_reload_required:
-  description: Whether the driver has to be reloaded for O(dma_delay).
+  description: Whether the driver must be reloaded for O(dma_delay).
   returned: success
   type: bool
   sample: true

@@ -67,7 +67,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 irqs:
-  description: Each interrupt with what became of it.
+  description: Each interrupt with its outcome.
   returned: success
   type: list
   elements: dict
@@ -76,19 +76,19 @@ irqs:
       description: Its number.
       type: int
     before:
-      description: The CPUs that it was allowed on; null when there is no such interrupt.
+      description: The CPUs that it was allowed on; null if there is no such interrupt.
       type: str
     wanted:
       description: The CPUs asked for, in the kernel's spelling.
       type: str
     effective:
-      description: The CPUs that it is delivered on now; null when the kernel does not report it.
+      description: The CPUs that it is delivered on now; null if the kernel does not report it.
       type: str
     outcome:
       description: V(changed), V(unchanged), V(managed) or V(not_applicable).
       type: str
     message:
-      description: Why, where that needs saying.
+      description: The reason, if there is one to give.
       type: str
   sample:
     - {irq: 41, before: 0-15, wanted: 4-7, effective: "4", outcome: changed, message: ""}

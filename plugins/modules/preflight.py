@@ -14,12 +14,12 @@ author:
 description:
   - Checks each host's variables and answers, and fails with everything that is wrong at once, naming host, drive and
     variable.
-  - Chooses the run. That is C(ssd_run_id) when it is given, else the one unfinished run of C(ssd_run_name) on the
+  - Chooses the run. That is C(ssd_run_id) if it is given, else the one unfinished run of C(ssd_run_name) on the
     hosts, else a new one.
   - In plan mode and in check mode prints for each drive what would be erased and measured, and how long that should
     take. Otherwise writes C(run.json) into the run's folder on the controller.
-  - A host that cannot be reached is a finding in plan mode. In destructive mode its drives count as asked for, and the
-    others go on.
+  - A host that cannot be reached is a finding in plan mode. In destructive mode its drives count as asked for, and
+    the other hosts continue.
   - Runs on the controller, once for the play. The role C(ssdlab.fleet.preflight) asks the hosts and calls it.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
@@ -56,25 +56,25 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ssd_run:
-  description: The run. C(results_dir) is the absolute path of the folder that holds its folder, C(destructive) whether
-    drives may be erased.
+  description: The run. C(results_dir) is the absolute path of the folder with all runs, C(destructive) whether drives
+    may be erased.
   returned: success
   type: dict
   sample: {id: 20261121T130000Z-qualify, name: qualify, results_dir: /home/lab/ssd-results, destructive: true}
 attach:
-  description: The run's state on the hosts that know it already.
+  description: The run's state on the hosts that already have it.
   returned: success
   type: dict
   sample: {rack1-07: running}
 why_skipped:
-  description: Why there is nothing to do - last night's run is still running, and C(ssd_overlap) is C(skip). Empty
+  description: Why this play does nothing - last night's run is still running, and C(ssd_overlap) is C(skip). Empty
     otherwise.
   returned: success
   type: str
   sample: ""
 why_attached:
-  description: That last night's run is still running, and this play goes on with it (C(ssd_overlap) is C(attach)).
-    Empty otherwise.
+  description: States that last night's run is still running, and that this play continues it (C(ssd_overlap) is
+    C(attach)). Empty otherwise.
   returned: success
   type: str
   sample: ""

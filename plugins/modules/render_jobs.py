@@ -19,7 +19,8 @@ description:
     there. The module runs none of them, and they were not tried on these platforms.
   - V(windows) and V(solaris) get fio's jobs, with the substitutions of C(roles/workload/files/platforms.yml).
     V(iometer) gets a file of access specifications (C(.icf)) for each test.
-  - A C(README.txt) lists the order, what no job file can say (such as the purge and the rounds), and what is left out.
+  - A C(README.txt) lists the order, what a job file cannot express (such as the purge and the rounds), and what is
+    left out.
   - Running the files erases all data on the drive, and no guard checks it first.
   - It runs on the controller.
 extends_documentation_fragment:

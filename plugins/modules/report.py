@@ -29,8 +29,7 @@ options:
     default: 10
   drives:
     description:
-      - Drives of a large fleet that get a page too, by host, drive or serial number, as shell patterns. V(*) is all of
-        them.
+      - Shell patterns for hosts, drives or serial numbers that get a page even in a large fleet. V(*) is all of them.
       - In a run of up to 200 drives, each has a page. In larger runs, up to 200 drives that need attention have one.
     type: list
     elements: str
@@ -97,13 +96,13 @@ report:
   type: str
   sample: /srv/ssd-results/20261121T130000Z-qualify/report/index.html
 message:
-  description: The verdicts and what changed since the run before of that name, as plain text of no more than 1,800
+  description: The verdicts and what changed since the previous run of that name, as plain text of no more than 1,800
     characters; also C(message.txt).
   returned: success
   type: str
   sample: "20261121T200000Z-nightly: all 2 drives passed\nNothing changed since 20261120T200000Z-nightly\n"
 all_passed:
-  description: Whether every drive passed. False when no drive was asked for.
+  description: Whether every drive passed. False if no drive was asked for.
   returned: success
   type: bool
   sample: false
@@ -125,7 +124,7 @@ drives:
       description: The identity that the inventory used.
       type: str
     model:
-      description: Model, or null when the drive was never identified.
+      description: Model, or null if the drive was never identified.
       type: str
     verdict:
       description: One of pass, fail, error, invalid, not_tested.
@@ -137,7 +136,7 @@ drives:
     - {host: rack1-07, drive: 22123A4F5B6C, model: MTFDDAK960TDS, verdict: fail, reason: "wsat: write_iops 352 < 500
       (criterion wsat write_iops min 500)"}
 failures:
-  description: One line for each drive that did not pass, or one that says that no drive was asked for.
+  description: One line for each drive that did not pass, or a single line if no drive was asked for.
   returned: success
   type: list
   elements: str

@@ -49,10 +49,10 @@ EXAMPLES = r"""
 RETURN = r"""
 hosts:
   description:
-    - What each host is to measure again, by inventory name; hosts without any are not in it.
+    - What each host has to measure again, by inventory name; other hosts are not listed.
     - C(run_id) and C(run_name) are of the run that measures again, C(of) is the first run, C(drives) are entries of
       C(ssd_drives), C(tests) all tests that the host measures again, C(counts) the tests of each drive whose second
-      result counts, C(identities) who each drive was.
+      result counts, C(identities) the identity of each drive.
   returned: success
   type: dict
   sample:
@@ -67,8 +67,8 @@ hosts:
         22123A4F5B6C:
           {serial: 22123A4F5B6C, wwn: null, model: MTFDDAK960TDS, size_bytes: 960197124096, backing_file: null}
 lines:
-  description: Each drive that is measured again, with why, and each that is not though it missed only relative
-    criteria.
+  description: Each drive that is measured again, with the reason, and each one that missed only relative criteria but
+    is not.
   returned: success
   type: list
   elements: str

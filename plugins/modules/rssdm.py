@@ -65,7 +65,8 @@ options:
       installed C(rssdm).
     type: str
   state_dir:
-    description: Where settings that wait for a power cycle, and the previous ones, are kept, in C(rssdm/<serial>.json).
+    description: Folder in which the previous settings, and those that wait for a power cycle, are kept, in
+      C(rssdm/<serial>.json).
     type: path
     default: /var/lib/ssdlab-fleet
 seealso:
@@ -124,7 +125,7 @@ drive:
       type: str
       sample: P420m
     form_factor:
-      description: V(hhhl) or V(2.5-inch), by the part number; null where it says neither.
+      description: V(hhhl) or V(2.5-inch), from the part number; null if that says neither.
       type: str
       sample: hhhl
     firmware:
@@ -144,13 +145,13 @@ drive:
       type: str
       sample: Drive is in good health
 current:
-  description: What C(rssdm -L -d) shows, each of V(power_limiting), V(interrupt_coalescing), V(write_cache); null where
-    it shows none.
+  description: What C(rssdm -L -d) shows, each of V(power_limiting), V(interrupt_coalescing), V(write_cache); null for
+    those it does not show.
   returned: when O(state=present)
   type: dict
   sample: {power_limiting: false, interrupt_coalescing: "0xD200F", write_cache: true}
 pending:
-  description: What is set, and not in effect before the host is power-cycled. In check mode, what would be.
+  description: Settings that take effect once the host is power-cycled. In check mode, those that would.
   returned: when O(state=present)
   type: dict
   sample: {interrupt_coalescing: "0xD801F"}
@@ -160,7 +161,7 @@ power_cycle_required:
   type: bool
   sample: true
 message:
-  description: What to do; empty when there is nothing to do.
+  description: What to do; empty if there is nothing to do.
   returned: success
   type: str
   sample: "drive 00000000121504A1B2C3: interrupt_coalescing = 0xD801F is set and waits for a power cycle. Power-cycle

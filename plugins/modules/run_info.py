@@ -17,7 +17,7 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
   run_id:
-    description: The run to read. A run that the host does not know is no error.
+    description: The run to read. It is not an error if the host does not know the run.
     type: str
   run_name:
     description: List only runs of this name.
@@ -63,8 +63,8 @@ RETURN = r"""
 runs:
   description:
     - The runs on this host, oldest id first.
-    - "C(state) is C(starting), C(running), C(finished), C(stopped), C(failed), or C(dead): its job is gone without
-      having said so."
+    - "C(state) is C(starting), C(running), C(finished), C(stopped), C(failed), or C(dead): its job ended without
+      reporting it."
     - C(definitions) holds a digest of each part of each test's definition, for unfinished runs and O(definitions_of);
       empty for others.
   returned: success
@@ -73,12 +73,12 @@ runs:
   sample: [{run_id: 20261121T130000Z-qualify, run_name: qualify, state: running, drives: 2, updated:
     "2026-11-21T13:07:31.120Z", definitions: {}}]
 state:
-  description: The state of O(run_id), C(absent) when this host does not know it.
+  description: The state of O(run_id), C(absent) if this host does not know it.
   returned: when O(run_id) is given
   type: str
   sample: finished
 status:
-  description: The run's C(status.json), as in C(plugins/plugin_utils/common/schemas/status.schema.json); empty when
+  description: The run's C(status.json), as in C(plugins/plugin_utils/common/schemas/status.schema.json); empty if
     there is none.
   returned: when O(run_id) is given
   type: dict
@@ -101,19 +101,19 @@ records:
     - {schema_version: 1, kind: drive, run_id: 20261121T130000Z-qualify, host: rack1-07, drive: 22123A4F5B6C,
        outcome: complete, message: ""}
 snapshot:
-  description: What the host was when the run's newest job began, in short; null before there was one. All of it is in
-    the journal.
+  description: A short snapshot of the host when the run's newest job began; null before the first job. The journal
+    has all of it.
   returned: when O(run_id) is given
   type: dict
   sample: {cpu: Example 3.0 GHz, sockets: 2, cores: 32, cpus: 64, memory_bytes: 540817391616, kernel: 6.1.0-31-amd64,
            governor: performance}
 calibration:
-  description: How the host found how many drives it measures at the same time, where
-    C(ssd_parallel_drives) is C(auto), as in the journal; null where it did not.
+  description: How the host determined the number of drives that it measures at the same time, as in the journal,
+    if C(ssd_parallel_drives) is C(auto); null otherwise.
   returned: when O(run_id) is given
   type: dict
-  sample: {parallel_drives: 2, kept_share: 0.98, why: all drives together keep it, drives: [22123A4F5B6C, 22123A4F5B6D],
-           seconds: 106.2}
+  sample: {parallel_drives: 2, kept_share: 0.98, why: all drives together keep their speed,
+           drives: [22123A4F5B6C, 22123A4F5B6D], seconds: 106.2}
 damage:
   description: A sentence for each damaged file of the run; what can still be read of it counts.
   returned: when O(run_id) is given

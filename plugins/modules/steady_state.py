@@ -67,8 +67,8 @@ steady:
   type: bool
   sample: true
 rounds:
-  description: The first round, counted from 1, at which the window that ends there is steady; else the number of values
-    given.
+  description: The first round, counted from 1, at which the window that ends there is steady; otherwise the number of
+    values.
   returned: success
   type: int
   sample: 6

@@ -33,7 +33,7 @@ options:
     type: str
     default: ""
   raw:
-    description: Whether the raw files of the hosts go into the store too, for where files do not survive.
+    description: Whether to store the hosts' raw files too, for environments in which files do not survive.
     type: bool
     default: false
   fetch:
@@ -41,7 +41,7 @@ options:
       - Whether to copy from the store into O(results_dir) instead. Copies C(run.json) and C(results.jsonl) of the run
         O(run_id) and of the run of that name before it, or of the newest runs named O(run_name). With O(raw), also
         copies the hosts' raw files, but not those of the run before. Files that only the folder has stay.
-      - For where files do not survive from one play to the next, such as AWX's execution environments.
+      - For environments in which files do not survive from one play to the next, such as AWX's execution environments.
     type: bool
     default: false
   run_name:
@@ -141,10 +141,10 @@ runs:
       description: The run's id.
       type: str
     changed:
-      description: Whether anything of it was new to the store, or to the folder.
+      description: Whether the store, or the folder, changed.
       type: bool
     hosts:
-      description: How many hosts' parts were new or other than before; of a fetched run how many there are.
+      description: Number of hosts' parts that were new or had changed; for a fetched run, the number of parts.
       type: int
   sample: [{run_id: 20261121T130000Z-qualify, changed: true, hosts: 40}]
 quarantined:
@@ -163,19 +163,19 @@ quarantined:
       description: Its label.
       type: str
     identity:
-      description: By what it is known on any host. Empty where it has neither serial number nor WWN.
+      description: What identifies it on any host. Empty if it has neither serial number nor WWN.
       type: str
     serial:
       description: Its serial number, or empty.
       type: str
     nights:
-      description: In how many runs in a row it had failed.
+      description: Number of consecutive runs in which it had failed.
       type: int
     last_run:
       description: The id of the last of them.
       type: str
     reason:
-      description: Why it failed in that one.
+      description: Why it failed in that run.
       type: str
   sample: []
 released:

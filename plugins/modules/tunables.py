@@ -22,7 +22,14 @@ description:
     and the drives from O(ssdlab.fleet.ssd#role:main:ssd_drives). A variable that is not set has its role's default.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
-  - ssdlab.fleet.attributes.sets
+attributes:
+  check_mode:
+    support: partial
+    details: It changes nothing in any mode; a difference counts as a change in check mode alone.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
 options:
   concern:
     description: The part of tuning to show. By default all parts that are switched on.
@@ -63,8 +70,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 settings:
-  description: Each setting with its value now and the one wanted. Of those that are alike, on each CPU or interrupt,
-    the first.
+  description: Each setting with its value now and the one wanted. Of equal settings, such as one for each CPU or
+    interrupt, only the first is listed.
   returned: success
   type: list
   elements: dict
@@ -82,7 +89,7 @@ settings:
       description: The drive that it is about; null for one of the whole host.
       type: str
     before:
-      description: The value now; null where the host has no such thing.
+      description: The current value; null if the host has no such setting.
       type: str
     wanted:
       description: The value that a run would set.
@@ -91,13 +98,13 @@ settings:
       description: What a run would find, V(changed), V(unchanged) or V(not_applicable).
       type: str
     count:
-      description: How many are like this one, itself included.
+      description: Number of equal settings, including this one.
       type: int
   sample:
     - {kind: sysfs, name: scheduler, path: /sys/block/nvme0n1/queue/scheduler, device: nvme0n1, before: mq-deadline,
        wanted: none, outcome: changed, count: 1}
 places:
-  description: For each drive where fio would run.
+  description: Where fio would run, for each drive.
   returned: success
   type: dict
   sample: {"22123A4F5B6C": {cpus: 1-7, node: 0, interrupt_cpus: "0", note: ""}}

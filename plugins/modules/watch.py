@@ -79,9 +79,9 @@ hosts:
   description:
     - The state of each host by name, as its C(status.json) says. C(finished), C(stopped) and C(failed) are as the host
       job left them.
-    - C(dead) means that the host job is gone without having said so, C(absent) that the host has no such run,
-      C(silent) that the host gave no answer in the end. C(starting) and C(running) are those that O(for_s) left at
-      work.
+    - C(dead) means that the host job ended without reporting it, C(absent) that the host has no such run,
+      C(silent) that the host no longer answered. C(starting) and C(running) are those still working when O(for_s)
+      ended the watch.
   returned: success
   type: dict
   sample: {rack1-07: finished, rack1-08: silent}
@@ -91,7 +91,7 @@ ended:
   type: bool
   sample: false
 silent:
-  description: Hosts that gave no answer in the end.
+  description: Hosts that no longer answered.
   returned: success
   type: list
   elements: str

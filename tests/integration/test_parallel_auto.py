@@ -46,7 +46,9 @@ def spans(journal):
     return sorted((begun[drive], ended[drive]) for drive in begun)
 
 
-@pytest.mark.parametrize(("shared", "number", "why"), [(False, 2, "all drives together keep it"), (True, 1, "keeps")])
+@pytest.mark.parametrize(
+    ("shared", "number", "why"), [(False, 2, "all drives together keep their speed"), (True, 1, "keeps")]
+)
 def test_a_run_calibrates_tells_and_measures(jobs, loop_drive, monkeypatch, shared, number, why):
     drives = [loop_drive("one"), loop_drive("two")]
     if shared:

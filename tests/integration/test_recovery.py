@@ -93,6 +93,18 @@ ECW = {
     "phases": [{"name": "sweep", "lead": MIXED, "matrix": MIXED_SWEEP, "rounds": {"max": 1}}],
 }
 
+# The blog's own tests, over fewer depths.
+BLOG_DEPTHS = [1, 2, 4, 8, 16]
+
+
+def blog():
+    """Settling and sweep of the shipped plan, scaled."""
+    settle, sweep = yaml.safe_load((SHIPPED_DIR / "plans" / "micron-blog.yml").read_text(encoding="utf-8"))[:2]
+    scaled = {"sample_every": 1, "min_capacity_multiple": 0}
+    settle = {**settle, **UNTIL_STEADY, "steady_state": {**settle["steady_state"], **scaled}}
+    sweep = {**sweep, "matrix": {**sweep["matrix"], "queue_depth": BLOG_DEPTHS, "runtime_s": 10}}
+    return [settle, sweep]
+
 
 def retried(site, folder, tests_asked, figures, problems_of):
     """A machine that stops for seconds in the middle gets another chance: of the whole measurement, on a new drive."""
@@ -149,6 +161,24 @@ def test_a_demand_curve_is_recovered_in_the_report(site, tmp_path):
         return [] if seen == (8, 6, 1, 1) else [seen]
 
     retried(site, tmp_path, [DIRTH], {"latency_s": LATENCY_S}, problems_of)
+
+
+def test_the_blogs_sweet_spot_is_recovered_in_the_report(site, tmp_path):
+    """15 a second of 0.33 s each are 5 in flight: four are too few, eight the fewest of the powers of 2."""
+
+    def problems_of(tests):
+        (sweep,) = tests["blog-sweep-4k"].get("sweeps") or [None]
+        if not sweep:
+            return ["no sweep"]
+        points, spot = sweep["points"], sweep["sweet_spot"]
+        figures = {
+            "spot": (spot["queue_depth"], 8),
+            "most": (points[-1]["iops"], pytest.approx(STEADY, rel=0.1)),
+            "observed": ([point["observed_outstanding"] for point in points], pytest.approx(BLOG_DEPTHS, rel=0.2)),
+        }
+        return [(name, seen, true) for name, (seen, true) in figures.items() if seen != true]
+
+    retried(site, tmp_path, blog(), {"latency_s": LATENCY_S}, problems_of)
 
 
 def test_the_effect_of_the_stimulus_before_is_recovered_in_the_report(site, tmp_path):

@@ -115,7 +115,7 @@ def test_what_was_decided_cannot_be_given(lab, result):
 def test_a_play_in_batches_is_refused(lab, loop_drive):
     lab.hosts["rack1-08"] = {"ssd_drives": [loop_drive("other").selector]}
     code, output = lab.own(PURGE.replace("  roles:", "  serial: 1\n  roles:"))
-    assert code != 0 and "the play uses serial" in " ".join(output.split()), output
+    assert code != 0 and "remove serial, strategy: free" in " ".join(output.split()), output
     assert full(lab.drive) and lab.run_folders() == []
 
 

@@ -60,6 +60,10 @@ LEAVES = {
         {"tasks": [{"ansible.builtin.include_role": {**PURGE, "apply": {"check_mode": True}}}]},
     ),
     "another tag": ({"roles": [{"role": "ssdlab.fleet.purge", "tags": ["wipe"]}]}, "--tags=deploy"),
+    "a tag that Ansible does not pass on": (
+        {"tasks": [{"ansible.builtin.include_role": PURGE, "tags": ["wipe"]}]},
+        "--tags=wipe",
+    ),
 }
 # Each leaves out a host of the play, or looks at one for all.
 REFUSED = {
@@ -97,6 +101,7 @@ def test_it_acts_on_localhost(lab):
 def test_it_leaves_what_the_play_leaves_out(lab, way):
     code, output = lab.own(*LEAVES[way])
     assert code == 0 and not lab.purged() and lab.run_folders() == [], output
+    assert ("leave out ssdlab.fleet.purge, so it did nothing" in output) == ("tag" in way), output
 
 
 @pytest.mark.parametrize("way", REFUSED)
@@ -123,6 +128,7 @@ def test_the_role_tune_tunes_only_where_a_tag_of_it_or_of_a_concern_says_so(lab,
         code, output = lab.own({**TUNE, "roles": [{"role": "ssdlab.fleet.tune", "tags": ["tuning"]}]}, "--tags", tag)
         assert code == 0 and (nomerges.read_text() == "2\n") == tunes, output
         assert bool(lab.run_folders()) == (tag != "deploy")
+        assert ("leave out ssdlab.fleet.tune, so it did nothing" in output) == (tag == "deploy"), output
     finally:
         code, output = lab.play("restore")
     assert code == 0 and nomerges.read_text() == before, output

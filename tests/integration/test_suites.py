@@ -35,13 +35,18 @@ GONE_MEANWHILE = "stat: No such file or directory"
 
 
 def cells_of(plan):
-    """Each cell of a plan once, with a second of time in place of its own; its range is the whole drive."""
+    """Each cell of a plan once, if no plan before it has it."""
+    cells = all_cells(plan, identity_of(SIZE))
+    return list({cell["id"]: cell for cell in cells if plan == first_with(cell["id"])}.values())
+
+
+def all_cells(plan, identity, **variables):
+    """The cells of a plan, with a second of time in place of their own; their range is the whole drive."""
     tests = [
         {**test, "active_range_pct": 100, "cells": [scaled(cell) for cell in test["cells"]]} for test in plan_of(plan)
     ]
-    done = planned(tests, identity_of(SIZE))
-    cells = [cell for test in done["drives"][0]["tests"] for cell in corners(test["cells"])]
-    return list({cell["id"]: cell for cell in cells if plan == first_with(cell["id"])}.values())
+    done = planned(tests, identity, **variables)
+    return [cell for test in done["drives"][0]["tests"] for cell in corners(test["cells"])]
 
 
 def corners(cells):
@@ -159,9 +164,26 @@ def test_every_fill_of_the_suite_writes_all_as_often_as_asked(plan, loop_drive, 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 @pytest.mark.parametrize("plan", PLANS)
 def test_every_job_of_the_suite_runs(plan, loop_drive, tmp_path):
+    drives = [loop_drive(f"drive{number}", SIZE) for number in range(SIDE_BY_SIDE)]
+    assert problems_side_by_side(cells_of(plan), drives, tmp_path) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
+@pytest.mark.parametrize("plan", ["smoke", "pts-client", "hyperscale"])
+def test_jobs_run_by_io_uring_on_drives_of_4_kib_blocks(plan, loop_drive, tmp_path):
+    drives = [loop_drive(f"drive{number}", SIZE, sector_bytes=4096) for number in range(SIDE_BY_SIDE)]
+    cells = all_cells(plan, identity_of(SIZE, 4096), workload_ioengine="io_uring")
+    once = list({cell["id"]: cell for cell in cells}.values())
+    assert once and all("ioengine=io_uring\n" in cell["job"] for cell in once)
+    assert not any("-512b-" in cell["id"] for cell in once)
+    assert problems_side_by_side(once, drives, tmp_path) == []
+
+
+def problems_side_by_side(cells, given, tmp_path):
+    """What is wrong with any of these cells, each run on one of these drives."""
     drives: queue.Queue = queue.Queue()
-    for number in range(SIDE_BY_SIDE):
-        drives.put(loop_drive(f"drive{number}", SIZE))
+    for drive in given:
+        drives.put(drive)
 
     def run(cell):
         drive = drives.get()
@@ -171,4 +193,4 @@ def test_every_job_of_the_suite_runs(plan, loop_drive, tmp_path):
             drives.put(drive)
 
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        assert [line for lines in pool.map(run, cells_of(plan)) for line in lines] == []
+        return [line for lines in pool.map(run, cells) for line in lines]

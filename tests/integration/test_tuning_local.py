@@ -161,6 +161,6 @@ def test_a_cpu_that_is_not_there_and_a_node_that_is_not_there_are_findings(site,
     code, output = site.play("tune")
     text = " ".join(output.split())
     assert (
-        code != 0 and "cpus: CPU 4096 is not there, or not on" in text and "numa_node: there is no node 63" in text
+        code != 0 and "cpus: CPU 4096 does not exist or is offline" in text and "numa_node: there is no node 63" in text
     ), output
     assert site.run_folders() == []

@@ -39,4 +39,4 @@ def test_a_loop_device_without_direct_io_measures_memory(jobs, loop_drive):
     subprocess.run(["losetup", "--direct-io=off", drive.path], check=True)
     world, end = measured(jobs, drive)
     assert world["direct_io"] is False and end["outcome"] == "invalid"
-    assert [reason for reason in end["reasons"] if "through the page cache" in reason]
+    assert [reason for reason in end["reasons"] if "uses the page cache" in reason]

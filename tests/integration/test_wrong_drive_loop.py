@@ -91,7 +91,7 @@ def test_case_77_the_same_path_in_another_mount_namespace(outcome):
 
 @pytest.mark.case(78)
 def test_case_78_a_blank_at_the_end_of_a_path(outcome):
-    assert "bad_selector: " in outcome.output and "begins or ends with a blank" in outcome.output
+    assert "bad_selector: " in outcome.output and "begins or ends with a space" in outcome.output
     outcome.nothing_happened()
 
 

@@ -216,7 +216,7 @@ def test_case_69_processes_that_may_not_be_looked_into(make_bench):
     bench.inside = NO_PTRACE
     outcome = bench.play()
     outcome.refused("spare", "unseen_users")
-    assert "cannot be looked into" in outcome.message("spare", "unseen_users")
+    assert "cannot be examined" in outcome.message("spare", "unseen_users")
     outcome.refused("opened", "unseen_users")
 
 

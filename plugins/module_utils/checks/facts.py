@@ -221,8 +221,8 @@ def vendor(host: Host, facts: HostFacts) -> list[dict[str, t.Any]]:
         found = iomemory_pci.check(host, iomemory.cards(host), facts.wanted.get("parallel_drives"))
     except iomemory.IomemoryError as error:
         message, remedy = (
-            f"its ioMemory cards cannot be looked at: {error}",
-            "install Fusion-io's fio-util, and look at fio-status -a",
+            f"its ioMemory cards cannot be examined: {error}",
+            "install Fusion-io's fio-util and check fio-status -a",
         )
         return [{"check": "iomemory_unknown", "drive": None, "level": WARNING, "message": message, "remedy": remedy}]
     labels = {drive.identity["serial"]: drive.drive for drive in facts.drives if drive.identity.get("serial")}

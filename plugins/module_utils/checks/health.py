@@ -95,7 +95,7 @@ def headroom(facts: HostFacts, drive: CheckedDrive) -> list[str]:
         drive.health["temperature_c"],
     )
     if limit is None:
-        return [Unknown(f"it is at {now} °C, but does not report at which temperature it warns or throttles")]
+        return [Unknown(f"it is at {now} °C, but does not report the temperatures at which it warns or throttles")]
     wanted = facts.wanted["temperature_headroom_c"]
     near = 0 < limit - now < wanted
     if not near:

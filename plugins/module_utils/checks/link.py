@@ -66,9 +66,7 @@ def link_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     slot = drive.bridges[0] if drive.bridges else {"max_speed_gts": None, "max_width": None}
     able = tuple(_least(*pair) for pair in zip(_most(drive.endpoint), _most(slot)))
     if None in able:
-        return [
-            Unknown("neither {0} nor its slot reports what its link can do at most".format(drive.endpoint["address"]))
-        ]
+        return [Unknown("neither {0} nor its slot reports its fastest link".format(drive.endpoint["address"]))]
     if not any(_lower(now, most) for now, most in zip(_link(drive.endpoint), able)):
         return []
     return [f"its link runs at {link_text(*_link(drive.endpoint))}; the drive and its slot can do {link_text(*able)}"]
@@ -79,7 +77,7 @@ def slot_below_drive(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     if _unknown_link(drive) or not drive.on_pcie:
         return []
     if not drive.bridges or None in _most(drive.bridges[0]):
-        return [Unknown("what the slot of {0} can do at most is unknown".format(drive.endpoint["address"]))]
+        return [Unknown("the fastest link of {0}'s slot is unknown".format(drive.endpoint["address"]))]
     own, slot = _most(drive.endpoint), _most(drive.bridges[0])
     if any(_lower(most, needed) for most, needed in zip(slot, own)):
         return [

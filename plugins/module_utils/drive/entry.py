@@ -81,7 +81,7 @@ def _value_problem(key: str, value: Any) -> str | None:
     if key == "by_id" and re.fullmatch(r"\.{0,2}|.*/.*", by_id_name(value)):
         return f"by_id {value!r} is not a valid name in {BY_ID}"
     if key == "backing_file" and value != value.strip():
-        return f"backing_file {value!r} begins or ends with a blank; remove it"
+        return f"backing_file {value!r} begins or ends with a space; remove it"
     if key == "backing_file" and not value.startswith("/"):
         return f"backing_file {value!r} is not an absolute path"
     if key == "wwn" and wwn_key(value) is None:

@@ -55,7 +55,7 @@ def keep(host: Host, identity: Mapping, folder: str) -> list[Kept]:
         return [Kept("logs", "", None, f"{transport} drives keep no logs")]
     now = identities.identity(host, name)
     if any(now[key] != identity.get(key) for key in _WHO):
-        return [Kept("logs", "", None, f"/dev/{name} is not this drive any more")]
+        return [Kept("logs", "", None, f"/dev/{name} is no longer this drive")]
     if transport == "nvme":
         node = (nvme.controllers(host, name) or [str(identity.get("path"))])[0]
         return [_error_log(host, node, folder), _telemetry(host, node, folder)]

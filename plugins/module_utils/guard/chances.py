@@ -31,12 +31,12 @@ def chance(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -
 def text(record: Mapping[str, Any], capacity: Callable[[int], str]) -> str:
     """A look's record in one line for people. `capacity`: how bytes on drives are written."""
     if record["whole"]:
-        return "looked at all {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])
+        return "read all {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])
     used = record.get("allocated_bytes")
-    return "looked at {} blocks: {} of data anywhere on {} would have been seen with {:g} %{}".format(
+    return "read {} blocks: {} of data anywhere on {} would have been found with {:g} % probability{}".format(
         format(record["blocks"], ","),
         capacity(record["seen_bytes"]),
         capacity(record["size_bytes"]),
         100 * (1 - _MISS),
-        "" if used is None else f"; the drive itself says that {capacity(used)} are in use",
+        "" if used is None else f"; the drive reports {capacity(used)} in use",
     )

@@ -50,7 +50,7 @@ def probe_wipefs(host: Host, facts: Facts) -> None:
     except (ValueError, KeyError, TypeError, RecursionError):
         listed = None
     if not isinstance(listed, list):  # an empty mapping or text would look like no signature
-        facts.failures.append(f"wipefs gave no list of signatures: {result.stdout!r:.80}")
+        facts.failures.append(f"wipefs printed no list of signatures: {result.stdout!r:.80}")
         return
     for kind, entry in zip(kinds, listed):
         _add_signature(facts, kind)
@@ -79,7 +79,7 @@ def _blkid(host: Host, facts: Facts, where: str, *place: str) -> list[str]:
     """Note what blkid finds; the kinds of it."""
     result = host.run(["blkid", "-p", "-o", "export", *place, facts.path])
     if result.rc == _BLKID_AMBIVALENT:
-        add(facts.signatures, where + "several that contradict each other")
+        add(facts.signatures, where + "several tables that contradict each other")
         return []
     if result.rc == _BLKID_NOTHING_FOUND and not result.stdout.strip() and not result.stderr.strip():
         return []

@@ -138,7 +138,5 @@ def user_space(host: Host) -> str:
             if (host.get(path + "/class") or "").startswith("0x01"):
                 found.append("{} ({})".format(path.rpartition("/")[2], driver))
     return (
-        "; storage controllers that user space drives, as SPDK or a VM does: {}".format(", ".join(found))
-        if found
-        else ""
+        "; storage controllers held by user space, such as SPDK or a VM: {}".format(", ".join(found)) if found else ""
     )

@@ -123,7 +123,7 @@ def _no_other_look(
             except UntrustedLock as error:
                 others[name] = ("untrusted_state", str(error))
             except Locked as error:
-                others[name] = ("locked", f"a look goes on: {error}")
+                others[name] = ("locked", f"another check is reading it: {error}")
             except PermissionError:
                 pass  # who may not write here can't open a drive either, and is told so by the probe
             except OSError as error:

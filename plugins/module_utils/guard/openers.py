@@ -157,7 +157,7 @@ class Watch:
             except OSError as error:
                 # A security module may keep everybody out of init, which uses no drive itself (docs/wrong-drives.md).
                 if error.errno not in GONE and pid != 1:
-                    text = "{} ({}) cannot be looked into: {}".format(
+                    text = "{} ({}) cannot be examined: {}".format(
                         process, self._host.get(process + "/comm") or "?", error.strerror
                     )
                     self._denied[text] = self._denied.get(text, 0) + 1
@@ -252,7 +252,7 @@ class _Traffic:
                 key = self._keys[watch]
                 found[key] = found.get(key, False) or bool(mask & _IN_MODIFY)
         what = {
-            True: "a process that wrote to it and was gone",
-            False: "a process that reads it again and again and is gone each time",
+            True: "a process that wrote to it and has ended",
+            False: "short-lived processes that keep reading it",
         }
         return [(key, Opener(what[wrote], 0, wrote, False)) for key, wrote in found.items()]

@@ -107,7 +107,7 @@ def _opal(host: Host, facts: Facts, expected: bool) -> None:
         if opal.TCG_PROTOCOL in opal.protocols(_data(listed)):
             add(facts.opal, *opal.locked(_data(_receive(host, facts, opal.TCG_PROTOCOL, 1, opal.DISCOVERY_BYTES))))
     except ValueError as error:
-        facts.failed(listed, f"it cannot be known whether Opal locks it: {error}")
+        facts.failed(listed, f"whether Opal locks it cannot be determined: {error}")
 
 
 def _receive(host: Host, facts: Facts, protocol: int, specific: int, size: int) -> Result:

@@ -72,7 +72,7 @@ def _pool(host: Host, facts: Machine, pool: str) -> list[str]:
     names = [name_of(host, word) for word in result.stdout.split() if word.startswith("/dev/")]
     if result.rc != 0 or not any(names):
         facts.failures.append(
-            f"the system lies on the ZFS pool {pool}, and zpool list does not name its drives: "
+            f"the system is on the ZFS pool {pool}, and zpool list does not name its drives: "
             f"{result.stderr.strip():.100}"
         )
     return [name for name in names if name]

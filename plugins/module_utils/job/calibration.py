@@ -85,9 +85,9 @@ class Calibration:
     def _decided(self) -> dict[str, t.Any]:
         writing = [cell["id"] for cell in self._cells if load.sides(cell) != {"read"}]
         if writing:
-            raise NotDone(f"the plan's {writing[0]} does not only read")
+            raise NotDone(f"the plan's {writing[0]} also writes or trims")
         if any(record["event"] == "drive_started" for record in self._job.history):
-            raise NotDone("an earlier job of this run began without it")
+            raise NotDone("an earlier job of this run started without calibration")
         self._each(self._drives, _hold)
         alone: dict[str, dict[str, list[float]]] = {cell["id"]: {} for cell in self._cells}
         for drive in self._drives:

@@ -121,7 +121,9 @@ class Conditions:
         before, now = self._cache, self._own_cache()
         if before == now or not {before, now} <= set(write_cache.STATES):
             return []
-        text = "by its own report its write cache was {0} when the test began and is {1} now, unseen by the kernel"
+        text = (
+            "the drive reports that its write cache was {0} when the test began, and is {1} now; the kernel missed it"
+        )
         return [Cause("write_cache", SPOILS, text.format(before, now))]
 
     def fields(self) -> dict[str, t.Any]:

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The host job: one detached process for each host and run, started from a zipapp of these files.
 
-`run FOLDER` works through the plan in a run's folder; `restore FOLDER` puts back what a dead job left (systemd's
+`run FOLDER [STARTER]` works through the plan in a run's folder, unless it comes too late for that start
+(liveness.starter); `restore FOLDER` puts back what a dead job left (systemd's
 ExecStopPost).
 """
 
@@ -29,7 +30,7 @@ from ..measure.fio import Interrupted
 from ..measure.limits import Limits
 from ..run import decision
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
-from ..run.liveness import first_status, is_live, pid_start
+from ..run.liveness import first_status, is_live, pid_start, starter
 from ..tuning import settings
 from ..tuning.kinds import Setting
 from ..tuning.tuned_host import TunedHost
@@ -50,8 +51,9 @@ WRITTEN_ASIDE = ("plan.json", "status.json", "tuning.json", "journal.jsonl", "re
 class HostJob:
     """Works through a host's drives, then puts the host back, however it ends."""
 
-    def __init__(self, run_dir: RunDir, host: Host) -> None:
+    def __init__(self, run_dir: RunDir, host: Host, started_by: str = "") -> None:
         self._run_dir = run_dir
+        self._started_by = started_by
         self._host = host
         host.log = run_dir.note_command
         plan = run_dir.read_plan()
@@ -75,13 +77,24 @@ class HostJob:
         try:
             # A play that is just putting this host back, or starts this job, has the lock for a moment.
             with self._lock.acquire(wait_s=LOCK_WAIT_S):
+                if not self._is_wanted():
+                    sys.stderr.write(
+                        "too late: the run was started anew, stopped or given up since; nothing was done\n"
+                    )
+                    return 1
                 remove_asides(self._run_dir.path, WRITTEN_ASIDE)
                 return self._run_locked()
         except Locked as error:
             # A start that came too late, and was made again since: the status is that of the job that has the lock.
-            if (host_holder() or {}).get("folder") != os.path.realpath(self._run_dir.path):
+            if self._is_wanted() and (host_holder() or {}).get("folder") != os.path.realpath(self._run_dir.path):
                 self._status.set(state="failed", restored=True, message=f"another run is using this host: {error}")
             return 1
+
+    def _is_wanted(self) -> bool:
+        """Whether the start that this job is of still stands: nobody has given it up, taken up the run or ended it
+        since. That this process has the lock does not tell: while it hung, it had none.
+        """
+        return not self._started_by or starter(self._run_dir.read_status()) == self._started_by
 
     def _run_locked(self) -> int:
         state, messages = "failed", []
@@ -246,19 +259,19 @@ def _log_to(path: str) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """The zipapp's command line."""
     words = sys.argv[1:] if arguments is None else arguments
-    if len(words) != 2 or words[0] not in ("run", "restore"):
-        sys.stderr.write("usage: engine.pyz run|restore RUN_FOLDER\n")
+    if not (len(words) == 2 and words[0] == "restore") and not (len(words) in (2, 3) and words[0] == "run"):
+        sys.stderr.write("usage: engine.pyz run RUN_FOLDER [STARTER] | restore RUN_FOLDER\n")
         return 2
     host, run_dir = Host(), RunDir.at(words[1])
     foreign = trust.problems(run_dir.path)
     if foreign:
-        sys.stderr.write("this state folder could be somebody else's work: {0}\n".format("; ".join(foreign)))
+        sys.stderr.write("this state folder cannot be trusted: {0}\n".format("; ".join(foreign)))
         return 1
     if words[0] == "run":
         # Whatever the umask of the login was: watch and collect read as a plain user.
         os.umask(0o022)
         _log_to(run_dir.log)
-        return HostJob(run_dir, host).run()
+        return HostJob(run_dir, host, *words[2:]).run()
     try:
         with host_lock({"run": "restore of " + run_dir.run_id, "pid": os.getpid()}).acquire(wait_s=LOCK_WAIT_S):
             return _after_the_job(host, run_dir)

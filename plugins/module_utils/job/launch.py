@@ -7,6 +7,7 @@ sign of life.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -17,9 +18,10 @@ import typing as t
 
 from ..core.files import make_folders, write_atomic
 from ..core.host import TIMED_OUT, Host
+from ..core.locks import Locked, host_lock
 from ..drive.entry import GUARD_OPTIONS
 from ..run.folder import LIVE_STATES, RunDir, Status, read_journal
-from ..run.liveness import Process, first_status, is_live, pid_start, state_of
+from ..run.liveness import Process, first_status, is_live, pid_start, starter, state_of
 from .ending import STOP_TIMEOUT_S, JobError, end_process, end_unit
 
 START_TIMEOUT_S = 30.0
@@ -79,7 +81,7 @@ def launch(host: Host, run_dir: RunDir, engine: str) -> t.Callable[[], None]:
     """Start the detached job: a systemd transient unit where systemd is PID 1, else a session of its own. Returns what
     ends it, which raises JobError where it lives on.
     """
-    run = [sys.executable, engine, "run", run_dir.path]
+    run = [sys.executable, engine, "run", run_dir.path, starter(run_dir.read_status())]
     if not host.exists("/run/systemd/system"):
         nowhere = subprocess.DEVNULL
         # It is to outlive us, so nobody waits for it.
@@ -97,7 +99,8 @@ def launch(host: Host, run_dir: RunDir, engine: str) -> t.Callable[[], None]:
     options = [f"--property={name}={value}" for name, value in properties.items()]
     result = host.run(["systemd-run", "--quiet", "--collect", "--unit=" + unit] + options + run)
     if result.rc == TIMED_OUT:
-        end_unit(host, unit)  # systemd may have been asked already
+        with _given_up(run_dir, f"systemd-run gave no answer for {unit}"):
+            end_unit(host, unit)  # systemd may have been asked already
     if result.rc:
         failed = f"systemd-run could not start {unit}: {result.stderr.strip()}"
         _mark_failed(run_dir, failed)
@@ -123,7 +126,8 @@ def await_start(host: Host, run_dir: RunDir, end: t.Callable[[], None]) -> str:
     said = (host.get(run_dir.log) or "nothing")[-500:]
     late = f"the host job did not start within {START_TIMEOUT_S:g} s"
     try:
-        end()
+        with _given_up(run_dir, late):
+            end()
     except JobError as error:
         raise JobError(f"{late}, and {error}") from None
     _mark_failed(run_dir, late)
@@ -139,6 +143,19 @@ def _own_state(host: Host, run_dir: RunDir) -> str:
     if state == "failed":
         raise JobError("the host job ended at once: {0}".format(status.get("message")))
     return state
+
+
+@contextlib.contextmanager
+def _given_up(run_dir: RunDir, message: str) -> t.Iterator[None]:
+    """A start that could not be ended is void: its job does nothing, should it come after all (HostJob). Under the
+    host's lock, which a job that is already at work has.
+    """
+    try:
+        yield
+    except JobError as error:
+        with contextlib.suppress(Locked, OSError), host_lock({"run": run_dir.run_id, "pid": os.getpid()}):
+            _mark_failed(run_dir, f"{message}, and {error}")
+        raise
 
 
 def _mark_failed(run_dir: RunDir, message: str) -> None:

@@ -53,4 +53,4 @@ def _blank(work: Work) -> str:
         Refused,
     ) as error:  # nothing is lost by it: what was measured stands, and the drive stays as it is
         return str(error)
-    return "" if seen.blank else "it does not read as blank once it is deallocated"
+    return "" if seen.blank else "it does not read as blank after deallocation"

@@ -61,7 +61,7 @@ def _discarded(seen: Mapping, limits: Limits) -> list[Cause]:
     if since + while_on <= limits.other_discard_bytes:
         return []
     text = (
-        "somebody else discarded {0:.1f} MiB {1}, so the drive is not as the test made it: end what trims it "
+        "somebody else discarded {0:.1f} MiB {1}, so the drive is not as the test made it: stop what trims it "
         "(fstrim, blkdiscard)"
     )
     when = "while fio ran" if while_on > limits.other_discard_bytes else "before this cell"
@@ -73,7 +73,7 @@ def _between(seen: Mapping, limits: Limits) -> list[Cause]:
     written = (seen.get("between_bytes") or {}).get("write", 0)
     if written <= limits.other_write_bytes:
         return []
-    text = "somebody else wrote {0:.1f} MiB before this cell: end what uses the drive"
+    text = "somebody else wrote {0:.1f} MiB before this cell: stop what uses the drive"
     return [Cause(OTHER_IO, SPOILS, text.format(written / 2.0**20))]
 
 
@@ -82,7 +82,7 @@ def _beside(seen: Mapping, limits: Limits) -> list[Cause]:
     others = seen.get("beside_bytes") or 0
     if others <= max(limits.other_read_bytes, limits.other_io_share * sum(seen["fio_bytes"].values())):
         return []
-    text = "other namespaces of its controller read and wrote {0:.1f} MiB while fio ran: end what uses them"
+    text = "other namespaces of its controller read and wrote {0:.1f} MiB while fio ran: stop what uses them"
     return [Cause(OTHER_IO, SPOILS, text.format(others / 2.0**20))]
 
 
@@ -126,7 +126,9 @@ def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
     return (
         [
             Cause(
-                OTHER_IO, SPOILS, "somebody else {0} while fio ran: end what uses the drive".format(" and ".join(found))
+                OTHER_IO,
+                SPOILS,
+                "somebody else {0} while fio ran: stop what uses the drive".format(" and ".join(found)),
             )
         ]
         if found
@@ -182,7 +184,7 @@ def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
             Cause(
                 HOST_LIMITED,
                 SPOILS,
-                "{0}; {1}: end what else runs, or give fio other CPUs".format("; ".join(short), said),
+                "{0}; {1}: stop other load, or give fio other CPUs".format("; ".join(short), said),
             )
         )
     elif short:

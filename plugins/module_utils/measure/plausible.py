@@ -152,7 +152,7 @@ def _side(name: str, side: Mapping, sizes: Sizes, astride: int) -> list[str]:
         latency[key] for key in ("min", "max", "mean")
     ]
     if not all(isinstance(value, (int, float)) and math.isfinite(value) and value >= 0 for value in figures):
-        return [f"{name}s: a figure is negative, no number or not finite"]
+        return [f"{name}s: a figure is negative, infinite or not a number"]
     if not ios:
         return ["{0}s: {1} bytes without an I/O".format(name, side["io_bytes"])] if side["io_bytes"] else []
     found = []
@@ -162,7 +162,7 @@ def _side(name: str, side: Mapping, sizes: Sizes, astride: int) -> list[str]:
         if side.get(key):
             found.append(f"{name}s: {side[key]} I/Os were {what}")
     if not latency["mean"]:
-        return found + [f"{name}s: {ios} I/Os in no time"]
+        return found + [f"{name}s: {ios} I/Os in 0 s"]
     # fio counts whole milliseconds: of a job of a few blocks they tell no rate.
     for key, amount in (("iops", ios), ("bw_bytes", side["io_bytes"])) if side["runtime"] >= LEAST_RATE_MS else ():
         true = amount * 1000.0 / side["runtime"]
@@ -264,10 +264,18 @@ def _mix(sides: Mapping, options: Mapping) -> list[str]:
     kind = options["rw"][4:] if options["rw"].startswith("rand") else options["rw"]
     if kind == "trim" or trims:
         wrong = total if kind == "trim" else trims
-        return ["{0} I/Os went the other way than {1}".format(wrong, options["rw"])] if wrong else []
+        return (
+            ["{0} I/Os went in the other direction, although the job asked for {1}".format(wrong, options["rw"])]
+            if wrong
+            else []
+        )
     if "rwmixread" not in options:
         wrong = writes if kind == "read" else reads
-        return ["{0} I/Os went the other way than {1}".format(wrong, options["rw"])] if wrong else []
+        return (
+            ["{0} I/Os went in the other direction, although the job asked for {1}".format(wrong, options["rw"])]
+            if wrong
+            else []
+        )
     share = int(options["rwmixread"]) / 100.0
     # A drive that keeps up with rates of both directions gives their ratio, which whole I/Os a second make another than
     # was asked.

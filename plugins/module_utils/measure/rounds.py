@@ -110,7 +110,7 @@ class Rounds:
         if self.steady_at is not None:
             return "steady", []
         reasons = [
-            "not steady after {0}".format(self._limit_reached() or f"{self.count} rounds"),
+            "the limit of {0} was reached".format(self._limit_reached() or f"{self.count} rounds"),
             *self._windows.too_early(),
         ]
         for item in self.steady_state():

@@ -204,7 +204,7 @@ class Sampler:
         self._stop.set()
         self._thread.join(JOIN_S)
         if self._thread.is_alive():
-            self._spoilt["samples"] = "a look at the drive did not end: whether it was throttled is unknown"
+            self._spoilt["samples"] = "a sample of the drive did not end: whether it was throttled is unknown"
             return
         self._spoilt.update(unread(self._first, self._look()))
 

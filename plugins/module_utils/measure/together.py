@@ -104,13 +104,13 @@ def decide(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -
     number, unsteady = 1, _unsteady(drives, alone)
     seen = _Seen(alone, [] if unsteady else trials)
     if len(drives) < 2:
-        why = "there is no other drive"
+        why = "it is the only drive"
     elif unsteady:
         why = f"{unsteady}, so a loss of {100 * MOST_SPREAD:.0f} % can't be told"
     else:
         number = seen.confirmed
         why = _lost_text(seen.worst(seen.lost), seen.lost) if seen.lost else "no larger number was measured"
-        why = "all drives together keep it" if number == len(drives) else why
+        why = "all drives together keep their speed" if number == len(drives) else why
     return {
         "parallel_drives": number,
         "kept_share": KEPT_SHARE,

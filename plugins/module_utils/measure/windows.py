@@ -144,12 +144,12 @@ class Windows:
         if self.least_bytes:
             text = (
                 "no window may begin before {0:g} x the user capacity ({1:.0f} bytes) is written, as a fresh "
-                "drive is faster; {2} bytes were in all"
+                "drive is faster; {2} bytes were written in all"
             )
             found.append(text.format(self._steady["min_capacity_multiple"], self.least_bytes, written))
         if self._steady.get("settle_s"):
             found.append(
-                "no window may begin before {0:g} s of rounds; {1:.0f} s passed in all".format(
+                "no window may begin before {0:g} s of rounds; they lasted {1:.0f} s in all".format(
                     self._steady["settle_s"], elapsed_s
                 )
             )

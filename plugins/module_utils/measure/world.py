@@ -106,7 +106,7 @@ def _power(first: World, now: World) -> dict[str, str]:
         and after["number"] > before["number"]
     ):
         found.append(
-            "it works in power state {0}, and worked in {1}: a higher one allows less power".format(
+            "its power state changed from {1} to {0}: a higher state allows less power".format(
                 after["number"], before["number"]
             )
         )
@@ -166,10 +166,7 @@ def _write_cache(before: World, now: World) -> dict[str, str]:
 
 
 def _cached(now: World) -> list[Cause]:
-    text = (
-        "the loop device goes through the page cache (loop/dio is 0), so memory was measured: attach it with "
-        "--direct-io=on"
-    )
+    text = "the loop device uses the page cache (loop/dio is 0), so memory was measured: attach it with --direct-io=on"
     return [Cause("direct_io", SPOILS, text)] if now["direct_io"] is False else []
 
 
@@ -198,7 +195,7 @@ MISSING = {
     "throttled": "nothing counts how often it was throttled: only its temperature indicates it",
     "temperature": "its temperature, or its own limit for it, is unknown",
     "media_errors": "its media errors are unknown",
-    "power_state": "the power state that it works in is unknown",
+    "power_state": "its power state is unknown",
     "samples": (
         "it was not sampled for more than 10 min (ssd_sample_interval_s): heat or a slower link that came and went "
         "would not show"
@@ -231,7 +228,7 @@ def _told(now: World) -> list[tuple[str, bool]]:
 
 def _uncached(now: World) -> list[tuple[str, str]]:
     loop = now["transport"] == "loop" and now["direct_io"] is None
-    return [("direct_io", "whether the loop device goes past the page cache is unknown")] if loop else []
+    return [("direct_io", "whether the loop device bypasses the page cache is unknown")] if loop else []
 
 
 def carried(kept: World, now: World, same_boot: bool) -> World:

@@ -38,7 +38,7 @@ def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any
         raise PurgeError(str(error)) from None
     if card.block != identity["kernel_name"]:
         raise PurgeError(
-            "fio-status says that {0} is {1}, the kernel has it as {2}: nothing is formatted".format(
+            "fio-status reports {0} as {1}, the kernel has it as {2}: nothing was formatted".format(
                 card.serial, card.block, identity["kernel_name"]
             )
         )
@@ -90,7 +90,7 @@ def reformat(
     _run(host, detach, limit_s)
     try:
         if _same(host, card).state != DETACHED:
-            raise PurgeError(f"{card.control} did not detach; nothing is formatted")
+            raise PurgeError(f"{card.control} did not detach; nothing was formatted")
         _run(host, formatting, limit_s)
     except BaseException:
         host.run(attach, timeout_s=limit_s)
@@ -116,7 +116,7 @@ def _same(host: Host, card: Card) -> Card:
         raise PurgeError(str(error)) from None
     if now.control != card.control:
         text = (
-            f"{card.serial} was {card.control} and is {now.control} now: nothing is formatted; start over with "
+            f"{card.serial} was {card.control} and is {now.control} now: nothing was formatted; start over with "
             "preflight"
         )
         raise PurgeError(text, "identity_changed")

@@ -46,7 +46,7 @@ def _find(host: Host, identity: t.Mapping[str, t.Any]) -> rssdm.RssdmDrive:
     if not drive.pci_address or slot != "0000:" + drive.pci_address:
         raise PurgeError(
             (
-                "rssdm says that {0} is at PCI {1}, the kernel has {2} at {3}: not the same drive; nothing is erased"
+                "rssdm says that {0} is at PCI {1}, the kernel has {2} at {3}: not the same drive; nothing was erased"
             ).format(drive.serial, drive.pci_address or "(not stated)", identity["kernel_name"], slot)
         )
     return drive

@@ -64,7 +64,7 @@ class Sentinels:
             os.fsync(handle)
         except OSError as error:
             text = (
-                "the drive takes no writes before the purge ({0}), so the purge could not be verified; check its "
+                "the drive accepts no writes before the purge ({0}), so the purge could not be verified; check its "
                 "health and its last sanitize"
             )
             raise PurgeError(text.format(error.strerror)) from None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import os
 import tarfile
 import tempfile
@@ -15,18 +16,22 @@ import typing as t
 from ..core.files import aside_prefix, left_behind, sha256
 from .folder import RunDir
 
+# Of a gzip file before its name, and of the name that `pack` gives it.
+_HEADER_BYTES = 10
+_LISTING_BYTES = 64
+
 
 def pack(run_dir: RunDir) -> dict[str, t.Any]:
-    """Make <state_dir>/<run id>.tar.gz, readable for all, unless one is there that is newer than all it would hold.
+    """Make <state_dir>/<run id>.tar.gz, readable for all, unless one is there that was made of the files as they are.
 
     Returns {path, size_bytes, sha256}. Raises OSError.
     """
     path = run_dir.archive
     sweep(run_dir)
     files = _files(run_dir.path)
-    newest_ns = max([_mtime_ns(name) for name in files] or [0])
-    if not _is_newer(path, newest_ns):
-        _write(path, run_dir.path, files)
+    listing = _listing(run_dir.path, files)
+    if _made_of(path) != listing:
+        _write(path, run_dir.path, files, listing)
     return {"path": path, "size_bytes": os.path.getsize(path), "sha256": sha256(path)}
 
 
@@ -46,27 +51,35 @@ def _files(folder: str) -> list[str]:
     return sorted(found)
 
 
-def _mtime_ns(path: str) -> int:
-    """When it was last changed; 0 where it is gone: a live job renames and removes files."""
+def _listing(folder: str, files: t.Iterable[str]) -> str:
+    """A digest of which files there are and when each was changed: that one is newer than another a clock that was set
+    does not tell.
+    """
+    found = hashlib.sha256()
+    for path in files:
+        with contextlib.suppress(FileNotFoundError):  # A live job renames and removes files.
+            stat = os.stat(path)
+            found.update(os.fsencode(f"{os.path.relpath(path, folder)}\0{stat.st_size} {stat.st_mtime_ns}\n"))
+    return found.hexdigest()
+
+
+def _made_of(path: str) -> str:
+    """The listing of the files that an archive was made of, from its gzip header (RFC 1952, FNAME); "" where there is
+    none.
+    """
     try:
-        return os.stat(path).st_mtime_ns
+        with open(path, "rb") as archive:
+            return archive.read(_HEADER_BYTES + _LISTING_BYTES)[_HEADER_BYTES:].decode("latin-1")
     except FileNotFoundError:
-        return 0
+        return ""
 
 
-def _is_newer(path: str, than_ns: int) -> bool:
-    try:
-        return os.stat(path).st_mtime_ns > than_ns
-    except FileNotFoundError:
-        return False
-
-
-def _write(path: str, folder: str, files: t.Iterable[str]) -> None:
+def _write(path: str, folder: str, files: t.Iterable[str], listing: str) -> None:
     handle, aside = tempfile.mkstemp(dir=os.path.dirname(path), prefix=aside_prefix(os.path.basename(path)))
     try:
         with os.fdopen(handle, "wb") as out:
-            # No time and no name in gzip's header, so that equal content has an equal checksum.
-            with gzip.GzipFile("", "wb", 6, out, mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
+            # No time in gzip's header, so that the same folder has the same checksum.
+            with gzip.GzipFile(listing, "wb", 6, out, mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
                 for name in files:
                     _add(tar, name, os.path.relpath(name, folder))
             os.fchmod(out.fileno(), 0o644)

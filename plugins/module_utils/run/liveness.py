@@ -58,6 +58,13 @@ def first_status(host: Host, plan: t.Mapping[str, t.Any], state: str, unit: str 
     }
 
 
+def starter(status: t.Mapping[str, t.Any] | None) -> str:
+    """Which start a status is of, that no job has answered yet; "" for any other status."""
+    if not status or status.get("state") != "starting":
+        return ""
+    return "{0}-{1}".format(status.get("pid"), status.get("pid_start"))
+
+
 def state_of(host: Files, status: t.Mapping[str, t.Any] | None) -> str:
     """The state that status.json gives, or `dead` when its job ended without saying so."""
     if status is None:

@@ -84,7 +84,7 @@ EVENTS: t.Mapping[str, Fields] = {
 def problem(data: t.Any, fields: Fields, where: str = "") -> str:
     """What is wrong with the shape of `data`: "" when nothing is, else one short sentence."""
     if not isinstance(data, t.Mapping):
-        return "{0} is no mapping".format(where or "it")
+        return "{0} is not a mapping".format(where or "it")
     for field, wanted in fields.items():
         key = field.rstrip("?")
         name = f"{where}.{key}" if where else key
@@ -103,7 +103,7 @@ def _value_problem(value: t.Any, wanted: t.Any, name: str) -> str:
         return problem(value, wanted, name)
     if isinstance(wanted, list):
         if not isinstance(value, list):
-            return f"{name} is no list"
+            return f"{name} is not a list"
         each = (problem(item, wanted[0], f"{name}[{index}]") for index, item in enumerate(value))
         return next((text for text in each if text), "")
     if isinstance(wanted, set):

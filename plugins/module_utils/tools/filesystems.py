@@ -49,13 +49,13 @@ def data_drives(level: int, drives: int, sets: int | None = None) -> int:
     """
     least = {0: 2, 1: 2, 5: 3, 6: 4, 10: 4, 50: 6}
     if level not in least:
-        raise ValueError(f"level {level} is none of {', '.join(map(str, least))}")
+        raise ValueError(f"level {level} must be one of {', '.join(map(str, least))}")
     if drives < least[level]:
         raise ValueError(f"RAID {level} takes {least[level]} drives at least, not {drives}")
     parts = (drives // 2 if level == 10 else 2) if sets is None else sets
     most = {10: drives // 2, 50: drives // 3}.get(level)
     if most is not None and (not 2 <= parts <= most or drives % parts):
-        raise ValueError(f"{drives} drives can't be {parts} sets of RAID {level}")
+        raise ValueError(f"{drives} drives cannot form {parts} sets of RAID {level}")
     return {0: drives, 1: 1, 5: drives - 1, 6: drives - 2, 10: parts, 50: drives - parts}[level]
 
 
@@ -64,7 +64,7 @@ def geometry(chunk_bytes: int, block_bytes: int, data: int) -> Geometry:
     ValueError.
     """
     if chunk_bytes % block_bytes or not chunk_bytes:
-        raise ValueError(f"a chunk of {chunk_bytes} B is no multiple of the file system's block of {block_bytes} B")
+        raise ValueError(f"a chunk of {chunk_bytes} B is not a multiple of the file system's block of {block_bytes} B")
     stride = chunk_bytes // block_bytes
     return Geometry(stride, stride * data)
 

@@ -167,7 +167,7 @@ def sanitize_status(result: Result) -> Progress:
     said = result.stdout + result.stderr
     if lost_registers(result):
         raise ValueError(
-            "hdparm --sanitize-status: the adapter or kernel gives no ATA registers back: the state cannot be known"
+            "hdparm --sanitize-status: the adapter or kernel returns no ATA registers, so the state is unknown"
         )
     if any(text in said for text in _FAILED):
         return Progress(FAILED, None, "the last sanitize failed")

@@ -100,7 +100,7 @@ def parse(result: Result) -> dict[str, t.Any]:
             continue
         if isinstance(data, dict):
             return data
-    raise NvmeError(f"{name} gave no JSON: {said(result)}")
+    raise NvmeError(f"{name} printed no JSON: {said(result)}")
 
 
 def said(result: Result) -> str:
@@ -114,21 +114,21 @@ def number(data: t.Mapping[str, t.Any], key: str, most: int) -> int:
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,40}|0x[0-9a-fA-F]{1,32}", value):
         value = int(value, 0) if value.startswith("0x") else int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise NvmeError(f"nvme-cli gives {data.get(key)!r} for {key}")
+        raise NvmeError(f"nvme-cli reports {data.get(key)!r} for {key}")
     return value
 
 
 def _text(data: t.Mapping[str, t.Any], key: str) -> str:
     value = data.get(key)
     if not isinstance(value, str):
-        raise NvmeError(f"nvme-cli gives {value!r} for {key}")
+        raise NvmeError(f"nvme-cli reports {value!r} for {key}")
     return value.strip()
 
 
 def _listed(data: t.Mapping[str, t.Any], key: str) -> list[t.Mapping[str, t.Any]]:
     value = data.get(key)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise NvmeError(f"nvme-cli gives no list {key}")
+        raise NvmeError(f"nvme-cli reports no list {key}")
     return value
 
 

@@ -20,7 +20,7 @@ LIST_BYTES, DISCOVERY_BYTES = 512, 2048
 def protocols(data: bytes) -> list[int]:
     """The security protocols of a drive. Raises ValueError for anything but their list."""
     if len(data) < 8:
-        raise ValueError(f"a list of security protocols has 8 bytes at least, not {len(data)}")
+        raise ValueError(f"a list of security protocols has at least 8 bytes, not {len(data)}")
     count = int.from_bytes(data[6:8], "big")
     if not count or len(data) < 8 + count:
         raise ValueError(f"{count} security protocols in {len(data)} bytes")
@@ -32,7 +32,7 @@ def locked(data: bytes) -> list[str]:
     anything else.
     """
     if len(data) < _HEADER_BYTES:
-        raise ValueError(f"a Level 0 discovery has {_HEADER_BYTES} bytes at least, not {len(data)}")
+        raise ValueError(f"a Level 0 discovery has {_HEADER_BYTES} bytes or more, not {len(data)}")
     end = 4 + int.from_bytes(data[:4], "big")
     if end < _HEADER_BYTES or end > len(data):
         raise ValueError(f"a Level 0 discovery of {end} bytes, of which {len(data)} were read")

@@ -68,7 +68,9 @@ def present(host: Host, state_dir: str, arguments: t.Sequence[str], check: bool 
     wrong = [argument for argument in arguments if not ARGUMENT.fullmatch(argument)]
     if wrong or not arguments:
         raise BootError(
-            "{0!r} is no kernel argument without blanks and quotes, such as idle=poll".format(wrong[0] if wrong else "")
+            "{0!r} is not a kernel argument without spaces and quotes, such as idle=poll".format(
+                wrong[0] if wrong else ""
+            )
         )
     record, loader, now = read_json(record_path(state_dir)), _loader(host), host.read(COMMAND_LINE)
     changed = (

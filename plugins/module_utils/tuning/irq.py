@@ -76,7 +76,7 @@ def check(host: Host, wanted: str) -> str:
     online = cpus.online(host)
     absent = cpus.missing(listed, online)
     if absent:
-        raise ValueError(f"CPU {absent} is not there, or not on; this host has the CPUs {cpus.text(online)}")
+        raise ValueError(f"CPU {absent} does not exist or is offline; this host has the CPUs {cpus.text(online)}")
     return cpus.text(listed)
 
 
@@ -92,7 +92,7 @@ def named(host: Host, device: str | None, address: str | None, numbers: t.Sequen
             raise ValueError(f"there is no block device {device} (a whole one, not a partition)")
         address = pcie.address_of(host, name)
         if address is None:
-            raise ValueError(f"{device} hangs on no PCI function, or on several")
+            raise ValueError(f"{device} is attached to no PCI function, or to several")
     if not host.exists(f"{pcie.DEVICES}/{address}"):
         raise ValueError(f"there is no PCI function {address}")
     found = of_function(host, address)

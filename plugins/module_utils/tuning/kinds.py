@@ -45,7 +45,7 @@ EXPLAINED = (
         "/pcie_aspm/parameters/policy",
         errno.EPERM,
         "not_applicable",
-        "the firmware keeps ASPM to itself (or pcie_aspm=off): the kernel can't set it",
+        "the firmware controls ASPM (or pcie_aspm=off is set): the kernel can't set it",
     ),
     (
         "/intel_pstate/no_turbo",
@@ -57,7 +57,7 @@ EXPLAINED = (
         "/energy_performance_preference",
         errno.EBUSY,
         "failed",
-        "the governor performance allows no preference but performance",
+        "the governor performance allows only the preference performance",
     ),
     (
         "/queue/io_poll",

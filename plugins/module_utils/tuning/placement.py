@@ -131,10 +131,10 @@ class Placements:
     def _node_note(self, want: Want) -> str:
         absent = lists.missing(lists.parse(want.cpus or ""), self._topology.online)
         if absent:
-            return f"CPU {absent} of its `cpus` is not there, not on, or not in the cpuset of the host job"
+            return f"CPU {absent} of its `cpus` does not exist, is offline, or is outside the host job's cpuset"
         if self._nodes[want.drive] is not None:
             near = want.node in (None, self._nodes[want.drive])
-            return "" if near else f"no CPU of its NUMA node {want.node} may be used: fio runs far from it"
+            return "" if near else f"no CPU of its NUMA node {want.node} may be used, so fio runs far from it"
         if not self._topology.nodes:
             return ""
         said = "its NUMA node is unknown" if want.node is None else f"there is no NUMA node {want.node} here"

@@ -67,7 +67,7 @@ def differences(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]
         if now is not None and now != value:
             text = "its {0} is {1}, the inventory wants {2}".format(name.replace("_", " "), now, value)
             found.append(
-                text + ("; that is set and waits to come into force" if seen["pending"].get(name) == value else "")
+                text + ("; that value is set but not yet in force" if seen["pending"].get(name) == value else "")
             )
     return found
 
@@ -92,8 +92,7 @@ def unseen(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
 def waiting(seen: Mapping[str, Any]) -> list[str]:
     """What was set and is not in force, as sentences."""
     text = (
-        "its {0} was set to {1}, and {2} was measured: it waits for a power cycle, of ioMemory for its driver to "
-        "be reloaded"
+        "its {0} was set to {1} but measured at {2}: the change takes a power cycle (ioMemory: a reload of the driver)"
     )
     return [
         text.format(name.replace("_", " "), value, seen["settings"].get(name))

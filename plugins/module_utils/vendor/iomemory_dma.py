@@ -63,7 +63,7 @@ def apply(host: Host, text: object, check: bool = False) -> DmaDelay:
     others = _elsewhere(host)
     if others:
         raise IomemoryError(
-            "{} sets {} as well; remove it there first: which file counts is not sure".format(
+            "{} sets {} as well; remove it there first, since it is not certain which file counts".format(
                 ", ".join(others), PARAMETER
             )
         )

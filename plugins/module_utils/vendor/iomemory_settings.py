@@ -81,9 +81,8 @@ def _format(host: Host, card: Card, options: Mapping[str, Any], check: bool) -> 
     commands = [iomemory.detach_arguments(card.control), formatting, iomemory.attach_arguments(card.control)]
     if card.state != ATTACHED:
         raise IomemoryError(
-            f"{card.serial} ({card.control}) is not attached: the guard can't look at what is on it. Attach it "
-            "first "
-            "(state: attached)"
+            f"{card.serial} ({card.control}) is not attached, so the guard can't examine its data. Attach it "
+            "first (state: attached)"
         )
     if card.size_pct is None and options.get("size_pct"):
         raise IomemoryError(

@@ -11,8 +11,8 @@ import typing as t
 from ..results import held_to, judge, summaries
 from . import packages
 
-# How many earlier runs tell whether a drive was low elsewhere, on which verdicts hang: not an option, so that the
-# report and the store say the same. As many runs, unless told otherwise, are what figures are compared with.
+# Earlier runs that show whether a drive was low elsewhere, which decides verdicts: not an option, so that the report
+# and the store agree. Also the default number of runs that figures are compared with.
 EARLIER_RUNS = 10
 # The section of a fleet that nobody looked at.
 NOTHING: t.Mapping[str, t.Any] = {
@@ -35,8 +35,7 @@ Mapping = t.Dict[str, t.Any]
 
 
 class Against(t.NamedTuple):
-    """What figures are compared with: those of the run `baseline` ("": none), and of so many runs of its name before
-    it.
+    """What figures are compared with: the run `baseline` ("": none), and so many runs of its name before it.
 
     stored: (run.json, how many) to the runs before (a nights.Past, or None), where none has its report on this
     controller.

@@ -81,7 +81,7 @@ class _Known:
         if name == self._run_id:
             return Reference(None, f"the baseline {name} is this run itself: name another")
         if cell:
-            return Reference(None, f"a baseline has no figures of single cells, and {cell} is asked for")
+            return Reference(None, f"a baseline has no figures of single cells, but the criterion names {cell}")
         known = self._baseline(name)
         if known is None:
             return Reference(None, f"there is no report of the baseline {name}: run report.yml with ssd_run_id={name}")

@@ -164,7 +164,7 @@ def _outliers(
     order = order.sort_values(["far", "host", "drive", "no_iops", "test", "cell", "metric"])
     for place, row in order.iterrows():
         mates = int(alike[place])
-        cause, why = ("drive", f"{mates} drives like it on {row['host']} say nothing against the host")
+        cause, why = ("drive", f"{mates} similar drives on {row['host']} do not point to the host")
         if row["serial"] in known.moved:
             cause, why = "drive", f"it was low on {' and on '.join(known.moved[row['serial']])}"
         elif row["host"] in known.low_hosts and (row["host"], row["drive"], row["test"]) not in slow:

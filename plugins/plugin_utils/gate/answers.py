@@ -44,7 +44,7 @@ def passed(module: str, result: t.Any) -> Result:
 
 def _passed(module: str, result: t.Any) -> Result:
     if not isinstance(result, t.Mapping):
-        raise shape.Unfit(["it is no mapping"])
+        raise shape.Unfit(["it is not a mapping"])
     common = shape.of(SCHEMA, "common")
     if any(result.get(key) for key in ("failed", "unreachable", "skipped")):
         told = {

@@ -67,7 +67,7 @@ class Shape:
         if walk.problems:
             raise Unfit(walk.problems)
         if most_size is not None and walk.size > most_size:
-            raise Unfit([f"it holds {walk.size} letters and values; the limit is {most_size}"])
+            raise Unfit([f"it holds {walk.size} characters and values; the limit is {most_size}"])
         if not self._fits(clean):
             why = schemas.explained(self._validator(), clean) if explained else []
             raise Unfit(why or ["it does not fit its schema"])
@@ -208,7 +208,7 @@ class _Walk:
         if not text.is_printable(value):
             self._refuse(path, f"{text.line(value, 80)!r} holds characters that cannot be printed")
         elif len(value) > node.most:
-            self._refuse(path, f"it is a name of {len(value)} letters; the limit is {node.most}")
+            self._refuse(path, f"it is a name of {len(value)} characters; the limit is {node.most}")
         return value
 
     def _number(self, value: int | float, node: _Node, path: tuple[t.Any, ...]) -> int | float:

@@ -75,6 +75,9 @@ class Library:
         return found
 
 
+_NO_FILE = ' in "<unicode string>",'  # what PyYAML calls a text that it was given without its file
+
+
 class _Loader(yaml.SafeLoader):
     """YAML without a key that is given twice, of which one would silently be lost."""
 
@@ -91,4 +94,4 @@ def _read(path: Path) -> t.Any:
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise PlanError([f"{path}: cannot be read: {' '.join(str(error).split())}"]) from None
+        raise PlanError([f"{path}: cannot be read: {' '.join(str(error).split()).replace(_NO_FILE, ' at')}"]) from None

@@ -108,14 +108,14 @@ def _mix_problems(cell: Mapping) -> list[str]:
 def _point_problems(cell: Mapping) -> list[str]:
     if not cell.get("point") or cell["access"] == "random":
         return []
-    return ["point needs access: random, as sequential threads have a part of the drive each"]
+    return ["point needs access: random, because each sequential thread has its own part of the drive"]
 
 
 def _per_cpu_problems(cell: Mapping) -> list[str]:
     if not cell.get("per_cpu"):
         return []
     if cell["threads"] == 1:
-        return ["per_cpu: threads is the most that there may be, and 1 leaves no choice"]
+        return ["per_cpu: threads is the maximum, and 1 leaves no choice"]
     others = [key for key in ("point", "rate_iops", "ioengine", "fdatasync") if cell.get(key)]
     others += ["range in sequence"] if cell.get("range") and cell["access"] == "sequential" else []
     return [f"per_cpu can't be combined with {key}" for key in others]
@@ -138,7 +138,7 @@ def fitted(cell: Cell, logical_bytes: int) -> tuple[Cell, str]:
     if not kept:
         return cell, f"{reason}; nothing is left of it"
     mix = {**cell["mix"], "sizes": rescaled(kept)}
-    return {**cell, "mix": mix}, f"{reason}: left out, and the other shares rescaled"
+    return {**cell, "mix": mix}, f"{reason}: left out, and the other shares are rescaled"
 
 
 def rescaled(sizes: t.Sequence[Mapping]) -> list[dict[str, int]]:

@@ -121,7 +121,7 @@ def _for_drive(
     label, identity = selector_label(selector), drive.get("identity")
     where = f"{host}: drive {label}"
     if not identity:
-        return {}, [f"{where}: is not there, so nothing can be planned for it"]
+        return {}, [f"{where}: was not found, so nothing can be planned for it"]
     fitted = _fit_tests(tests, identity, settings, of_host)
     problems = _poll_problems(any(test["cells"] for test in tests), identity, settings, where)
     problems += _cache_problems(tests, selector, where)

@@ -137,7 +137,7 @@ RULES: dict[str, tuple[t.Callable[[t.Any], bool], str]] = {
     ),
     "tune_boot_arguments": (
         lambda value: _texts(value, ARGUMENT),
-        "a list of kernel arguments, each without blanks and quotes, such as idle=poll",
+        "a list of kernel arguments, each without spaces and quotes, such as idle=poll",
     ),
     "tune_reboot_timeout_s": (
         lambda value: (whole(value) or 0) >= LEAST_REBOOT_S,
@@ -248,7 +248,9 @@ def _place_problems(entry: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any
     except ValueError as error:
         return [(label(entry), f"cpus: {error}")]
     if absent:
-        found.append((label(entry), f"cpus: CPU {absent} is not there, or not on; this host has the CPUs {online}"))
+        found.append(
+            (label(entry), f"cpus: CPU {absent} does not exist or is offline; this host has the CPUs {online}")
+        )
     if given["numa_node"] is not None and nodes and str(given["numa_node"]) not in nodes:
         found.append(
             (

@@ -106,6 +106,6 @@ def clashes(tests: Tests, before: About) -> list[Finding]:
             other, definition = first.setdefault(name, (host, test))
             keys = differing(definition, test)
             if keys:
-                what = f"is defined in another way on {other} (differs in: {', '.join(keys)})"
+                what = f"is defined differently on {other} (differs in: {', '.join(keys)})"
                 found.append(Finding(f"test {name}: {what}; give the two definitions different names", host))
     return found

@@ -208,7 +208,9 @@ def named_drives(view: View) -> list[Finding]:
         return [Finding(f'ssd_drives: {given!r} is not a list; write - serial: "…" for each drive', view.name)]
     problems = [(index, rules.entry_problem(selector)) for index, selector in enumerate(given)]
     return [
-        Finding(f"ssd_drives[{index}]: bad_selector: {problem}", view.name) for index, problem in problems if problem
+        Finding(f"ssd_drives[{index}]: bad_selector: {problem}; discover.yml prints entries to copy", view.name)
+        for index, problem in problems
+        if problem
     ]
 
 

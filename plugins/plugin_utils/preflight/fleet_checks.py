@@ -38,9 +38,9 @@ OWN_WORDS = (
 MEMORY_STEP = 1 << 30
 REMEDIES = {
     FLEET_FIRMWARE: (
-        "bring the drives to one firmware (preflight_firmware holds them to it), or compare only within one"
+        "give the drives the same firmware (preflight_firmware enforces it), or compare only those that have the same"
     ),
-    FLEET_HOSTS: "bring the hosts to one state, or compare only within one",
+    FLEET_HOSTS: "make the hosts alike, or compare only hosts that are alike",
 }
 
 Place = t.Tuple[str, str]

@@ -62,7 +62,7 @@ def _few(found: list[t.Mapping[str, t.Any]]) -> list[t.Mapping[str, t.Any]]:
     if len(told) <= MOST_WARNINGS:
         return told
     more = f"and {len(told) - MOST_WARNINGS} more warnings of this host"
-    about = {"drive": None, "level": WARNING, "message": more, "remedy": "look at the host itself"}
+    about = {"drive": None, "level": WARNING, "message": more, "remedy": "check the host itself"}
     return [*told[:MOST_WARNINGS], {**told[MOST_WARNINGS], **about}]
 
 

@@ -13,6 +13,7 @@ import typing as t
 from ...module_utils.guard import rules
 from ...module_utils.purge import methods
 from ...module_utils.purge.method import NOT_PTS, PurgeError
+from ..common import units
 from ..plan.purge_values import identity_after
 from ..plan.times import purge_share
 from .findings import DRIVES_SETTLED, Finding, Run, View, of_refusal
@@ -60,5 +61,5 @@ def share_of_fill(test: t.Mapping[str, t.Any], offer: Offer | None) -> float:
 def lines(offer: Offer) -> list[str]:
     """What plan mode tells of a chosen purge: the method, why it, and exactly what it would run."""
     flag = ", not a PTS purge (not_pts)" if offer["purge_class"] == NOT_PTS else ""
-    head = f"purge by {offer['method']} ({offer['why']}){flag}, within {offer['timeout_s']:g} s"
+    head = f"purge by {offer['method']} ({offer['why']}){flag}, given up after {units.duration(offer['timeout_s'])}"
     return [head, *(f"  {shlex.join(argv)}" for argv in offer["commands"])]

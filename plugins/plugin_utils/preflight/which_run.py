@@ -56,7 +56,7 @@ def overlap(views: t.Sequence[View], run: Run | None) -> tuple[str, str]:
 
 def _claimed(claim: runs.ClaimedRun) -> str:
     return (
-        f"ssd_run_id: this host calls run {claim.run_id} unfinished, {claim.why}; resume it with "
+        f"ssd_run_id: this host reports run {claim.run_id} as unfinished, {claim.why}; resume it with "
         f"-e ssd_run_id={claim.run_id}, or stop it (stop.yml -e ssd_run_id={claim.run_id})"
     )
 

@@ -53,7 +53,7 @@ def _drive(row: Mapping, made: t.Container[str], why: str) -> Mapping:
 def _host(entry: Mapping, made: t.Container[str], failed: t.Mapping[str, int]) -> Mapping:
     by = _short(f"{units.rounded(entry['by_pct'], 2)} % worse in {entry['test']} {entry['metric']}")
     count = failed.get(entry["host"])
-    more = [f"{count} of its drives failed by that"] if count else []
+    more = [f"{count} of its drives failed because of that"] if count else []
     why = "; ".join([by, *(_short(text) for text in entry["differs"][:2]), *more])
     name, page = _short(entry["host"], LONGEST_NAME), made_page(names.host_page(entry["host"]), made)
     return {"name": name, "page": page, "host": "", "why": why}

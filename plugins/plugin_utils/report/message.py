@@ -48,7 +48,7 @@ def text(run: Mapping, judgement: Mapping, before: Mapping | None = None) -> str
         head = [f"{name}: all {len(drives)} drives passed"]
     else:
         head = [f"{name}: {len(bad)} of {len(drives)} drives did not pass ({counts})"]
-    changes = _changes(drives, before) if before else ["No run before to compare with"]
+    changes = _changes(drives, before) if before else ["No earlier run to compare with"]
     return _fitting(head, changes, [_line(drive) for drive in bad])
 
 

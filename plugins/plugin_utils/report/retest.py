@@ -38,7 +38,9 @@ def plan(results_dir: str, run: t.Mapping[str, str], seen: t.Mapping[str, t.Any]
         found = _unfinished(run_dir, begun)
         lines = [f"{len(found)} drives of {run_id} have no second result yet"] if found else []
     elif not RUN_ID_PATTERN.fullmatch(run_id):
-        return Plan({}, [f"ssd_retest: {run['id']} is too long for a second run beside it; nothing is measured again"])
+        return Plan(
+            {}, [f"ssd_retest: {run['id']} leaves no room for the -again of a second run; nothing is measured again"]
+        )
     else:
         loaded = store.load_all(os.path.join(run_dir, "results.jsonl"))
         sources = gather.sources(run_dir, record, loaded)
@@ -48,7 +50,7 @@ def plan(results_dir: str, run: t.Mapping[str, str], seen: t.Mapping[str, t.Any]
     for drive in found:
         looked_at = next((entry for entry in seen.get(drive.host) or () if entry["drive"] == drive.drive), None)
         if looked_at is None:
-            lines.append(f"{drive.host} {drive.drive}: not measured again, as this play did not look at it")
+            lines.append(f"{drive.host} {drive.drive}: not measured again, because this play did not check it")
             continue
         lines.append(f"{drive.host} {drive.drive}: measured again: {drive.why}")
         _add(hosts, drive, looked_at, {"run_id": run_id, "run_name": _name(run["name"]), "of": run["id"]})

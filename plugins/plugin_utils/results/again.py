@@ -16,7 +16,7 @@ SUFFIX = "-again"
 # Key of run.json: the run whose drives are measured again; key of `asked`: the tests whose second result counts.
 OF, COUNTS = "again_of", "again"
 NOT_YET = "it has no result in that run"
-BEFORE = "its result in that run is older than that of the run, which the host has measured again since"
+BEFORE = "its result in that run is older than the first run's, which the host has repeated since"
 Record = t.Dict[str, t.Any]
 Place = t.Tuple[str, str, str]
 

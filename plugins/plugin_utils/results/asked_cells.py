@@ -41,7 +41,7 @@ def _lengths(cells: t.Mapping[str, Mapping], about: Mapping) -> list[str]:
     """Cells that last another time than the run asks for: their names do not tell it."""
     asked = about.get("runtimes_s") or []
     other = [f"{name} {cell.get('runtime_s')} s" for name, cell in cells.items() if cell.get("runtime_s") not in asked]
-    return [f"the host's plan has another length of cells: {', '.join(other[:MOST_SAID])}"] if asked and other else []
+    return [f"the host's plan has other cell runtimes: {', '.join(other[:MOST_SAID])}"] if asked and other else []
 
 
 def _others(cells: t.Mapping[str, Mapping], about: Mapping) -> list[str]:
@@ -50,7 +50,9 @@ def _others(cells: t.Mapping[str, Mapping], about: Mapping) -> list[str]:
     lacking = [name for name in asked if name not in cells and name not in about.get(LEFT_OUT, ())]
     more = [name for name in cells if asked and name not in asked]
     found = [f"the host's plan lacks cells that the run asks for: {', '.join(lacking[:MOST_SAID])}"] if lacking else []
-    return found + ([f"the host's plan has cells of its own: {', '.join(more[:MOST_SAID])}"] if more else [])
+    return found + (
+        [f"the host's plan has cells that the run does not ask for: {', '.join(more[:MOST_SAID])}"] if more else []
+    )
 
 
 def _misnamed(cells: t.Mapping[str, Mapping]) -> list[str]:

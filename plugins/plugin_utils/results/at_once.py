@@ -29,7 +29,7 @@ def problem(told: Mapping, asked: t.Collection[str] | None = None) -> str:
     number, drives, trials = told["parallel_drives"], told["drives"], told["trials"]
     strange = sorted({*drives, *(trial["drive"] for trial in trials)} - {*(drives if asked is None else asked)})
     if strange:
-        return f"it is about {strange[0]}, which is no drive of this run"
+        return f"it is about {strange[0]}, which is not a drive of this run"
     if told["kept_share"] != KEPT_SHARE:
         return f"each drive has to keep {100 * KEPT_SHARE:g} %, not {100 * told['kept_share']:g} %"
     if number > max(1, len(drives)):

@@ -66,7 +66,7 @@ def _asked(sides: Mapping, cell: Mapping, run_s: float) -> list[str]:
     """The directions, sizes and length that the test asked for."""
     if "runtime_s" not in cell or "read_pct" not in cell:
         return []
-    found = [f"{name}s in a cell that has none" for name in sides if name not in load.sides(cell)]
+    found = [f"{name}s in a cell without {name}s" for name in sides if name not in load.sides(cell)]
     longest_s = cell.get("idle_s", 0) + max(side["max_latency_us"] for side in sides.values()) / 1e6
     asked_s = cell["runtime_s"]
     most_s = asked_s + max((plausible.LONGEST_SHARE - 1) * asked_s, plausible.LONGEST_SLACK_S) + longest_s
@@ -127,15 +127,15 @@ def _seen(sides: Mapping, seen: Mapping, run_s: float) -> list[str]:
     longest_s = max(side["max_latency_us"] for side in sides.values()) / 1e6
     told_s, told_longest_s, queued = seen.get("mean_latency_s"), seen.get("longest_s"), seen.get("queued")
     if told_s is not None and abs(mean_us - 1e6 * told_s) > MEAN_SHARE * mean_us:
-        found.append(f"a mean latency of {mean_us:.6g} µs, and {1e6 * told_s:.6g} µs were seen")
+        found.append(f"a mean latency of {mean_us:.6g} µs, but {1e6 * told_s:.6g} µs were observed")
     if told_longest_s is not None and abs(longest_s - told_longest_s) > LAST_S:
-        found.append(f"a longest latency of {longest_s:.6g} s, and {told_longest_s:.6g} s were seen")
+        found.append(f"a longest latency of {longest_s:.6g} s, but {told_longest_s:.6g} s were observed")
     flying = mean_us * ios / run_s / 1e6
     if queued is not None and abs(flying - queued) > MEAN_SHARE * flying + LAST_QUEUED:
-        found.append(f"IOPS x latency are {flying:.6g} I/Os in flight, and {queued:.6g} were seen")
+        found.append(f"IOPS x latency gives {flying:.6g} I/Os in flight, but {queued:.6g} were observed")
     fio_bytes = seen.get("fio_bytes") or {}
     found += [
-        f"{side['bytes']} bytes, and fio reported {fio_bytes[name]} ({name})"
+        f"{side['bytes']} bytes, but fio reported {fio_bytes[name]} ({name})"
         for name, side in sides.items()
         if fio_bytes.get(name, side["bytes"]) != side["bytes"]
     ]

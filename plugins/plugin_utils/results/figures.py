@@ -47,7 +47,7 @@ class Figures:
         if not whole:
             self._wrong.append(f"{event['rounds']} rounds are reported, its journal has {len(self._taken.rounds)}")
         elif not known:
-            self._wrong.append("its figures are of rounds that its journal does not have")
+            self._wrong.append("its figures come from rounds that its journal does not have")
         numbers = numbers if known and numbers == sorted(numbers) else []
         span = [n for n in range(numbers[0], numbers[-1] + 1) if n not in self._taken.spoilt] if numbers else []
         needed = {item["cell"] for item in (*event["cells"], *event["steady_state"])}

@@ -203,7 +203,7 @@ def of_another_model(asked: t.Mapping[str, t.Any], identity: t.Mapping[str, t.An
     before, now = asked.get("model"), identity.get("model")
     if not before or not now or before == now:
         return []
-    return [f"its model is {now} by its record, and preflight saw {before}; check which drive was measured"]
+    return [f"its record has the model {now}, but preflight saw {before}; check which drive was measured"]
 
 
 def of_unknown_model(criteria: t.Sequence[Mapping], identity: t.Mapping[str, t.Any]) -> list[str]:
@@ -265,7 +265,7 @@ def measured_again(
 def of_left_out(criterion: Mapping, left_out: t.Iterable[str]) -> list[str]:
     """A criterion on tests that were not measured for want of time, as a sentence."""
     names = [name for name in left_out if criterion.get("test") and is_for(criterion, name)]
-    return [f"{describe(criterion)} was not looked at: ssd_time_budget left out {', '.join(names)}"] if names else []
+    return [f"{describe(criterion)} was not judged: ssd_time_budget left out {', '.join(names)}"] if names else []
 
 
 def without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable[str]) -> list[str]:

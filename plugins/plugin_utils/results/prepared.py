@@ -45,7 +45,7 @@ def _purge(done: Mapping, about: Mapping) -> str:
     method = done.get("method", "none")
     if method == "none" or asked not in ("auto", method):
         return (
-            f"the run asks for the purge {asked} before it, and its record has {'none' if method == 'none' else method}"
+            f"the run asks for the purge {asked} before it, but its record has {'none' if method == 'none' else method}"
         )
     looked = done.get("verification") or {}
     if not done.get("verified") or looked.get("survived") or looked.get("sentinels") == 0:
@@ -60,11 +60,11 @@ def _fill(done: Mapping, about: Mapping, size_bytes: int | None) -> str:
     passes, written = asked.get("passes") or 1, done.get("bytes_written") or 0
     if (done.get("passes") or 0) < passes:
         return (
-            f"the run asks for a fill of {passes} passes before it, and its record has {done.get('passes') or 'none'}"
+            f"the run asks for a fill of {passes} passes before it, but its record has {done.get('passes') or 'none'}"
         )
     least = LEAST_SHARE * passes * (size_bytes or 0) * (about.get("active_range_pct") or 100) / 100
     if written < least:
-        return f"its fill of {passes} passes wrote {written} bytes, on a drive of {size_bytes}"
+        return f"its fill of {passes} passes wrote only {written} bytes on a drive of {size_bytes}"
     try:
         fillcurve.check(done.get("kernel_bytes_written"), written)
     except fillcurve.Short as error:
@@ -99,7 +99,7 @@ def _filesystem(done: Mapping, about: Mapping) -> str:
         return ""
     if not asked or not done:
         return (
-            f"the run asks for {asked.get('type') or 'no file system'}, and its record has {done.get('type') or 'none'}"
+            f"the run asks for {asked.get('type') or 'no file system'}, but its record has {done.get('type') or 'none'}"
         )
     wrong = [key for key in ("type", "block_size_bytes", "mount_options", "stripe") if done.get(key) != asked.get(key)]
     return f"its file system is another than the run asks for ({', '.join(wrong)})" if wrong else ""

@@ -95,7 +95,7 @@ class Proof:
         """Drives are peers by the loads that the end tells."""
         told = {item["cell"]: {key: item[key] for key in item if key != "cell"} for item in event.get("loads") or []}
         if told != self._taken.loads:
-            self.wrong.append("its end tells other loads than its cells")
+            self.wrong.append("its end reports other loads than its cells")
 
 
 def begin(run: Mapping, host: str, spec: Mapping, of: Attempt) -> Proof:

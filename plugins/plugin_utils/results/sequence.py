@@ -45,7 +45,7 @@ class Sequence:
         number, cell = event["round"], event["cell"]
         place = f"round {number}, {cell}"
         self._say(self._ended or number != self._rounds + 1, f"its journal has {place} after round {self._rounds}")
-        self._say(self._cells and cell not in self._cells, f"its journal has {place}, which its plan does not")
+        self._say(self._cells and cell not in self._cells, f"its journal has {place}, which is not in its plan")
         if self._seed:
             other = event.get("seed") != self._seed(number, cell)
             self._say(other, f"its journal has {place} of another measurement: the seed is not that of this one")

@@ -15,7 +15,7 @@ from ...module_utils.measure.moments import Moments, of_all, pooled
 # fio tells figures of a group of threads with less than its own precision.
 SHARE = 0.01
 EDGE_US = 0.001
-NOT_TOLD = "its histogram was not held against its rounds: they lack {0}"
+NOT_TOLD = "its histogram was not compared with its rounds: they lack {0}"
 
 Mapping = t.Mapping[str, t.Any]
 Bins = t.Mapping[int, int]
@@ -34,7 +34,7 @@ def bins_of(kept: Mapping) -> Bins:
     """The bins of a journal's histogram record. Raises ValueError for what is no bin or no count, or no I/O at all."""
     bins = histogram.of(kept)
     if not bins or histogram.ios(bins) != kept["ios"]:
-        raise ValueError(f"its bins count {histogram.ios(bins)} I/Os, it tells {kept['ios']}")
+        raise ValueError(f"its bins count {histogram.ios(bins)} I/Os, it reports {kept['ios']}")
     return bins
 
 
@@ -97,7 +97,7 @@ def _percentiles(bins: Bins, rounds: HistogramRounds) -> list[str]:
     for percent in histogram.PERCENTILES:
         least = histogram.needed_ios(percent)
         if any(_tells_otherwise(side, percent, least, rounds.astride) for side in rounds.sides):
-            found.append(f"the percentile {percent} takes {least} I/Os, but its rounds tell it otherwise")
+            found.append(f"the percentile {percent} takes {least} I/Os, which contradicts its rounds")
         ends = [_ends(side, percent, bool(rounds.astride)) for side in rounds.sides]
         value = (histogram.percentile_ns(bins, percent) or 0) / 1000.0
         low, high = min(low for low, _high in ends), max(high for _low, high in ends)

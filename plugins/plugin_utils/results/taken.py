@@ -16,8 +16,8 @@ Mapping = t.Mapping[str, t.Any]
 OF_HISTOGRAM = ("first_round", "last_round", "ios", "bins")
 # What figures that cannot be raise in arithmetic.
 UNKNOWN_FORM = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
-NOT_SEEN = "what spoils a cell was not looked for again: its journal lacks what was seen of one"
-NO_PLAN = "what spoils a cell was not looked for again: the host's plan was not collected"
+NOT_SEEN = "cells were not checked again: the journal lacks the evidence of one"
+NO_PLAN = "cells were not checked again: the host's plan was not collected"
 # What the engine keeps of each cell, known or not: a cell that lost one of them would look clean.
 EVIDENCE = ("between_bytes", "beside_bytes", "suspended_s", "longest_s")
 NUMBERS = ("run_s", "queued", "mean_latency_s")
@@ -83,7 +83,7 @@ class Taken:
         self.sides[at, event["cell"]] = _sides_of(event), astride
         for stream in event.get("streams") or []:
             if not stream["name"].startswith(event["cell"] + "."):
-                self.wrong.append(f"round {at}, {event['cell']}: {stream['name']} is no stream of it")
+                self.wrong.append(f"round {at}, {event['cell']}: {stream['name']} is not one of its streams")
             else:
                 self.metrics[at, stream["name"]] = fio_result.metrics_of(stream)
                 self.sides[at, stream["name"]] = _sides_of(stream), astride

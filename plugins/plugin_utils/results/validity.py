@@ -62,7 +62,7 @@ def loosened(limits: Mapping) -> list[str]:
         # Of what has to be reached less is looser, of all others more.
         if (limit < usual[name]) if name.endswith("_min") or name in REACHED else (limit > usual[name]):
             found.append(f"{name} {limit:g} (usual {usual[name]:g})")
-    return [f"cells were held to looser limits than usual: {', '.join(found)}"] if found else []
+    return [f"cells were checked with looser limits than usual: {', '.join(found)}"] if found else []
 
 
 def looser_rule(about: Mapping) -> list[str]:

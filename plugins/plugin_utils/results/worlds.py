@@ -49,5 +49,5 @@ def wear(record: Mapping) -> list[str]:
         told.append(f"{units.data_size(media)} to its flash")
     if spent.get("write_amplification") is not None:
         told.append(f"write amplification {spent['write_amplification']:g}")
-    told += [] if used is None else [f"{used} % of its rated life are used"]
+    told += [] if used is None else [f"{used} % of its rated life is used"]
     return [f"by the drive's own count {', '.join(told)}"] if told else []

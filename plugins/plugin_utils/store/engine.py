@@ -154,8 +154,7 @@ def _know(store: Store, file: str | None) -> None:
     if version < migrations.NEWEST:
         raise StoreError(
             f"the store {store.name} has schema version {version}, not {migrations.NEWEST}: run "
-            "playbooks/import.yml "
-            "to bring it there"
+            "playbooks/import.yml to upgrade it"
         )
 
 

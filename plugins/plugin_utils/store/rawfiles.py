@@ -73,9 +73,7 @@ def extract(store: Store, run_id: str, target: str) -> list[str]:
         ):
             folder = folder_of("", name)
             if folder is None or os.path.isabs(path) or ".." in path.split("/"):
-                raise StoreError(
-                    f"the store has a raw file {path!r} of host {name!r}, which would lead out of {target}"
-                )
+                raise StoreError(f"the store has a raw file {path!r} of host {name!r}, which would be outside {target}")
             content = stored if path.endswith(".gz") else gzip.decompress(stored)
             if hashlib.sha256(content).hexdigest() != sha256:
                 raise StoreError(f"the raw file {path} of {name} is damaged in the store: its SHA-256 is not {sha256}")

@@ -16,8 +16,10 @@ PAGE = (Path(__file__).parents[3] / "docs" / "checks.md").read_text(encoding="ut
 def test_the_table_has_every_check_in_its_order_with_its_level():
     # A level may be followed by a remark: "warning; ok where …".
     listed = re.findall(r"^\| `(\w+)` \| (\w+)(?:; [^|]+)? \|", PAGE.split("Between the hosts")[0], re.MULTILINE)
-    assert listed == [(check.check, check.level) for check in table.TABLE]
+    assert listed == [(check.check, check.level) for check in table.TABLE], (
+        "the table of docs/checks.md differs from CHECKS"
+    )
 
 
 def test_the_page_names_every_code():
-    assert [code for code in table.CODES if f"`{code}`" not in PAGE] == []
+    assert [code for code in table.CODES if f"`{code}`" not in PAGE] == [], "these have no row in docs/checks.md"

@@ -264,7 +264,7 @@ def test_a_refused_cell_needs_no_figures():
             }
         ),
         status(pid_start=None, unit="ssdlab-fleet-r1.service"),
-        status(parallel_drives=2, calibration={"left_s": 0, "why": "all drives together keep it"}),
+        status(parallel_drives=2, calibration={"left_s": 0, "why": "all drives together keep their speed"}),
     ],
 )
 def test_a_status_is_valid(document):

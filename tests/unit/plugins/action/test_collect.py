@@ -42,7 +42,7 @@ def test_a_calibration_that_cannot_be_true_is_left_out_and_told():
     assert collect._calibration({}, run, "h1") == (None, [])
     assert collect._calibration({"calibration": true}, run, "h1") == (true, [])
     told, (why,) = collect._calibration({"calibration": {**true, "drives": ["S1"]}}, run, "h1")
-    assert told is None and "S1, which is no drive of this run" in why
+    assert told is None and "S1, which is not a drive of this run" in why
     assert (
         "cannot be trusted: how many drives ran" in collect._host_record(RUN, "h1", info("finished"), [why])["message"]
     )

@@ -75,4 +75,4 @@ def test_no_engine_for_a_host_that_starts_nothing(start, attach, check):
 
 def test_a_host_that_asks_for_ever_fails(start):
     carried, answer = start("never", [HERE])
-    assert carried == [False, True] and answer["failed"] and "asks for the engine" in answer["msg"]
+    assert carried == [False, True] and answer["failed"] and "asks for the engine again" in answer["msg"]

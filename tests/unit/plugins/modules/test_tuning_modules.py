@@ -56,7 +56,7 @@ def test_interrupts_are_moved_once_and_shown_in_check_mode(call):
 @pytest.mark.parametrize(
     "arguments, says",
     [
-        ({"irqs": [41], "cpus": "0-9"}, "CPU 4-9 is not there, or not on; this host has the CPUs 0-3"),
+        ({"irqs": [41], "cpus": "0-9"}, "CPU 4-9 does not exist or is offline; this host has the CPUs 0-3"),
         ({"irqs": [41], "cpus": "first"}, "'first' is not a list of CPUs"),
         ({"device": "nvme7n1", "cpus": "0"}, "there is no block device nvme7n1"),
         ({"cpus": "0"}, "one of the following is required: device, pci_address, irqs"),
@@ -114,7 +114,7 @@ def test_kernel_arguments_are_shown_verified_and_refused_in_words(call, monkeypa
         and shown["diff"] == {"before": "ro quiet\n", "after": "ro quiet idle=poll\n"}
     )
     assert not os.path.exists(state)
-    for arguments, says in ((["idle=poll"], "started without idle=poll"), (["a b"], "'a b' is no kernel argument")):
+    for arguments, says in ((["idle=poll"], "started without idle=poll"), (["a b"], "'a b' is not a kernel argument")):
         result = call(boot_arguments, arguments=arguments, state_dir=state, verify=arguments == ["idle=poll"])
         assert result["failed"] and says in result["msg"]
     assert call(boot_arguments, state="absent", state_dir=state)["changed"] is False

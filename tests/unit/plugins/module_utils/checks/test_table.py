@@ -187,7 +187,7 @@ LINK_ROWS = [
         {"one": drive(QEMU, [port(speed=2.5, width=1)])},
         "2.5 GT/s x1 and no more, in a slot for 16 GT/s x4",
     ),
-    ("pcie_slot", {"one": drive(bridges=[])}, "what the slot of 0000:01:00.0 can do at most is unknown"),
+    ("pcie_slot", {"one": drive(bridges=[])}, "the fastest link of 0000:01:00.0's slot is unknown"),
     (
         "pcie_wanted",
         {"wanted": {"link": {"EXAMPLE*": {"speed_gts": 32, "width": 4}}}},
@@ -245,7 +245,7 @@ HEALTH_ROWS = [
         {"one": drive(told={"temperature_c": 61})},
         "it is at 61 °C, 9 °C below its limit of 70 °C",
     ),
-    ("temperature_headroom", {"one": drive(told=NO_LIMITS)}, "does not report at which temperature it warns"),
+    ("temperature_headroom", {"one": drive(told=NO_LIMITS)}, "does not report the temperatures at which it warns"),
     (
         "throttled_before",
         {"one": drive(told={"throttle_counts": {"t1": 3, "t2": 0}})},

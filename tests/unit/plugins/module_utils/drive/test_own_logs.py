@@ -87,7 +87,7 @@ def test_a_full_disk_takes_no_telemetry(fake, nvme, monkeypatch):
 def test_another_drive_at_the_name_is_not_asked(fake, nvme):
     seen, raw = nvme(errors=ERRORS, telemetry_bytes=4096)
     (kept,) = own_logs.keep(fake, dict(seen, serial="S2"), str(raw))
-    assert kept.message == "/dev/nvme3n1 is not this drive any more" and fake.commands == []
+    assert kept.message == "/dev/nvme3n1 is no longer this drive" and fake.commands == []
 
 
 @pytest.mark.parametrize(

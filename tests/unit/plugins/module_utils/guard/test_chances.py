@@ -22,11 +22,10 @@ DATA, BLANK = b"data" * 1024, bytes(4096)
 
 def test_the_issues_example():
     record = look.Look(size_bytes=2_750_000_000_000, blocks=182_000).record()
-    text = "looked at 182,000 blocks: 104.4 MB of data anywhere on 2.75 TB would have been seen with 99.9 %"
+    text = "read 182,000 blocks: 104.4 MB of data anywhere on 2.75 TB would have been found with 99.9 % probability"
     assert chances.text(record, data_size) == text
     assert (
-        chances.text(dict(record, allocated_bytes=8 << 20), data_size)
-        == text + "; the drive itself says that 8.389 MB are in use"
+        chances.text(dict(record, allocated_bytes=8 << 20), data_size) == text + "; the drive reports 8.389 MB in use"
     )
 
 
@@ -79,4 +78,4 @@ def test_a_look_at_nothing_proves_nothing():
         chances.chance(4096, 10**5, 4096 * 10**6), 1 - (1 - 1e-6) ** 10**5
     )
     record = look.Look(SIZE, SIZE // 4096, 0.5, True).record()
-    assert chances.text(record, data_size) == "looked at all 8.389 MB in 0.5 s"
+    assert chances.text(record, data_size) == "read all 8.389 MB in 0.5 s"

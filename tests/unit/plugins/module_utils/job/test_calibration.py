@@ -92,7 +92,7 @@ CASES = [
     ("no limit", {"drives": 4}, 4, "all drives together"),
     ("two at a time", {"drives": 4, "most": 2000}, 2, "of 3 together"),
     ("no more than one", {"drives": 3, "most": 1000}, 1, "of 2 together"),
-    ("one drive", {"drives": 1}, 1, "there is no other drive"),
+    ("one drive", {"drives": 1}, 1, "it is the only drive"),
     (
         "one refused",
         {"drives": 3, "wrong": {"S1": Refused([{"code": "mounted", "message": "on /"}])}},
@@ -104,8 +104,8 @@ CASES = [
     ("a bug", {"drives": 2, "wrong": {"S0": KeyError("iops")}}, 1, "not calibrated: S0: 'iops'"),
     ("hangs", {"drives": 2, "wrong": {"S0": Hangs("it hangs")}}, 1, "not calibrated: S0: it hangs"),
     ("spoilt", {"drives": 2, "spoilt": ["S1"]}, 1, "S1 has too few figures"),
-    ("begun without", {"drives": 2, "history": [STARTED]}, 1, "an earlier job of this run began without it"),
-    ("it writes", {"drives": 2, "cells": [{**CELL, "read_pct": 99}]}, 1, "does not only read"),
+    ("begun without", {"drives": 2, "history": [STARTED]}, 1, "an earlier job of this run started without calibration"),
+    ("it writes", {"drives": 2, "cells": [{**CELL, "read_pct": 99}]}, 1, "also writes or trims"),
 ]
 
 

@@ -292,7 +292,7 @@ def test_a_look_that_hangs_is_told_and_holds_nobody_up(nvme, monkeypatch):
     try:
         with made:
             assert stuck.wait(60)
-        assert made.reasons == ["a look at the drive did not end: whether it was throttled is unknown"]
+        assert made.reasons == ["a sample of the drive did not end: whether it was throttled is unknown"]
     finally:
         free.set()
 

@@ -87,7 +87,7 @@ def spoilt(first, **change):
             FIRST,
             {"power_state": {"number": 2, "works": True}},
             "power_state",
-            "it works in power state 2, and worked in 0",
+            "its power state changed from 0 to 2",
         ),
         (FIRST, {"pci_power": "D3hot"}, "power_state", "its PCI power state changed from D0 to D3hot"),
         (
@@ -110,7 +110,7 @@ def spoilt(first, **change):
         (FIRST, {"critical_warning": 4}, "health", "its reliability is degraded"),
         (FIRST, {"media_errors": 3}, "media_errors", "it counted 1 more media errors (2 to 3)"),
         (SAS, {"media_errors": 5}, "media_errors", "it counted 3 more media errors"),
-        (LOOP, {"direct_io": False}, "direct_io", "goes through the page cache"),
+        (LOOP, {"direct_io": False}, "direct_io", "uses the page cache"),
     ],
 )
 def test_what_changed_spoils_the_test(first, change, cause, says):

@@ -102,7 +102,7 @@ def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bed):
     "facts, message",
     [
         ({"mode": "stuck"}, "stuck"),
-        ({"mode": "silent"}, "sanitize-log /dev/nvme0 gave no JSON"),
+        ({"mode": "silent"}, "sanitize-log /dev/nvme0 printed no JSON"),
         ({"sn": "other"}, "does not report"),
     ],
 )

@@ -68,7 +68,7 @@ def test_a_drive_that_takes_no_writes_is_not_purged(drive, monkeypatch):
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "pwritev", broken)
-    with pytest.raises(PurgeError, match="takes no writes before the purge .Input/output error"):
+    with pytest.raises(PurgeError, match="accepts no writes before the purge .Input/output error"):
         Sentinels(SIZE, BLOCK).plant(drive)
 
 

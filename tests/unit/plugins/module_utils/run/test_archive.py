@@ -62,6 +62,25 @@ def test_it_is_made_anew_only_when_the_folder_has_something_newer(run_dir):
     assert archive.pack(run_dir)["sha256"] != first["sha256"]
 
 
+def test_what_was_written_since_the_clock_was_set_back_is_packed(run_dir):
+    """A host's clock was a day fast while a collect was made, and NTP corrected it before the run ended."""
+    first = archive.pack(run_dir)
+    with open(run_dir.journal, "a") as journal:
+        journal.write('{"event": "job_finished"}\n')
+    Path(run_dir.path, "raw/A1/iops-1/2-c.json.gz").write_bytes(b"\x1f\x8b")
+    past = os.stat(first["path"]).st_mtime_ns - 86400 * 10**9
+    for path in (run_dir.journal, run_dir.path + "/raw/A1/iops-1/2-c.json.gz"):
+        os.utime(path, ns=(past, past))
+    assert "raw/A1/iops-1/2-c.json.gz" in names(archive.pack(run_dir))
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x1f\x8b", b"not an archive at all"])
+def test_an_archive_that_is_none_is_made_anew(run_dir, damage):
+    first = archive.pack(run_dir)
+    Path(first["path"]).write_bytes(damage)
+    assert archive.pack(run_dir) == first
+
+
 def test_nothing_half_written_stays_when_the_disk_is_full(run_dir, monkeypatch):
     def full(*_args):
         raise OSError(28, "No space left on device")

@@ -38,13 +38,13 @@ def test_the_data_bearing_drives_of_each_level(level, drives, sets, data):
 @pytest.mark.parametrize(
     ("level", "drives", "sets", "text"),
     [
-        (2, 4, None, "level 2 is none of 0, 1, 5, 6, 10, 50"),
+        (2, 4, None, "level 2 must be one of 0, 1, 5, 6, 10, 50"),
         (0, 1, None, "RAID 0 takes 2 drives at least, not 1"),
         (6, 3, None, "RAID 6 takes 4 drives at least"),
-        (10, 10, 3, "10 drives can't be 3 sets"),
-        (10, 10, 10, "10 drives can't be 10 sets"),
-        (10, 5, None, "5 drives can't be 2 sets"),
-        (50, 7, 2, "7 drives can't be 2 sets"),
+        (10, 10, 3, "10 drives cannot form 3 sets"),
+        (10, 10, 10, "10 drives cannot form 10 sets"),
+        (10, 5, None, "5 drives cannot form 2 sets"),
+        (50, 7, 2, "7 drives cannot form 2 sets"),
     ],
 )
 def test_an_array_that_cannot_be_is_refused(level, drives, sets, text):
@@ -53,7 +53,7 @@ def test_an_array_that_cannot_be_is_refused(level, drives, sets, text):
 
 
 def test_a_chunk_of_no_whole_blocks_is_refused():
-    with pytest.raises(ValueError, match="no multiple"):
+    with pytest.raises(ValueError, match="not a multiple"):
         filesystems.geometry(6 * KIB, 4 * KIB, 2)
 
 

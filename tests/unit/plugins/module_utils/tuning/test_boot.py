@@ -186,7 +186,7 @@ def test_nothing_that_takes_a_reboot_is_done_while_a_run_has_the_host(machine, s
 
 @pytest.mark.parametrize("wrong", [["a b"], ['x="y"'], [], ["$(reboot)"], [""]])
 def test_what_a_boot_loader_would_misread_is_refused(machine, state, wrong):
-    with pytest.raises(boot.BootError, match="is no kernel argument"):
+    with pytest.raises(boot.BootError, match="is not a kernel argument"):
         boot.present(machine, state, wrong)
     assert machine.commands == []
 

@@ -72,7 +72,7 @@ def test_a_cpu_that_is_not_there_is_an_error_in_words(server, cpus, says):
     "device, address, says",
     [
         ("/dev/none", None, "no block device"),
-        ("loop0", None, "hangs on no PCI"),
+        ("loop0", None, "is attached to no PCI"),
         (None, "0000:ff:00.0", "no PCI function"),
         (None, "0000:80:02.0", "no interrupts"),
     ],

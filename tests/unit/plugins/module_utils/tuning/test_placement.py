@@ -56,7 +56,7 @@ def test_a_drive_whose_node_is_unknown_is_pointed_out():
 def test_a_drive_whose_node_has_no_cpu_that_may_be_used_is_pointed_out():
     """As in a cpuset of one node: the drive is on the other."""
     place = Placements(server(nodes=1), [Want("A", 1)]).take("A")
-    assert place.cpus and place.note == "no CPU of its NUMA node 1 may be used: fio runs far from it"
+    assert place.cpus and place.note == "no CPU of its NUMA node 1 may be used, so fio runs far from it"
     assert Placements(server(nodes=1), [Want("A", 0)]).take("A").note == ""
 
 
@@ -65,7 +65,7 @@ def test_a_drives_own_cpus_come_first_and_nobody_else_gets_them():
     hand, other = places.take("A"), places.take("B")
     assert hand.cpus == "0-1" and not listed(hand.cpus) & listed(other.cpus)
     assert (
-        "CPU 99 of its `cpus` is not there, not on, or not in the cpuset"
+        "CPU 99 of its `cpus` does not exist, is offline, or is outside the host job's cpuset"
         in Placements(server(), [Want("A", 0, "0,99")]).take("A").note
     )
 

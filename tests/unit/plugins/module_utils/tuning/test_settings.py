@@ -96,3 +96,29 @@ def test_a_preview_changes_nothing_and_tells_what_would(host):
     seen = tuning.preview(host, expand(host))
     assert [item["outcome"] for item in seen] == ["changed", "unchanged", "changed", "changed", "not_applicable"]
     assert values(host) == before
+
+
+def test_what_somebody_changed_meanwhile_is_told_and_comes_back_as_before_the_run(host, tmp_path):
+    """A job that ends leaves the host as it found it: whose the value in between was, it can't tell."""
+    path, record = "/sys/block/nvme0n1/queue/nomerges", str(tmp_path / "tuning.json")
+    applied = tuning.apply(host, expand(host), record)
+    host.write(path, "1")
+    assert tuning.drifted(host, applied, "nvme0n1") == [f"{path} is 1, tuned to 2"]
+    assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"} and host.read(path) == "0"
+
+
+def test_a_value_that_is_changed_while_it_is_put_back_keeps_the_record(host, tmp_path, monkeypatch):
+    """So that the host is not called restored, and the next play tries again."""
+    path, record = "/sys/block/nvme0n1/queue/nomerges", str(tmp_path / "tuning.json")
+    tuning.apply(host, expand(host), record)
+    write = host.write
+
+    def raced(name, text):
+        write(name, "1" if name == path else text)
+
+    with monkeypatch.context() as somebody:
+        somebody.setattr(host, "write", raced)
+        (failed,) = [item for item in tuning.restore(host, record) if item["outcome"] == "failed"]
+    assert (failed["path"], failed["effective"], os.path.exists(record)) == (path, "1", True)
+    assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"} and not os.path.exists(record)
+    assert host.read(path) == "0"

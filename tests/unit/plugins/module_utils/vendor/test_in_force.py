@@ -56,7 +56,7 @@ def test_what_waits_for_a_power_cycle_is_not_in_force(server):
         seen["pending"] == {"interrupt_coalescing": "0xD801F"} and seen["settings"]["interrupt_coalescing"] == "0xD200F"
     )
     assert in_force.differences(seen, {"queue_depth": 256}) == [
-        "its interrupt coalescing is 0xD200F, the inventory wants 0xD801F; that is set and waits to come into force",
+        "its interrupt coalescing is 0xD200F, the inventory wants 0xD801F; that value is set but not yet in force",
     ]
     assert in_force.waiting(seen)[0].startswith("its interrupt coalescing was set to 0xD801F, and 0xD200F was measured")
     emulator.power_cycle(server.machine)
@@ -92,6 +92,6 @@ def test_iomemorys_delay_counts_once_its_driver_is_loaded_anew(server):
     seen = in_force.read(server, CARD, server.folder)
     assert (seen["settings"]["dma_delay"], seen["pending"]) == (16, {"dma_delay": 31})
     assert in_force.differences(seen, {"dma_delay": "31"}) == [
-        "its dma delay is 16, the inventory wants 31; that is set and waits to come into force"
+        "its dma delay is 16, the inventory wants 31; that value is set but not yet in force"
     ]
     assert in_force.differences(seen, {"dma_delay": "default"}) == in_force.differences(seen, {}) == []

@@ -110,7 +110,7 @@ def test_a_record_is_no_larger_than_one_of_ours():
     """results.jsonl is the whole fleet's."""
     large = test_record(reasons=["x" * 4096] * 1000)
     found = collected(large)
-    assert found["outcome"] == "error" and "letters and values" in found["reasons"][0]
+    assert found["outcome"] == "error" and "characters and values" in found["reasons"][0]
     assert len(json.dumps(found)) < 5000
     many = collected(test_record(not_applicable=[{"id": "c", "reason": "r"}] * 50_000))
     assert many["outcome"] == "error" and len(json.dumps(many)) < 5000

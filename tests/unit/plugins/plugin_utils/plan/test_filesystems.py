@@ -81,7 +81,10 @@ def test_a_plan_without_a_file_system_says_nothing_of_one():
         (one({"type": "ext4"}, precondition=False), "filesystem: needs a precondition"),
         (one({"type": "btrfs"}), "filesystem.type"),
         (one({"type": "xfs", "mount_options": ["nobarrier"]}), "filesystem.mount_options[0]"),
-        (one({"type": "ext4", "raid": {"level": 0, "drives": 2, "chunk": 6144}}), "no multiple of the file system's"),
+        (
+            one({"type": "ext4", "raid": {"level": 0, "drives": 2, "chunk": 6144}}),
+            "not a multiple of the file system's",
+        ),
         (one({"type": "ext4", "raid": {"level": 6, "drives": 3, "chunk": "64KiB"}}), "RAID 6 takes 4 drives"),
         (one({"type": "ext4"}, phases=[{"name": "b", "cells": [CELL], "rounds": {"max": 1}}]), "phases: can't be"),
         (
@@ -135,8 +138,8 @@ RECORD = {"purge": None, "precondition": None, "filesystem": {**ASKED, "options"
     [
         (RECORD, {"filesystem": ASKED}, ""),
         ({}, {}, ""),
-        ({}, {"filesystem": ASKED}, "asks for ext4, and its record has none"),
-        (RECORD, {}, "asks for no file system, and its record has ext4"),
+        ({}, {"filesystem": ASKED}, "asks for ext4, but its record has none"),
+        (RECORD, {}, "asks for no file system, but its record has ext4"),
         (RECORD, {"filesystem": {**ASKED, "type": "xfs"}}, "is another than the run asks for (type)"),
         (RECORD, {"filesystem": {**ASKED, "mount_options": []}}, "(mount_options)"),
     ],

@@ -99,7 +99,7 @@ def test_rescaled_shares_make_100_and_keep_their_proportions(shares):
         ({"mix": {"sizes": [{"size": "4KiB", "pct": 50}, {"size": "4096", "pct": 50}]}}, "does not fit"),
         ({"mix": {"sizes": [{"size": "4KiB", "pct": 50}, {"size": 4096, "pct": 50}]}}, "4 KiB is listed twice"),
         ({"mix": {}}, "mix"),
-        ({"point": {"of": "sweep", "take": "most"}}, "point.of: 'sweep' is no phase before it"),
+        ({"point": {"of": "sweep", "take": "most"}}, "point.of: 'sweep' is not an earlier phase"),
         ({"per_cpu": True}, "1 leaves no choice"),
         ({"per_cpu": True, "threads": 2, "rate_iops": 100}, "per_cpu can't be combined with rate_iops"),
         ({"per_cpu": True, "threads": 2, "ioengine": "sync"}, "per_cpu can't be combined with ioengine"),
@@ -239,5 +239,5 @@ def test_what_does_not_follow_the_cpus_has_the_load_that_it_says():
 def test_loads_that_follow_the_cpus_are_no_sweep():
     sweep = {"name": "sweep", "cells": [{**CELL, "threads": 4, "per_cpu": True}], "rounds": {"max": 1}}
     point = {"name": "top", "cells": [{**CELL, "point": {"of": "sweep", "take": "most"}}], "rounds": {"max": 1}}
-    with pytest.raises(PlanError, match="follow the CPUs .per_cpu., which are no sweep"):
+    with pytest.raises(PlanError, match="follow the CPUs .per_cpu., and form no sweep"):
         rendered([{**one(), "phases": [sweep, point]}])

@@ -227,7 +227,7 @@ def test_what_a_drive_cannot_do_names_host_drive_and_cell(plan, block, expected)
 
 
 def test_a_drive_that_is_not_there_is_an_error():
-    with pytest.raises(PlanError, match="h1: drive S1: is not there"):
+    with pytest.raises(PlanError, match="h1: drive S1: was not found"):
         make("demo", [{**drive(), "identity": None}])
 
 

@@ -51,7 +51,7 @@ def test_the_defaults_are_right_and_so_are_their_texts():
         ("tune_queue", {"scheduler": "none\n"}, "must be a word or a whole number"),
         ("tune_queue", {"nr_requests": 64.5}, "must be a word or a whole number"),
         ("tune_cpu_limits", [{"model": None, "cpus": 8}], "must be a list of mappings"),
-        ("tune_boot_arguments", ["idle=poll; reboot"], "without blanks and quotes"),
+        ("tune_boot_arguments", ["idle=poll; reboot"], "without spaces and quotes"),
         ("tune_reboot_timeout_s", 300, "at least 900"),
         ("tune_smt_enabled", "maybe", "must be true or false"),
         ("tune_energy_performance_preference", "balance_power", "cannot be used with the governor performance"),
@@ -95,7 +95,7 @@ def test_what_yaml_makes_of_on_off_and_nothing_is_understood(name, value):
         (
             {},
             [{"serial": "A", "cpus": "0-9"}],
-            ("A", "cpus: CPU 8-9 is not there, or not on; this host has the CPUs 0-7"),
+            ("A", "cpus: CPU 8-9 does not exist or is offline; this host has the CPUs 0-7"),
         ),
         ({}, [{"serial": "A", "cpus": "3-1"}], ("A", "cpus: '3-1': the range 3-1 runs backwards")),
         ({}, [{"serial": "A", "numa_node": 2}], ("A", "numa_node: there is no node 2; this host has 0, 1")),

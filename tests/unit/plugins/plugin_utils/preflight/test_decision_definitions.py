@@ -94,7 +94,7 @@ def test_a_play_that_forgot_what_the_run_is_held_to_is_told(fleet, later, lost):
 def test_one_name_means_one_test_for_all_hosts_of_a_run(fleet):
     other = {**QUICK, **CHANGES["steady_state"]}
     expected = (
-        "h2: test quick: is defined in another way on h1 (differs in: steady_state); give the two definitions "
+        "h2: test quick: is defined differently on h1 (differs in: steady_state); give the two definitions "
         "different names"
     )
     assert decide(fleet(ssd_plan=[QUICK]), fleet("h2", ["S2"], ssd_plan=[other])).findings == [expected]

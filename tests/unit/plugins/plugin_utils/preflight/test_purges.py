@@ -85,7 +85,7 @@ def test_plan_mode_tells_the_method_why_and_the_exact_command():
         and "purge by nvme_format_crypto (auto: the strongest that the drive offers; not nvme_sanitize_crypto:"
         in text[at]
     )
-    assert "within 21800 s" in text[at] and "not_pts" not in text[at]
+    assert "given up after 6 h 3 min" in text[at] and "not_pts" not in text[at]
     assert text[at + 1].strip() == "nvme format /dev/nvme4 --namespace-id=1 --lbaf=0 --ses=2 --timeout=21800000"
 
 

@@ -19,7 +19,7 @@ ONE, OTHER = {"metric": "iops", "min": 1}, {"metric": "iops", "min": 2}
         ({"criteria": [ONE]}, [OTHER, ONE], "warn", []),
         ({"criteria": [ONE]}, [OTHER], "warn", ["criterion iops min 1"]),
         ({"criteria": [ONE, OTHER]}, None, "warn", ["criterion iops min 1", "criterion iops min 2"]),
-        ({"criteria": ["no mapping"]}, "no list", None, []),
+        ({"criteria": ["no mapping"]}, "not a list", None, []),
         ({"unknown_causes": "spoil"}, [], None, ["ssd_unknown_causes spoil"]),
         ({"unknown_causes": "warn"}, [], "spoil", []),
     ],

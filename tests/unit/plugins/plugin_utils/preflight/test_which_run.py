@@ -64,7 +64,7 @@ def test_a_run_that_a_host_has_finished_is_to_be_named(state):
     run, wrong = chosen(*views)
     assert (
         run.id != "r1"
-        and "h1: ssd_run_id: this host calls run r1 unfinished" in texts(wrong)[0]
+        and "h1: ssd_run_id: this host reports run r1 as unfinished" in texts(wrong)[0]
         and "-e ssd_run_id=r1" in texts(wrong)[0]
     )
     assert chosen(*views, ssd_run_id="r1") == (Run("r1", "qualify", {"h1": state, "h2": "finished"}), [])

@@ -5,14 +5,23 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import STOPPED
 
 
-@pytest.fixture(name="mixed")
-def fixture_mixed(tmp_path):
-    """Two that pass, one worn, one interrupted, one unreachable; both tests."""
+@pytest.fixture(name="made_once", scope="session")
+def fixture_made_once(tmp_path_factory):
+    """Tests get copies of it, as making it takes a hundred times as long."""
     drives = (*generator.DEMO, STOPPED)
-    return generator.make(tmp_path, drives, ("wsat", "iops"), unreachable=[("server-9", "SIM0009")])
+    folder = tmp_path_factory.mktemp("mixed")
+    return generator.make(folder, drives, ("wsat", "iops"), unreachable=[("server-9", "SIM0009")])
+
+
+@pytest.fixture(name="mixed")
+def fixture_mixed(tmp_path, made_once):
+    """Two that pass, one worn, one interrupted, one unreachable; both tests."""
+    return shutil.copytree(made_once, tmp_path / made_once.name)

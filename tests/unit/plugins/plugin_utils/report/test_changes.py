@@ -73,7 +73,7 @@ def test_the_page_says_at_the_top_what_changed_and_shows_it_below(tmp_path):
     days = [f"202611{day}T010000Z-qualify" for day in (20, 21, 22)]
     html = page_of(tmp_path, [(days[0], {}), (days[1], {}), (days[2], {"slow": {(1, 2): 0.5}, "firmware": "D1MU030"})])
     top = html[: html.index('class="cards"')]
-    assert "Since the run before" in top and "1 drive (S1-2 on h1) no longer passes" in top
+    assert "Since the previous run" in top and "1 drive (S1-2 on h1) no longer passes" in top
     assert f'href="../../{days[1]}/report/index.html"' in top and 'href="#since-title"' in top
     assert re.search(r'id="nights-title">Against the 2 runs before', html)
     assert "There is no run of this name" in (tmp_path / days[0] / "report/index.html").read_text()

@@ -73,7 +73,7 @@ def fixture_by_host(tmp_path_factory):
 def test_a_hosts_fault_is_on_every_page(by_host):
     lines = top(by_host)[0]
     assert [line.split(" (")[0] for line in lines] == ["Failed: S5-2 on h5", "Slow host: h3"]
-    assert lines[1].endswith("; 4 of its drives failed by that)")
+    assert lines[1].endswith("; 4 of its drives failed because of that)")
     fault = '<span class="pill low">the host\'s fault</span>'
     html = by_host.read_text()
     assert html.count(fault) == 1 and re.search(r"the host's fault</span> 4 drives <small>on h3", html)

@@ -53,7 +53,7 @@ def test_the_drives_of_a_slow_host_hide_no_bad_drive():
 @pytest.mark.parametrize(
     ("drives", "was", "said"),
     [
-        ([], None, ["20261122T200000Z-nightly: no drive was asked for", "No run before to compare with"]),
+        ([], None, ["20261122T200000Z-nightly: no drive was asked for", "No earlier run to compare with"]),
         (
             [drive("a", "S1", "pass")],
             before(drive("a", "S1", "pass")),

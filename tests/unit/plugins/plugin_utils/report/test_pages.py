@@ -237,7 +237,7 @@ def test_a_drive_has_its_history_from_the_runs_before(tmp_path):
     # An earlier run's page does not learn of later ones.
     first = pathlib.Path(tmp_path / "20261120T010000Z-qualify")
     build.make(str(tmp_path), first.name, asked=build.Asked(history=past))
-    assert "Over the runs" not in (first / "report" / names.drive_page("h0", "S0-0")).read_text()
+    assert "Over earlier runs" not in (first / "report" / names.drive_page("h0", "S0-0")).read_text()
 
 
 def test_a_failed_drives_own_logs_are_linked_and_what_is_missing_says_why(tmp_path):
@@ -263,7 +263,7 @@ def test_a_failed_drives_own_logs_are_linked_and_what_is_missing_says_why(tmp_pa
     build.make(str(tmp_path), run_dir.name)
     page = (run_dir / "report" / names.drive_page("server-1", "SIM0001")).read_text()
     told = page[page.index('id="logs-title"') : page.index('id="files-title"')]
-    assert "Asked as it failed: iops: write_iops is 5 (min 9)" in told
+    assert "Saved when it failed: iops: write_iops is 5 (min 9)" in told
     assert re.search(r'href="[^"]*/SIM0001/drive-error-log.json.gz" download>', told)
     assert "telemetry: none: nvme telemetry-log ended with 1: Invalid Log Page" in told
     other = next(path for path in (run_dir / "report" / "drives").iterdir() if "SIM0001" not in path.read_text()[:400])
@@ -282,8 +282,9 @@ def test_every_page_says_of_a_changed_test_that_it_is_no_result_by_its_source(tm
     for path in made:
         html = path.read_text()
         assert (
-            "<code>iops</code> (after PTS-E &lt;2.0&gt;; other cells, steady state). Its figures are no results" in html
+            "<code>iops</code> (after PTS-E &lt;2.0&gt;; other cells, steady state). Its figures are not results"
+            in html
         )
         assert "<code>wsat</code> (" not in html
     drive = (run_dir / "report" / names.drive_page(generator.DEMO[0].host, generator.DEMO[0].serial)).read_text()
-    assert "changed in cells, steady state: no result by it" in drive
+    assert "changed in cells, steady state: not a result of that source" in drive

@@ -132,7 +132,7 @@ def test_one_that_was_begun_goes_on_as_it_was_asked_for_and_then_no_more(first):
 
 def test_a_drive_that_this_play_did_not_look_at_is_left(first):
     plan = retest.plan(str(first.parent), {"id": "r2", "name": "qualify"}, {})
-    assert plan.hosts == {} and "this play did not look at it" in plan.lines[-1]
+    assert plan.hosts == {} and "this play did not check it" in plan.lines[-1]
 
 
 def test_a_second_result_from_before_the_host_measured_anew_does_not_count(first):
@@ -145,7 +145,7 @@ def test_a_second_result_from_before_the_host_measured_anew_does_not_count(first
     times = {"started": "2026-11-24T01:00:00.000Z", "finished": "2026-11-24T02:00:00.000Z"}
     store.append(path, [{**record, **later, **(times if record["kind"] == "test" else {})} for record in records])
     verdict, test, reasons = judged(first)
-    assert verdict == "fail" and test["again"]["first"] is None and "measured again since" in reasons
+    assert verdict == "fail" and test["again"]["first"] is None and "which the host has repeated since" in reasons
     plan = retest.plan(str(first.parent), {"id": "r2", "name": "qualify"}, seen(first))
     assert plan.hosts["h2"]["counts"] == {"S2-1": ["iops"]}
 

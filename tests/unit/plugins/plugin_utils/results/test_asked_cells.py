@@ -25,7 +25,7 @@ SMALL = "rand-512b-w100-tc4-qd32"
         ([{"id": "c", "threads": 7}], {"cells": ["c"]}, ""),
         ([{**CELL, "id": "rand-4k-w100-most", "threads": 9}], {"cells": ["rand-4k-w100-most"]}, ""),
         ([CELL], {"cells": [NAME, MIXED["id"]]}, "lacks cells that the run asks for: rand-8k-r65-tc4-qd32"),
-        ([CELL, MIXED], {"cells": [NAME]}, "has cells of its own: rand-8k-r65-tc4-qd32"),
+        ([CELL, MIXED], {"cells": [NAME]}, "has cells that the run does not ask for: rand-8k-r65-tc4-qd32"),
         ([{**CELL, "threads": 1, "queue_depth": 1}], {"cells": [NAME]}, f"{NAME} (threads 1, queue_depth 1)"),
         ([{**CELL, "block_size_bytes": 131072}], {"cells": [NAME]}, f"{NAME} (block_size_bytes 131072)"),
         ([{**CELL, "rate_iops": None, "batch": 0}], {"cells": [NAME]}, ""),

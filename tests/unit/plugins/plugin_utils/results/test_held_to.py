@@ -52,6 +52,6 @@ def test_what_a_drive_can_miss_is_one(criterion):
 def test_a_criterion_on_what_the_time_budget_left_out_is_said(left_out, names):
     found = held_to.of_left_out({"test": "wsat*", "metric": "write_iops", "min": 500}, left_out)
     assert found == (
-        [f"criterion wsat* write_iops min 500 was not looked at: ssd_time_budget left out {names}"] if names else []
+        [f"criterion wsat* write_iops min 500 was not judged: ssd_time_budget left out {names}"] if names else []
     )
     assert held_to.of_left_out({"metric": "write_iops", "min": 500}, left_out) == []

@@ -29,7 +29,7 @@ def test_a_drive_stays_the_model_that_preflight_saw(seen, verdict):
     run = run_json(criteria=[{"model": "OTHER*", "metric": "write_iops", "min": 9e6}])
     run["asked"][0].update({"model": seen} if seen else {})
     (judged,) = judge.judge(run, [drive_record(), test_record()])["drives"]
-    said = f"its model is {MODEL} by its record, and preflight saw OTHER; check which drive was measured"
+    said = f"its record has the model {MODEL}, but preflight saw OTHER; check which drive was measured"
     assert judged["verdict"] == verdict and (judged["reasons"] == [said]) == (verdict == "invalid")
 
 
@@ -37,7 +37,7 @@ def test_a_drive_whose_time_did_not_suffice_for_a_criterions_test_does_not_pass(
     run = run_json(tests=("wsat", "iops"))
     run["asked"][0].update(tests=["iops"], left_out_tests=["wsat"])
     (judged,) = judge.judge(run, [drive_record(), test_record(test="iops")])["drives"]
-    text = "criterion wsat write_iops min 500 was not looked at: ssd_time_budget left out wsat"
+    text = "criterion wsat write_iops min 500 was not judged: ssd_time_budget left out wsat"
     assert (judged["verdict"], judged["reasons"]) == ("not_tested", [text])
     run["criteria"] = []
     assert judge.judge(run, [drive_record(), test_record(test="iops")])["drives"][0]["verdict"] == "pass"

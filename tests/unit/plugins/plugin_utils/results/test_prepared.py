@@ -19,12 +19,12 @@ DONE = {"purge": PURGED, "precondition": FILLED}
 @pytest.mark.parametrize(
     ("record", "about", "says"),
     [
-        ({**DONE, "purge": None}, ASKED, "asks for the purge auto before it, and its record has none"),
+        ({**DONE, "purge": None}, ASKED, "asks for the purge auto before it, but its record has none"),
         ({**DONE, "purge": {"method": "none", "verified": True}}, ASKED, "asks for the purge auto before it"),
         (
             DONE,
             {**ASKED, "purge": {"method": "format"}},
-            "asks for the purge format before it, and its record has dealloc",
+            "asks for the purge format before it, but its record has dealloc",
         ),
         ({**DONE, "purge": {**PURGED, "verified": False}}, ASKED, "its purge deallocate was not verified"),
         (
@@ -37,16 +37,16 @@ DONE = {"purge": PURGED, "precondition": FILLED}
             ASKED,
             "its purge deallocate was not verified",
         ),
-        ({**DONE, "precondition": None}, ASKED, "asks for a fill of 2 passes before it, and its record has none"),
+        ({**DONE, "precondition": None}, ASKED, "asks for a fill of 2 passes before it, but its record has none"),
         (
             {**DONE, "precondition": {**FILLED, "passes": 1}},
             ASKED,
-            "a fill of 2 passes before it, and its record has 1",
+            "a fill of 2 passes before it, but its record has 1",
         ),
         (
             {**DONE, "precondition": {**FILLED, "bytes_written": SIZE}},
             ASKED,
-            "its fill of 2 passes wrote 1000000 bytes",
+            "its fill of 2 passes wrote only 1000000 bytes",
         ),
         (
             {**DONE, "precondition": {**FILLED, "kernel_bytes_written": SIZE}},

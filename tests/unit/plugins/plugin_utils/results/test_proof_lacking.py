@@ -106,7 +106,7 @@ def test_without_the_limits_of_the_run_causes_are_not_looked_for_again():
 
 
 def test_a_host_that_measured_cells_of_another_length_is_found_out():
-    for seconds, wrong in (([10], []), ([60], ["the host's plan has another length of cells: c 10 s"])):
+    for seconds, wrong in (([10], []), ([60], ["the host's plan has other cell runtimes: c 10 s"])):
         assert proved(journal(), test={**TEST, "runtimes_s": seconds}).wrong == wrong
 
 

@@ -86,7 +86,7 @@ def test_streams_of_an_honest_host_stand_each_with_its_tails():
             "its streams report 49 I/Os of trim, the cell 350",
         ),
         (lambda cell, end: cell["streams"].pop(), "its streams report 0 I/Os of trim, the cell 350"),
-        (lambda cell, end: cell["streams"][0].update(name="c.log"), "c.log is no stream of it"),
+        (lambda cell, end: cell["streams"][0].update(name="c.log"), "c.log is not one of its streams"),
         (lambda cell, end: end["cells"][2]["metrics"].update(trim_iops=1e6), "trim_iops is reported as 1000000.0"),
         (
             lambda cell, end: end["cells"][1]["metrics"].update(sync_p50_latency_us=1.0),

@@ -55,7 +55,7 @@ def test_a_test_without_a_rule_lasts_as_long_as_the_run_asks(rounds, says):
 def test_a_window_of_rounds_that_there_are_not_does_not_count():
     events = journal()
     events[-1]["steady_state"][0]["window_rounds"] = [101, 102, 103, 104, 105]
-    assert "its figures are of rounds that its journal does not have" in "; ".join(proved(events).wrong)
+    assert "its figures come from rounds that its journal does not have" in "; ".join(proved(events).wrong)
 
 
 def test_fewer_rounds_than_the_journal_has_do_not_count():

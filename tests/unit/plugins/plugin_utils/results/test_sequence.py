@@ -55,7 +55,7 @@ def end_twice(events):
         (of_another("r-before", "d", "t", 1), "round 1, c of another measurement"),
         (lambda events: events.remove(last(events, "cell")), "lacks c of round 14"),
         (lambda events: events.insert(1, events.pop(2)), "its journal has round 2, c after round 0"),
-        (lambda events: cells_of(events)[-1].update(cell="d"), "its journal has round 14, d, which its plan does not"),
+        (lambda events: cells_of(events)[-1].update(cell="d"), "its journal has round 14, d, which is not in its plan"),
         (lambda events: events.append(copy.deepcopy(events[1])), ""),  # after the end: the second end would need it
     ],
 )

@@ -101,9 +101,9 @@ def test_the_judge_refuses_and_warns(unknown_causes, verdict):
     [
         ({}, []),
         ({"other_io_share": 0.001, "queued_min": 0.95}, []),
-        ({"other_io_share": 1}, ["cells were held to looser limits than usual: other_io_share 1 (usual 0.01)"]),
-        ({"queued_min": 0}, ["cells were held to looser limits than usual: queued_min 0 (usual 0.9)"]),
-        ({"device_depth": 1}, ["cells were held to looser limits than usual: device_depth 1 (usual 31)"]),
+        ({"other_io_share": 1}, ["cells were checked with looser limits than usual: other_io_share 1 (usual 0.01)"]),
+        ({"queued_min": 0}, ["cells were checked with looser limits than usual: queued_min 0 (usual 0.9)"]),
+        ({"device_depth": 1}, ["cells were checked with looser limits than usual: device_depth 1 (usual 31)"]),
         ({"device_depth": 64}, []),
     ],
 )

@@ -19,13 +19,18 @@ from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 STOPPED = generator.Drive("server-4", "SIM0004", generator.MODEL, 90_000, 40_000, "interrupted")
 
 
-@pytest.fixture(name="run_dir")
-def fixture_run_dir(tmp_path):
-    """Two that pass, one worn, one interrupted, one unreachable; both tests."""
+@pytest.fixture(name="made_once", scope="session")
+def fixture_made_once(tmp_path_factory):
+    """Tests get copies of it, as making it takes a hundred times as long."""
     drives = (*generator.DEMO, STOPPED)
-    return generator.make(
-        tmp_path / "results", drives, ("wsat", "iops"), rounds=12, unreachable=[("server-9", "SIM0009")]
-    )
+    folder = tmp_path_factory.mktemp("run")
+    return generator.make(folder, drives, ("wsat", "iops"), rounds=12, unreachable=[("server-9", "SIM0009")])
+
+
+@pytest.fixture(name="run_dir")
+def fixture_run_dir(tmp_path, made_once):
+    """Two that pass, one worn, one interrupted, one unreachable; both tests."""
+    return shutil.copytree(made_once, tmp_path / "results" / made_once.name)
 
 
 @pytest.fixture(name="url")

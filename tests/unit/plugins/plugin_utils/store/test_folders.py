@@ -114,4 +114,4 @@ def test_the_run_before_comes_along_for_the_report_to_compare_with(url, run_dir,
         put(url, there)
     assert [one.run_id for one in fetch(url, tmp_path / "here")] == [generator.RUN_ID]
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == sorted(["before", generator.RUN_ID])
-    assert "No run before" not in build.make(str(tmp_path / "here"), generator.RUN_ID).message
+    assert "No earlier run" not in build.make(str(tmp_path / "here"), generator.RUN_ID).message

@@ -217,10 +217,10 @@ def test_the_reads_before_are_part_of_what_is_left_and_what_they_found_is_told()
     said = lines([one], NOW)
     # Drives may have to follow one another: nobody knows yet.
     assert said[0].endswith("(≤ 1 h 10 min)") and "how many drives to measure at the same time (≤ 50 min)" in said[1]
-    one.status.update(parallel_drives=2, calibration={"left_s": 0, "why": "all drives together keep it"})
+    one.status.update(parallel_drives=2, calibration={"left_s": 0, "why": "all drives together keep their speed"})
     said = lines([one], NOW)
     assert said[0].endswith("(≤ 15 min)")
-    assert "measures 2 drives at the same time: all drives together keep it" in said[1]
+    assert "measures 2 drives at the same time: all drives together keep their speed" in said[1]
     one.status["calibration"]["left_s"] = 1e300
     assert lines([one], NOW)
     assert "at the same time" not in "".join(lines([one._replace(state="finished")], NOW))
