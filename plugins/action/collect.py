@@ -83,7 +83,7 @@ class ActionModule(HostAction):
             result["warnings"] = [f"{name}: {warning}" for warning in warnings]
         return result
 
-    def _bring(self, archive: str, packed: Result, folder: str, limits: unpack.Limits) -> bool:
+    def _bring(self, archive: str, packed: Result, folder: str, limits: unpack.ArchiveLimits) -> bool:
         """Fetch and unpack the archive unless the folder has its content already; whether it had not."""
         try:
             if unpack.is_current(folder, packed["sha256"]):
@@ -126,7 +126,7 @@ def _calibration(info: Result, run: Result | None, name: str) -> tuple[Result | 
     return (None, [f"how many drives ran at the same time: {wrong}"]) if wrong else (told, [])
 
 
-def _limits(given: Result) -> unpack.Limits:
+def _limits(given: Result) -> unpack.ArchiveLimits:
     try:
         return unpack.limits(given)
     except ValueError as error:

@@ -59,7 +59,7 @@ def of_side(told_, name):
     bins = histogram.merged(
         fio_result.histograms(result)[name] for result in results if fio_result.figures(result, name)
     )
-    return (bins, tail_laws.Rounds(sides, astride)) if sides else None
+    return (bins, tail_laws.HistogramRounds(sides, astride)) if sides else None
 
 
 def test_what_fio_tells_keeps_every_law(told):

@@ -29,7 +29,7 @@ class Locked(Exception):
     """Somebody else holds the lock; the message says who."""
 
 
-class Untrusted(Locked):
+class UntrustedLock(Locked):
     """The lock, or a folder that it lies in, is not ours alone: waiting does not help. The message says what to do."""
 
 
@@ -53,7 +53,7 @@ class Lock:
         while True:
             try:
                 return self._acquire()
-            except Untrusted:
+            except UntrustedLock:
                 raise
             except Locked:
                 if time.monotonic() >= deadline:
@@ -132,8 +132,8 @@ class Lock:
 
 
 def _make_private(folder: str) -> None:
-    """The locks' folder, for its owner alone; an earlier version let everybody look in. Raises Untrusted for one that
-    others could write to.
+    """The locks' folder, for its owner alone; an earlier version let everybody look in. Raises UntrustedLock for one
+    that others could write to.
     """
     make_folders(folder, 0o700)
     status = os.lstat(folder)
@@ -143,8 +143,8 @@ def _make_private(folder: str) -> None:
 
 
 def _refuse_foreign(path: str, status: os.stat_result, is_kind: t.Callable[[int], bool]) -> None:
-    """Raise Untrusted for what others made or may write to: who could write there may hold a lock, or have taken one
-    away.
+    """Raise UntrustedLock for what others made or may write to: who could write there may hold a lock, or have taken
+    one away.
     """
     why = ""
     if status.st_uid not in (0, os.geteuid()):
@@ -154,7 +154,7 @@ def _refuse_foreign(path: str, status: os.stat_result, is_kind: t.Callable[[int]
     elif others_write(status):
         why = f"is writable by users other than root (mode {stat.S_IMODE(status.st_mode):04o})"
     if why:
-        raise Untrusted(
+        raise UntrustedLock(
             f"{path} {why}, so others could hold or remove any lock; make sure that no run is under way, then remove it"
         )
 

@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..core import trust
 from ..core.host import Host
-from ..core.locks import Lock, Locked, Untrusted, look_lock
+from ..core.locks import Lock, Locked, UntrustedLock, look_lock
 from ..drive import identity
 from ..drive.entry import label, selector_item
 from . import ledger_file
@@ -120,7 +120,7 @@ def _no_other_look(
             try:
                 _wait_for(lock, began + OTHER_LOOK_S, stop)
                 held.callback(lock.release)
-            except Untrusted as error:
+            except UntrustedLock as error:
                 others[name] = ("untrusted_state", str(error))
             except Locked as error:
                 others[name] = ("locked", f"another check is reading it: {error}")
@@ -137,7 +137,7 @@ def _wait_for(lock: Lock, deadline_s: float, stop: Callable[[], bool]) -> None:
         try:
             lock.acquire(min(1.0, max(0.0, deadline_s - time.monotonic())))
             return
-        except Untrusted:
+        except UntrustedLock:
             raise
         except Locked:
             if stop():

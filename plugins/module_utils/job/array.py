@@ -26,7 +26,7 @@ from .station import Job, Station
 BUILD_S = 120.0
 # Until udev has made the node.
 NODE_S = 20.0
-# What the kernel may count of the members' writes beyond the array's: what others may write (causes.Limits).
+# What the kernel may count of the members' writes beyond the array's: what others may write (measure/limits.py).
 SHARE = 0.01
 Names = t.Dict[str, t.Any]
 Mapping = t.Mapping[str, t.Any]

@@ -69,7 +69,7 @@ def judge_run(results_dir: str, run: Mapping, records: t.Sequence[Mapping], agai
     stored = against.stored(run, against.nights) if newest is None and against.stored else None
     given = itertools.chain(filter(None, [newest]), reports)
     del newest  # else it would stay while the others are read
-    earlier = section.Before(stored, None) if stored else section.before(run, records, judgement, given)
+    earlier = section.EarlierRuns(stored, None) if stored else section.before(run, records, judgement, given)
     if not stored and against.nights != EARLIER_RUNS:
         earlier = earlier._replace(past=earlier.past._replace(claims=_claims(results_dir, run)))
     baseline = against.baseline, summaries.read(results_dir, against.baseline)

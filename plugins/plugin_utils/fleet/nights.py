@@ -39,10 +39,10 @@ class Past(t.NamedTuple):
     runs: t.Sequence[str]
     last: Night | None
     claims: t.Sequence[moves.Claim]
-    figures: Figures
+    figures: FigureTable
 
 
-class Figures:
+class FigureTable:
     """Figures of runs, one after the other: texts as codes into lists that all runs share, so a row takes some twenty
     bytes.
     """
@@ -87,7 +87,7 @@ def of_summaries(given: t.Iterable[Mapping]) -> Past:
     runs: list[str] = []
     last: Night | None = None
     claims: list[moves.Claim] = []
-    figures = Figures()
+    figures = FigureTable()
     texts: Texts = {}
     for summary in given:
         runs.append(summary["run"]["id"])

@@ -17,7 +17,7 @@ Mapping = t.Mapping[str, t.Any]
 _DIGITS = 9
 
 
-class _Known(t.NamedTuple):
+class _Evidence(t.NamedTuple):
     """What tells an outlier's cause. moved, contradicted: of moves.evidence. until: of moves.last_measured."""
 
     moved: t.Mapping[str, list[str]]
@@ -33,18 +33,18 @@ class Standing(t.NamedTuple):
     told: dict[str, t.Any]
 
 
-class Before(t.NamedTuple):
+class EarlierRuns(t.NamedTuple):
     """The runs of this name before this one. past: without their reports. margin: of margin.compare with the newest."""
 
     past: nights.Past
     margin: dict[str, t.Any] | None
 
 
-def before(run: Mapping, records: t.Sequence[Mapping], judgement: Mapping, earlier: t.Iterable[Mapping]) -> Before:
+def before(run: Mapping, records: t.Sequence[Mapping], judgement: Mapping, earlier: t.Iterable[Mapping]) -> EarlierRuns:
     """earlier: summaries, newest first; each is read when its turn comes, and let go. The others as of make."""
     margins = margin.Newest(run, judgement, records)
     past = nights.of_summaries(map(margins.note, earlier))
-    return Before(past, margins.told)
+    return EarlierRuns(past, margins.told)
 
 
 def make(
@@ -52,7 +52,7 @@ def make(
     records: t.Sequence[Mapping],
     valid: t.Container[tuple[str, str, str]],
     judgement: Mapping,
-    earlier: Before,
+    earlier: EarlierRuns,
     baseline: tuple[str, Mapping | None] = ("", None),
 ) -> dict[str, t.Any]:
     """The section. valid: judge.valid_tests. judgement: of judge.judge. earlier: of `before`.
@@ -118,7 +118,7 @@ def standing(
     claims = [*claims, *moves.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low_now)]
     moved, contradicted = moves.evidence(claims)
     told = {
-        "outliers": _outliers(own, judged, _Known(moved, contradicted, until, set(low["host"]))),
+        "outliers": _outliers(own, judged, _Evidence(moved, contradicted, until, set(low["host"]))),
         "claimed_twice": [{"serial": serial, "told": told} for serial, told in contradicted.items()],
         "low_hosts": _low_hosts(low, judged, snapshots),
     }
@@ -152,7 +152,7 @@ def _groups(judged: pandas.DataFrame) -> list[dict[str, t.Any]]:
 def _outliers(
     own: pandas.DataFrame,
     judged: pandas.DataFrame,
-    known: _Known,
+    known: _Evidence,
 ) -> list[dict[str, t.Any]]:
     if own.empty:
         return []

@@ -28,7 +28,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 LEFT_OUT = ("ask", "checks")
 
 
-class Engine(t.NamedTuple):
+class BuiltEngine(t.NamedTuple):
     """A built engine: its file name, which tells version and content, and its bytes."""
 
     name: str
@@ -40,7 +40,7 @@ class Engine(t.NamedTuple):
         return hashlib.sha256(self.data).hexdigest()
 
 
-def build(version: str, folder: Path = MODULE_UTILS) -> Engine:
+def build(version: str, folder: Path = MODULE_UTILS) -> BuiltEngine:
     """Build the engine from the Python files of a folder and its packages. Raises OSError."""
     files = {f"{PACKAGE}/__init__.py": "", "__main__.py": MAIN}
     sources = [path for path in folder.rglob("*.py") if path.relative_to(folder).parts[0] not in LEFT_OUT]
@@ -55,4 +55,4 @@ def build(version: str, folder: Path = MODULE_UTILS) -> Engine:
             entry.create_system = 3
             archive.writestr(entry, files[name])
     data = stream.getvalue()
-    return Engine(f"engine-{version}-{hashlib.sha256(data).hexdigest()[:12]}.pyz", data)
+    return BuiltEngine(f"engine-{version}-{hashlib.sha256(data).hexdigest()[:12]}.pyz", data)

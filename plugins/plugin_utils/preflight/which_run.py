@@ -54,7 +54,7 @@ def overlap(views: t.Sequence[View], run: Run | None) -> tuple[str, str]:
     return chosen, f"run {run.id} is still at work on {host_list(busy)}: {does.get(chosen, '')} (ssd_overlap: {chosen})"
 
 
-def _claimed(claim: runs.Claim) -> str:
+def _claimed(claim: runs.ClaimedRun) -> str:
     return (
         f"ssd_run_id: this host reports run {claim.run_id} as unfinished, {claim.why}; resume it with "
         f"-e ssd_run_id={claim.run_id}, or stop it (stop.yml -e ssd_run_id={claim.run_id})"

@@ -18,7 +18,7 @@ from .sources import NO_RAW, Sources, racks
 Mapping = t.Dict[str, t.Any]
 
 
-class Peers:
+class HostSnapshots:
     """The snapshots of all hosts, to tell what one has otherwise than most of the others that have drives of its
     models.
     """
@@ -44,7 +44,7 @@ class Peers:
         return differences.told(mine, self._alike[models], among=True)
 
 
-def host(sources: Sources, name: str, rows: list[Mapping], peers: Peers, made: t.Container[str]) -> Mapping:
+def host(sources: Sources, name: str, rows: list[Mapping], peers: HostSnapshots, made: t.Container[str]) -> Mapping:
     """{name, rack, state, message, facts, at_once, settings, changed, not_restored, warnings, journal, differs, low,
     drives: rows of its own}.
     """

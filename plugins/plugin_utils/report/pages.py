@@ -86,7 +86,7 @@ def texts(
     judged = {(drive["host"], drive["drive"]): drive for drive in sources.judgement["drives"]}
     serials = {drives.name(row["serial"], row["host"], row["drive"]) for row in shown}
     past = history(sources.run, serials) if history else {}
-    peers = host_views.Peers(sources, rows)
+    peers = host_views.HostSnapshots(sources, rows)
     about = page.about(sources, rows)
     common = {**about, "up": "../", "made": made}
     of_host: dict[str, list[Mapping]] = {}

@@ -186,7 +186,7 @@ class Figures:
     def _judge_histogram(self, cell: str, side: str, bins: t.Mapping[int, int], span: list[int]) -> None:
         """A histogram of the rounds that count against what their cells tell by themselves."""
         seen = [self._taken.sides[n, cell] for n in span if (n, cell) in self._taken.sides]
-        rounds = tail_laws.Rounds(
+        rounds = tail_laws.HistogramRounds(
             [told[side] for told, _astride in seen if told.get(side)], sum(n for _told, n in seen)
         )
         self._wrong += [f"{cell}, {side}s: {text}" for text in tail_laws.contradictions(bins, rounds)]

@@ -37,7 +37,7 @@ class Own(t.NamedTuple):
     folder: str = ""
 
 
-class Claim(t.NamedTuple):
+class ClaimedRun(t.NamedTuple):
     """A run that a host calls unfinished, and that is not gone on with for that. why: as a sentence's end."""
 
     host: str
@@ -61,7 +61,7 @@ def on_controller(results_dir: str) -> list[Own]:
     return found
 
 
-def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[str], list[Claim]]:
+def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[str], list[ClaimedRun]]:
     """The runs of a name to go on with, and the claims that do not suffice for it.
 
     A host could bring an old run back by its word, whose verdicts would then be taken for new ones.
@@ -80,11 +80,13 @@ def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[
             if run["run_name"] != name or run["state"] not in UNFINISHED_STATES:
                 continue
             if host not in asked.get(run["run_id"], ()):
-                claims.append(Claim(host, run["run_id"], "which this controller has no record of having asked of it"))
+                claims.append(
+                    ClaimedRun(host, run["run_id"], "which this controller has no record of having asked of it")
+                )
             elif run["run_id"] in ended:
-                claims.append(Claim(host, run["run_id"], "which other hosts have finished"))
+                claims.append(ClaimedRun(host, run["run_id"], "which other hosts have finished"))
             elif kept_whole(folders[run["run_id"]]):
-                claims.append(Claim(host, run["run_id"], "of which this controller has a host's whole results"))
+                claims.append(ClaimedRun(host, run["run_id"], "of which this controller has a host's whole results"))
             else:
                 open_ids.append(run["run_id"])
     return sorted(set(open_ids)), claims

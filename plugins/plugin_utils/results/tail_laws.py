@@ -21,7 +21,7 @@ Mapping = t.Mapping[str, t.Any]
 Bins = t.Mapping[int, int]
 
 
-class Rounds(t.NamedTuple):
+class HistogramRounds(t.NamedTuple):
     """One direction of a cell over the rounds of a histogram. sides: its figures in each round that had I/O; astride:
     I/Os that fio may count in part, at the end of ramps.
     """
@@ -38,7 +38,7 @@ def bins_of(kept: Mapping) -> Bins:
     return bins
 
 
-def contradictions(bins: Bins, rounds: Rounds) -> list[str]:
+def contradictions(bins: Bins, rounds: HistogramRounds) -> list[str]:
     """Why these can't be the latencies of these rounds, as sentences; empty when they can."""
     counted, told = histogram.ios(bins), sum(side["ios"] for side in rounds.sides)
     if not rounds.sides or abs(counted - told) > rounds.astride:
@@ -54,14 +54,14 @@ def contradictions(bins: Bins, rounds: Rounds) -> list[str]:
     return found + _percentiles(bins, rounds)
 
 
-def lacking(rounds: Rounds) -> str:
+def lacking(rounds: HistogramRounds) -> str:
     """What the rounds of an older engine do not tell; "" when they tell all."""
     names = ("min_latency_us", "stddev_latency_us")
     some = [name for name in names if any(name not in side for side in rounds.sides)]
     return NOT_TOLD.format(", ".join(some)) if some else ""
 
 
-def _extremes(bins: Bins, rounds: Rounds) -> list[str]:
+def _extremes(bins: Bins, rounds: HistogramRounds) -> list[str]:
     """The shortest latency falls into the first bin, the longest into the last. In a ramp fio forgets them and the bins
     one after the other.
     """
@@ -89,7 +89,7 @@ def _between(what: str, told: float, limits: tuple[float, float]) -> list[str]:
     return [f"the {what} of its rounds, {told / 1000:.6g} µs, can't be that of the histogram"]
 
 
-def _percentiles(bins: Bins, rounds: Rounds) -> list[str]:
+def _percentiles(bins: Bins, rounds: HistogramRounds) -> list[str]:
     """A percentile of all lies between the lowest and the highest of the rounds'. Where a round has too few I/Os for
     it, the round's extremes bound it.
     """

@@ -45,7 +45,7 @@ class UnpackError(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
+class ArchiveLimits:
     """What one host may bring at a time. The largest runs that were seen stay below a tenth of it.
 
     journal_bytes: of its journal, all of which each report reads. 24 drives with 56 cells, 25 rounds and samples of ten
@@ -59,15 +59,15 @@ class Limits:
     journal_bytes: int = 256 << 20
 
 
-def limits(given: t.Mapping[str, t.Any]) -> Limits:
+def limits(given: t.Mapping[str, t.Any]) -> ArchiveLimits:
     """ssd_collect_limits over the defaults. Raises ValueError."""
-    known = [field.name for field in dataclasses.fields(Limits)]
+    known = [field.name for field in dataclasses.fields(ArchiveLimits)]
     for name, value in given.items():
         if name not in known:
             raise ValueError(f"{name!r} is not one of {', '.join(known)}")
         if not re.fullmatch(r"[1-9][0-9]{0,18}", str(value)):
             raise ValueError(f"{name}: {value!r} must be a whole number above 0")
-    return Limits(**{name: int(value) for name, value in given.items()})
+    return ArchiveLimits(**{name: int(value) for name, value in given.items()})
 
 
 @contextlib.contextmanager
@@ -89,7 +89,7 @@ def is_current(folder: str, sha256: str) -> bool:
         return False
 
 
-def replace(folder: str, archive: str, sha256: str, most: Limits = Limits()) -> None:
+def replace(folder: str, archive: str, sha256: str, most: ArchiveLimits = ArchiveLimits()) -> None:
     """Put the content of an archive in the place of a folder. Raises UnpackError, OSError."""
     got = files.sha256(archive)
     if got != sha256:
@@ -177,7 +177,7 @@ def aside_name(folder: str) -> str:
 class _Content:
     """What is in a gzip file, read once from the start to the end, and no more of it than is allowed."""
 
-    def __init__(self, archive: str, most: Limits) -> None:
+    def __init__(self, archive: str, most: ArchiveLimits) -> None:
         self._file = gzip.open(archive)
         free = shutil.disk_usage(os.path.dirname(archive)).free
         ratio_bytes = max(_RATIO_FROM_BYTES, most.ratio * os.path.getsize(archive))
@@ -239,7 +239,7 @@ def _members(tar: tarfile.TarFile, content: _Content) -> t.Iterator[tarfile.TarI
         content.begin_headers()
 
 
-def _extract(tar: tarfile.TarFile, content: _Content, target: str, most: Limits) -> None:
+def _extract(tar: tarfile.TarFile, content: _Content, target: str, most: ArchiveLimits) -> None:
     """Write the archive's files, and nothing that reaches out of the target: regular files with plain names. Raises
     tarfile.TarError, OSError.
     """

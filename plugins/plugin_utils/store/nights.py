@@ -46,7 +46,7 @@ def before(url: str, run: Mapping, most: int) -> Past | None:
     if not starts:
         return None
     claims: list[moves.Claim] = []
-    figures = nights.Figures()
+    figures = nights.FigureTable()
     texts: nights.Texts = {}
     last = None
     for run_id, started in starts.items():

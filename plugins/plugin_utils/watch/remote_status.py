@@ -50,7 +50,7 @@ class HostStatus(t.NamedTuple):
     status: dict[str, t.Any]
 
 
-class Unreadable(Exception):
+class NoStatus(Exception):
     """The host answered, but not with a status; the message says with what."""
 
 
@@ -67,11 +67,11 @@ def parse(stdout: str, stderr: str) -> HostStatus:
     if "status" in parts and not text and "No such file" in stderr:
         return HostStatus(ABSENT, {})
     if not text or not _SECTIONS <= parts.keys():
-        raise Unreadable(_last_line(stderr) or ("the answer is cut off" if text else _last_line(stdout)) or "no output")
+        raise NoStatus(_last_line(stderr) or ("the answer is cut off" if text else _last_line(stdout)) or "no output")
     try:
         status = shape.of("status").passed(shape.decoded(text)).value
     except shape.Unfit as refused:
-        raise Unreadable(f"its status.json cannot be trusted: {refused}") from refused
+        raise NoStatus(f"its status.json cannot be trusted: {refused}") from refused
     return HostStatus(_state(status, parts), status)
 
 

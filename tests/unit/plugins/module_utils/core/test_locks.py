@@ -18,7 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import (
     Lock,
     Locked,
-    Untrusted,
+    UntrustedLock,
     drive_lock,
     host_lock,
     look_lock,
@@ -109,7 +109,7 @@ def test_what_others_made_or_may_write_is_refused_at_once(tmp_path, monkeypatch,
     (tmp_path / "ssdlab-fleet" / "looks" / "sda.lock").touch(0o600)
     spoil(tmp_path / "ssdlab-fleet" / place)
     began = time.monotonic()
-    with pytest.raises(Untrusted, match="make sure that no run is under way, then remove it"):
+    with pytest.raises(UntrustedLock, match="make sure that no run is under way, then remove it"):
         look_lock("sda").acquire(wait_s=10)
     assert time.monotonic() - began < 5
 
@@ -120,7 +120,7 @@ def test_a_lock_file_that_is_none(tmp_path):
         Lock("host", {}, str(tmp_path)).acquire()
     (tmp_path / "host.lock").unlink()
     os.mkfifo(tmp_path / "host.lock", 0o600)
-    with pytest.raises(Untrusted, match="is not what this collection created"):
+    with pytest.raises(UntrustedLock, match="is not what this collection created"):
         Lock("host", {}, str(tmp_path)).acquire()
 
 

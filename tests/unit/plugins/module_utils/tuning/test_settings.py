@@ -103,7 +103,7 @@ def test_what_somebody_changed_meanwhile_is_told_and_comes_back_as_before_the_ru
     path, record = "/sys/block/nvme0n1/queue/nomerges", str(tmp_path / "tuning.json")
     applied = tuning.apply(host, expand(host), record)
     host.write(path, "1")
-    assert tuning.drifted(host, applied, "nvme0n1") == [f"{path} is 1, tuned to 2"]
+    assert drift.drifted(host, applied, "nvme0n1") == [f"{path} is 1, tuned to 2"]
     assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"} and host.read(path) == "0"
 
 

@@ -52,7 +52,7 @@ def seen(text):
     """
     try:
         answer = remote_status.parse(text, "")
-    except remote_status.Unreadable as problem:
+    except remote_status.NoStatus as problem:
         answer = progress.HostView("bad", "", {}, 3.0, str(problem))
     except IndexError:  # heard by the sweep as any error of one host
         answer = progress.HostView("bad", "", {}, 3.0, "no sense")

@@ -183,7 +183,7 @@ def test_a_journal_that_would_hold_up_the_report_is_not_unpacked(place):
     assert (place.folder / "h1" / "old").read_text() == "as it was"
     # Of the journal alone: another file of that name is none.
     place(header("journal.jsonl") + header("raw/journal.jsonl", 2 * MIB) + data[512:], journal_bytes=1)
-    assert unpack.Limits().journal_bytes == 256 * MIB
+    assert unpack.ArchiveLimits().journal_bytes == 256 * MIB
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_what_a_login_shell_prints_before_does_no_harm(tmp_path):
 def test_a_damaged_status_is_no_answer(tmp_path):
     write(tmp_path)
     (tmp_path / "runs/r1/status.json").write_text('{"state": ')
-    with pytest.raises(remote_status.Unreadable, match="not JSON"):
+    with pytest.raises(remote_status.NoStatus, match="not JSON"):
         ask(tmp_path)
 
 
@@ -141,5 +141,5 @@ def test_an_unknown_is_not_taken_for_a_dead_job(parts, state):
     ],
 )
 def test_anything_else_is_told_as_it_is(stdout, stderr, message):
-    with pytest.raises(remote_status.Unreadable, match=message):
+    with pytest.raises(remote_status.NoStatus, match=message):
         remote_status.parse(stdout, stderr)
