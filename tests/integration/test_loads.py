@@ -11,6 +11,7 @@ import collections
 import math
 import os
 import subprocess
+import types
 
 import pytest
 import simulated_ssd as simulator
@@ -221,15 +222,21 @@ def test_a_profiles_cache_that_a_drive_does_not_tell_of_makes_the_test_invalid(j
 
 
 @pytest.mark.parametrize(("access", "cpus", "threads"), [("random", "0", 1), ("sequential", "0-1", 2)])
-def test_threads_follow_the_cpus_that_fio_has(jobs, loop_drive, access, cpus, threads):
-    """Eight at most, with 16 I/Os in flight together; what was in flight is in the record, and nothing is spoilt."""
-    cell = {**CELL, "access": access, "threads": 8, "queue_depth": 2, "per_cpu": True, "runtime_s": 1}
+def test_threads_follow_the_cpus_that_fio_has(jobs, tmp_path, access, cpus, threads):
+    """Eight at most, with 16 I/Os in flight together; what was in flight is recorded, and nothing is spoilt. One CPU
+    would limit a drive as fast as memory.
+    """
+    cell = {**CELL, "access": access, "threads": 8, "queue_depth": 2, "per_cpu": True, "runtime_s": 4}
     test = {"name": "by-cpus", "purge": False, "precondition": False, "cells": [cell], "rounds": {"max": 2}}
-    plan = jobs.plan([loop_drive()], planning.load_plan([test]))
-    plan["drives"][0]["selector"]["cpus"] = cpus
-    plan["tune"]["numa"] = {"limits": []}
-    journal, _status = jobs.run(plan)
+    figures = {"size_bytes": 16 * MIB, "fresh_iops": 200, "steady_iops": 200, "read_iops": 200, "noise_pct": 0}
+    with simulator.simulated_ssd(tmp_path / "drives", "slow", simulator.model_plugin(**figures)) as drive:
+        selected = types.SimpleNamespace(selector={"backing_file": drive["backing_file"]})
+        plan = jobs.plan([selected], planning.load_plan([test]))
+        plan["drives"][0]["selector"]["cpus"] = cpus
+        plan["tune"]["numa"] = {"limits": []}
+        journal, _status = jobs.run(plan)
     load = {"threads": threads, "queue_depth": 16 // threads, "cpus": threads}
     cells, (end,) = events(journal, "cell"), events(journal, "test_finished")
-    assert [cell["chosen"] for cell in cells] == [load] * 2 and end["outcome"] == "complete"
+    assert [cell["chosen"] for cell in cells] == [load] * 2
+    assert (end["outcome"], end["reasons"]) == ("complete", [])
     assert end["loads"] == [{"cell": cells[0]["cell"], **load}] and "tc1to8-load16" in cells[0]["cell"]

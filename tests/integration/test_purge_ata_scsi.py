@@ -251,6 +251,7 @@ def run_campaign(made, history):
         write_bytes_per_s=None,
         history=[dict(record, drive="SN") for record in history],
         tuned=types.SimpleNamespace(leave_place=lambda name: None),
+        ended={},
     )
     return campaign.Campaign(job, made.plan).run()
 
