@@ -10,11 +10,12 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
-from . import loadplots
+from . import latencies, loadplots
 from .series import block_size
 
 TAKES = {"most": "the most IOPS", "middle": "halfway between the most IOPS and the fewest", "fewest": "the fewest IOPS"}
 FEWEST_THREADS = 2
+FIGURES = ("asked_outstanding", "observed_outstanding", "iops", "mean_latency_us")
 # As of a sweep over the depth (derived.py).
 SWEET_SHARE = 0.95
 Mapping = t.Mapping[str, t.Any]
@@ -38,23 +39,32 @@ def curve(sweeps: t.Sequence[Mapping]) -> dict[str, t.Any] | None:
 
 
 def lines(found: Mapping) -> Mapping:
-    """What the page shows of a curve: {title, spot, rows: [{texts, spot}], plot: SVG}."""
+    """What the page shows of a curve: {title, spot, shares, rows, plot: SVG}; shares, rows: of `table`."""
     spot, mix = found["sweet_spot"], f"{found['read_pct']}/{100 - found['read_pct']}"
-    figures = ("asked_outstanding", "observed_outstanding", "iops", "mean_latency_us")
     rate, latency = (units.show(metric, spot[metric]) for metric in ("iops", "mean_latency_us"))
-    rows = [
-        {"texts": [units.rounded(point[key]) for key in figures], "spot": point["cell"] == spot["cell"]}
-        for point in found["points"]
-    ]
     return {
         "title": (
             f"Demand intensity: {found['access']} {block_size(found['block_size_bytes'])}, R/W {mix}, over "
             "threads x depth"
         ),
         "spot": f"{_load(spot)}: {rate} at {latency}, {100 * spot['share']:.1f} % of the most IOPS",
-        "rows": rows,
+        **table(found["points"], spot),
         "plot": loadplots.demand(found["points"]),
     }
+
+
+def table(points: t.Sequence[Mapping], spot: Mapping) -> Mapping:
+    """The points of a curve or of a sweep as rows: {shares: labels of the last columns, rows: [{texts, spot}]}."""
+    shares = latencies.share_names(name for point in points for name in point)
+    rows = [
+        {
+            "texts": [units.rounded(point[key]) for key in FIGURES]
+            + [latencies.share_text(point.get(name)) for name in shares],
+            "spot": point["cell"] == spot["cell"],
+        }
+        for point in points
+    ]
+    return {"shares": [latencies.share_label(name) for name in shares], "rows": rows}
 
 
 def point_text(point: Mapping) -> str:

@@ -11,7 +11,7 @@ import typing as t
 
 from ...module_utils.measure import load
 from ..common import units
-from . import demand, filltime, loadplots
+from . import demand, filltime, latencies, loadplots
 from .series import block_size
 
 # Micron's blog on the P420m names a "sweet spot" without a rule; here it is the lowest depth with this share of the
@@ -41,11 +41,10 @@ Mapping = t.Mapping[str, t.Any]
 def sweeps(cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> list[dict[str, t.Any]]:
     """Sweeps over the queue depth: cells alike but for it, at least three depths, all with figures.
 
-    cells: of a rendered test. averages: [{cell, metrics}] over its window. Returns [{access, block_size_bytes,
-      read_pct, threads, points:
-    [{cell, queue_depth, asked_outstanding, observed_outstanding, iops, mean_latency_us}] by depth, sweet_spot: one of
-    the points and its
-    share of the most IOPS}]. observed_outstanding is IOPS x mean latency (Little's law).
+    cells: of a rendered test. averages: [{cell, metrics}] over the rounds that count. Returns [{access,
+      block_size_bytes, read_pct, threads, points: [{cell, queue_depth, asked_outstanding, observed_outstanding, iops,
+      mean_latency_us, within_1ms_pct … where it is known}] by depth, sweet_spot: one of the points and its share of the
+      most IOPS}]. observed_outstanding is IOPS x mean latency (Little's law).
     """
     figures = {entry["cell"]: entry.get("metrics") or {} for entry in averages}
     groups: dict[tuple[t.Any, ...], list[Mapping]] = {}
@@ -82,6 +81,7 @@ def _point(cell: Mapping, metrics: Mapping) -> dict[str, t.Any] | None:
         "observed_outstanding": round(iops * latency_us / 1e6, 3),
         "iops": iops,
         "mean_latency_us": latency_us,
+        **latencies.shares(metrics),
     }
 
 
@@ -164,26 +164,16 @@ def repeated_text(found: Mapping) -> str:
 
 
 def lines(found: Mapping) -> Mapping:
-    """What the page shows of it: {sweeps: [{title, spot, rows: [texts], plot: SVG}], repeated, fill_time: text or None,
+    """What the page shows of it: {sweeps: [{title, spot, shares, rows, plot: SVG}], repeated, fill_time: text or None,
     of_drives: whether `repeated` is of an array, points: [text]}.
     """
     shown = [demand.lines(found["demand"])] if found.get("demand") else []
     for sweep in [] if shown else found.get("sweeps") or []:
         mix = f"{sweep['read_pct']}/{100 - sweep['read_pct']}"
         title = f"{sweep['access']} {block_size(sweep['block_size_bytes'])}, R/W {mix}, over the queue depth"
-        spot = sweep["sweet_spot"]["queue_depth"]
-        rows = [
-            {
-                "texts": [
-                    units.rounded(point[key])
-                    for key in ("asked_outstanding", "observed_outstanding", "iops", "mean_latency_us")
-                ],
-                "spot": point["queue_depth"] == spot,
-            }
-            for point in sweep["points"]
-        ]
         plot = loadplots.demand(sweep["points"], sweep["threads"])
-        shown.append({"title": title, "spot": sweep_text(sweep), "rows": rows, "plot": plot})
+        told = demand.table(sweep["points"], sweep["sweet_spot"])
+        shown.append({"title": title, "spot": sweep_text(sweep), **told, "plot": plot})
     points = [demand.point_text(point) for point in found.get("points") or []]
     return {
         "sweeps": shown,

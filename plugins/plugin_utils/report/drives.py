@@ -11,12 +11,14 @@ import datetime
 import typing as t
 
 from ..common import units
-from . import conditions, derived, interference, loadplots, tables
+from . import conditions, derived, interference, latencies, loadplots, tables
 from . import series as report_series
 from .raw import HostRaw
 from .sources import Sources
 
 Mapping = t.Dict[str, t.Any]
+# Of a test without a rule, no table tells so many cells by other means: they are seen at once.
+MOST_OPEN = 12
 
 
 def drive(sources: Sources, row: Mapping, judged: Mapping) -> Mapping:
@@ -69,17 +71,23 @@ def _test(sources: Sources, raw: HostRaw, judged: Mapping, test: Mapping, identi
     result["description"] = about.get("description")
     result["limits"] = [_limit(check) for check in test["criteria"]]
     if record is None:
-        return dict(result, matrices=[], cells=[], latency=None, not_applicable=[], gap_s=None)
+        return dict(result, matrices=[], cells=[], latency=None, latencies=None, not_applicable=[], gap_s=None)
     measured = raw.measurements.get((judged["drive"], test["test"], record.get("attempt", 1)))
     active_bytes = report_series.active_bytes(spec, identity.get("size_bytes"))
     rates = interference.table(spec.get("cells") or [], measured)
+    over = latencies.span(record, about.get("last_rounds"))
+    series = report_series.test_series(record, spec, about, measured, active_bytes)
+    cells = tables.cells(spec.get("cells") or [], measured)
     return dict(
         result,
-        series=report_series.test_series(record, spec, about, measured, active_bytes),
+        series=series,
         windows=record.get("steady_state") or [],
-        matrices=[rates] if rates else tables.matrices(spec.get("cells") or [], measured, about),
-        cells=tables.cells(spec.get("cells") or [], measured),
-        latency=tables.latency_table(test["metrics"]),
+        matrices=[rates] if rates else tables.matrices(spec.get("cells") or [], measured, about, over),
+        cells=cells,
+        cells_open=not record.get("steady_state") and len(cells) <= MOST_OPEN,
+        captions=latencies.captions(over, series["cell"], alone=not cells),
+        latency=latencies.table(test["metrics"]),
+        latencies=latencies.by_cell(spec.get("cells") or [], measured),
         not_applicable=record.get("not_applicable") or spec.get("not_applicable") or [],
         gap_s=measured.largest_gap_s if measured else None,
         samples=measured.samples.shown() if measured else None,

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 
-from ...module_utils.measure import histogram
 from ..common import units
 from ..results import freshness
+from . import latencies
 from .curves import medians_without, phases, significant
 from .raw import CELL_SERIES, Measurement
 
@@ -18,10 +17,6 @@ Mapping = t.Dict[str, t.Any]
 
 MEDIAN_POINTS = 300
 FEWEST_FOR_MEDIAN = 3
-# Of fio's 64 bins for each power of two, so many make a bar: 16 bars, 4 % wide, are as fine as a screen shows.
-BINS_A_BAR = 4
-_SHARE = re.compile(r"(?:read|write|trim|sync)_(within_\d+(?:us|ms)_pct)")
-_PERCENTILE = re.compile(r"(?:(read|write|trim|sync)_)?p(\d+(?:_\d+)?)_latency_us")
 
 
 def active_bytes(spec: Mapping, size_bytes: int | None) -> int | None:
@@ -68,8 +63,8 @@ def _tracked(record: Mapping, measured: Measurement | None) -> list[tuple[str, s
 def test_series(
     record: Mapping, spec: Mapping, about: Mapping, measured: Measurement | None, size_bytes: int | None
 ) -> Mapping:
-    """All that is drawn of one test of one drive: its outline (arguments as there), phases, latency, windows,
-    percentiles, histogram, fill, convergence.
+    """All that is drawn of one test of one drive: its outline (arguments as there), phases, latency, windows, the cell
+    whose figures are the test's, its percentiles and histogram, fill, convergence.
     """
     drawn = outline(record, spec, about, measured, size_bytes)
     tracked, numbers = _tracked(record, measured), drawn["rounds"]
@@ -79,13 +74,15 @@ def test_series(
     inside = [places[number] for number in first.get("window_rounds") or [] if number in places]
     cells = measured.cells if measured else {}
     values = drawn["curves"][0]["values"] if drawn["curves"] else []
+    cell = latencies.cell_of(tracked[0][0] if tracked else None, spec.get("cells") or [], measured)
     return {
         **drawn,
+        "cell": cell,
         "phases": phases(values, inside if first.get("steady") else []),
         "latency": _latency(cells, tracked, numbers),
         "windows": [_window(window, spec, about) for window in windows if window.get("window_values")],
-        "percentiles": percentiles(record.get("metrics") or {}),
-        "histogram": _histogram(measured.histograms if measured else {}, tracked),
+        "percentiles": latencies.percentiles(record.get("metrics") or {}),
+        "histogram": latencies.bars(measured.histograms.get(cell, {}) if measured else {}),
         "fill": _fill(measured.fill if measured else None),
         "convergence": _convergence(cells, tracked, spec, numbers),
     }
@@ -134,79 +131,6 @@ def _window(window: Mapping, spec: Mapping, about: Mapping) -> Mapping:
         "range_limit": rule.get("range_limit"),
         "slope_limit": rule.get("slope_limit"),
     }
-
-
-def percentile_names(metrics: Mapping) -> list[str]:
-    """p50, p99, p99_9 … of either direction, in order."""
-    matches = [_PERCENTILE.fullmatch(name) for name in metrics]
-    return [
-        "p" + name
-        for name in sorted(
-            {match.group(2) for match in matches if match}, key=lambda name: float(name.replace("_", "."))
-        )
-    ]
-
-
-def share_names(metrics: Mapping) -> list[str]:
-    """within_1ms_pct … of either direction, the shortest time first."""
-    found = {match.group(1) for match in (_SHARE.fullmatch(name) for name in metrics) if match}
-    return sorted(found, key=_limit_us)
-
-
-def share_label(name: str) -> str:
-    """≤ 1 ms"""
-    limit_us = _limit_us(name)
-    return f"≤ {limit_us} µs" if limit_us % 1000 else f"≤ {limit_us // 1000} ms"
-
-
-def _limit_us(name: str) -> int:
-    amount = name[len("within_") : -len("_pct")]
-    return int(amount[:-2]) * (1000 if amount.endswith("ms") else 1)
-
-
-def percentiles(metrics: Mapping) -> list[Mapping]:
-    """[{direction, points: [[label, nines, µs]]}] from metrics such as write_p99_9_latency_us; the maximum is last."""
-    found: dict[str, list[tuple[float, str, float | int]]] = {}
-    for name, value in metrics.items():
-        match = _PERCENTILE.fullmatch(name)
-        figure = significant(value)
-        if match and figure:
-            percent = match.group(2).replace("_", ".")
-            found.setdefault(match.group(1) or "", []).append((float(percent), percent, figure))
-    result = []
-    for direction, points in sorted(found.items(), reverse=True):
-        most = significant(metrics.get(f"{direction}_max_latency_us" if direction else "max_latency_us"))
-        ordered = [[label, figure] for _percent, label, figure in sorted(points)]
-        result.append({"direction": direction, "points": ordered + ([["max", most]] if most else [])})
-    return result
-
-
-def _histogram(of_cells: Mapping, tracked: list[tuple[str, str]]) -> list[Mapping]:
-    """[{direction, from_us, to_us, share_pct}] of the first tracked cell, or the only one: the share of I/O in each
-    bar, without empty bars.
-    """
-    cell = tracked[0][0] if tracked else next(iter(of_cells), "") if len(of_cells) == 1 else ""
-    drawn = []
-    for direction, bins in sorted(of_cells.get(cell, {}).items()):
-        bars: dict[int, int] = {}
-        for value, count in sorted(bins.items()):
-            bars[histogram.bin_of(value) // BINS_A_BAR] = bars.get(histogram.bin_of(value) // BINS_A_BAR, 0) + count
-        total = histogram.ios(bins)
-        edges = [[_edge_ns(place * BINS_A_BAR), _edge_ns((place + 1) * BINS_A_BAR)] for place in bars]
-        drawn.append(
-            {
-                "direction": direction,
-                "from_us": [significant(low / 1000) for low, _high in edges],
-                "to_us": [significant(high / 1000) for _low, high in edges],
-                "share_pct": [significant(100 * count / total) for count in bars.values()],
-            }
-        )
-    return drawn
-
-
-def _edge_ns(number: int) -> int:
-    """Where a bin of fio's begins."""
-    return histogram.lowest_of(histogram.value_of(min(number, histogram.MOST_BINS - 1)))
 
 
 def _fill(curve: Mapping | None) -> Mapping | None:

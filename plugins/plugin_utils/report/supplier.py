@@ -20,7 +20,7 @@ from .sources import Sources
 Mapping = t.Dict[str, t.Any]
 LEFT_OUT = "(left out here, as it names other drives)"
 # Of a view, what is figures and pictures of the drive alone.
-_FIGURES = ("series", "outlines", "matrices", "cells")
+_FIGURES = ("series", "outlines", "matrices", "cells", "latency", "latencies")
 
 
 def text(sources: Sources, rows: list[Mapping], pattern: str) -> str:

@@ -1,15 +1,14 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of a test: block sizes by R/W mixes, all cells, latencies. Pure; texts, not escaped."""
+"""The tables of a test: block sizes by R/W mixes, all cells. Pure; texts, not escaped."""
 
 from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure import histogram
 from ..common import units
-from . import curves, matrixplots
+from . import curves, latencies, matrixplots
 from . import series as report_series
 from .raw import Measurement
 
@@ -28,9 +27,9 @@ TITLES = {
 }
 
 
-def matrices(cells: list[Mapping], measured: Measurement | None, about: Mapping) -> list[Mapping]:
-    """Block sizes (rows) by R/W mixes (columns) of what the test tracks, averaged over the window; of latencies mean,
-    99.999 % and maximum. [] when it is no matrix.
+def matrices(cells: list[Mapping], measured: Measurement | None, about: Mapping, over: str) -> list[Mapping]:
+    """Block sizes (rows) by R/W mixes (columns) of what the test tracks, average over its rounds; of latencies mean,
+    99.999 % and maximum. [] when it is no matrix. over: those rounds, as latencies.span names them.
 
     Returns [{metric, unit, caption, mixes: [...], rows: [{block_size, values: [{text, heat (0…1) or None}]}], plots: of
     matrixplots.both}].
@@ -49,12 +48,16 @@ def matrices(cells: list[Mapping], measured: Measurement | None, about: Mapping)
     places = [[by_place.get((size, mix), "") for mix in mixes] for size in sizes]
     heads = [report_series.block_size(size) for size in sizes], [f"{mix}/{100 - mix}" for mix in mixes]
     figures = {entry["cell"]: entry.get("metrics") or {} for entry in measured.averages}
-    found = (_matrix(name, places, heads, figures) for name in MATRIX_METRICS.get(metric, (metric,)))
+    found = (_matrix(name, places, heads, figures, over) for name in MATRIX_METRICS.get(metric, (metric,)))
     return [one for one in found if one]
 
 
 def _matrix(
-    metric: str, places: list[list[str]], heads: tuple[list[str], list[str]], figures: t.Mapping[str, Mapping]
+    metric: str,
+    places: list[list[str]],
+    heads: tuple[list[str], list[str]],
+    figures: t.Mapping[str, Mapping],
+    over: str,
 ) -> Mapping | None:
     """One table of `matrices`; None without a figure. places: the cell of each place of it."""
     unit, divisor = units.unit(metric)
@@ -74,7 +77,7 @@ def _matrix(
     return {
         "metric": metric,
         "unit": unit,
-        "caption": f"{TITLES[metric]} by block size and R/W mix, average over the window",
+        "caption": f"{TITLES[metric]} by block size and R/W mix, average over {over}",
         "mixes": mixes,
         "rows": rows,
         "plots": matrixplots.both(matrixplots.Grid(sizes, mixes, scaled, TITLES[metric])),
@@ -101,15 +104,19 @@ def _heat(value: float | None, known: list[float]) -> float | None:
 
 
 def cells(specs: list[Mapping], measured: Measurement | None) -> list[Mapping]:
-    """[{cell, figures: [texts of CELL_METRICS], steady: text}] averaged over the window."""
+    """[{cell, figures: [texts of CELL_METRICS], shares: [(label, text)] of I/O within a time, steady: text}] averaged
+    over the rounds that count.
+    """
     if not measured or len(measured.averages) < 2:
         return []
     order = {cell["id"]: position for position, cell in enumerate(specs)}
     averages = sorted(measured.averages, key=lambda entry: order.get(entry["cell"].partition(".")[0], len(order)))
+    shares = latencies.share_names(name for entry in averages for name in entry.get("metrics") or {})
     return [
         {
             "cell": entry["cell"],
             "figures": [_figure(entry.get("metrics") or {}, name) for name in CELL_METRICS],
+            "shares": [(latencies.share_label(name), _share(entry.get("metrics") or {}, name)) for name in shares],
             "steady": _own_steadiness(entry),
         }
         for entry in averages
@@ -119,6 +126,11 @@ def cells(specs: list[Mapping], measured: Measurement | None) -> list[Mapping]:
 def _figure(metrics: Mapping, name: str) -> str:
     """A figure of a cell; of a stream that only trims, that of its trims."""
     return _shown(metrics, name if name in metrics or "iops" in metrics else f"trim_{name}")
+
+
+def _share(metrics: Mapping, name: str) -> str:
+    """A share of a cell's reads and writes; of a stream that only trims, of its trims."""
+    return latencies.share_text(metrics.get(name if name in metrics or "iops" in metrics else f"trim_{name}"))
 
 
 def _own_steadiness(entry: Mapping) -> str:
@@ -139,28 +151,3 @@ def _own_steadiness(entry: Mapping) -> str:
 def _shown(metrics: Mapping, name: str) -> str:
     value = metrics.get(name)
     return units.rounded(value / units.unit(name)[1]) if isinstance(value, (int, float)) else "–"
-
-
-def latency_table(metrics: Mapping) -> Mapping | None:
-    """{labels, shares, rows: [(direction, texts in µs, then in %)]} of the tracked cell."""
-    directions = [side for side in ("read", "write", "trim", "sync") if f"{side}_mean_latency_us" in metrics]
-    if not directions:
-        return None
-    names = ["mean", *report_series.percentile_names(metrics), "max"]
-    shares = report_series.share_names(metrics)
-    rows = [
-        (
-            side,
-            [_tail(metrics, f"{side}_{name}_latency_us") for name in names]
-            + [_shown(metrics, f"{side}_{name}") for name in shares],
-        )
-        for side in directions
-    ]
-    labels = [name if name in ("mean", "max") else name[1:].replace("_", ".") + " %" for name in names]
-    return {"labels": labels, "shares": [report_series.share_label(name) for name in shares], "rows": rows}
-
-
-def _tail(metrics: Mapping, name: str) -> str:
-    """A latency as a text; of a percentile that cannot be known, why."""
-    short = histogram.too_few(name, metrics)
-    return f"too few: {short[0]:,} of {short[1]:,} I/Os" if short else _shown(metrics, name)

@@ -148,7 +148,7 @@ def test_a_plan_spans_no_table_that_it_does_not_fill():
         for n in range(5000)
     ]
     with little(5):
-        assert tables.matrices(cells * 10, measured, {}) == []
+        assert tables.matrices(cells * 10, measured, {}, "all 5 rounds") == []
         assert interference.table(streams, measured) is None
 
 

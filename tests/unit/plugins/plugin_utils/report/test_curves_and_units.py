@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import curves as report_curves
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import series as report_series
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import all_pages, made
 
@@ -105,20 +104,6 @@ def test_a_drive_is_not_among_those_that_its_figure_is_compared_with(tmp_path):
 )
 def test_significant(value, short):
     assert report_curves.significant(value) == short
-
-
-def test_percentiles_in_order_with_the_maximum_last():
-    metrics = {
-        "read_p99_9_latency_us": 3,
-        "read_p50_latency_us": 1,
-        "read_max_latency_us": 9,
-        "write_p99_latency_us": 2,
-        "write_iops": 7,
-    }
-    assert report_series.percentiles(metrics) == [
-        {"direction": "write", "points": [["99", 2]]},
-        {"direction": "read", "points": [["50", 1], ["99.9", 3], ["max", 9]]},
-    ]
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_the_latency_test_reports_mean_tail_and_maximum():
         for place, cell in enumerate(test["cells"])
     ]
     about = {"tracked": [{"metric": "write_mean_latency_us"}]}
-    found = tables.matrices(test["cells"], types.SimpleNamespace(averages=averages), about)
+    found = tables.matrices(test["cells"], types.SimpleNamespace(averages=averages), about, "the window")
     names = [matrix["metric"] for matrix in found]
     assert names == ["mean_latency_us", "p99_999_latency_us", "max_latency_us"]
     assert found[0]["caption"] == "Mean latency (µs) by block size and R/W mix, average over the window"
