@@ -7,8 +7,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import re
 
 import jsonschema
 import pytest
@@ -132,6 +134,13 @@ def measured(site, folder, tests_asked, figures):
     return {test["test"]: test for test in summary["drives"][0]["tests"]}
 
 
+def drawn(site):
+    """What the charts of the run's only drive are given, by test."""
+    (index,) = site.results.glob("*/report/index.html")
+    data = re.search(r'id="drive-data">(.*?)</script>', index.read_text(encoding="utf-8"), re.DOTALL)
+    return {test["test"]: test for test in json.loads(data[1])["tests"]}
+
+
 def test_idle_recovery_is_recovered_in_the_report(site, tmp_path):
     # Of 2 s, 60 writes take one at 60 a second; in the other go 15.
     true_pct = 100 * (ROOM + (BURST_S - ROOM / FRESH) * STEADY) / (BURST_S * STEADY) - 100
@@ -161,6 +170,10 @@ def test_a_demand_curve_is_recovered_in_the_report(site, tmp_path):
         return [] if seen == (8, 6, 1, 1) else [seen]
 
     retried(site, tmp_path, [DIRTH], {"latency_s": LATENCY_S}, problems_of)
+    point = drawn(site)["dirth-fewest-iops"]
+    (bars,) = point["histogram"]
+    assert point["cell"] == "rand-4k-w100-fewest" and bars["direction"] == "write"
+    assert bars["from_us"][0] >= 0.95e6 * LATENCY_S and sum(bars["share_pct"]) == pytest.approx(100, abs=0.1)
 
 
 def test_the_blogs_sweet_spot_is_recovered_in_the_report(site, tmp_path):

@@ -49,6 +49,14 @@ def fixture_worn(mixed):
     return mixed.parent / names.drive_page("server-3", "SIM0003")
 
 
+@pytest.fixture(name="suites", scope="module")
+def fixture_suites(tmp_path_factory):
+    """The page of a drive with tests without a rule: a sweep, a point of it, a few workloads."""
+    tests = ("wsat", "dirth-sweep", "dirth-most-iops", "few")
+    index = page_of(tmp_path_factory.mktemp("suites"), drives=generator.DEMO[:1], tests=tests, criteria=[])
+    return index.parent / names.drive_page("server-1", "SIM0001")
+
+
 @pytest.fixture(name="fleet", scope="module")
 def fleet_page(tmp_path_factory):
     """Six hosts of four drives in three racks: a bad drive on h1, and h4, which is slow as a whole and has another
@@ -113,8 +121,8 @@ def test_what_a_drive_says_does_no_harm(browser, mixed):
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_nothing_is_wider_than_the_page(browser, mixed, worn, fleet, width):
-    for page in (mixed, worn, fleet, mixed.parent / names.host_page("server-3")):
+def test_nothing_is_wider_than_the_page(browser, mixed, worn, fleet, suites, width):
+    for page in (mixed, worn, fleet, suites, mixed.parent / names.host_page("server-3")):
         show(browser, page, width)
         browser.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         if page == worn:
@@ -123,6 +131,28 @@ def test_nothing_is_wider_than_the_page(browser, mixed, worn, fleet, width):
             browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
             == 0
         ), page
+
+
+TABLE = """
+  const section = [...document.querySelectorAll('section.test')].find(
+    one => one.querySelector('h3 code').textContent === arguments[0]);
+  return [...section.querySelectorAll(arguments[1])].map(table => [...table.rows].map(
+    row => [...row.cells].map(cell => cell.innerText.replace(/[^\\x20-\\x7e≤µ]/g, '').trim())));
+"""
+
+
+def test_a_sweep_shows_shares_and_a_point_its_histogram(browser, suites):
+    show(browser, suites, height=9000)
+    (head, *rows), _cells = browser.execute_script(TABLE, "dirth-sweep", "table.cells")
+    assert head[4:] == [f"I/O ≤ {ms} ms (%)" for ms in (1, 2, 5)] + ["Sweet spot"]
+    assert len(rows) == 6 and all(99 < float(row[4]) < 100 for row in rows) and rows[-1][-1] == "this one"
+    head, (lead, *_figures), (point, *figures) = browser.execute_script(TABLE, "dirth-most-iops", "table.by-cell")[0]
+    assert lead.endswith("-lead") and point == "rand-4k-w100-most" and "99.999 %" in head and "too few" in figures
+    for chart, lines in (("histogram", 2), ("percentiles", 1)):
+        # Each test on the page has a chart of that kind, with its lines.
+        one = f"one.querySelectorAll(\"[data-chart='{chart}'] .scatterlayer .js-line\").length === {lines}"
+        wait_for(browser, f"return [...document.querySelectorAll('section.test')].every(one => {one})")
+    assert browser.get_log("browser") == [] and violations(browser) == []
 
 
 def test_the_axis_can_be_changed(browser, worn):
@@ -167,9 +197,9 @@ PRINTED = """
 WHITE = {"paper": "rgb(255, 255, 255)"}
 
 
-def test_paper_has_no_buttons_and_is_white(browser, mixed, worn, fleet):
+def test_paper_has_no_buttons_and_is_white(browser, mixed, worn, fleet, suites):
     """Also for who looks at a dark screen: nothing to press, nothing folded up, nothing beyond the edge."""
-    for page in (fleet, mixed, worn):
+    for page in (fleet, mixed, worn, suites):
         show(browser, page, width=718, scheme="dark")
         if page == worn:
             drawn(browser, "curve")

@@ -17,6 +17,7 @@ PAGES = sorted([*REPO.glob("*.md"), *REPO.glob("docs/**/*.md"), *REPO.glob("role
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 WIDTH = 160
 LINES = 160
+HEADING = 80
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -62,3 +63,9 @@ def test_the_internals_are_pages_that_one_can_read():
         path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in [*parts, REPO / "docs/internals.md"]
     }
     assert {name: count for name, count in lines.items() if count > LINES} == {}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(REPO)))
+def test_no_heading_has_swallowed_the_paragraph_below_it(page):
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    assert [line for line in re.findall(r"^#{1,6} .*$", text, re.MULTILINE) if len(line) > HEADING] == []

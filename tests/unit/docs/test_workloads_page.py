@@ -27,3 +27,14 @@ def test_every_shipped_file_has_one_whole_row_and_no_other_has(head, folder, col
     assert all(len(row) == columns and all(row) for row in found), [row for row in found if len(row) != columns]
     named = [name for row in found for name in re.findall(r"`([^`]+)`", row[0])]
     assert sorted(named) == sorted(path.stem for path in testfiles.SHIPPED_DIR.glob(f"{folder}/*.yml"))
+
+
+def test_a_plan_whose_time_is_stated_says_what_it_purges_and_fills():
+    timed = {
+        row[0].strip("`"): " ".join(row) for row in rows("plan") if re.match(r"At most \d+ (minutes|hours)", row[1])
+    }
+    assert set(timed) == {"smoke", "nightly"}
+    for name, told in timed.items():
+        tests = testfiles.load_plan(name)
+        assert ("beside the purge" in told) == any(test["purge"]["method"] != "none" for test in tests), name
+        assert any(test["precondition"] for test in tests) and not re.search(r"nothing is[^;:.]* filled|fills nothing", told), name
