@@ -49,7 +49,16 @@ def both(grid: Grid) -> dict[str, Markup]:
     if not known or len(grid.sizes) * len(grid.mixes) > MOST_BARS:
         return {}
     scale = _Scale(min(known), max(known))
-    return {"flat": _flat(grid, scale), "solid": _solid(_turned(grid), scale)}
+    flat = _flat(grid, scale, "Block size", f"{grid.title} over the block size, a line for each R/W mix")
+    return {"flat": flat, "solid": _solid(_turned(grid), scale)}
+
+
+def over(grid: Grid, x_title: str, about: str) -> Markup:
+    """A 2-D plot of other rows and columns: a line for each column over the rows, the last on the left; "" where there
+    is nothing to draw.
+    """
+    known = [value for row in grid.values for value in row if value and value > 0]
+    return _flat(grid, _Scale(min(known), max(known)), x_title, about) if known else Markup("")
 
 
 class _Scale:
@@ -71,7 +80,7 @@ def _log(value: float) -> float:
     return math.log10(min(max(value, _LEAST), _MOST))
 
 
-def _flat(grid: Grid, scale: _Scale) -> Markup:
+def _flat(grid: Grid, scale: _Scale, x_title: str, about: str) -> Markup:
     """A line for each mix over the block sizes, the smallest on the left."""
     sizes, rows = grid.sizes[::-1], grid.values[::-1]
     step = (_WIDTH - _LEFT - _RIGHT) / len(sizes)
@@ -87,7 +96,7 @@ def _flat(grid: Grid, scale: _Scale) -> Markup:
         )
     xs = [_LEFT + (place + 0.5) * step for place in range(len(sizes))]
     parts += [_text(x, _FLAT_HEIGHT - _BOTTOM + 16, label, "middle") for x, label in zip(xs, sizes)]
-    parts.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, _FLAT_HEIGHT - 6, "Block size", "middle", "title"))
+    parts.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, _FLAT_HEIGHT - 6, x_title, "middle", "title"))
     parts.append(_upright((_FLAT_HEIGHT - _BOTTOM + _TOP) / 2, f"{grid.title}, log"))
     across = float(_LEFT + 12)
     for column, mix in enumerate(grid.mixes):
@@ -103,7 +112,7 @@ def _flat(grid: Grid, scale: _Scale) -> Markup:
         parts.append(f'<circle class="{css}" cx="{across:.1f}" cy="14" r="3.5"/>')
         parts.append(_text(across + 8, 18, mix, "start"))
         across += 30 + 7 * len(mix)
-    return _svg(_FLAT_HEIGHT, f"{grid.title} over the block size, a line for each R/W mix", parts)
+    return _svg(_FLAT_HEIGHT, about, parts)
 
 
 def _turned(grid: Grid) -> Grid:

@@ -13,7 +13,7 @@ import typing as t
 from ...module_utils.run.criteria import is_of_model
 from ..results import held_to
 from . import drives as drive_views
-from . import page, render, svg
+from . import page, render, stillplots
 from .others import Others
 from .sources import Sources
 
@@ -87,60 +87,11 @@ def _without(view: t.Any, others: Others) -> t.Any:
 
 
 def _static(drive: Mapping) -> Mapping:
-    """The drive with its charts as pictures: {kind: SVG} in `plots` of each test."""
+    """The drive with its charts as pictures: stillplots.plots in `plots` of each test."""
     return {
         **drive,
         "tests": [
-            {**test, "plots": _plots(test["series"], test["limits"]) if test["series"] else {}}
+            {**test, "plots": stillplots.plots(test["series"], test["limits"]) if test["series"] else {}}
             for test in drive["tests"]
         ],
     }
-
-
-def _plots(series: Mapping, limits: list[Mapping]) -> Mapping:
-    along, x_title = (
-        ("multiples", "Written, multiples of the capacity")
-        if series["saturating"] and series["multiples"]
-        else ("rounds", "Round")
-    )
-    plots: dict[str, str] = {}
-    if series["curves"]:
-        first = series["curves"][0]
-        drawn = [
-            svg.Line(_points(series[along], curve["values"]), curve["label"], f"c{number % 4}")
-            for number, curve in enumerate(series["curves"])
-        ]
-        held = [
-            (limit[end], f"{word} {limit[end]:,.6g}")
-            for limit in limits
-            for end, word in (("min", "at least"), ("max", "at most"))
-            if limit[end] is not None and limit["metric"] == first["metric"]
-        ]
-        title = first["metric"].replace("_", " ") + (f" ({first['unit']})" if first["unit"] else "")
-        plots["curve"] = svg.lines(drawn, x_title, title, held, f"{first['metric']} over the test")
-    if series["latency"]:
-        named = [("mean_latency_us", "mean"), ("p99_9_latency_us", "99.9 %"), ("max_latency_us", "maximum")]
-        drawn = [
-            svg.Line(_points(series[along], series["latency"][name]), label, f"c{number}")
-            for number, (name, label) in enumerate(named)
-        ]
-        plots["latency"] = svg.lines(
-            drawn, x_title, "Latency (µs)", about="mean, 99.9 % and maximum latency over the test"
-        )
-    if series["fill"]:
-        line = svg.Line(_points(series["fill"]["written_gb"], series["fill"]["values"]), "bandwidth", "c0")
-        plots["fill"] = svg.lines(
-            [line], "Written (GB)", "Bandwidth (MB/s)", about="bandwidth of the fill over what was written"
-        )
-    if series["convergence"]:
-        sizes = enumerate(series["convergence"]["lines"])
-        drawn = [
-            svg.Line(_points(series["rounds"], line["values"]), line["label"], f"c{number % 4}")
-            for number, line in sizes
-        ]
-        plots["convergence"] = svg.lines(drawn, "Round", "IOPS", about="IOPS of every block size over the rounds")
-    return plots
-
-
-def _points(xs: t.Sequence[t.Any], ys: t.Sequence[t.Any]) -> list[tuple[float, float]]:
-    return [(float(x), float(y)) for x, y in zip(xs, ys) if x is not None and y is not None]

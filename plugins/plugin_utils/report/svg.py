@@ -38,9 +38,10 @@ def lines(
     limits: t.Sequence[tuple[float, str]] = (),
     about: str = "",
     named: bool = False,
+    y_low: float = 0,
 ) -> Markup:
-    """Curves over one pair of axes, from 0; "" where there is nothing to draw. limits: (y, text) of horizontal lines.
-    about: for who cannot see it. named: each point is a dot and each curve has its label above.
+    """Curves over one pair of axes; "" where there is nothing to draw. limits: (y, text) of horizontal lines. about:
+    for who cannot see it. named: each point is a dot and each curve has its label above. y_low: below all of it.
     """
     given = [line for line in drawn if line.points]
     if not given:
@@ -50,14 +51,14 @@ def lines(
     x_low, x_ticks = min(xs), _ticks(min(xs), max(xs), 8)
     if all(float(x).is_integer() for x in xs):
         x_ticks = [x for x in x_ticks if abs(x - round(x)) < 1e-9]  # rounds and runs are counted
-    y_ticks = _ticks(0, max(ys) * 1.05 or 1, 5)
+    y_ticks = _ticks(y_low, max(ys) * 1.05 or 1, 5)
     x_high, y_high = max(*xs, x_low + 1e-9), max(y_ticks[-1], max(ys) * 1.05)
 
     def across(x: float) -> float:
         return _LEFT + (x - x_low) / (x_high - x_low) * (WIDTH - _LEFT - _RIGHT)
 
     def up(y: float) -> float:
-        return HEIGHT - _BOTTOM - y / y_high * (HEIGHT - _BOTTOM - _TOP)
+        return HEIGHT - _BOTTOM - (y - y_low) / (y_high - y_low) * (HEIGHT - _BOTTOM - _TOP)
 
     parts = [_axes(across, up, [x for x in x_ticks if x_low <= x <= x_high], y_ticks, x_title, y_title)]
     for line in given:
@@ -124,6 +125,34 @@ def bars(drawn: t.Sequence[tuple[str, float]], x_title: str, y_title: str, about
                 middle, HEIGHT - _BOTTOM + 16, label
             )
         )
+    return _svg("lines", WIDTH, HEIGHT, about, Markup("").join(parts))
+
+
+def steps(
+    drawn: t.Mapping[str, t.Sequence[tuple[float, float, float]]], x_title: str, y_title: str, about: str = ""
+) -> Markup:
+    """Bars (from x, to x, y) of each label over log axes, all above 0; "" where there is nothing to draw."""
+    bars_ = [bar for each in drawn.values() for bar in each]
+    if not bars_:
+        return Markup("")
+    x_low, x_high = (math.log10(edge) for edge in (min(bar[0] for bar in bars_), max(bar[1] for bar in bars_)))
+    y_low, y_high = (
+        math.log10(edge) for edge in (min(bar[2] for bar in bars_) * 0.6, max(bar[2] for bar in bars_) * 4)
+    )
+
+    def across(x: float) -> float:
+        return _LEFT + (math.log10(x) - x_low) / ((x_high - x_low) or 1) * (WIDTH - _LEFT - _RIGHT)
+
+    def up(y: float) -> float:
+        return HEIGHT - _BOTTOM - (math.log10(y) - y_low) / (y_high - y_low) * (HEIGHT - _BOTTOM - _TOP)
+
+    parts = [_axes(across, up, _log_ticks(x_low, x_high), _log_ticks(y_low, y_high), x_title, y_title)]
+    shape = '<rect class="{}" fill-opacity=".6" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"/>'
+    for number, each in enumerate(drawn.values()):
+        for left, right, y in each:
+            wide, high = across(right) - across(left), HEIGHT - _BOTTOM - up(y)
+            parts.append(Markup(shape).format(f"c{number}", across(left), up(y), wide, high))
+    parts += _labels([Line((), label, f"c{number}") for number, label in enumerate(drawn)])
     return _svg("lines", WIDTH, HEIGHT, about, Markup("").join(parts))
 
 
@@ -213,3 +242,11 @@ def _ticks(low: float, high: float, about: int) -> list[float]:
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= span / about)
     first = math.ceil(low / step - 1e-9)
     return [number * step for number in range(first, math.ceil(high / step - 1e-9) + 1)]
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """1, 2, 5, 10 … between two powers of ten; over many decades 1, 10, 100 …, or fewer of them."""
+    powers = range(math.floor(low), math.floor(high) + 1)
+    step = math.ceil(len(powers) / 8)
+    found = [factor * 10.0**power for power in powers[::step] for factor in ((1, 2, 5) if len(powers) < 4 else (1,))]
+    return [value for value in found if low <= math.log10(value) <= high]

@@ -37,4 +37,6 @@ def test_a_plan_whose_time_is_stated_says_what_it_purges_and_fills():
     for name, told in timed.items():
         tests = testfiles.load_plan(name)
         assert ("beside the purge" in told) == any(test["purge"]["method"] != "none" for test in tests), name
-        assert any(test["precondition"] for test in tests) and not re.search(r"nothing is[^;:.]* filled|fills nothing", told), name
+        assert any(test["precondition"] for test in tests) and not re.search(
+            r"nothing is[^;:.]* filled|fills nothing", told
+        ), name
