@@ -39,9 +39,11 @@ def span(record: Mapping, last_rounds: int | None) -> str:
     if record.get("steady_state"):
         return WINDOW
     count = record.get("rounds") or 0
+    # What was found in its rounds may have spoilt some, which don't count.
+    clean = " clean" if record.get("validity") else ""
     if last_rounds and last_rounds < count:
-        return f"the last {last_rounds} rounds" if last_rounds > 1 else "the last round"
-    return "its one round" if count == 1 else f"all {count} rounds"
+        return f"the last{clean or f' {last_rounds}'} rounds" if clean or last_rounds > 1 else "the last round"
+    return "its one round" if count == 1 else f"all{clean or f' {count}'} rounds"
 
 
 def captions(over: str, cell: str, alone: bool) -> Mapping:

@@ -209,3 +209,21 @@ def test_percentiles_in_order_with_the_maximum_last():
 )
 def test_a_share_that_is_not_all_or_nothing_does_not_look_like_it(share, text):
     assert latencies.share_text(share) == text
+
+
+@pytest.mark.parametrize(
+    "record, last, span",
+    [
+        ({"rounds": 5, "steady_state": [{}]}, None, "the window"),
+        ({"rounds": 5}, None, "all 5 rounds"),
+        ({"rounds": 5}, 5, "all 5 rounds"),
+        ({"rounds": 1}, None, "its one round"),
+        ({"rounds": 5}, 2, "the last 2 rounds"),
+        ({"rounds": 5}, 1, "the last round"),
+        # Which of them were spoilt does not matter here: those that count were not.
+        ({"rounds": 5, "validity": [{"level": "spoils"}]}, None, "all clean rounds"),
+        ({"rounds": 5, "validity": [{"level": "spoils"}]}, 2, "the last clean rounds"),
+    ],
+)
+def test_which_rounds_figures_are_of(record, last, span):
+    assert latencies.span(record, last) == span
