@@ -17,7 +17,10 @@ Mapping = t.Mapping[str, t.Any]
 
 # Of fio's 64 bins for each power of two, so many make a bar: 16 bars, 4 % wide, are as fine as a screen shows.
 BINS_A_BAR = 4
+# As many times as a test may have (latency_targets_us); a host may send names of more.
+MOST_SHARES = 8
 WINDOW = "the window"
+KNOWN = {percent.replace(".", "_") for percent in histogram.PERCENTILES}
 DIRECTIONS = ("read", "write", "trim", "sync")
 _SHARE = re.compile(r"(?:(?:read|write|trim|sync)_)?(within_\d+(?:us|ms)_pct)")
 _PERCENTILE = re.compile(r"(?:(read|write|trim|sync)_)?p(\d+(?:_\d+)?)_latency_us")
@@ -63,9 +66,9 @@ def shares(metrics: Mapping) -> dict[str, float]:
 
 
 def share_names(metrics: t.Iterable[str]) -> list[str]:
-    """within_1ms_pct … of whichever direction, the shortest time first."""
+    """within_1ms_pct … of whichever direction, the shortest time first, at most MOST_SHARES."""
     found = {match.group(1) for match in (_SHARE.fullmatch(name) for name in metrics) if match}
-    return sorted(found, key=_limit_us)
+    return sorted(found, key=_limit_us)[:MOST_SHARES]
 
 
 def share_label(name: str) -> str:
@@ -156,7 +159,8 @@ def by_cell(specs: t.Sequence[Mapping], measured: Measurement | None) -> Mapping
     if len(cells) < 2:
         return None
     cells.sort(key=lambda item: order.get(item[0].partition(".")[0], len(order)))
-    percents = _percents(metrics for _cell, metrics in cells)
+    # Those of the job template: each other name of a host's would be a column for all cells.
+    percents = [name for name in _percents(metrics for _cell, metrics in cells) if name in KNOWN]
     rows = [
         (cell, side, [text.partition(":")[0] for text in _row(metrics, side, percents)])
         for cell, metrics in cells

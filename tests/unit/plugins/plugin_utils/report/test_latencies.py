@@ -11,11 +11,13 @@ import html
 import json
 import re
 import shutil
+import types
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import histogram
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, latencies, names
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, demand, latencies, names
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import tables as tables_of
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator, specs
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import (
     drive_page,
@@ -227,3 +229,18 @@ def test_a_share_that_is_not_all_or_nothing_does_not_look_like_it(share, text):
 )
 def test_which_rounds_figures_are_of(record, last, span):
     assert latencies.span(record, last) == span
+
+
+def test_a_host_that_names_many_figures_makes_no_wider_tables():
+    """Each of 300 names in each of hundreds of cells would be a column of a row for each of them."""
+    averages = []
+    for number in range(100):
+        named = [f"write_p{number}_{place:03}_latency_us" for place in range(50)]
+        named += [f"within_{1 + 50 * number + place}ms_pct" for place in range(50)]
+        metrics = dict.fromkeys(["write_mean_latency_us", "write_p99_9_latency_us", *named], 1.0)
+        averages.append({"cell": f"c{number}", "metrics": metrics})
+    told = types.SimpleNamespace(averages=averages)
+    assert latencies.by_cell([], told)["labels"] == ["mean", "99.9 %", "max"]
+    assert {len(row["shares"]) for row in tables_of.cells([], told)} == {8}
+    points = [{**dict.fromkeys(demand.FIGURES, 1), "cell": "c", **latencies.shares(one["metrics"])} for one in averages]
+    assert {len(point) for point in points} == {5 + 8} and len(demand.table(points, points[0])["shares"]) == 8
