@@ -12,16 +12,13 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - With O(state=present), starts the one detached job that works through the drives in O(drives), or attaches to the
-    one under way. B(The job erases every drive in O(drives).) It checks each drive again right before it does.
+  - With O(state=present), starts the one detached job that works through the host's drives, or attaches to the one
+    under way. B(The job erases every drive that preflight approved.) It checks each drive again right before it does.
   - The job is a transient unit if systemd is PID 1, otherwise a session of its own. Once started, it does not need the
     controller.
-  - What the job does is set by the variables of the collection's roles, such as O(ssdlab.fleet.ssd#role:main:ssd_plan)
-    and O(ssdlab.fleet.ssd#role:main:ssd_step). A variable that is not set has its role's default.
-  - An action plugin of the same name renders the plan on the controller and sends it to the host, with the engine if
-    the host does not have it yet.
-  - It starts only the plan that preflight of the same play approved with
-    O(ssdlab.fleet.ssd#role:main:ssd_mode=destructive). Use check mode to see what it would do.
+  - The job works through the plan that preflight of the same play made and approved with
+    O(ssdlab.fleet.ssd#role:main:ssd_mode=destructive). It starts no other, whatever a variable became since.
+  - An action plugin of the same name sends that plan to the host, with the engine if the host does not have it yet.
 options:
   state:
     description:
@@ -43,23 +40,6 @@ options:
   run_id:
     description: The run's id. Required unless O(state=restored).
     type: str
-  run_name:
-    description: The run's name, by which a later play finds an unfinished run. Required with O(state=present).
-    type: str
-  boot_id:
-    description:
-      - The boot in which the drives were found, from RV(ssdlab.fleet.host_info#module:host_info.boot_id). Required with
-        O(state=present).
-      - After a reboot the job expects each drive by its identity, under whatever name the kernel gives it now.
-    type: str
-  drives:
-    description:
-      - The drives to work on, as RV(ssdlab.fleet.drive_facts#module:drives) returns them. Required with
-        O(state=present).
-      - A drive that was not found fails the task. One that may not be erased is refused by the job, and recorded as
-        such.
-    type: list
-    elements: dict
   engines:
     description:
       - The engines that the host already has, from RV(ssdlab.fleet.examine#module:engines). The engine is sent at
@@ -69,7 +49,7 @@ options:
     type: list
     elements: str
   plan:
-    description: The rendered plan, compressed. Set by the action plugin.
+    description: The plan, compressed. Set by the action plugin.
     type: str
   engine:
     description: The engine that is to run. Set by the action plugin.
@@ -96,7 +76,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Decide which drives may be erased, without which no host job starts
+- name: Decide which drives may be erased, and what is done to them
   ansible.builtin.include_role:
     name: ssdlab.fleet.preflight
   vars:
@@ -105,26 +85,10 @@ EXAMPLES = r"""
     ssd_run_id: 20261121T130000Z-qualify
     ssd_plan: [wsat, iops]
 
-- name: Look at the host
-  ssdlab.fleet.host_info:
-  register: host
-
-- name: Find the drives
-  ssdlab.fleet.drive_facts:
-    drives: "{{ ssd_drives }}"
-    state_dir: /var/lib/ssdlab-fleet
-  become: true
-  register: found
-
 - name: Start the host job, or attach to it
   ssdlab.fleet.host_job:
     run_id: 20261121T130000Z-qualify
-    run_name: qualify
-    boot_id: "{{ host.host_info.boot_id }}"
-    drives: "{{ found.drives }}"
   become: true
-  vars:
-    ssd_plan: [wsat, iops]
 
 - name: End the run; its unfinished tests count as interrupted
   ssdlab.fleet.host_job:
@@ -188,9 +152,6 @@ ARGUMENTS = {
     "state": {"type": "str", "choices": ["present", "stopped", "restored", "absent"], "default": "present"},
     "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
     "run_id": {"type": "str"},
-    "run_name": {"type": "str"},
-    "boot_id": {"type": "str"},
-    "drives": {"type": "list", "elements": "dict"},
     "engines": {"type": "list", "elements": "str"},
     # Long, and nothing that a log should hold.
     "plan": {"type": "str", "no_log": True},

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -98,7 +97,7 @@ def test_old_names_still_work_and_name_the_new_ones(lab):
                     "known.state == 'absent' and known.runs == []",
                     "job.state == 'restored' and not job.changed",
                     # Only the action plugin says so: the module alone would ask for an engine.
-                    "started is failed and 'drives' in started.msg and 'engine' not in started.msg",
+                    "started is failed and 'did not approve' in started.msg and 'engine' not in started.msg",
                 ]
             }
         },
@@ -111,31 +110,10 @@ def test_old_names_still_work_and_name_the_new_ones(lab):
 
 
 @pytest.mark.parametrize(
-    "left_out, says",
-    [("drives", "drives"), ("boot_id", "boot_id"), ("run_name", "run_name"), ("run_id", "run_id")],
+    ("given", "says"),
+    [({}, "all of the following are missing: run_id"), ({"run_id": "r"}, "preflight of this play did not approve")],
 )
-def test_a_host_job_is_never_started_without_its_drives(lab, left_out, says):
-    given = {"run_id": "r", "run_name": "r", "boot_id": "b", "drives": [{}], "state_dir": str(lab.state)}
-    code, output = lab.run([{"ssdlab.fleet.host_job": {key: value for key, value in given.items() if key != left_out}}])
-    assert code != 0 and "state is present but all of the following are missing: " + says in " ".join(output.split()), (
-        output
-    )
+def test_a_host_job_is_never_started_without_preflight(lab, given, says):
+    code, output = lab.run([{"ssdlab.fleet.host_job": {**given, "state_dir": str(lab.state)}}])
+    assert code != 0 and says in " ".join(output.split()), output
     assert not lab.state.exists()
-
-
-def test_a_host_job_for_no_drive_is_refused(lab):
-    code, output = lab.run(
-        [
-            {
-                "ssdlab.fleet.host_job": {
-                    "run_id": "r",
-                    "run_name": "r",
-                    "boot_id": "b",
-                    "drives": [],
-                    "state_dir": str(lab.state),
-                }
-            }
-        ]
-    )
-    assert code != 0 and "drives: no drive is listed" in " ".join(output.split()), output
-    assert not Path(lab.state).exists()

@@ -245,13 +245,7 @@ class Bench(contextlib.ExitStack):
             for argv in [*stages, ("sync",), *seals]
         ]
         # As the role workload starts the job, without its own preflight: that would see what is staged.
-        given = {
-            "run_id": "{{ ssd_run.id }}",
-            "run_name": "{{ ssd_run.name }}",
-            "state_dir": "{{ ssd_state_dir }}",
-            "boot_id": "{{ ssd_seen.host_info.boot_id }}",
-            "drives": "{{ ssd_seen.drives }}",
-        }
+        given = {"run_id": "{{ ssd_run.id }}", "state_dir": "{{ ssd_state_dir }}"}
         start = {"name": "Start", "ssdlab.fleet.host_job": given, "when": "ssd_run.destructive", "register": "ssd_job"}
         shipped = [
             {"import_playbook": str(REPO / "playbooks" / (name + ".yml"))}

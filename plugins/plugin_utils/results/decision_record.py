@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What preflight decided to erase, kept on the controller for the tasks of the same play, where no variable can take
-its place.
+"""What preflight decided to erase, with each host's plan, kept on the controller for the tasks of the same play, where
+no variable can take its place.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import os
 import typing as t
 
 from ...module_utils.core.files import now, read_json, write_atomic
+from ...module_utils.core.packed import pack
 from ...module_utils.run import decision
 
 SCHEMA_VERSION = 1
 FILE = "decision.json"
+# A plan's file has its digest for a name: an inventory may call a host anything.
+PLANS = "plans"
 
 
 def play() -> dict[str, t.Any]:
@@ -30,15 +33,20 @@ def play() -> dict[str, t.Any]:
 
 
 def write(run_folder: str, plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> None:
-    """Keep that this play erases what these plans say, by host. Raises OSError."""
+    """Keep that this play erases what these plans say, by host, and the plans. Raises OSError."""
     hosts = {host: decision.made(plan) for host, plan in plans.items()}
+    os.makedirs(os.path.join(run_folder, PLANS), exist_ok=True)
+    for host, made in hosts.items():
+        # A part of one, after a power loss, has no decision: that is written last.
+        with open(_plan_path(run_folder, made), "w", encoding="ascii") as out:
+            out.write(pack(json.dumps({**plans[host], "decision": made}).encode()))
     record = {"schema_version": SCHEMA_VERSION, "made": now(), "play": play(), "hosts": hosts}
     write_atomic(os.path.join(run_folder, FILE), json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
-def decided(run_folder: str, plan: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """The decision for a host's plan, as this play's preflight made it. Raises ValueError, saying why, when there is
-    none.
+def plan(run_folder: str, host: str) -> str:
+    """A host's plan.json as this play's preflight decided on it, packed (core/packed.py). The host job holds it to its
+    digest. Raises ValueError, saying why, when there is none.
     """
     try:
         record = read_json(os.path.join(run_folder, FILE))
@@ -46,14 +54,18 @@ def decided(run_folder: str, plan: t.Mapping[str, t.Any]) -> dict[str, str]:
         raise ValueError(f"preflight's decision cannot be read: {error}") from error
     if record is None or record.get("play") != play():
         raise ValueError("preflight of this play did not approve erasing anything in this run (ssd_mode=destructive)")
-    known = record.get("hosts", {}).get(plan["host"])
-    if known is None:
+    made = record.get("hosts", {}).get(host)
+    if made is None:
         raise ValueError("preflight of this play decided nothing for this host")
-    wrong = decision.problem({**plan, "decision": known})
-    if wrong:
-        raise ValueError(f"{wrong}: a variable changed since")
-    decided: dict[str, str] = known
-    return decided
+    try:
+        with open(_plan_path(run_folder, made), encoding="ascii") as source:
+            return source.read()
+    except OSError as error:
+        raise ValueError(f"the plan that preflight approved cannot be read: {error}") from error
+
+
+def _plan_path(run_folder: str, made: t.Mapping[str, str]) -> str:
+    return os.path.join(run_folder, PLANS, made["digest"])
 
 
 def erases(run_folder: str, host: str) -> bool:

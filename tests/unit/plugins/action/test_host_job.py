@@ -14,7 +14,6 @@ from ansible_collections.ssdlab.fleet.plugins.action import host_job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.packed import unpack
 
 HERE = host_job.ENGINE.name
-PLAN = {"run": {"id": "r", "name": "n"}, "host": "h"}
 
 
 @pytest.fixture
@@ -38,14 +37,13 @@ def start(monkeypatch):
 
         for name, value in {
             "ask": ask,
-            "_plan": lambda *_: dict(PLAN),
+            "_plan": lambda *_: "packed",
             "_run_folder": lambda *_: "/nowhere",
-            "_decided": lambda *_: {},
             "_begin_anew": lambda *_: None,
         }.items():
             monkeypatch.setattr(action, name, value, raising=False)
-        own = {"drives": [{}], "engines": listed, "boot_id": "b", "run_name": "n"}
-        return carried, action._start(own, {"run_id": "r"}, {"ssd_attach": {"h": attach}})
+        variables = {"inventory_hostname": "h", "ssd_attach": {"h": attach}}
+        return carried, action._start(listed, {"run_id": "r"}, variables)
 
     return begin
 

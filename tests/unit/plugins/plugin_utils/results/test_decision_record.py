@@ -5,37 +5,57 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.packed import unpack
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record
 
 PLAN = {
     "run": {"id": "r"},
     "host": "h",
     "drives": [{"drive": "S1", "selector": {"serial": "S1"}, "expected": {}, "tests": []}],
+    "tune": {"keep": False},
 }
 
 
-def test_the_decision_of_this_play(tmp_path):
+def test_the_plan_that_this_play_decided_on(tmp_path):
+    others = {host: dict(PLAN, host=host) for host in ("../h", "a/b", "ü")}
+    decision_record.write(str(tmp_path), {"h": PLAN, **others})
+    for host, plan in {"h": PLAN, **others}.items():
+        sent = json.loads(unpack(decision_record.plan(str(tmp_path), host)))
+        assert sent == {**plan, "decision": decision.made(plan)} and decision.problem(sent) == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["decision.json", "plans"]
+
+
+def test_a_plan_of_an_earlier_decision_is_replaced(tmp_path):
     decision_record.write(str(tmp_path), {"h": PLAN})
-    known = decision_record.decided(str(tmp_path), PLAN)
-    assert known["mode"] == "destructive" and len(known["digest"]) == 64
+    decision_record.write(str(tmp_path), {"h": dict(PLAN, drives=[])})
+    assert json.loads(unpack(decision_record.plan(str(tmp_path), "h")))["drives"] == []
 
 
 def test_without_a_decision_of_this_play_there_is_none(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="did not approve"):
-        decision_record.decided(str(tmp_path), PLAN)
+        decision_record.plan(str(tmp_path), "h")
     decision_record.write(str(tmp_path), {"h": PLAN})
     with pytest.raises(ValueError, match="nothing for this host"):
-        decision_record.decided(str(tmp_path), dict(PLAN, host="other"))
-    with pytest.raises(ValueError, match="a variable changed since"):
-        decision_record.decided(str(tmp_path), dict(PLAN, drives=[]))
+        decision_record.plan(str(tmp_path), "other")
     monkeypatch.setattr(decision_record, "play", lambda: {"pid": 1, "started": "0"})
     with pytest.raises(ValueError, match="did not approve"):
-        decision_record.decided(str(tmp_path), PLAN)
+        decision_record.plan(str(tmp_path), "h")
 
 
 def test_a_damaged_record(tmp_path):
     (tmp_path / "decision.json").write_text("{")
-    with pytest.raises(ValueError, match="cannot be read"):
-        decision_record.decided(str(tmp_path), PLAN)
+    with pytest.raises(ValueError, match="decision cannot be read"):
+        decision_record.plan(str(tmp_path), "h")
+
+
+def test_a_plan_that_is_gone(tmp_path):
+    decision_record.write(str(tmp_path), {"h": PLAN})
+    for path in (tmp_path / "plans").iterdir():
+        path.unlink()
+    with pytest.raises(ValueError, match="plan that preflight approved cannot be read"):
+        decision_record.plan(str(tmp_path), "h")
