@@ -180,6 +180,40 @@ def test_a_workflow_goes_from_the_plan_to_the_message_whatever_a_step_ends_with(
     assert kinds[first[-1]]["type"] == ("workflow_approval_template" if "approve" in first else "job_template")
 
 
+@pytest.mark.parametrize(
+    "endpoint, template, given, refused",
+    [
+        ("workflow_job_template_nodes", "SSD plan", {"ssd_mode": "destructive"}, "Variables ssd_mode are not allowed"),
+        ("workflow_job_template_nodes", "SSD plan", {"ssd_run_name": "other"}, ""),
+        ("workflow_job_template_nodes", "SSD cleanup", {"ssd_run_id": "r", "x": 1}, "Variables x are not allowed"),
+        ("schedules", "SSD nightly", {"ssd_overlap": "skip"}, "Workflow Job Template to include Extra Variables"),
+    ],
+)
+def test_awx_takes_no_variable_that_a_template_does_not_ask_for(made, endpoint, template, given, refused):
+    """Why the nodes have none: what a template is to do stands in the template, and artifacts carry the rest."""
+    controller, _second = made
+    ids = {
+        item["name"]: item["id"]
+        for kind in awx_api.TEMPLATES
+        for item in controller.objects[kind].values()
+        if "name" in item
+    }
+    workflow = by_name(controller, "workflow_job_templates")["SSD nightly"]["id"]
+    asked = {
+        "workflow_job_template_nodes": {"workflow_job_template": workflow, "identifier": f"{template} {sorted(given)}"},
+        "schedules": {"name": "another", "rrule": "DTSTART;TZID=Etc/UTC:20260101T200000 RRULE:FREQ=DAILY;INTERVAL=1"},
+    }[endpoint]
+    kept, changes = dict(controller.objects[endpoint]), list(controller.changes)
+    try:
+        controller.add(endpoint, {**asked, "unified_job_template": ids[template], "extra_data": given})
+        said = ""
+    except awx_api.Refused as error:
+        said = json.dumps(error.args[1])
+    finally:
+        controller.objects[endpoint], controller.changes = kept, changes
+    assert refused in said and bool(said) == bool(refused)
+
+
 def test_a_watch_ends_before_awx_ends_it_and_slices_are_where_hosts_are_asked(made):
     templates = by_name(made[0], "job_templates")
     assert json.loads(templates["SSD watch"]["extra_vars"])["ssd_watch_for_s"] < templates["SSD watch"]["timeout"]
