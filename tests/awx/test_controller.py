@@ -29,7 +29,7 @@ VARIABLES = {
         "webhook": {"url": f"https://chat.example.com/{SECRETS[3]}"},
     },
     "awx_inventory_sources": [
-        {"name": "racks", "source": "scm", "source_project": "ssdlab.fleet", "source_path": "inventories/lab"}
+        {"name": "racks", "source": "scm", "source_project": "ssdlab.fleet", "source_path": "inventories/cmdb"}
     ],
 }
 
@@ -62,6 +62,24 @@ def test_awx_finds_what_it_reads_at_the_projects_root():
     assert {entry["name"]: entry["version"] for entry in listed} == wanted
     templates = yaml.load((REPO / "roles/awx/vars/main.yml").read_text(), Unsafe)["__awx_templates"]
     assert [entry["playbook"] for entry in templates.values() if not (REPO / entry["playbook"]).is_file()] == []
+
+
+def test_the_dynamic_inventory_names_the_drives_to_qualify_and_no_others():
+    """As AWX asks for a source's hosts."""
+    argv = ["ansible-inventory", "-i", str(REPO / "inventories/cmdb"), "--list", "--export"]
+    done = subprocess.run(argv, cwd=REPO, text=True, capture_output=True, check=True)
+    told = json.loads(done.stdout)
+    assert told["ssd_servers"]["hosts"] == ["rack1-07", "rack1-08"] and told["rack2"]["hosts"] == [
+        "rack2-01",
+        "rack2-02",
+    ]
+    assert {name: host["ssd_drives"] for name, host in told["_meta"]["hostvars"].items()} == {
+        "rack1-07": [{"serial": "22123A4F5B6C"}],
+        "rack1-08": [{"wwn": "eui.00a0750122123a4f"}],
+        "rack2-01": [],
+        "rack2-02": [],
+    }
+    assert told["ssd_servers"]["vars"]["ssd_plan"] == ["wsat", "iops"]
 
 
 class Unsafe(yaml.SafeLoader):
