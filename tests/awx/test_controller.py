@@ -29,7 +29,7 @@ VARIABLES = {
         "webhook": {"url": f"https://chat.example.com/{SECRETS[3]}"},
     },
     "awx_inventory_sources": [
-        {"name": "racks", "source": "scm", "source_project": "ssdlab.fleet", "source_path": "inventories/lab"}
+        {"name": "racks", "source": "scm", "source_project": "ssdlab.fleet", "source_path": "inventories/cmdb"}
     ],
 }
 
@@ -62,6 +62,24 @@ def test_awx_finds_what_it_reads_at_the_projects_root():
     assert {entry["name"]: entry["version"] for entry in listed} == wanted
     templates = yaml.load((REPO / "roles/awx/vars/main.yml").read_text(), Unsafe)["__awx_templates"]
     assert [entry["playbook"] for entry in templates.values() if not (REPO / entry["playbook"]).is_file()] == []
+
+
+def test_the_dynamic_inventory_names_the_drives_to_qualify_and_no_others():
+    """As AWX asks for a source's hosts."""
+    argv = ["ansible-inventory", "-i", str(REPO / "inventories/cmdb"), "--list", "--export"]
+    done = subprocess.run(argv, cwd=REPO, text=True, capture_output=True, check=True)
+    told = json.loads(done.stdout)
+    assert told["ssd_servers"]["hosts"] == ["rack1-07", "rack1-08"] and told["rack2"]["hosts"] == [
+        "rack2-01",
+        "rack2-02",
+    ]
+    assert {name: host["ssd_drives"] for name, host in told["_meta"]["hostvars"].items()} == {
+        "rack1-07": [{"serial": "22123A4F5B6C"}],
+        "rack1-08": [{"wwn": "eui.00a0750122123a4f"}],
+        "rack2-01": [],
+        "rack2-02": [],
+    }
+    assert told["ssd_servers"]["vars"]["ssd_plan"] == ["wsat", "iops"]
 
 
 class Unsafe(yaml.SafeLoader):
@@ -178,6 +196,40 @@ def test_a_workflow_goes_from_the_plan_to_the_message_whatever_a_step_ends_with(
     # Nothing leads round the approval.
     assert [name for name in after if "start" in sum(after[name].values(), [])] == [first[-1]]
     assert kinds[first[-1]]["type"] == ("workflow_approval_template" if "approve" in first else "job_template")
+
+
+@pytest.mark.parametrize(
+    "endpoint, template, given, refused",
+    [
+        ("workflow_job_template_nodes", "SSD plan", {"ssd_mode": "destructive"}, "Variables ssd_mode are not allowed"),
+        ("workflow_job_template_nodes", "SSD plan", {"ssd_run_name": "other"}, ""),
+        ("workflow_job_template_nodes", "SSD cleanup", {"ssd_run_id": "r", "x": 1}, "Variables x are not allowed"),
+        ("schedules", "SSD nightly", {"ssd_overlap": "skip"}, "Workflow Job Template to include Extra Variables"),
+    ],
+)
+def test_awx_takes_no_variable_that_a_template_does_not_ask_for(made, endpoint, template, given, refused):
+    """Why the nodes have none: what a template is to do stands in the template, and artifacts carry the rest."""
+    controller, _second = made
+    ids = {
+        item["name"]: item["id"]
+        for kind in awx_api.TEMPLATES
+        for item in controller.objects[kind].values()
+        if "name" in item
+    }
+    workflow = by_name(controller, "workflow_job_templates")["SSD nightly"]["id"]
+    asked = {
+        "workflow_job_template_nodes": {"workflow_job_template": workflow, "identifier": f"{template} {sorted(given)}"},
+        "schedules": {"name": "another", "rrule": "DTSTART;TZID=Etc/UTC:20260101T200000 RRULE:FREQ=DAILY;INTERVAL=1"},
+    }[endpoint]
+    kept, changes = dict(controller.objects[endpoint]), list(controller.changes)
+    try:
+        controller.add(endpoint, {**asked, "unified_job_template": ids[template], "extra_data": given})
+        said = ""
+    except awx_api.Refused as error:
+        said = json.dumps(error.args[1])
+    finally:
+        controller.objects[endpoint], controller.changes = kept, changes
+    assert refused in said and bool(said) == bool(refused)
 
 
 def test_a_watch_ends_before_awx_ends_it_and_slices_are_where_hosts_are_asked(made):

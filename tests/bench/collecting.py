@@ -6,7 +6,7 @@ whether all files arrive as they are.
 
 All hosts are this machine, through an sshd of the bench's own, in a network namespace that carries nothing else. Each
 has a run of its own with as many raw files as a full PTS run writes, 25 for each cell. The limits: 1.1 times the bytes
-of all archives, and 1 GiB for ansible-playbook and its workers. 300 hosts take 2 GB below --folder, which is emptied
+of all archives, and 1 GiB for ansible-playbook and its workers. 300 hosts take 4 GB below --folder, which is emptied
 however the bench ends. docs/fleet-size.md has the figures. Run as root from the repository's root:
 
 .venv/bin/python tests/bench/collecting.py [--hosts 30] [--forks 5] [--cells 56] [--kill-at 0.5] [--folder /dev/shm]

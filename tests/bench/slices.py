@@ -6,7 +6,7 @@ a folder of its own, one PostgreSQL, one report.
 
 Hosts answer from a recording, as in fleet.py: what the controllers do is real, what a host would do, and ssh, costs
 nothing here. docs/fleet-size.md has the figures. It fails unless the one report says of every host that its drive
-passed. Run as root from the repository's root; it needs the package postgresql:
+passed, and where AWX would not keep an event. Run as root from the repository's root; it needs the package postgresql:
 
 .venv/bin/python tests/bench/slices.py [--hosts 30] [--slices 1 3] [--forks 20] [--recording FOLDER]
 """
@@ -28,6 +28,7 @@ import fleet
 sys.path.insert(0, str(fleet.ROOT / "tests/integration"))
 
 import postgres
+from awx_jobs import EVENT_LIMIT
 
 RUNNER = Path(sys.executable).parent / "ansible-runner"
 # What a slice does of a night. The watch has nothing to wait for here.
@@ -72,6 +73,10 @@ def step(folder: Path, playbook: str, parts: t.Sequence[t.Sequence[str]], shared
         failed += [str(job / "log")] if status else []
     if failed:
         sys.exit(f"{playbook} failed: see {', '.join(failed)}")
+    events = {path: path.stat().st_size for path in folder.glob(f"{playbook}-*/artifacts/1/job_events/*.json")}
+    largest = max(events, key=lambda path: events[path])
+    if events[largest] > EVENT_LIMIT:
+        sys.exit(f"AWX would drop what a task returned: {events[largest]} bytes in {largest}")
     return Spent(playbook, cpu_s, time.monotonic() - began)
 
 

@@ -1,14 +1,15 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What watching a fleet costs the controller: CPU, memory, and how old what it shows of a host gets, with and
-without the logins of the first look.
+"""What watching a fleet costs the controller: CPU, memory, and how old what it shows of a host gets.
 
 All hosts are this machine, asked through an sshd of the bench's own, which notes when it is asked for which host; each
-has a connection of its own. They show a host job that only keeps its status. The controller's side is real, ssh
-included; the hosts' side is not counted. docs/fleet-size.md has the figures. Run as root from the repository's root:
+has a connection of its own, with the ssh_args of the repository's ansible.cfg. They show a host job that only keeps its
+status. The controller's side is real, ssh included; the hosts' side is not counted. It fails where the whole watch, its
+first logins included, takes more than 10 % of a core, or a host is not looked at for two minutes. docs/fleet-size.md
+has the figures. Run as root from the repository's root:
 
-.venv/bin/python tests/bench/watching.py [--hosts 300] [--minutes 5] [--interval SECONDS] [--persist SECONDS]
+.venv/bin/python tests/bench/watching.py [--hosts 300] [--minutes 10] [--interval SECONDS]
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class FirstLook(threading.Thread):
                 return
 
 
-def watch(folder: Path, count: int, seconds: float, interval_s: float | None = None, persist_s: int = 120) -> Seen:
+def watch(folder: Path, count: int, seconds: float, interval_s: float | None = None) -> Seen:
     """Watch `count` hosts for so long. Exits where the watch fails or leaves a host out."""
     looks, script, state = folder / "looks.txt", folder / "look", folder / "state"
     script.write_text(LOOK.format(looks=looks), encoding="utf-8")
@@ -94,7 +95,7 @@ def watch(folder: Path, count: int, seconds: float, interval_s: float | None = N
             first = FirstLook(looks, count)
             first.start()
             began = time.time()
-            cost = _play(folder, shared, names, seconds, interval_s, persist_s)
+            cost = _play(folder, shared, names, seconds, interval_s)
             first.over.set()
             first.join()
             connections = _connections()
@@ -145,7 +146,6 @@ def _play(
     hosts: t.Sequence[str],
     seconds: float,
     interval_s: float | None,
-    persist_s: int,
 ) -> fleet.Cost:
     """A watch, as the role workload begins it."""
     for name in hosts:
@@ -157,10 +157,9 @@ def _play(
     own = {
         name: {"ssd_state_dir": str(folder / name), "ansible_control_path": str(folder / f"c-{name}")} for name in hosts
     }
-    # As ansible.cfg has it: the connections' own options, and those alone.
+    # ansible.cfg says how long a connection stays open.
     common = shared["ansible_ssh_common_args"].replace("-o ControlPath=none", "")
-    arguments = f"-C -o ControlMaster=auto -o ControlPersist={persist_s}s"
-    shared = {**shared, "ansible_ssh_common_args": common, "ansible_ssh_args": arguments}
+    shared = {**shared, "ansible_ssh_common_args": common}
     return fleet.play(folder, own, shared, extra=fleet.BESIDE, playbook=playbook)
 
 
@@ -211,17 +210,14 @@ def _times(looks: Path) -> dict[str, list[float]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hosts", type=int, nargs="+", default=[300])
-    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--minutes", type=float, default=10, help="the goal is for watches of 10 minutes or more")
     parser.add_argument("--interval", type=float, help="seconds between looks; by default as many as the watch takes")
-    parser.add_argument(
-        "--persist", type=int, default=120, help="seconds that a connection stays open; 120 as docs/watching.md advises"
-    )
     options = parser.parse_args()
     fleet.clean_up_on_sigterm()
     high = False
     for count in options.hosts:
         with tempfile.TemporaryDirectory(prefix="ssdlab-watch-", dir="/dev/shm") as folder:
-            seen = watch(Path(folder), count, options.minutes * 60, options.interval, options.persist)
+            seen = watch(Path(folder), count, options.minutes * 60, options.interval)
         print(
             f"{count} hosts: {seen.cpu_pct:.1f} % of a core, oldest progress {seen.age_s:.0f} s;"
             f" without the first look's logins ({seen.first_s:.0f} s): {seen.later_cpu_pct:.1f} % and"
@@ -229,8 +225,8 @@ def main() -> int:
             " open connections",
             flush=True,
         )
-        high |= seen.later_cpu_pct > CPU_LIMIT_PCT or seen.age_s > AGE_LIMIT_S
-    print(f"limits: {CPU_LIMIT_PCT:.0f} % of a core without the first look, {AGE_LIMIT_S:.0f} s with it")
+        high |= seen.cpu_pct > CPU_LIMIT_PCT or seen.age_s > AGE_LIMIT_S
+    print(f"limits of the whole watch: {CPU_LIMIT_PCT:.0f} % of a core, {AGE_LIMIT_S:.0f} s")
     return 1 if high else 0
 
 

@@ -8,7 +8,7 @@ It stands in for AWX where playbooks/awx.yml is tested: lists with filters and p
 links that have to lead somewhere, PATCH, associations, surveys, approval nodes, roles. Secrets come back as
 $encrypted$. It runs no job. What AWX refuses and what it does:
 - a team gets no role admin or member of an organization;
-- a job template with a survey or variables that are not prompted for takes none from a workflow's node.
+- a workflow's node and a schedule give a template only variables that its survey asks for, unless it prompts for any.
 """
 
 from __future__ import annotations
@@ -102,11 +102,26 @@ class Controller:
                 item[name] = (
                     {key: kept.get(key) if part == SECRET else part for key, part in value.items()} if kept else value
                 )
-        if endpoint == "workflow_job_template_nodes" and item.get("unified_job_template"):
-            item["related"]["unified_job_template"] = self.find("unified_job_templates", item["unified_job_template"])[
-                "url"
-            ]
+        if "extra_data" in item and item.get("unified_job_template"):
+            template = self.find("unified_job_templates", item["unified_job_template"])
+            self._refuse_unasked(template, item["extra_data"])
+            item["related"]["unified_job_template"] = template["url"]
         self._last = item
+
+    def _refuse_unasked(self, template, variables):
+        """What a node or a schedule may give (awx/api/serializers.py, LaunchConfigurationBaseSerializer)."""
+        survey = (
+            self.surveys.get(template["related"]["survey_spec"], {"spec": []})
+            if template.get("survey_enabled")
+            else {"spec": []}
+        )
+        unasked = sorted(set(variables) - {question["variable"] for question in survey["spec"]})
+        if unasked and not template.get("ask_variables_on_launch"):
+            text = (
+                f"Variables {', '.join(unasked)} are not allowed on launch. Check the Prompt on Launch setting on the "
+                f"{template['type'].replace('_', ' ').title()} to include Extra Variables."
+            )
+            raise Refused(400, {"extra_vars": [text]})
 
     def find(self, endpoint, number):
         """An object by its id; None."""

@@ -187,6 +187,9 @@ def _hung(_case: Case, bench: Bench) -> t.Iterator[str]:
     drives = bench.drive_outcomes()
     if drives["drive0"]["outcome"] != "error" or "hang" not in drives["drive0"]["message"]:
         yield "the drive that hangs is {outcome}: {message}".format(**drives["drive0"])
+    blamed = [record["drive"] for record in bench.journal() if record.get("drive_fault")]
+    if blamed != [str(bench.drives[0].file)]:
+        yield f"blamed for an error: {blamed}"
     if drives["drive1"]["outcome"] != "complete":
         yield "the other drive is {outcome}: {message}".format(**drives["drive1"])
     if bench.state_now() != "finished":

@@ -21,6 +21,8 @@ import yaml
 REPO = Path(__file__).resolve().parents[2]
 RUNNER = Path(sys.executable).parent / "ansible-runner"
 JOB_S = 120
+# AWX leaves a task's result out of the events where it has more characters.
+EVENT_LIMIT = 700_000
 # What the command line of a host job holds: the engine.
 JOB = b"/engine-"
 
@@ -108,12 +110,16 @@ class Awx:
     def kill_in(self, template, task, when=lambda: True, **more):
         """Kill a job once it has begun that task, and `when` holds."""
         process, job = self.start(template, **more)
+        self.await_task(process, job, task, when)
+        kill(process)
+        return job
+
+    def await_task(self, process, job, task, when=lambda: True):
+        """Wait until a job has begun that task, and `when` holds."""
         until = time.monotonic() + JOB_S
         while task not in self.begun(job) or not when():
             assert process.poll() is None and time.monotonic() < until, (job / "log").read_text()[-4000:]
             time.sleep(0.02)
-        kill(process)
-        return job
 
     def forget(self):
         """The workflow is over; the next one knows nothing of its artifacts."""
@@ -121,7 +127,9 @@ class Awx:
 
     def ended(self, job):
         """What a job left: (status, output); its artifacts are taken over."""
-        events = [json.loads(path.read_text()) for path in sorted((job / "artifacts/1/job_events").glob("*.json"))]
+        texts = [path.read_text() for path in sorted((job / "artifacts/1/job_events").glob("*.json"))]
+        assert max(map(len, texts), default=0) < EVENT_LIMIT, "AWX would drop what a task returned"
+        events = [json.loads(text) for text in texts]
         for event in events:
             self.artifacts.update((event.get("event_data") or {}).get("artifact_data") or {})
         assert events, (job / "log").read_text()

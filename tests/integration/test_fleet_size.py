@@ -10,17 +10,22 @@ Counted, not timed: docs/fleet-size.md and docs/store.md have what they cost, an
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import postgres
 import pytest
 
 BENCH = Path(__file__).resolve().parents[1] / "bench"
 CALLBACKS = BENCH / "fleet_plugins" / "callback"
 # Raise these only for what every host needs: 30 ms of CPU each, on the controller, for each host.
 MOST = {"plan": 3, "destructive": 5}
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 
 
 def executed(site, mode, tmp_path):
@@ -58,3 +63,41 @@ def test_the_bench_of_the_fleets_page_works(tmp_path):
     ).groups()
     assert 0 < float(cpu_s) and 0 < float(seconds) and int(peak_mib) < 1024 and 0 < float(size_mb) < 1
     assert list(tmp_path.iterdir()) == [], "the bench left its store"
+
+
+def bench(script, *arguments):
+    """What a bench that worked printed. It left nothing in its temporary folder."""
+    command = [sys.executable, str(BENCH / script), *arguments]
+    # Not pytest's folder: PostgreSQL, which does not run as root, has to reach it.
+    with tempfile.TemporaryDirectory(prefix="ssdlab-test-") as folder:
+        os.chmod(folder, 0o755)
+        environment = {"PATH": os.environ["PATH"], "TMPDIR": folder}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert os.listdir(folder) == [], "the bench left files"
+    return done.stdout
+
+
+@needs_root
+def test_the_bench_of_the_fleet_works():
+    """A sample of docs/fleet-size.md's table: the bench itself fails where a host lacks its verdict, or was sent too
+    much.
+    """
+    said = bench("fleet.py", "--hosts", "3", "--busy")
+    cpu_s, sent_kib = re.search(r"3 hosts: ([0-9.]+) CPU-s .* ([0-9]+) KiB sent a host", said).groups()
+    assert float(cpu_s) > 0 and 500 < int(sent_kib) < 1536
+
+
+@pytest.mark.long
+@needs_root
+def test_the_bench_of_a_fleet_with_faults_works():
+    """One host hangs, one is unreachable, one answers garbage; the fourth has to get its verdict."""
+    assert "4 hosts: " in bench("fleet.py", "--hosts", "4", "--faults", "--busy")
+
+
+@pytest.mark.long
+@needs_root
+@pytest.mark.skipif(not postgres.programs(), reason="needs the package postgresql")
+def test_the_bench_of_slices_works():
+    """Three ansible-runner processes for each step, one PostgreSQL, one report, in which every drive has to pass."""
+    assert "3 hosts in 3 slices: " in bench("slices.py", "--hosts", "3", "--slices", "3")

@@ -100,4 +100,5 @@ def test_a_controller_that_dies_in_any_phase_costs_no_more_than_that_night(awx):
         awx.kill_in("notify", "Notify | Post the message", report_webhook_url=address)
     run_night(awx, "plan", "start", "watch", "collect", "report")
     assert f"Nothing changed since {unheard}" in awx.artifacts["ssd_message"]
+    assert f"{unheard}: all 1 drives passed" in by_id(awx, unheard, "report")
     assert len(site.run_folders()) == 5 and set(states(site).values()) == {"finished"}

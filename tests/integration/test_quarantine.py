@@ -9,6 +9,18 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts/simulator"))
+
+import simulated_ssd
+
+# A drive that is found, told and read, and that answers every write with an I/O error.
+WRITES_FAIL = ["--filter=error", "memory", str(64 << 20), "error-pwrite=EIO", "error-pwrite-rate=100%"]
 
 MISSED, MET = [{"metric": "write_iops", "min": 1e9}], [{"metric": "write_iops", "min": 100}]
 
@@ -63,3 +75,19 @@ def test_a_drive_that_failed_night_after_night_is_left_out_until_it_is_released(
     assert code == 0 and "changed=1" in said, said
     code, said = site.play("qualify")
     assert code == 0 and verdicts(site)[name][0] == "pass" and bad.digest() != before, said
+
+
+@pytest.mark.skipif(not shutil.which("nbdfuse"), reason="needs nbdkit and nbdfuse for a drive that fails")
+def test_a_drive_whose_io_fails_night_after_night_is_left_out_too(site, loop_drive):
+    good = loop_drive("good")
+    site.vars.update(ssd_quarantine_after=2, ssd_criteria=MET)
+    with simulated_ssd.simulated_ssd(site.folder / "served", "bad", WRITES_FAIL) as bad:
+        name = bad["backing_file"]
+        site.hosts = {"rack1-07": {"ssd_drives": [{"backing_file": name}, good.selector]}}
+        for _night in range(2):
+            code, said = site.play("qualify")
+            found = verdicts(site)
+            assert code != 0 and found[name][0] == "error" and found[str(good.file)][0] == "pass", said
+            assert "fio reports error 5" in found[name][1][0], found
+        code, said = site.play("qualify", "-e", "ssd_mode=plan")
+        assert code == 0 and f"{name}: left out: quarantined: failed 2 nights in a row" in said, said

@@ -36,24 +36,26 @@ class Campaign:
 
     def run(self) -> str:
         """Work through the plan; the drive's outcome: complete, refused, error or interrupted. Never raises."""
-        message, hangs = "", False
+        message, hangs, own = "", False, False
         try:
             outcome = self._run_tests()
-            message = self._tests.error if outcome == "error" else ""
+            message, own = (self._tests.error, self._tests.drive_fault) if outcome == "error" else ("", False)
         except Hangs as error:
-            outcome, message, hangs = "error", str(error), True
+            outcome, message, hangs, own = "error", str(error), True, self._tests.alone
         except fio.Interrupted:
             outcome, message = "interrupted", "the run was stopped"
         except Refused as refused:
             outcome, message = "refused", str(refused)
         except (fio.FioError, PurgeError) as error:
-            outcome, message = "error", str(error)
+            outcome, message, own = "error", str(error), failed.is_of_drive(error)
         except Exception as error:  # The other drives go on, and nothing is lost: the journal has it.
             outcome, message = "error", self._crash(error)
         self._keep_logs(outcome, message)
         outcome, message = self._let_go(message if hangs else "") or (outcome, message)
         try:
-            self._station.note("drive_finished", outcome=outcome, message=message)
+            # A step that a stop cuts short says nothing of the drive.
+            fault = {"drive_fault": True} if own and not self._station.job.stop.is_set() else {}
+            self._station.note("drive_finished", outcome=outcome, message=message, **fault)
         except Exception as error:
             outcome, message = "error", self._crash(error)
         self._station.job.ended[self.drive] = outcome

@@ -20,6 +20,7 @@ from ..purge.method import PurgeError, Work
 from ..run import criteria
 from ..tuning import write_cache
 from . import array, array_members, filesystem, leaving, remaining
+from .failed import is_of_drive
 from .measuring import Discarded, Measuring
 from .points import NoPoint, loads, on_cpus, with_points
 from .standing import (
@@ -46,8 +47,9 @@ class DriveTests:
         self._drift: list[str] = []
         self._unready = not_begun(station.history)
         self._unprepared = unprepared(station.plan["tests"], station.history)
-        # Why a test ended with an error.
-        self.error = ""
+        # Why a test ended with an error, and whether the drive itself is to blame. alone: no array's test, whose errors
+        # may be those of any of its drives.
+        self.error, self.drive_fault, self.alone = "", False, True
         self._waited_for: t.Mapping[str, t.Any] | None = None
         # test_finished of every test that stands, those of jobs before too.
         ended = [record for record in station.history if record["event"] == "test_finished"]
@@ -75,7 +77,7 @@ class DriveTests:
     def _work_through(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> str:
         """A test from its purge to its end."""
         self._station.note("test_started", title=test.get("title", ""), **names)
-        self._tally, self._loads = Tally(), []
+        self._tally, self._loads, self.alone = Tally(), [], not test.get("array")
         self._make_settings_again(names)
         self._drift = self._station.job.tuned.drifted(self._station.name)
         self._look_around(self._station.conditions.begin_test)
@@ -120,7 +122,7 @@ class DriveTests:
             self._unprepared = discarded(test["name"], str(error))
         except (fio.FioError, PurgeError) as error:
             outcome, reasons = "error", [str(error)]
-            self.error = "{0}: {1}".format(test["name"], error)
+            self.error, self.drive_fault = "{0}: {1}".format(test["name"], error), is_of_drive(error)
         self._look_for_drift()
         cache = self._cache_problem(test) if outcome in ("steady", "complete") else ""
         spoilt = self._untuned() + found + ([cache] if cache else [])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A drive that failed: when its own logs are kept, and the journal record of them."""
+"""A drive that failed: whether an error is its own, when its own logs are kept, and the journal record of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typing as t
 
 from ..core.deadline import Hangs
 from ..drive import own_logs
+from ..measure import fio
 from ..measure.causes import SPOILS
 from .leaving import LONGEST_REASON
 from .standing import crash_text
@@ -33,6 +34,13 @@ def why(outcome: str, message: str, missed: str, finished: t.Iterable[t.Mapping[
     ]
     reasons = ([message] if outcome == "error" else []) + ([missed] if missed else []) + counted
     return "; ".join(reasons)[:LONGEST_REASON]
+
+
+def is_of_drive(error: Exception) -> bool:
+    """Whether the drive itself led to this error: it did not do its I/O, or gives no answer. Where nobody can tell, it
+    is not blamed.
+    """
+    return isinstance(error, (fio.DriveError, Hangs))
 
 
 def keep_logs(station: Station, reason: str) -> None:

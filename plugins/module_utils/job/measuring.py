@@ -94,7 +94,7 @@ class Measuring:
             result = self._station.bench.cell(name, cell, size_bytes, value)
         except fio.FioError as error:
             self._station.note("cell", accepted=False, reasons=[str(error)], **fields)
-            raise fio.FioError("round {0}, cell {1}: {2}".format(number, cell["id"], error)) from None
+            raise type(error)("round {0}, cell {1}: {2}".format(number, cell["id"], error)) from None
         noted = {key: value for key, value in result.items() if key != "histograms"}
         found = [item._asdict() for item in result["causes"]]
         self._station.note("cell", accepted=True, reasons=[], **dict(fields, **dict(noted, causes=found)))

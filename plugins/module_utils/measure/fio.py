@@ -35,6 +35,10 @@ class FioError(Exception):
     """fio did not do what was asked; the message says what and where its output is."""
 
 
+class DriveError(FioError):
+    """The drive itself did not do its I/O: it answered with an error, or not at all."""
+
+
 class Killed(Exception):
     """Somebody ended fio, or the kernel did: nothing that the drive can be blamed for, so the test is to
     be done again.

@@ -9,6 +9,7 @@ a mounted disk refused with exit code 0), so `problems` compares what was asked 
 
 from __future__ import annotations
 
+import errno
 import json
 import typing as t
 
@@ -21,6 +22,12 @@ DIRECTIONS = ("read", "write")
 SIDES = (*DIRECTIONS, "trim", "sync")
 # A time-based cell may end a little early when its last I/O completes; less than this was cut short.
 SHORTEST_RUNTIME = 0.98
+# What the kernel tells of an I/O that the drive did not do (block/blk-core.c, blk_errors): a medium error, one of the
+# target, a failed protection check, any other I/O error, a timeout, a drive that is gone. Not of a path, of a
+# reservation, of room or memory that lacks.
+DRIVE_ERRORS = frozenset(
+    (errno.ENODATA, errno.EREMOTEIO, errno.EILSEQ, errno.EIO, errno.ETIMEDOUT, errno.ENODEV, errno.ENXIO)
+)
 # A direction of a mix may have had no I/O by chance: less likely than this, fio did not do it (6 standard deviations).
 NO_IO_CHANCE = 1e-9
 
@@ -72,6 +79,11 @@ def problems(
         if written != size_bytes:
             found.append(f"fio wrote {written} of {size_bytes} bytes")
     return found
+
+
+def is_of_drive(result: t.Mapping[str, t.Any]) -> bool:
+    """Whether fio ended because the drive did not do its I/O."""
+    return any(job.get("error") in DRIVE_ERRORS for job in result["jobs"])
 
 
 def _direction_problems(

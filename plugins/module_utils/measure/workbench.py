@@ -95,7 +95,7 @@ class Workbench:
                 "probe", PROBE_JOB, self.placeholders(), directions={"write": 1.0}, size_bytes=size, length_s=0.0
             )
         except fio.FioError as error:
-            raise fio.FioError(
+            raise type(error)(
                 f"this fio cannot write to a drive that the job holds open exclusively: {error}"
             ) from None
 
@@ -244,7 +244,7 @@ class Workbench:
             if written != seen:
                 seen, seen_s = written, now_s
             elif now_s - seen_s > STUCK_S:
-                raise fio.FioError(f"{name}: nothing was written for {STUCK_S:g} s: the drive hangs")
+                raise fio.DriveError(f"{name}: nothing was written for {STUCK_S:g} s: the drive hangs")
             return tick(min(1.0, (written - before) / total))
 
         return share_done
@@ -279,8 +279,10 @@ class Workbench:
         if stderr:
             with open(base + ".err", "w") as out:
                 out.write(stderr)
+        kind = fio.FioError
         try:
             result = fio_result.parse(text)
+            kind = self._blamed(result)
             found = fio_result.problems(rc, result, values["device"], directions, runtime_s, size_bytes)
             found = found or plausible.contradictions(result, text_of_job, runtime_s)
         except fio.FioError as error:
@@ -288,8 +290,13 @@ class Workbench:
         except UNKNOWN_FORM as error:
             found = [f"fio's result has an unknown form ({type(error).__name__}: {error})"]
         if found:
-            raise fio.FioError("; ".join(found + stderr.strip().splitlines()[:3]) + f" (kept in {base}.*)")
+            raise kind("; ".join(found + stderr.strip().splitlines()[:3]) + f" (kept in {base}.*)")
         return result, os.path.relpath(base + ".json.gz", os.path.dirname(os.path.dirname(self._raw_dir)))
+
+    def _blamed(self, result: t.Mapping[str, t.Any]) -> type[fio.FioError]:
+        """Whose error it is that fio tells of. A file system and an array have errors of their own."""
+        alone = self.file is None and not self.members
+        return fio.DriveError if alone and fio_result.is_of_drive(result) else fio.FioError
 
 
 def _figures(cell: t.Mapping[str, t.Any], result: dict[str, t.Any], whole: dict[str, t.Any]) -> dict[str, t.Any]:

@@ -145,6 +145,7 @@ def _drive(run: RunFiles, entry: Record, history: list[Record]) -> Record:
         left=next((record["state"] for record in reversed(history) if record["event"] == "left"), None),
         logs=_logs(history),
         power=_power(history),
+        **_fault(outcome, history),
         overridden=next(
             (
                 record["overridden"]
@@ -154,6 +155,12 @@ def _drive(run: RunFiles, entry: Record, history: list[Record]) -> Record:
             [],
         ),
     )
+
+
+def _fault(outcome: str, history: list[Record]) -> Record:
+    """Whether the drive itself led to the error that its campaign ended with."""
+    own = outcome == "error" and (last(history, "drive_finished") or {}).get("drive_fault") is True
+    return {"drive_fault": True} if own else {}
 
 
 def _logs(history: list[Record]) -> Record | None:

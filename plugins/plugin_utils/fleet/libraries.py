@@ -7,12 +7,27 @@ judging.py asks first).
 
 from __future__ import annotations
 
+import typing as t
+
 try:
     import numpy
     import pandas
-    from scipy import stats
 except ImportError:  # packages.missing() is asked before any of them is used
     # mypy takes a name that was imported for a module for ever.
-    numpy = pandas = stats = None  # type: ignore[assignment]
+    numpy = pandas = None  # type: ignore[assignment]
 
-__all__ = ["numpy", "pandas", "stats"]
+__all__ = ["numpy", "pandas", "special", "stats"]
+
+
+def special() -> t.Any:
+    """scipy.special, imported by those that need it: every process that imports a report's code would pay for it."""
+    from scipy import special as module
+
+    return module
+
+
+def stats() -> t.Any:
+    """scipy.stats, as above: a second of CPU, and only nights that are compared need it."""
+    from scipy import stats as module
+
+    return module

@@ -13,7 +13,7 @@ import typing as t
 
 from . import metrics
 from .libraries import numpy as np
-from .libraries import stats
+from .libraries import special
 
 # A group of fewer drives is reported, not judged.
 FEWEST_PEERS = 8
@@ -103,7 +103,8 @@ def chance(z: Array, others: int) -> Array:
     the scale fitted to simulated drives for 7 to 399 others (tests/bench/fleet_statistics.py shows how well).
     """
     freedom = 0.4 * others + (0.5 if others % 2 == 0 else 0.0)
-    return stats.t.sf(np.asarray(z) / (1 + 1 / others + 5 / others**2), freedom)
+    # scipy.stats.t.sf is the same, and takes a second to import.
+    return special().stdtr(freedom, -np.asarray(z) / (1 + 1 / others + 5 / others**2))
 
 
 def good_limit(good: Array, groups: Array, reach: Reach) -> Array:

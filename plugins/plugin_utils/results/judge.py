@@ -28,7 +28,8 @@ def judge(
     ({verdict: number of drives}),
     `all_passed` (false for an empty fleet) and `drives`, in the order asked: {host, drive, serial, model, firmware,
     verdict, reasons, tests: [{test, title, verdict, reasons, outcome, counts, metrics, criteria, windows, from_fresh,
-    precondition, remarks}]}. Each of a test's `criteria` is {criterion, metric, cell, value, min, max, met, reference};
+    precondition, remarks}]}, and `drive_fault` where an error of the drive's own led to the verdict. Each of a test's
+    `criteria` is {criterion, metric, cell, value, min, max, met, reference};
     met: None where the reference is lacking; counts: as of valid_tests, also where
     the verdict is invalid for want of a reference; the last four of a test: beside.fields.
     """
@@ -87,6 +88,7 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Mapping:
     findings += [Ground("invalid", text) for text in held_to.of_another_model(asked, identity)]
     findings += _not_held(facts, criteria, measured, tests, asked.get("left_out_tests") or ())
     verdict = worst([finding.verdict for finding in findings])
+    own = verdict == record.get("outcome") == "error" and record.get("drive_fault") is True
     # The worst first; what holds is only worth saying of a drive that passed.
     shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
     tests = [dict(test, reasons=[_short(reason) for reason in test["reasons"]]) for test in tests]
@@ -97,6 +99,7 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Mapping:
         "model": identity.get("model"),
         "firmware": identity.get("firmware"),
         "verdict": verdict,
+        **({"drive_fault": True} if own else {}),
         "reasons": list(dict.fromkeys(_short(finding.reason) for finding in shown)),
         "tests": tests,
     }

@@ -7,6 +7,7 @@ them. docs/awx.md says what counts.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import itertools
 import json
@@ -23,9 +24,9 @@ from .schema import tables
 SINCE = 3
 # A streak is looked for in so many runs of a name, the newest ones.
 MOST_RUNS = 100
-# The verdicts that say something about the drive. Of the others (invalid, error, not_tested), and of a fail that is its
-# host's fault, a night is as if it had not been.
-TELLING = ("fail", "pass")
+# The verdicts that may say something about the drive (`_against`). Of the others (invalid, not_tested), of an error
+# that is not the drive's own, and of a fail that is its host's fault, a night is as if it had not been.
+TELLING = ("fail", "error", "pass")
 
 
 class Quarantined(t.NamedTuple):
@@ -94,9 +95,9 @@ def standing(store_url: str, results_dir: str) -> list[Quarantined]:
 
 
 def mark(store: engine.Store, run_id: str, after: int) -> list[Quarantined]:
-    """Mark the drives whose verdicts, up to this run, are so many fails in a row (0: none): those that were not marked
-    before. A mark that this run led to is taken back where its drive is at fault no longer: slices that came since are
-    peers too.
+    """Mark the drives whose verdicts, up to this run, are so many fails in a row, or errors of their own (0: none);
+    those that were not marked before. A mark that this run led to is taken back where its drive is at fault no longer:
+    slices that came since are peers too.
     """
     if after <= 0:
         return []
@@ -139,10 +140,9 @@ def _marks(connection: t.Any, which: t.Any) -> list[Quarantined]:
 
 
 def _failed(connection: t.Any, run_id: str) -> list[t.Any]:
-    """The campaigns of drives that failed in this run, and not by their host's fault."""
+    """The campaigns of this run that tell against their drive."""
     asked, mine = _Asked(connection), tables().run.c.run_id == run_id
-    rows = _campaigns(connection, mine, tables().campaign.c.verdict == "fail")
-    return [row for row in rows if asked(row) and not _of_host(row)]
+    return _against(filter(asked, _campaigns(connection, mine, tables().campaign.c.verdict.in_(TELLING))))
 
 
 def _in_a_row(connection: t.Any, run_id: str, failed: t.Sequence[t.Any], after: int) -> list[Quarantined]:
@@ -158,7 +158,8 @@ def _in_a_row(connection: t.Any, run_id: str, failed: t.Sequence[t.Any], after: 
         freed.setdefault(who.key(), []).append((who, one.released.rstrip("Z")))
     nights = sa.select(run.c.id).where(run.c.name == name, run.c.started <= started)
     nights = nights.order_by(run.c.started.desc(), run.c.run_id.desc()).limit(MOST_RUNS)
-    told = _campaigns(connection, run.c.id.in_(nights), campaign.c.verdict.in_(TELLING))
+    told = list(filter(asked, _campaigns(connection, run.c.id.in_(nights), campaign.c.verdict.in_(TELLING))))
+    against = set(_against(told))
     history: dict[tuple[str, ...], list[t.Any]] = {}
     for row in told:
         history.setdefault(_who(row).key(), []).append(row)
@@ -167,8 +168,8 @@ def _in_a_row(connection: t.Any, run_id: str, failed: t.Sequence[t.Any], after: 
         who = _who(row)
         free = max((at for other, at in freed.get(who.key(), ()) if same(other, who)), default="")
         own = [each for each in history[who.key()] if same(_who(each), who) and each.started.rstrip("Z") > free]
-        since = itertools.takewhile(lambda each: each.verdict != "pass", filter(asked, own))
-        streak = sum(not _of_host(each) for each in since)
+        since = itertools.takewhile(lambda each: each.verdict != "pass", own)
+        streak = sum(each in against for each in since)
         if streak >= after:
             reason = next(iter(records.unpacked(row.content)["reasons"]), "") if row.content else ""
             found.append(
@@ -177,9 +178,15 @@ def _in_a_row(connection: t.Any, run_id: str, failed: t.Sequence[t.Any], after: 
     return found
 
 
-def _of_host(row: t.Any) -> bool:
-    """Whether a drive failed only because of its host (fleet/host_fault.py): that says nothing of the drive."""
-    return bool(row.content) and bool(records.unpacked(row.content).get("host_fault"))
+def _against(rows: t.Iterable[t.Any]) -> list[t.Any]:
+    """Of campaigns those that tell against their drive: it failed, and not because of its host (fleet/host_fault.py),
+    or an error was its own. What several drives of a host have in common in one night is the host's.
+    """
+    told = [(row, records.unpacked(row.content) if row.content else {}) for row in rows if row.verdict != "pass"]
+    errors = [row for row, judged in told if row.verdict == "error" and judged.get("drive_fault")]
+    of_host = collections.Counter((row.run_id, row.name) for row in errors)
+    failed = [row for row, judged in told if row.verdict == "fail" and not judged.get("host_fault")]
+    return failed + [row for row in errors if of_host[row.run_id, row.name] == 1]
 
 
 class _Asked:

@@ -209,11 +209,14 @@ def test_a_drive_that_hung_is_an_error_and_not_refused_as_locked(monkeypatch):
         history=[],
         held=held,
         show=lambda **shown: None,
-        note=lambda event, **fields: told.append((event, fields["outcome"], fields["message"])),
+        note=lambda event, **fields: told.append((event, fields)),
         guard=lambda step: pytest.fail("it was touched again"),
     )
     monkeypatch.setattr(campaign, "Station", lambda job, plan: station)
-    of_tests = types.SimpleNamespace(error="", finished=[], missed=lambda: "", settle_unfinished=lambda: None)
+    of_tests = types.SimpleNamespace(
+        error="", alone=True, finished=[], missed=lambda: "", settle_unfinished=lambda: None
+    )
     monkeypatch.setattr(campaign, "DriveTests", lambda station: of_tests)
     assert campaign.Campaign(host.job, station.plan).run() == "error"
-    assert told == ["it hangs", ("drive_finished", "error", "it hangs")]
+    ended = {"outcome": "error", "message": "it hangs", "drive_fault": True}
+    assert told == ["it hangs", ("drive_finished", ended)]

@@ -11,6 +11,8 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs, Watchdog
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import own_logs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import failed
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
 
 MEDIA = {"cause": "media_errors", "level": "spoils", "message": "it counted 3 more media errors"}
 HOT = {"cause": "temperature", "level": "spoils", "message": "it reached 80 °C"}
@@ -33,6 +35,14 @@ UNKNOWN = {"cause": "media_errors", "level": "unknown", "message": "its media er
 def test_the_logs_of_a_drive_that_failed_are_kept_and_of_no_other(outcome, message, missed, conditions, says):
     why = failed.why(outcome, message, missed, [{"test": "iops", "conditions": conditions}])
     assert why.startswith(says) and bool(why) == bool(says)
+
+
+@pytest.mark.parametrize(
+    "error, own",
+    [(fio.DriveError("x"), True), (Hangs("x"), True), (fio.FioError("x"), False), (PurgeError("x"), False)],
+)
+def test_an_error_is_the_drives_own_only_where_that_is_known(error, own):
+    assert failed.is_of_drive(error) is own
 
 
 def station(tmp_path, noted, identity):

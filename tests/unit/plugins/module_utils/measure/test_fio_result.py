@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 
 import pytest
@@ -66,6 +67,16 @@ def test_a_result_is_believed_only_when_every_check_holds(rc, result, asked, mes
         if message in text
     ]
     assert found
+
+
+@pytest.mark.parametrize(
+    "error, of_drive",
+    [(0, False), (errno.EIO, True), (errno.ENODATA, True), (errno.ETIMEDOUT, True), (errno.EREMOTEIO, True)]
+    # The host's or the path's: no memory, no room, no transport, a reservation.
+    + [(number, False) for number in (errno.ENOMEM, errno.ENOSPC, errno.ENOLINK, errno.EBADE, errno.EINVAL)],
+)
+def test_an_error_is_the_drives_where_the_kernel_says_so(error, of_drive):
+    assert fio_result.is_of_drive(changed("jobs", 0, "error", error)) is of_drive
 
 
 @pytest.mark.parametrize(

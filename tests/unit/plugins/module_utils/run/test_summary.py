@@ -194,6 +194,14 @@ def test_a_drive_record_carries_its_own_logs_and_its_power_cycles(tmp_path):
     )
 
 
+@pytest.mark.parametrize("outcome, told", [("error", True), ("interrupted", None)])
+def test_a_drive_record_says_whose_error_it_is(tmp_path, outcome, told):
+    ended = {"drive": "A1", "outcome": outcome, "message": "it hangs", "drive_fault": True}
+    folder = Folder(tmp_path).status("finished", drives=[("A1", dict(DONE, outcome=outcome))])
+    folder.journal(("drive_finished", ended))
+    assert drive_records.records(folder.read())[-1].get("drive_fault") == told
+
+
 def test_reading_twice_gives_the_same_records(tmp_path):
     folder = Folder(tmp_path).status(alive=False, drives=[("A1", BUSY), ("B2", WAITING)]).journal(started())
     assert drive_records.records(folder.read()) == drive_records.records(folder.read())

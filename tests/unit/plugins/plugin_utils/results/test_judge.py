@@ -43,6 +43,23 @@ def test_a_drive_whose_time_did_not_suffice_for_a_criterions_test_does_not_pass(
     assert judge.judge(run, [drive_record(), test_record(test="iops")])["drives"][0]["verdict"] == "pass"
 
 
+@pytest.mark.parametrize(
+    "records, own",
+    [
+        ([drive_record("error", message="it hangs", drive_fault=True)], True),
+        ([drive_record("error", message="no purge")], None),
+        # What it missed before weighs more, and is the verdict.
+        ([drive_record("error", drive_fault=True), test_record(iops=352)], None),
+        ([drive_record("complete", drive_fault=True), test_record()], None),
+    ],
+)
+def test_an_error_of_the_drives_own_is_told(records, own):
+    judged = one(records)
+    assert judged.get("drive_fault") is own and (judged["verdict"] == "error") == (
+        records[0]["outcome"] == "error" and len(records) == 1
+    )
+
+
 def test_only_what_counts_is_valid():
     records = [test_record(), test_record("invalid", test="iops"), test_record("complete", test="hir", steady_state=[])]
     assert judge.valid_tests(run_json(tests=("wsat", "iops")), records) == {("h1", "S1", "wsat"), ("h1", "S1", "hir")}

@@ -29,24 +29,28 @@ class Nights:
     def __init__(self, folder):
         self.folder, self.url, self.count = folder, engine.resolve("", str(folder)), 0
 
-    def night(self, verdict, name="nightly", after=3, drive=WHO, label="", asked=True):
+    def night(self, verdict, name="nightly", after=3, drive=WHO, label="", asked=True, own=(), beside=()):
         """A night of one drive, which ends with that verdict; the marks that it leads to. label: what the inventory
-        calls it, if not by its serial number; asked: whether it is there at all.
+        calls it, if not by its serial number; asked: whether it is there at all; own: serial numbers of drives that led
+        to their errors themselves; beside: more drives of the night, which end like it.
         """
         self.count += 1
-        there = generator.make(self.folder / f"night-{self.count}", (drive,), tests=("iops",), rounds=6)
+        drives = (drive, *beside)
+        there = generator.make(self.folder / f"night-{self.count}", drives, tests=("iops",), rounds=6)
         run_id, started = f"r{self.count}", f"2026-11-{self.count:02}T20:00:00Z"
         record = json.loads((there / "run.json").read_text())
         record.update(run={"id": run_id, "name": name}, started=started, criteria=MET if verdict == "pass" else MISSED)
-        record["asked"] = [{**entry, "drive": label or drive.serial} for entry in record["asked"]] if asked else []
+        record["asked"] = [{**entry, "drive": label or entry["drive"]} for entry in record["asked"]] if asked else []
         (there / "run.json").write_text(json.dumps(record))
         lines = [json.loads(line) for line in (there / "results.jsonl").read_text().splitlines()]
         for line in lines:
             line["run_id"] = run_id
             if "drive" in line:
-                line["drive"] = label or drive.serial
+                line["drive"] = label or line["drive"]
             if line["kind"] == "test" and verdict in ("invalid", "error"):
                 line["outcome"] = verdict
+            if line["kind"] == "drive" and verdict == "error":
+                line.update({"outcome": "error"}, **({"drive_fault": True} if line["drive"] in own else {}))
         kept = [] if verdict == "not_tested" else lines
         (there / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept))
         for name in ("plan.json", "journal.jsonl"):
@@ -99,6 +103,37 @@ def test_nights_that_say_nothing_of_the_drive_neither_count_nor_end_the_row(nigh
 @pytest.mark.parametrize("verdict", ["invalid", "error", "not_tested"])
 def test_a_drive_that_was_never_measured_to_fail_is_not_marked(nights, verdict):
     assert [nights.night(verdict) for _night in range(5)] == [[]] * 5
+
+
+def test_nights_whose_error_is_the_drives_own_count_like_failed_ones(nights):
+    mine = {"own": [WHO.serial]}
+    assert nights.night("error", **mine) + nights.night("fail") + nights.night("error") == []
+    (mark,) = nights.night("error", **mine)
+    assert (mark.nights, mark.serial) == (3, WHO.serial) and "error" in mark.reason
+    assert nights.standing() == [mark]
+
+
+MATE = WHO._replace(serial=f"{WHO.serial}-2")
+
+
+def test_errors_that_drives_of_a_host_have_together_are_the_hosts(nights):
+    """Its controller, its power: a night like that neither counts nor ends the row."""
+    both = {"own": [WHO.serial, MATE.serial], "beside": [MATE]}
+    assert [nights.night("error", **both) for _night in range(4)] == [[]] * 4
+    elsewhere = {"own": [WHO.serial, MATE.serial], "beside": [MATE._replace(host="server-77")]}
+    assert nights.night("error", **elsewhere) + nights.night("error", **elsewhere) == []
+    assert nights.night("error", **both) == []
+    assert {(mark.serial, mark.nights) for mark in nights.night("error", **elsewhere)} == {
+        (WHO.serial, 3),
+        (MATE.serial, 3),
+    }
+
+
+def test_a_pass_ends_a_row_of_errors(nights):
+    mine = {"own": [WHO.serial]}
+    for verdict in ("error", "error", "pass", "error", "error"):
+        assert nights.night(verdict, **mine) == []
+    assert len(nights.night("error", **mine)) == 1
 
 
 def test_a_pass_ends_the_row(nights):
