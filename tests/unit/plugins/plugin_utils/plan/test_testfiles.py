@@ -191,7 +191,10 @@ def test_a_test_of_a_shipped_plan_that_is_changed_is_no_longer_that_of_its_sourc
     [
         ({"a.yml": {"base": "b"}, "b.yml": {"base": "a"}}, "a.yml"),
         ({"a.yml": {"base": "a", "cells": [CELL]}}, "a.yml"),
-        ({"a.yml": {"base": "p/b"}, "plans/p.yml": [{"name": "b", "base": "p/c"}, {"name": "c", "base": "p/b"}]}, "p/b"),
+        (
+            {"a.yml": {"base": "p/b"}, "plans/p.yml": [{"name": "b", "base": "p/c"}, {"name": "c", "base": "p/b"}]},
+            "p/b",
+        ),
         ({"a.yml": {"base": "p/a"}, "plans/p.yml": ["a"]}, "a.yml"),
     ],
 )
