@@ -99,10 +99,9 @@ BLOG_DEPTHS = [1, 2, 4, 8, 16]
 
 def blog():
     """Settling and sweep of the shipped plan, scaled."""
-    settle, sweep = yaml.safe_load((SHIPPED_DIR / "plans" / "micron-blog.yml").read_text(encoding="utf-8"))[:2]
     scaled = {"sample_every": 1, "min_capacity_multiple": 0}
-    settle = {**settle, **UNTIL_STEADY, "steady_state": {**settle["steady_state"], **scaled}}
-    sweep = {**sweep, "matrix": {**sweep["matrix"], "queue_depth": BLOG_DEPTHS, "runtime_s": 10}}
+    settle = {"base": "micron-blog/blog-settle-4k", **UNTIL_STEADY, "steady_state": scaled}
+    sweep = {"base": "micron-blog/blog-sweep-4k", "matrix": {"queue_depth": BLOG_DEPTHS, "runtime_s": 10}}
     return [settle, sweep]
 
 

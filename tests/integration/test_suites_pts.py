@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tests of both PTS profiles, scaled, from the playbook to the report (suites_lab.py). A loop device does not say
+"""The tests of both PTS profiles, scaled, from the playbook to the report (suites_lab.py); `full` has the same. A loop device does not say
 whether its write cache is on, so they leave it out. The truth of HIR, DIRTH and ECW: test_recovery.py.
 """
 
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.long, pytest.mark.skipif(os.geteuid() != 0, reason="ne
 SIZE = 8 * MIB
 FRESH = 400
 SMALL = load("4KiB", 0)
-PROFILES = {"pts-enterprise": "", "pts-client": "-client", "full": ""}
+PROFILES = {"pts-enterprise": "", "pts-client": "-client"}
 UNTIL_STEADY = {"cells": [SMALL], "precondition": WORN, "steady_state": SOON, "rounds": ROUNDS}
 
 

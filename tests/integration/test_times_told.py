@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.long
 
 # Most of it is the cells' own time, of which a busy machine adds little.
-CELL_S, ROUNDS = 10, 4
+CELL_S, ROUNDS = 30, 3
 TEST = {
     "name": "fixed",
     "purge": {"method": "deallocate"},
