@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tests of both PTS profiles, scaled, from the playbook to the report (suites_lab.py); `full` has the same. A loop device does not say
-whether its write cache is on, so they leave it out. The truth of HIR, DIRTH and ECW: test_recovery.py.
+"""The tests of both PTS profiles, scaled, from the playbook to the report (suites_lab.py); `full` has the same. A loop
+device does not say whether its write cache is on, so they leave it out. The truth of HIR, DIRTH and ECW:
+test_recovery.py.
 """
 
 from __future__ import annotations
