@@ -95,8 +95,8 @@ class Model:
     Idle for longer than CATCH_UP_S and ``collect_after_s``, a drive past its fresh state collects garbage from then on,
     ``idle_gc_bandwidth`` bytes a second, until ``spare_pct`` of the capacity is free; that room is written at the fresh
     rate. Streams over pages that small writes scattered cost up to ``scatter_cost`` times as much again: the data
-    around them has to move. Each request takes ``latency_s`` besides, in parallel: d in flight are at most
-    d / latency_s a second.
+    around them has to move. Writes keep reads waiting, ``reads_wait`` times as long as they take themselves. Each
+    request takes ``latency_s`` besides, in parallel: d in flight are at most d / latency_s a second.
 
     ``fresh_iops``, ``steady_iops``: small writes per second. ``read_iops``: small reads per second.
     ``write_bandwidth``, ``read_bandwidth``: bytes per second, for large requests.
@@ -119,6 +119,7 @@ class Model:
         scatter_cost=0.0,
         latency_s=0.0,
         collect_after_s=0.0,
+        reads_wait=0.0,
     ):
         if size_bytes <= 0 or size_bytes % PAGE_BYTES:
             raise ValueError(f"size_bytes must be a positive multiple of {PAGE_BYTES}, not {size_bytes}")
@@ -140,12 +141,14 @@ class Model:
             "scatter_cost": scatter_cost,
             "latency_s": latency_s,
             "collect_after_s": collect_after_s,
+            "reads_wait": reads_wait,
         }.items():
             if not value >= 0:
                 raise ValueError(f"{name} must be 0 or more, not {value}")
         self.wear = Wear(size_bytes)
         self.recovered = Recovered(idle_gc_bandwidth, size_bytes * spare_pct / 100)
         self.scatter_cost, self.latency_s, self.collect_after_s = scatter_cost, latency_s, collect_after_s
+        self.reads_wait = reads_wait
         self.reads, self.writes = Pacer(), Pacer()
         self.fresh_iops, self.steady_iops, self.read_iops = fresh_iops, steady_iops, read_iops
         self.write_bandwidth, self.read_bandwidth = write_bandwidth, read_bandwidth
@@ -181,6 +184,8 @@ class Model:
             cost_s = max(cost_s, 1 / iops)
         else:
             cost_s *= 1 + self.scatter_cost * self.wear.scattered_share
+        if self.reads_wait:
+            self.reads.admit(now_s, self.reads_wait * cost_s)
         self.wear.write(offset, length)
         return self._done(now_s, self.writes.admit(now_s, cost_s))
 

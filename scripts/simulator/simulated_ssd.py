@@ -268,6 +268,9 @@ def _arguments(argv):
     make.add_argument(
         "--scatter-cost", type=float, default=0.0, help="how many times more a stream over scattered data costs"
     )
+    make.add_argument(
+        "--reads-wait", type=float, default=0.0, help="how long reads wait for a write, as a multiple of what it takes"
+    )
     make.add_argument("--latency-s", type=float, default=0.0, help="what each request takes besides, in parallel")
     make.add_argument("--noise-pct", type=float, default=2.0)
     make.add_argument("--seed", type=int, default=1)

@@ -83,6 +83,17 @@ def test_a_file_of_it_is_filled_and_measured_and_the_drive_is_ours_afterwards(jo
     assert seen["eligible"] and seen["own_data"]["proved"] == "filesystem", seen["refusals"]
 
 
+def test_what_ext4_discards_after_the_fill_spoils_no_round(jobs, loop_drive):
+    """Blocks of the extent tree that shrank as the file got its data: at a commit of the log, five seconds later."""
+    drive = loop_drive(size_bytes=SIZE)
+    cell = {"block_size": "64KiB", "read_pct": 50, "queue_depth": 4, "runtime_s": 4, "rate_iops": 400}
+    discarding = {"type": "ext4", "mount_options": ["noatime", "discard"]}
+    test = on("ext4", filesystem=discarding, cells=[cell], rounds={"max": 2})
+    journal, _status = jobs.run(jobs.plan([drive], planning.load_plan([test])))
+    (end,) = events(journal, "test_finished")
+    assert (end["outcome"], end["reasons"]) == ("complete", []), end["validity"]
+
+
 @pytest.mark.parametrize("kind", TYPES)
 def test_once_somebody_has_used_it_it_is_theirs(jobs, loop_drive, kind, tmp_path):
     drive = loop_drive(size_bytes=SIZE)

@@ -16,6 +16,7 @@ import jsonschema
 import pytest
 import simulated_ssd as simulator
 import yaml
+from suites_lab import slowed
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.library import SHIPPED_DIR
@@ -101,10 +102,9 @@ BLOG_DEPTHS = [1, 2, 4, 8, 16]
 
 def blog():
     """Settling and sweep of the shipped plan, scaled."""
-    settle, sweep = yaml.safe_load((SHIPPED_DIR / "plans" / "micron-blog.yml").read_text(encoding="utf-8"))[:2]
     scaled = {"sample_every": 1, "min_capacity_multiple": 0}
-    settle = {**settle, **UNTIL_STEADY, "steady_state": {**settle["steady_state"], **scaled}}
-    sweep = {**sweep, "matrix": {**sweep["matrix"], "queue_depth": BLOG_DEPTHS, "runtime_s": 10}}
+    settle = {"base": "micron-blog/blog-settle-4k", **UNTIL_STEADY, "steady_state": scaled}
+    sweep = {"base": "micron-blog/blog-sweep-4k", "matrix": {"queue_depth": BLOG_DEPTHS, "runtime_s": 10}}
     return [settle, sweep]
 
 
@@ -198,7 +198,8 @@ def test_the_effect_of_the_stimulus_before_is_recovered_in_the_report(site, tmp_
     def problems_of(tests):
         change = tests["again"]["repeated"]
         stream, small = tests["stream"]["metrics"]["write_bandwidth"], tests["small"]["metrics"]["write_iops"]
-        true_pct = 100 * slowed(1 - math.exp(-small * 20 * PAGE / SIZE)) - 100
+        scattered = 1 - math.exp(-small * 20 * PAGE / SIZE)
+        true_pct = 100 * slowed(STREAM["runtime_s"] * STREAM_BYTES_PER_S / SIZE, SCATTER_COST, scattered) - 100
         figures = {
             "stream": (stream, pytest.approx(STREAM_BYTES_PER_S, rel=0.1)),
             "small": (small, pytest.approx(SCATTERING_IOPS, rel=0.1)),
@@ -236,13 +237,3 @@ def test_the_composite_mix_is_recovered_in_the_report(site, tmp_path):
     assert (round(mean_bytes), round(true_iops)) == (7818, 204)
     rates = {"fresh_iops": MIX_IOPS, "steady_iops": MIX_IOPS, "write_bandwidth": MIX_BYTES_PER_S}
     retried(site, tmp_path, [ECW], rates, problems_of)
-
-
-def slowed(scattered):
-    """The share of its rate that a stream of 2 s keeps over scattered data, which it gathers as it goes: of the time of
-    a pass, a share x takes x + cost * scattered * (x - x^2 / 2) (scripts/simulator/model.py).
-    """
-    time = STREAM["runtime_s"] * STREAM_BYTES_PER_S / SIZE
-    more = SCATTER_COST * scattered
-    share = (1 + more - math.sqrt((1 + more) ** 2 - 2 * more * time)) / more
-    return share / time

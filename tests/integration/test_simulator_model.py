@@ -111,6 +111,17 @@ def test_a_busy_drive_recovers_nothing():
     assert drive.recovered.bytes == 0
 
 
+def test_reads_get_the_time_that_writes_leave_them():
+    """A hundred streamed writes of 128 KiB a second take 0.41 s of each, of which reads wait for half."""
+    drive, reads = model(reads_wait=0.5), 0
+    for hundredth in range(1000):
+        drive.write(hundredth / 100, 0, 131_072)
+        while drive.reads.next_s < (hundredth + 1) / 100:
+            drive.read(hundredth / 100, PAGE_BYTES)
+            reads += 1
+    assert reads / 10 == pytest.approx(1000 * (1 - 0.5 * 100 * 131_072 / 32e6), rel=0.01)
+
+
 def test_streams_over_scattered_data_are_slow_until_they_wrote_it_anew():
     drive = model(scatter_cost=2.0)
     now_s, cost_s = 1e6, MIB / 32e6

@@ -274,6 +274,7 @@ class DriveTests:
             self._station.note("fill_curve", **dict(curve, **names))
         self._station.note("precondition", **dict(record, **names))
         fillcurve.check(record["kernel_bytes_written"], record["bytes_written"])
+        filesystem.write_out(station)
 
     def _measure(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> None:
         settled = with_points(test, self._station.plan["tests"], self.finished)

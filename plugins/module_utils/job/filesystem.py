@@ -22,6 +22,7 @@ from ..core.host import Host, Result
 from ..guard import own_filesystem
 from ..guard.blocks import Reader
 from ..measure.fio import FioError, Interrupted
+from ..measure.witness import Witness
 from ..tools import filesystems
 from .station import Station
 
@@ -30,6 +31,9 @@ TOOLS = ("unshare", "nsenter", "mount", "umount", "sleep")
 # Of a large drive with a full log: minutes.
 MKFS_S, UNMOUNT_S = 3600.0, 300.0
 NAMESPACE_S = 10.0
+# What ext4 gives back at a commit of its log, it discards within a fifth of a second.
+STILL_S, WRITE_OUT_S = 1.0, 120.0
+IN_FLIGHT = 8  # of /sys/block/*/stat
 Names = t.Dict[str, t.Any]
 
 
@@ -114,6 +118,33 @@ def laid_on(station: Station, test: t.Mapping[str, t.Any], names: Names) -> t.It
             raise
         ended = laid.undo()
     station.note("filesystem_unmounted", **dict(ended, **names))
+
+
+def write_out(station: Station) -> None:
+    """Have a file system do now, after the fill of its file, what it would do at the next commit of its log, while fio
+    measures: ext4 gives back blocks of an extent tree that shrank, and with the mount option discard it discards them
+    and what is free around them. Nothing where fio has the drive itself. Raises FilesystemError, Hangs, Interrupted.
+    """
+    file = station.bench.file
+    if file is not None:
+        station.watchdog.call("write out its file system", lambda: _until_still(station, file), WRITE_OUT_S)
+        station.bench.settle()
+
+
+def _until_still(station: Station, file: int) -> None:
+    try:
+        os.fsync(file)
+    except OSError as error:
+        raise FilesystemError(f"its file system cannot be written out ({error.strerror})") from None
+    drive = Witness(station.job.host, os.path.basename(station.held.path), None)
+    deadline_s, before = time.monotonic() + WRITE_OUT_S, drive.stat()
+    while time.monotonic() < deadline_s:
+        if station.job.stop.wait(STILL_S):
+            raise Interrupted()
+        now = drive.stat()
+        if now == before and not (now and now[IN_FLIGHT]):
+            return
+        before = now
 
 
 class Laid:

@@ -47,16 +47,38 @@ class Library:
             raise PlanError(missing)
 
     def find(self, kind: str, name: str, skip: t.Collection[Path] = ()) -> Source | None:
-        """The first file of a name; kind: tests or plans. A site may keep tests right in its folder too. Raises
-        PlanError.
+        """The first file of a name; kind: tests or plans. A site may keep tests right in its folder too. A test may be
+        one of a plan: <plan>/<test>. Raises PlanError.
         """
+        plan, _, entry = name.partition("/")
+        if kind == "tests" and entry:
+            return self._of_plan(plan, entry, skip)
         for path in self._paths(kind):
             if path.stem == name and path.resolve() not in skip:
                 return Source(str(path), SHIPPED_DIR in path.parents, _read(path), path.resolve())
         return None
 
-    def names(self, kind: str) -> list[str]:
-        """The names of all tests or plans."""
+    def _of_plan(self, plan: str, name: str, skip: t.Collection[Path]) -> Source | None:
+        """The test of a plan file that its entry names, or gets from its base."""
+        found = self.find("plans", plan)
+        if found is None or found.path is None:
+            return None
+        for index, data in enumerate(_entries(found.data)):
+            # In place of a path of its own: it tells one entry from another.
+            place = found.path / name
+            if _entry_name(data) == name and place not in skip:
+                entry = Source(f"{found.origin}[{index}]", found.shipped, data, place)
+                return self.find("tests", data, skip) if isinstance(data, str) else entry
+        return None
+
+    def names(self, kind: str, like: str = "") -> list[str]:
+        """The names of all tests or plans. like: what was asked for; of <plan>/<test> the tests of that plan."""
+        plan, slash, entry = like.partition("/")
+        if kind == "tests" and slash:
+            found = self.find("plans", plan)
+            if found is None:
+                return [f"{other}/{entry}" for other in self.names("plans")]
+            return sorted({f"{plan}/{_entry_name(data)}" for data in _entries(found.data)})
         return sorted({path.stem for path in self._paths(kind)})
 
     def state(self) -> tuple[tuple[str, int, int], ...]:
@@ -73,6 +95,17 @@ class Library:
                 path for place in places for ending in ("yml", "yaml") for path in sorted(place.glob(f"*.{ending}"))
             ]
         return found
+
+
+def _entries(plan: t.Any) -> list[t.Any]:
+    """The entries of a plan file that can be tests."""
+    return [data for data in plan if isinstance(data, (str, dict))] if isinstance(plan, list) else []
+
+
+def _entry_name(data: str | dict[str, t.Any]) -> str:
+    """What a test of a plan is called: by itself, or as its base."""
+    name = data if isinstance(data, str) else data.get("name", data.get("base"))
+    return str(name).rpartition("/")[2]
 
 
 _NO_FILE = ' in "<unicode string>",'  # what PyYAML calls a text that it was given without its file

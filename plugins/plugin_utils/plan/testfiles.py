@@ -175,14 +175,16 @@ def _split(test: Test) -> list[Test]:
 
 
 def _named(name: str, origin: str, library: Library, visited: tuple[Path, ...]) -> Source:
-    """A test file by its name. `visited`: files that already build on it. Raises PlanError."""
+    """A test by the name of its file, or of a plan and itself. `visited`: those that already build on it. Raises
+    PlanError.
+    """
     found = library.find("tests", name, skip=visited)
     if found:
         return found
-    if name in library.names("tests"):
+    known = library.names("tests", name)
+    if name in known:
         chain = " -> ".join(str(path) for path in visited)
         raise PlanError([f"{origin}: base: {name!r} leads back to itself ({chain}); remove base from one of them"])
-    known = library.names("tests")
     raise PlanError(
         [f"{origin}: no test named {name!r}{schemas.suggestion(name, known)} (known tests: {', '.join(known)})"]
     )

@@ -209,3 +209,55 @@ def test_tools_that_lack_are_named_with_their_packages(place):
     assert filesystem.lacking(place.host, SPEC) == ""
     place.host.tools = {"mkfs.xfs"}
     assert filesystem.lacking(place.host, SPEC) == "mkfs.xfs is missing; install xfsprogs"
+
+
+def counted(place, monkeypatch, *counters):
+    """The place with a drive whose counters these are, look by look, and a stop that each wait ends with or without."""
+    looks = iter(counters)
+    monkeypatch.setattr(filesystem, "Witness", lambda *_drive: types.SimpleNamespace(stat=lambda: next(looks)))
+    place.job.stop.wait = lambda _seconds: place.did.append("waited") or place.job.stop.asked
+    return place
+
+
+def still(discards, in_flight=0):
+    """The counters of a drive that has discarded so much."""
+    return [0] * filesystem.IN_FLIGHT + [in_flight, 0, 0, 0, 0, discards]
+
+
+def test_after_the_fill_what_the_file_system_still_does_is_waited_for(place, monkeypatch):
+    counted(place, monkeypatch, still(0), still(8), still(8, in_flight=1), still(8, in_flight=1), still(9), still(9))
+    with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+        place.did.clear()
+        filesystem.write_out(place)
+        assert place.did == ["waited"] * 5 + ["settled"]
+
+
+def test_a_stop_ends_the_wait(place, monkeypatch):
+    counted(place, monkeypatch, still(0))
+    with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+        place.job.stop.asked = True
+        with pytest.raises(fio.Interrupted):
+            filesystem.write_out(place)
+
+
+def test_a_drive_whose_io_nobody_counts_is_waited_for_once(place, monkeypatch):
+    counted(place, monkeypatch, None, None)
+    with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+        place.did.clear()
+        filesystem.write_out(place)
+        assert place.did == ["waited", "settled"]
+
+
+def test_a_log_that_cannot_be_written_is_an_error_of_the_test(place, monkeypatch):
+    def fails(_handle):
+        raise OSError(5, "Input/output error")
+
+    with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+        monkeypatch.setattr(filesystem.os, "fsync", fails)
+        with pytest.raises(filesystem.FilesystemError, match="cannot be written out .Input/output error"):
+            filesystem.write_out(place)
+
+
+def test_a_drive_without_one_is_not_waited_for(place):
+    filesystem.write_out(place)
+    assert place.did == []

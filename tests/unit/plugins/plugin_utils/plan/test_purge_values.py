@@ -9,6 +9,7 @@ import yaml
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, purge_values
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 
 
 @pytest.mark.parametrize(
@@ -93,3 +94,11 @@ def test_schemas_and_role_know_every_method_and_option():
         == set(specs["argument_specs"]["main"]["options"]["purge_method"]["choices"])
     )
     assert options == set(test) - {"method"} and options <= set(plan)
+
+
+def test_a_test_gives_up_the_block_size_of_its_base():
+    """What a base says of its purge is merged key by key; null is how a test on other drives gets rid of it."""
+    purge = {"method": "deallocate", "lba_size_bytes": None}
+    (test,) = load_plan([{"base": "iomemory-guide/iomemory-write-bandwidth", "purge": purge}])
+    assert purge_values.spec(test["purge"], {}) == {"method": "deallocate"}
+    assert purge_values.spec(test["purge"], {"purge_lba_size_bytes": 512})["lba_size_bytes"] == 512

@@ -161,11 +161,41 @@ def test_a_site_file_comes_first_and_may_build_on_its_namesake(tmp_path):
     assert quick["name"] == "quick" and quick["own_cells"] and quick["origin"] == str(tmp_path / "quick.yml")
 
 
+def test_a_test_of_a_plan_is_run_or_built_on_by_the_name_of_both(tmp_path):
+    """So whole suites can be scaled by keys, also those whose tests are in the plan's file alone."""
+    folder = write(
+        tmp_path,
+        {
+            "mine.yml": {"cells": [CELL]},
+            "plans/ours.yml": ["mine", {"base": "mine", "name": "again", "rounds": {"max": 7}}, {"base": "iops"}],
+        },
+    )
+    entries = ["ours/mine", "ours/again", {"base": "ours/again", "name": "more", "title": "More"}, "ours/iops"]
+    tests = load_plan(entries, [folder])
+    assert [test["name"] for test in tests] == ["mine", "again", "more", "iops"]
+    assert [test["rounds"]["max"] for test in tests] == [25, 7, 7, 25] and tests[2]["title"] == "More"
+    assert [test["own_cells"] for test in tests] == [True, True, True, False]
+
+
+def test_a_test_of_a_shipped_plan_that_is_changed_is_no_longer_that_of_its_source():
+    """Each entry of this plan states its source itself, so a copy of it would claim to be after the specification."""
+    names = [test["name"] for test in load_plan("pts-client") if not test["follows"]]
+    same = load_plan([{"base": f"pts-client/{name}"} for name in names])
+    assert same == [{**test, "origin": mine["origin"]} for test, mine in zip(load_plan("pts-client"), same)]
+    (scaled,) = load_plan([{"base": "pts-client/iops-client", "matrix": {"runtime_s": 1}}])
+    assert scaled["departs"] == {"test": "iops-client", "keys": ["cells"]} and scaled["active_range_pct"] == 75
+
+
 @pytest.mark.parametrize(
     ("files", "where"),
     [
         ({"a.yml": {"base": "b"}, "b.yml": {"base": "a"}}, "a.yml"),
         ({"a.yml": {"base": "a", "cells": [CELL]}}, "a.yml"),
+        (
+            {"a.yml": {"base": "p/b"}, "plans/p.yml": [{"name": "b", "base": "p/c"}, {"name": "c", "base": "p/b"}]},
+            "p/b",
+        ),
+        ({"a.yml": {"base": "p/a"}, "plans/p.yml": ["a"]}, "a.yml"),
     ],
 )
 def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
@@ -184,6 +214,8 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         (["iosp"], "ssd_plan[0]: no test named 'iosp'; did you mean iops?"),
         (["wsat", 7], "ssd_plan[1]: must be a test name or a mapping"),
         ([{"base": "iosp"}], "ssd_plan[0]: no test named 'iosp'"),
+        (["smoke/smok"], "no test named 'smoke/smok'; did you mean smoke/smoke? (known tests: smoke/smoke)"),
+        ([{"base": "smok/smoke"}], "no test named 'smok/smoke'; did you mean smoke/smoke?"),
         ([{"cells": [CELL]}], "ssd_plan[0]: name: is missing"),
         ([{**SMALL, "rouns": {}}], "ssd_plan[0]: rouns: unknown key; did you mean rounds?"),
         ([{**SMALL, "rounds": {"maxx": 3}}], "ssd_plan[0]: rounds.maxx: unknown key; did you mean max?"),

@@ -1,0 +1,52 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""docs/testing.md: each shipped plan is played by a test that there is, and each test of it is played."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.library import SHIPPED_DIR
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+
+REPO = Path(__file__).parents[3]
+PAGE = (REPO / "docs" / "testing.md").read_text(encoding="utf-8")
+PLAYED = re.findall(r"^\| ((?:`[a-z0-9-]+` ?)+)\| `(test_\w+\.py)::(test_\w+)`", PAGE, re.MULTILINE)
+PLANS = sorted(path.stem for path in SHIPPED_DIR.glob("plans/*.yml"))
+# By the plan's name, or as an array that takes the guest's two drives.
+PLAYED_WHOLE = {"demo", "iomemory-raid0"}
+
+
+def test_the_page_has_every_plan_and_no_other():
+    assert sorted({plan for plans, _file, _test in PLAYED for plan in re.findall(r"`([^`]+)`", plans)}) == PLANS
+
+
+@pytest.mark.parametrize(("_plans", "file", "test"), PLAYED)
+def test_who_plays_it_is_there(_plans, file, test):
+    (path,) = REPO.glob(f"tests/*/{file}")
+    assert f"def {test}(" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("plan", sorted(set(PLANS) - PLAYED_WHOLE))
+def test_each_test_of_a_plan_is_named_where_it_is_played(plan):
+    files = {file for plans, file, _test in PLAYED if f"`{plan}`" in plans}
+    text = "".join(path.read_text(encoding="utf-8") for file in files for path in REPO.glob(f"tests/*/{file}"))
+    entries = yaml.safe_load((SHIPPED_DIR / "plans" / f"{plan}.yml").read_text(encoding="utf-8"))
+    names = [entry if isinstance(entry, str) else entry.get("name", entry.get("base")) for entry in entries]
+    played = set(re.findall(r'["/]([a-z0-9-]+)"', text))
+    assert {re.sub("-client$", "", name) for name in names} - played == set()
+
+
+def test_who_plays_the_enterprise_profile_plays_full():
+    """But for the order, and the write cache, which a simulated drive has none of."""
+    without = ("origin", "write_cache")
+    full, enterprise = (
+        {test["name"]: {key: value for key, value in test.items() if key not in without} for test in load_plan(plan)}
+        for plan in ("full", "pts-enterprise")
+    )
+    assert full == enterprise
