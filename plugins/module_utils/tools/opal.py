@@ -53,5 +53,5 @@ def locked(data: bytes) -> list[str]:
 def _locking(flags: int) -> list[str]:
     found = ["a range of it is locked"] if flags & _LOCKED else []
     if flags & _MBR_ENABLED and not flags & _MBR_DONE:
-        found.append("a shadow MBR stands in front of its data")
+        found.append("a shadow MBR hides its data")
     return found
