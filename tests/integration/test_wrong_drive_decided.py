@@ -184,7 +184,7 @@ def test_case_76_other_tests_between_the_decision_and_the_start(bench):
     bench.spare.entry["ssd_overwrite_data"] = True
     outcome = bench.play(playbook="purge")
     assert outcome.code != 0 and not outcome.changed, outcome.output
-    assert "not those that preflight approved" in " ".join(outcome.output.split())
+    assert "not what preflight approved" in " ".join(outcome.output.split())
 
 
 @pytest.mark.case(81)

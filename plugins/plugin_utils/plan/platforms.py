@@ -87,7 +87,7 @@ def _order(test: Mapping, platform: str) -> list[str]:
     if fill and platform == ICF:
         size = fill["block_size_bytes"]
         before.append(
-            f"Fill {test['active_range_pct']} % of it {fill['passes']} times: {block_size(size)} in sequence, writes."
+            f"Fill {test['active_range_pct']} % of it {fill['passes']} times: sequential writes of {block_size(size)}."
         )
     limits = [
         f"{rounds['max']} times" if (rounds["max"] or 0) > 1 else "",
@@ -95,11 +95,11 @@ def _order(test: Mapping, platform: str) -> list[str]:
         f"for {rounds['time_limit_s']:g} s" if rounds["time_limit_s"] else "",
     ]
     said = ", or ".join(filter(None, limits))
-    again = f"Repeat its cells in turn, {said} at most." if said else "Run its cells once."
+    again = f"Repeat its cells in turn, at most {said}." if said else "Run its cells once."
     steady = test["steady_state"]
     if steady:
         tracked = ", ".join(f"{item['metric']} of {item['cell']}" for item in steady["tracked"])
-        again += f" It is steady by the module steady_state, given {tracked}."
+        again += f" The module steady_state decides when it is steady, by {tracked}."
     return [*before, again]
 
 

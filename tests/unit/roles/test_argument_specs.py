@@ -106,7 +106,9 @@ def test_defaults_and_specs_agree(role):
 
 @pytest.mark.parametrize("role", NAMES)
 def test_defaults_leave_explanations_to_the_specs(role):
-    head, _newline, values = (ROLES / role / "defaults" / "main.yml").read_text(encoding="utf-8").partition(f"\n{role}_")
+    head, _newline, values = (
+        (ROLES / role / "defaults" / "main.yml").read_text(encoding="utf-8").partition(f"\n{role}_")
+    )
     assert "# meta/argument_specs.yml describes every variable." in head.splitlines()
     assert [line for line in values.splitlines() if line.lstrip().startswith("#")] == []
 

@@ -85,7 +85,7 @@ def test_a_plan_without_a_file_system_says_nothing_of_one():
             one({"type": "ext4", "raid": {"level": 0, "drives": 2, "chunk": 6144}}),
             "not a multiple of the file system's",
         ),
-        (one({"type": "ext4", "raid": {"level": 6, "drives": 3, "chunk": "64KiB"}}), "RAID 6 takes 4 drives"),
+        (one({"type": "ext4", "raid": {"level": 6, "drives": 3, "chunk": "64KiB"}}), "RAID 6 needs at least 4 drives"),
         (one({"type": "ext4"}, phases=[{"name": "b", "cells": [CELL], "rounds": {"max": 1}}]), "phases: can't be"),
         (
             one(

@@ -176,7 +176,7 @@ def test_an_icf_has_the_cells_that_iometer_knows():
     ]
     told = found["README.txt"]
     assert "rand-4k-w100-tc8-qd32-ramp5s: 8 workers, 32 outstanding I/Os each, 60 s after a ramp of 5 s." in told
-    assert "Fill 100 % of it 2 times: 128 KiB in sequence, writes." in told
+    assert "Fill 100 % of it 2 times: sequential writes of 128 KiB." in told
     assert "Left out, as Iometer does not support them: rand-4k-w100-tc1-qd1-100iops." in told
 
 
