@@ -160,8 +160,8 @@ def _bandwidth(node: Node, where: str, relief: bool) -> list[CheckFinding]:
         return [_finding("pcie_bandwidth", "warning" if relief else "blocks", text, remedy)]
     if node.bandwidth_marked:
         text = (
-            f"{where} is marked by fio-pci-check, although its bandwidth is enough ({node.needed} MB/s); a bridge above it "
-            "may be over-subscribed"
+            f"{where} is marked by fio-pci-check, although its bandwidth is enough ({node.needed} MB/s); a bridge "
+            "above it may be over-subscribed"
         )
         return [_finding("pcie_bandwidth", "warning", text, "Check the bridges above it.")]
     return []
