@@ -39,7 +39,7 @@ class ActionModule(ActionBase):
             plan = retest.plan(os.path.abspath(given["results_dir"]), run, seen)
         except (build.ReportError, OSError, ValueError) as error:
             raise AnsibleActionFail(
-                f"ssd_retest: cannot tell what to measure again in run {run['id']}: {error}"
+                f"ssd_retest: cannot find out what to measure again in run {run['id']}: {error}"
             ) from error
         for line in plan.lines:
             self._display.display(text.line(line))

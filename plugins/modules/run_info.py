@@ -119,7 +119,7 @@ damage:
   returned: when O(run_id) is given
   type: list
   elements: str
-  sample: ["/var/lib/ssdlab-fleet/runs/nightly/journal.jsonl: 1 line(s) of it are no records, the first is line 12"]
+  sample: ["/var/lib/ssdlab-fleet/runs/nightly/journal.jsonl: 1 invalid line(s), the first is line 12"]
 packed:
   description: The archive of the run's folder, C(<state_dir>/<run_id>.tar.gz) on the host.
   returned: when O(archive) is true, the host knows the run, and not in check mode

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The pictures of the docs, of this version's pages, by Chromium: a constructed fleet of 96 drives on 12 hosts with one
-bad drive and one bad host, and the night before, when both were fine.
+bad drive and one bad host, and the night before, when both were fine. Beside them: digests of the words of the pages'
+templates, by which a unit test finds pictures that are older than these.
 
     python tests/bench/pictures.py [--folder docs/images]
 """
@@ -11,9 +12,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
+import html
 import json
 import pathlib
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -35,6 +39,30 @@ SHOTS = (
     ("report-host.png", "host", 1200, 900, False),
     ("report-drive.png", "drive", 1200, 1000, True),
 )
+TEMPLATES = ROOT / "plugins" / "plugin_utils" / "report" / "templates"
+# Of the pages that the pictures show.
+PICTURED = ("base", "index", "host", "drivepage", "drive", "findings", "parts")
+WORDS = "report.json"
+
+
+def words(template: str) -> list[str]:
+    """The words that a template shows: its text, and the texts in its expressions; neither tags nor names."""
+    text = re.sub(r"{#.*?#}|<(script|style)\b.*?</\1>", " ", template, flags=re.DOTALL)
+    text = re.sub(r"<[^<>{}]*({{.*?}}[^<>{}]*)*>", " ", text, flags=re.DOTALL)
+    said = re.sub(r"{[{%](.*?)[}%]}", lambda code: _texts(code.group(1)), text, flags=re.DOTALL)
+    return re.findall(r"[^\W\d_]+", html.unescape(said))
+
+
+def _texts(code: str) -> str:
+    """The texts of an expression that are more than one lower-case word: those may be names."""
+    found = [single or double for single, double in re.findall(r"'([^']*)'|\"([^\"]*)\"", code)]
+    return " " + " ".join(text for text in found if " " in text.strip() or text[:1].isupper()) + " "
+
+
+def digests() -> dict[str, str]:
+    """{template: digest of its words}."""
+    said = {name: words((TEMPLATES / f"{name}.html.j2").read_text(encoding="utf-8")) for name in PICTURED}
+    return {name: hashlib.sha256(" ".join(told).encode()).hexdigest()[:16] for name, told in said.items()}
 
 
 def host_name(number: int) -> str:
@@ -149,6 +177,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ssdlab-pictures-") as place:
         shoot(fleet(pathlib.Path(place)), given.folder)
+    (given.folder / WORDS).write_text(json.dumps(digests(), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

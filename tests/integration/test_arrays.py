@@ -42,7 +42,7 @@ def test_an_array_is_the_last_thing_of_all_its_drives(jobs, loop_drive, at_once)
     end = ends[last, "together"]
     if lacks:
         # Nothing was done for it: neither made, nor noted, nor a drive taken again.
-        assert (end["outcome"], end["reasons"]) == ("invalid", [f"there is no array: {lacks}"])
+        assert (end["outcome"], end["reasons"]) == ("invalid", [f"no array was made: {lacks}"])
         assert not events(journal, "array") and all(record["step"] != "array" for record in events(journal, "guard"))
     else:
         assert (end["outcome"], end["reasons"]) == ("complete", [])

@@ -93,7 +93,7 @@ def test_a_play_tells_the_time_beforehand_and_the_number_on_the_hosts_page(site,
     site.hosts["rack1-07"] = {"ssd_drives": [drive.selector for drive in drives]}
     site.vars["ssd_parallel_drives"] = "auto"
     code, output = site.play("qualify", "-e", "ssd_mode=plan")
-    assert code == 0 and "2 drives, as many at a time as don't slow each other down" in output, output
+    assert code == 0 and "2 drives, as many at a time as do not slow each other down" in output, output
     assert not site.run_folders()
     code, output = site.play("qualify")
     (told,) = site.journal("calibration")

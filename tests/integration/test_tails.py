@@ -126,7 +126,7 @@ def test_a_fill_that_wrote_half_and_says_all_is_invalid(jobs, loop_drive, tmp_pa
     journal, _status = jobs.run(plan)
     (end,) = events(journal, "test_finished")
     assert (end["outcome"], events(journal, "cell")) == ("invalid", [])
-    assert "the fill wrote" in end["reasons"][0] and "by the kernel's count" in end["reasons"][0], end
+    assert "the kernel counted only" in end["reasons"][0] and "of the fill" in end["reasons"][0], end
     (record,) = events(journal, "precondition")
     assert record["kernel_bytes_written"] < 0.51 * record["bytes_written"]
 

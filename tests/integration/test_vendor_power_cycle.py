@@ -112,7 +112,7 @@ def test_the_host_is_power_cycled_and_the_setting_checked(lab, protocol, request
     assert server.powers == ["On", "Off", "On"]
     drive = lab.seen()["rssdm"]["drives"][1]
     assert drive["interrupt_coalescing"] == 0xD801F and "pending" not in drive
-    assert "Leave the host without power" in output and PASSWORD not in output and USER not in output
+    assert "Wait with the power off" in output and PASSWORD not in output and USER not in output
     assert base64.b64encode((f"{USER}:{PASSWORD}").encode()).decode() not in output
     code, output = lab.vendor(prefix=namespace)
     assert code == 0 and "changed=0" in output, output

@@ -110,7 +110,7 @@ LISTS = {
 }
 # Entries of one list, in this order.
 PLACES = [
-    ({"by_path": "pci-0000:00:1f.2-ata-1"}, "bad_selector: it has the keys by_path"),
+    ({"by_path": "pci-0000:00:1f.2-ata-1"}, "bad_selector: its keys are by_path"),
     (
         {"by_id": "/dev/disk/by-path/pci-0000:00:1f.2-ata-1"},
         "bad_selector: by_id '/dev/disk/by-path/pci-0000:00:1f.2-ata-1' is not",
@@ -119,8 +119,8 @@ PLACES = [
 EVERYTHING = [
     ("*", "bad_selector: it is '*'"),
     ("sda", "bad_selector: it is 'sda'"),
-    ({"path": "/dev/sda"}, "bad_selector: it has the keys path"),
-    ({"serial": "S1", "wwn": "eui.1"}, "bad_selector: it has the keys serial, wwn"),
+    ({"path": "/dev/sda"}, "bad_selector: its keys are path"),
+    ({"serial": "S1", "wwn": "eui.1"}, "bad_selector: its keys are serial, wwn"),
     ({"serial": "  "}, "bad_selector: serial is empty"),
     ({"by_id": "/dev/disk/by-id/"}, "bad_selector: by_id '/dev/disk/by-id/' is not a valid name"),
     ({"by_id": "../../sda"}, "bad_selector: by_id '../../sda' is not a valid name"),

@@ -148,9 +148,9 @@ def test_plan_mode_tells_of_an_array_and_one_drive_makes_none(lab, drives):
     before = lab.hashes()
     lab.host["ssd_drives"] = [{"serial": PLAIN}]
     code, output = lab.play("preflight", "-e", "ssd_mode=plan")
-    assert code != 0 and "takes 2 drives at least, and the host has 1" in " ".join(output.split()), output
+    assert code != 0 and "needs at least 2 drives; this host has 1" in " ".join(output.split()), output
     lab.host["ssd_drives"] = [{"serial": PLAIN}, {"serial": SLOW}]
     code, output = lab.play("preflight", "-e", "ssd_mode=plan")
     assert code == 0 and f"on a RAID 0 of 2 drives ({PLAIN}, {SLOW}), chunk 64 KiB" in " ".join(output.split()), output
-    assert f"as a member of the array of {SLOW}: together" in " ".join(output.split())
+    assert f"as part of the array that {SLOW} carries: together" in " ".join(output.split())
     assert lab.hashes() == before

@@ -64,8 +64,7 @@ def test_a_degraded_link_and_a_wrong_firmware_are_found_together(lab):
         )
     # Only the neighbour sits in a slot that can do more than QEMU's drive.
     assert (
-        f"guest: drive {NEIGHBOUR}: pcie_slot: the drive reports that it can do 2.5 GT/s x1 and no more, in a slot for "
-        "16 GT/s x4"
+        f"guest: drive {NEIGHBOUR}: pcie_slot: the drive supports only 2.5 GT/s x1, in a slot for 16 GT/s x4"
     ) in text
     assert f"{PLAIN}: pcie_slot" not in text and "virtual_machine" not in text
     assert "reports 0 % spare and a threshold of 0 %" in text

@@ -49,11 +49,7 @@ def architecture(facts: HostFacts) -> list[str]:
     machine = facts.machine["architecture"]
     if machine is None:
         return [Unknown("the processor's architecture is unknown")]
-    return (
-        []
-        if "64" in machine or machine == "s390x"
-        else [f"its kernel is of the architecture {machine}, which is not 64-bit"]
-    )
+    return [] if "64" in machine or machine == "s390x" else [f"its kernel's architecture, {machine}, is not 64-bit"]
 
 
 def cpufreq(facts: HostFacts) -> list[str]:

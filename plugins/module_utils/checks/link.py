@@ -87,7 +87,7 @@ def slot_below_drive(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
         ]
     lowest = [most is not None and most <= least for most, least in zip(own, (LEAST_SPEED_GTS, LEAST_WIDTH))]
     if any(lowest) and any(_lower(most, slot_most) for most, slot_most in zip(own, slot)):
-        return [f"the drive reports that it can do {link_text(*own)} and no more, in a slot for {link_text(*slot)}"]
+        return [f"the drive supports only {link_text(*own)}, in a slot for {link_text(*slot)}"]
     return []
 
 
@@ -193,7 +193,7 @@ def chipset(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """The slot hangs on the chipset (southbridge)."""
     ports = [device["address"] for device in drive.bridges if device["chipset"]] if drive.on_pcie else []
     return (
-        [f"its slot is behind the chipset ({ports[0]}), which shares one link to the processor with all else on it"]
+        [f"its slot is behind the chipset ({ports[0]}), and shares its link to the processor with others there"]
         if ports
         else []
     )
@@ -207,7 +207,7 @@ def errors_under_traffic(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
         return [
             Unknown(
                 "PCI Express errors under traffic were not checked: {0}".format(
-                    drive.traffic or "no traffic was asked for"
+                    drive.traffic or "preflight_traffic_s is 0"
                 )
             )
         ]

@@ -24,7 +24,7 @@ def problems(path: str) -> list[str]:
         except OSError:
             continue  # it is still to be made, and its parent says by whom
         if not stat.S_ISDIR(status.st_mode):
-            found.append(f"{place} is no folder")
+            found.append(f"{place} is not a folder")
         elif status.st_uid not in (0, os.geteuid()):
             found.append(f"{place} belongs to user {status.st_uid}")
         elif others_write(status) and (place == os.path.realpath(path) or not status.st_mode & stat.S_ISVTX):
@@ -43,7 +43,7 @@ def alone_problems(path: str, folder: bool = False) -> list[str]:
     except OSError as error:
         return [f"{path} cannot be examined: {error.strerror}"]
     if not (stat.S_ISDIR if folder else stat.S_ISREG)(status.st_mode):
-        return ["{} is no {}".format(path, "folder" if folder else "plain file")]
+        return ["{} is not a {}".format(path, "folder" if folder else "plain file")]
     found = [] if status.st_uid in (0, os.geteuid()) else [f"{path} belongs to user {status.st_uid}"]
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         found.append(f"users other than root may write to {path} (mode {stat.S_IMODE(status.st_mode):04o})")

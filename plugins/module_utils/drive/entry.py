@@ -62,10 +62,8 @@ def selector_problem(selector: Any) -> str | None:
         return "it is {!r}, not a mapping with one of the keys {}".format(selector, ", ".join(SELECTOR_KEYS))
     keys = [key for key in selector if key not in OPTION_KEYS]
     if len(keys) != 1 or keys[0] not in SELECTOR_KEYS:
-        known = "give exactly one of {}; the only other keys are the options {}".format(
-            ", ".join(SELECTOR_KEYS), ", ".join(OPTION_KEYS)
-        )
-        return "it has the keys {}; {}".format(", ".join(map(str, selector)) or "(none)", known)
+        known = "give exactly one of {}; the options are {}".format(", ".join(SELECTOR_KEYS), ", ".join(OPTION_KEYS))
+        return "its keys are {}; {}".format(", ".join(map(str, selector)) or "(none)", known)
     return _value_problem(keys[0], selector[keys[0]]) or _option_problem(selector)
 
 

@@ -78,8 +78,8 @@ def _outside(host: Host) -> list[str]:
         found.append(f"the check runs in a container (PID namespace {inside}), where processes outside do not show")
     if _is_image(host):
         found.append(
-            "the check runs under another root than that of process 1, such as an image's: files such as fstab are "
-            "not the machine's"
+            "the check runs in another root directory than process 1 (such as an image's), so fstab and other files "
+            "are not the machine's"
         )
     hidden = [
         module

@@ -51,11 +51,11 @@ def problem(station: Station, spec: Mapping) -> str:
     unwell = [f"{label} ({job.ended.get(label, 'it is not in the plan')})" for label in others]
     unwell = [text for label, text in zip(others, unwell) if label not in known or job.ended.get(label) != COMPLETE]
     if unwell:
-        return f"there is no array, as the tests of its members did not all end well: {', '.join(unwell)}"
+        return f"no array was made, as the drives' own tests did not all complete: {', '.join(unwell)}"
     if station.held.evidence:
-        return f"there is no array, as {station.drive} is kept as evidence: {station.held.evidence}"
+        return f"no array was made, as {station.drive} is kept as evidence: {station.held.evidence}"
     found = mdadm.lacking(job.host, spec["level"])
-    return f"there is no array: {found}" if found else ""
+    return f"no array was made: {found}" if found else ""
 
 
 @contextlib.contextmanager
@@ -117,7 +117,7 @@ class Array:
         helds = [member.held for member in self._members]
         name = mdadm.free_name(host)
         if not name:
-            raise ArrayError("no number of an md array is free")
+            raise ArrayError("every md device number is in use")
         argv = mdadm.build_argv("/dev/" + name, self._spec["level"], chunk, [held.path for held in helds])
         self._began = [held.bytes_written() for held in helds]
         array_left.note(host, self._job.run_dir, name, [held.identity["major_minor"] for held in helds])
@@ -159,13 +159,13 @@ class Array:
         asked = frozenset(held.identity["major_minor"] for held in helds)
         level, chunk = "raid{level}".format(**self._spec), self._spec["chunk_bytes"]
         if seen is None or (seen.level, seen.metadata, seen.chunk_bytes, seen.members) != (level, "none", chunk, asked):
-            raise ArrayError(f"/dev/{name} is {seen or 'not there'}, not a {level} of {', '.join(sorted(asked))}")
+            raise ArrayError(f"/dev/{name} is {seen or 'missing'}, not a {level} of {', '.join(sorted(asked))}")
         handle = self._open_node(f"/dev/{name}")
         try:
             size = os.lseek(handle, 0, os.SEEK_END)
             wanted = mdadm.size_bytes((held.identity["size_bytes"] for held in helds), chunk)
             if self._host.device_number(handle) != seen.number or size != wanted:
-                raise ArrayError(f"/dev/{name} has {size} bytes, and not the {wanted} of its members, or is another")
+                raise ArrayError(f"/dev/{name} is not the array that was made: {size} bytes instead of {wanted}")
         except BaseException:
             os.close(handle)
             raise
@@ -224,5 +224,5 @@ def unlike(written: int | None, of_members: t.Sequence[int | None]) -> list[str]
     known = [amount or 0 for amount in of_members]
     total, slack = sum(known), SHARE * written + (1 << 20)
     if abs(total - written) > slack:
-        return [f"{written} bytes were written to the array, and {total} to its members: somebody else used them"]
+        return [f"{written} bytes were written to the array, but {total} to its members: another process wrote to them"]
     return []

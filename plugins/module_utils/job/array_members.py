@@ -34,18 +34,18 @@ def taken(lead: Station, label: str) -> t.Iterator[Station]:
     """Another drive of the host, held as its own campaign would: locked, guarded, in the ledger. Raises NoArray."""
     job = lead.job
     if label in job.hung:
-        raise NoArray(f"there is no array: {label}: {job.hung[label]}")
+        raise NoArray(f"no array was made: {label}: {job.hung[label]}")
     member = Station(job, next(entry for entry in job.drives if entry["drive"] == label))
     try:
         member.guard("array")
         kept = ledger_file.read(job.run_dir.state_dir, member.held.identity) or {}
         if kept.get("state") == EVIDENCE:
-            raise NoArray(f"there is no array: {label} is kept as evidence: {kept.get('reason')}")
+            raise NoArray(f"no array was made: {label} is kept as evidence: {kept.get('reason')}")
         member.held.content_is_ours()
     except BaseException as error:
         _release(member)
         if isinstance(error, (Refused, ledger_file.Untrusted)):
-            raise NoArray(f"there is no array: its member {label} was refused: {error}") from None
+            raise NoArray(f"no array was made: its member {label} was refused: {error}") from None
         raise
     try:
         member.note("left", state=leaving.AS_IS, reason="an array is made of it", seconds=0)

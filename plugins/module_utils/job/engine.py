@@ -79,7 +79,7 @@ class HostJob:
             with self._lock.acquire(wait_s=LOCK_WAIT_S):
                 if not self._is_wanted():
                     sys.stderr.write(
-                        "too late: the run was started anew, stopped or given up since; nothing was done\n"
+                        "too late: the run has since been restarted, stopped or given up; nothing was done\n"
                     )
                     return 1
                 remove_asides(self._run_dir.path, WRITTEN_ASIDE)

@@ -61,8 +61,8 @@ def _discarded(seen: Mapping, limits: Limits) -> list[Cause]:
     if since + while_on <= limits.other_discard_bytes:
         return []
     text = (
-        "somebody else discarded {0:.1f} MiB {1}, so the drive is not as the test made it: stop what trims it "
-        "(fstrim, blkdiscard)"
+        "another process discarded {0:.1f} MiB {1}, so the drive is no longer as the test prepared it: stop what "
+        "trims it (fstrim, blkdiscard)"
     )
     when = "while fio ran" if while_on > limits.other_discard_bytes else "before this cell"
     return [Cause(DISCARDED, SPOILS, text.format((since + while_on) / 2.0**20, when))]
@@ -73,7 +73,7 @@ def _between(seen: Mapping, limits: Limits) -> list[Cause]:
     written = (seen.get("between_bytes") or {}).get("write", 0)
     if written <= limits.other_write_bytes:
         return []
-    text = "somebody else wrote {0:.1f} MiB before this cell: stop what uses the drive"
+    text = "another process wrote {0:.1f} MiB before this cell: stop what uses the drive"
     return [Cause(OTHER_IO, SPOILS, text.format(written / 2.0**20))]
 
 
@@ -128,7 +128,7 @@ def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
             Cause(
                 OTHER_IO,
                 SPOILS,
-                "somebody else {0} while fio ran: stop what uses the drive".format(" and ".join(found)),
+                "another process {0} while fio ran: stop what uses the drive".format(" and ".join(found)),
             )
         ]
         if found
@@ -149,9 +149,11 @@ def _members(seen: Mapping, limits: Limits) -> list[Cause]:
     for way, (word, least) in words.items():
         total, slack = sum(counts[way] for counts in told.values()), limits.other_io_share * sum(kernel.values())
         if total < kernel[way] - max(least, slack):
-            found.append(f"the array {word} {kernel[way]} bytes and its drives only {total}: it did not reach them")
+            found.append(
+                f"the array {word} {kernel[way]} bytes, but its drives only {total}: the rest did not reach them"
+            )
         if total > kernel[way] + max(least * len(told), slack):
-            found.append(f"somebody else {word} {(total - kernel[way]) / 2.0**20:.1f} MiB on drives of the array")
+            found.append(f"another process {word} {(total - kernel[way]) / 2.0**20:.1f} MiB on drives of the array")
     of_all = sum(counts["read"] + counts["write"] for counts in told.values())
     share = 1.0 / len(told)
     for name, counts in told.items():
@@ -194,7 +196,7 @@ def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
             Cause(
                 HOST_LIMITED,
                 TOLD,
-                said + "; nothing shows that the queue was short, but latencies may hold time that fio waited",
+                said + "; nothing shows that the queue was short, but latencies may include time that fio waited",
             )
         )
     return found
@@ -219,8 +221,8 @@ def _time(seen: Mapping, limits: Limits) -> list[Cause]:
         found.append(Cause(SUSPENDED, SPOILS, text.format(seen["suspended_s"])))
     if abs(seen.get("clock_jump_s") or 0) > limits.clock_jump_s:
         text = (
-            "the wall clock jumped by {0:+.1f} s: times of records before and after cannot be compared; durations are "
-            "by the monotonic clock"
+            "the wall clock jumped by {0:+.1f} s: timestamps before and after it can't be compared; durations are not "
+            "affected"
         )
         found.append(Cause(CLOCK_JUMP, TOLD, text.format(seen["clock_jump_s"])))
     return found

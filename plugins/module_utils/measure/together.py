@@ -106,7 +106,7 @@ def decide(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -
     if len(drives) < 2:
         why = "it is the only drive"
     elif unsteady:
-        why = f"{unsteady}, so a loss of {100 * MOST_SPREAD:.0f} % can't be told"
+        why = f"{unsteady}, so a loss of {100 * MOST_SPREAD:.0f} % can't be detected"
     else:
         number = seen.confirmed
         why = _lost_text(seen.worst(seen.lost), seen.lost) if seen.lost else "no larger number was measured"
@@ -195,7 +195,7 @@ def _unsteady(drives: t.Sequence[str], alone: Figures) -> str:
         for drive in drives:
             values = of_drives.get(drive, ())
             if len(values) < FEWEST_REPEATS or min(values) <= 0:
-                return f"{drive} has too few figures of {cell} alone"
+                return f"{drive} has too few figures for {cell} alone"
             spread = (max(values) - min(values)) / statistics.median(values)
             if spread > MOST_SPREAD:
                 return f"{drive} alone differs by {100 * spread:.1f} % in {cell}"
@@ -205,5 +205,5 @@ def _unsteady(drives: t.Sequence[str], alone: Figures) -> str:
 def _lost_text(worst: tuple[float | None, str, str], number: int) -> str:
     share, cell, drive = worst
     if share is None:
-        return f"of {number} together {drive} has too few figures of {cell}"
-    return f"of {number} together {drive} keeps {100 * share:.1f} % in {cell}"
+        return f"with {number} together, {drive} has too few figures for {cell}"
+    return f"with {number} together, {drive} keeps {100 * share:.1f} % in {cell}"

@@ -112,8 +112,8 @@ def recover(
     except PurgeError as error:
         problem = str(error)
     text = (
-        "{0} may still have the password {1!r} ({2}); take it off with: {3}; a run that was stopped or died does "
-        "that when it is started again"
+        "{0} may still have the password {1!r} ({2}); remove it with: {3}. A run that was stopped or died removes it "
+        "when it is started again"
     )
     raise PurgeError(text.format(identity["path"], PASSWORD, problem, " ".join(argv)))
 

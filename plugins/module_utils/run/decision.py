@@ -45,5 +45,5 @@ def problem(plan: Mapping[str, Any]) -> str:
     if known.get("mode") != DESTRUCTIVE:
         return "preflight decided for ssd_mode={}".format(known.get("mode"))
     if known.get("digest") != digest(plan, DESTRUCTIVE):
-        return "its drives, their number at a time or its tests are not those that preflight approved"
+        return "its drives, its tests or the number of drives at a time are not what preflight approved"
     return ""

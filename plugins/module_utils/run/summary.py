@@ -75,9 +75,7 @@ def read(host: Host, run_dir: RunDir) -> RunFiles:
     state, status = run_state(host, run_dir)
     journal, lines = scan_journal(run_dir.journal)
     plan, of_plan = _plan(run_dir)
-    torn = (
-        [f"{run_dir.journal}: {len(lines)} line(s) of it are no records, the first is line {lines[0]}"] if lines else []
-    )
+    torn = [f"{run_dir.journal}: {len(lines)} invalid line(s), the first is line {lines[0]}"] if lines else []
     damage = [text for text in (run_dir.status_damage(), of_plan) if text] + torn
     return RunFiles(run_dir.run_id, state, status or _status_from(run_dir, plan, journal), journal, plan, damage)
 

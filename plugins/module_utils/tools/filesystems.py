@@ -51,7 +51,7 @@ def data_drives(level: int, drives: int, sets: int | None = None) -> int:
     if level not in least:
         raise ValueError(f"level {level} must be one of {', '.join(map(str, least))}")
     if drives < least[level]:
-        raise ValueError(f"RAID {level} takes {least[level]} drives at least, not {drives}")
+        raise ValueError(f"RAID {level} needs at least {least[level]} drives, not {drives}")
     parts = (drives // 2 if level == 10 else 2) if sets is None else sets
     most = {10: drives // 2, 50: drives // 3}.get(level)
     if most is not None and (not 2 <= parts <= most or drives % parts):

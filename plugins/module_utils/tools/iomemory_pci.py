@@ -26,7 +26,7 @@ _ERROR = re.compile(r"(.+?)\(s\):\s*(\w+)")
 LEAST_LANES = 4  # of any ioMemory card
 BRIDGES = ("Bridge", "Root Bridge")
 RESEAT = (
-    "Reseat all risers and cards, drive traffic to the card and look again; then swap the riser, then the card, "
+    "Reseat all risers and cards, read from the card and check again; then swap the riser, then the card, "
     "then the board (guide, appendix D)."
 )
 RESEAT_CARD = RESEAT + " fio-beacon lights its LEDs (beacon: true in vendor_iomemory)."
@@ -134,7 +134,7 @@ def card_findings(cards: Sequence[Card], lanes: int | None = None) -> list[Check
                     "iomemory_state",
                     "blocks",
                     f"{card.serial} ({card.control}): {card.trouble}",
-                    "Look at fio-status -a; firmware and driver must fit each other.",
+                    "Check fio-status -a; firmware and driver must match.",
                     card.serial,
                 )
             )
@@ -155,15 +155,15 @@ def _bandwidth(node: Node, where: str, relief: bool) -> list[CheckFinding]:
         rates = f"the devices behind it need {node.needed} MB/s, it has {node.available} MB/s"
         text = f"{where} is over-subscribed: {rates}"
         if relief:
-            text += "; fewer are measured at a time (ssd_parallel_drives), for which it is enough"
+            text += "; that is enough for those measured at a time (ssd_parallel_drives)"
         remedy = "Spread the cards over slots of other root ports, or measure them one at a time."
         return [_finding("pcie_bandwidth", "warning" if relief else "blocks", text, remedy)]
     if node.bandwidth_marked:
         text = (
-            f"{where} is marked by fio-pci-check, though its figures balance ({node.needed} MB/s); a bridge above it "
-            "may be over-subscribed"
+            f"{where} is marked by fio-pci-check, although its bandwidth is enough ({node.needed} MB/s); a bridge "
+            "above it may be over-subscribed"
         )
-        return [_finding("pcie_bandwidth", "warning", text, "Look at the bridges above it.")]
+        return [_finding("pcie_bandwidth", "warning", text, "Check the bridges above it.")]
     return []
 
 
@@ -177,8 +177,8 @@ def _errors(node: Node, where: str) -> list[CheckFinding]:
                 "pcie_errors",
                 "warning",
                 text,
-                "Bridges may report errors that are none: without traffic, or when asked often. Drive traffic and "
-                "look again; if they come back: " + RESEAT,
+                "Bridges may report false errors without traffic, or when polled often. Read from the cards and "
+                "check again; if the errors return: " + RESEAT,
             )
         ]
     return [_finding("pcie_errors", "blocks", text, RESEAT_CARD)]
@@ -188,10 +188,10 @@ def _width(node: Node, where: str) -> list[CheckFinding]:
     if not node.lanes or not node.lanes_max or node.lanes >= node.lanes_max:
         return []
     level = "blocks" if node.lanes < LEAST_LANES else "warning"  # one with four is right in a wider slot
-    text = f"{where}: the link has {node.lanes} of the {node.lanes_max} lanes that it could have"
+    text = f"{where}: the link uses {node.lanes} of {node.lanes_max} possible lanes"
     return [
         _finding(
-            "pcie_link_width", level, text, "Right for a card with fewer lanes than the slot; otherwise: " + RESEAT
+            "pcie_link_width", level, text, "Normal for a card with fewer lanes than the slot; otherwise: " + RESEAT
         )
     ]
 

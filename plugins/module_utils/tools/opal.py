@@ -40,7 +40,7 @@ def locked(data: bytes) -> list[str]:
     place = _HEADER_BYTES
     while place < end:
         if place + 4 > end or place + 4 + data[place + 3] > end:
-            raise ValueError("a feature of the Level 0 discovery ends behind it")
+            raise ValueError("a feature extends beyond the end of the Level 0 discovery")
         body = data[place + 4 : place + 4 + data[place + 3]]
         if int.from_bytes(data[place : place + 2], "big") == _LOCKING_FEATURE:
             if not body:
@@ -53,5 +53,5 @@ def locked(data: bytes) -> list[str]:
 def _locking(flags: int) -> list[str]:
     found = ["a range of it is locked"] if flags & _LOCKED else []
     if flags & _MBR_ENABLED and not flags & _MBR_DONE:
-        found.append("a shadow MBR stands in front of its data")
+        found.append("a shadow MBR hides its data")
     return found

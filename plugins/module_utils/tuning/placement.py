@@ -148,7 +148,7 @@ class Placements:
 def _most_note(want: Want, share: list[int]) -> str:
     if want.most is None or len(share) <= want.most:
         return ""
-    return f"its `cpus` are {len(share)}, more than the {want.most} that tune_cpu_limits says are best for it"
+    return f"its `cpus` are {len(share)} CPUs, more than the {want.most} that tune_cpu_limits allows for it"
 
 
 def _reserved(cores: int, asked: int | str, shares: int) -> int:

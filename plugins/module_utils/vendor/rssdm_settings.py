@@ -138,7 +138,7 @@ def restore(host: Host, state_dir: str, check: bool = False) -> list[Restored]:
         except RssdmError as error:
             kept = ", ".join(f"{setting} = {shown(setting, value)}" for setting, value in sorted(originals.items()))
             advice = (
-                "Put it right and restore again; for a drive that is gone for good, remove "
+                "Fix that and restore again; for a drive that is gone for good, remove "
                 f"{Record(state_dir, rssdm.TOOL, serial).path}"
             )
             done.append(Restored(serial, None, f"drive {serial} did not get back {kept}: {error}. {advice}"))

@@ -95,7 +95,7 @@ class _Known:
             return told
         # A format or a definition is the operator's to change.
         apart = any(text.startswith(_BY_HOST) for text in changed.split(", "))
-        return Reference(None, f"the baseline {name} was measured otherwise: {changed}", apart)
+        return Reference(None, f"the baseline {name} was measured under other conditions: {changed}", apart)
 
     def _baseline(self, name: str) -> Baseline | None:
         if name not in self._baselines:

@@ -73,12 +73,12 @@ def _few(drives: list[Again], asked: t.Sequence[tuple[str, str]]) -> tuple[list[
     others = [again for again in drives if again.host != worst]
     if 2 * count > len(drives) and others and len(others) <= _most(sum(1 for host, _drive in asked if host != worst)):
         return others, [
-            f"{worst}: {count} of its drives missed relative criteria, more than those of all other hosts: that many "
-            "point to the host, so none of them is measured again"
+            f"{worst}: {count} of its drives missed relative criteria, more than on all other hosts together. That "
+            "points to the host, so none of them is measured again"
         ]
     return [], [
-        f"{len(drives)} of {len(asked)} drives missed relative criteria: that many are not a matter of single "
-        "drives, so none is measured again"
+        f"{len(drives)} of {len(asked)} drives missed relative criteria: too many to be single bad drives, so none "
+        "is measured again"
     ]
 
 

@@ -31,12 +31,12 @@ def problems(test: Mapping) -> list[str]:
         return []
     found = []
     if test["purge"]["method"] != "none":
-        found.append("array: an array is not purged, its drives are by tests of their own before it; remove the purge")
+        found.append("array: an array cannot be purged; purge its drives in earlier tests, and remove the purge here")
     if not test["precondition"]:
-        found.append("array: needs a precondition, which fills it: what its drives hold is of their own tests")
+        found.append("array: add a precondition: the drives still hold data of their own tests")
     for key in ("filesystem", "write_cache", "follows"):
         if test.get(key):
-            found.append(f"array: can't be combined with {key}, which is of one drive; make it a test of its own")
+            found.append(f"array: can't be combined with {key}, which applies to a single drive; write a separate test")
     return found
 
 
@@ -46,7 +46,7 @@ def after(tests: t.Sequence[Mapping]) -> list[str]:
     for test in tests:
         if before and not test.get("array"):
             found.append(
-                f"{test['origin']}: test {test['name']} comes after {before}, on an array; move it before that"
+                f"{test['origin']}: test {test['name']} comes after {before}, on an array; move it before that test"
             )
         before = test["name"] if test.get("array") else before
     return found
@@ -86,16 +86,14 @@ def host_problems(tests: t.Sequence[Mapping], drives: t.Sequence[Mapping], setti
 def _of_test(test: Mapping, drives: t.Sequence[Mapping], settings: Mapping, polled: str) -> list[str]:
     found, asked, chunk = [], test["array"]["drives"], test["array"]["chunk_bytes"]
     if len(drives) < FEWEST:
-        found.append(f"takes {FEWEST} drives at least, and the host has {len(drives)} in ssd_drives; take the test out")
+        found.append(f"needs at least {FEWEST} drives; this host has {len(drives)} in ssd_drives. Remove the test")
     elif asked != ALL and asked != len(drives):
-        found.append(
-            f"asks for {asked} drives, and the host has {len(drives)}; set drives: {ALL}, or change ssd_drives"
-        )
+        found.append(f"needs {asked} drives; this host has {len(drives)}. Set drives: {ALL}, or change ssd_drives")
     sizes = {drive["size_bytes"] // chunk * chunk for drive in drives}
     if len(sizes) > 1:
         told = ", ".join(units.data_size(size) for size in sorted(sizes))
         found.append(
-            f"its drives differ in size ({told}): what the smaller ones lack would not be striped; give it drives of "
+            f"its drives differ in size ({told}), and capacity beyond the smallest would not be striped; use drives of "
             "one size"
         )
     if settings.get("workload_ioengine") == polled:
@@ -111,7 +109,7 @@ def members_text(plan: Mapping, drive: str) -> list[str]:
     for entry in plan["drives"]:
         for test in entry["tests"]:
             if entry["drive"] != drive and drive in (test.get("array") or {}).get("members", ()):
-                found.append(f"then, as a member of the array of {entry['drive']}: {test['name']}")
+                found.append(f"then, as part of the array that {entry['drive']} carries: {test['name']}")
     return found
 
 

@@ -75,10 +75,10 @@ def _burst_problems(cell: Mapping) -> list[str]:
     cycle_s = burst_s + idle_s
     found = []
     if cell["runtime_s"] % cycle_s or cell["runtime_s"] < 2 * cycle_s:
-        cycles = f"a multiple of burst_s + idle_s = {cycle_s}, and two of them at least"
-        found.append(f"runtime_s {cell['runtime_s']} has to be {cycles}")
+        cycles = f"a multiple of burst_s + idle_s = {cycle_s}, and at least two of them"
+        found.append(f"runtime_s {cell['runtime_s']} must be {cycles}")
     if cell.get("ramp_s", cycle_s) != cycle_s:
-        found.append("ramp_s must be left out beside burst_s: the first burst is the ramp")
+        found.append("ramp_s can't be combined with burst_s: the first burst is the ramp")
     return found
 
 
@@ -95,7 +95,7 @@ def _mix_problems(cell: Mapping) -> list[str]:
     for part, key in sums:
         whole = sum(item[key] for item in mix.get(part) or [])
         if mix.get(part) and whole != 100:
-            found.append(f"mix.{part}: {key} make {whole} %, not 100")
+            found.append(f"mix.{part}: {key} add up to {whole} %, not 100")
     sizes = [item["size_bytes"] for item in mix.get("sizes") or []]
     uneven = [size for size in sizes if size % 512]
     twice = sorted({size for size in sizes if sizes.count(size) > 1})
@@ -115,7 +115,7 @@ def _per_cpu_problems(cell: Mapping) -> list[str]:
     if not cell.get("per_cpu"):
         return []
     if cell["threads"] == 1:
-        return ["per_cpu: threads is the maximum, and 1 leaves no choice"]
+        return ["per_cpu: threads is a maximum, so it must be more than 1"]
     others = [key for key in ("point", "rate_iops", "ioengine", "fdatasync") if cell.get(key)]
     others += ["range in sequence"] if cell.get("range") and cell["access"] == "sequential" else []
     return [f"per_cpu can't be combined with {key}" for key in others]

@@ -52,7 +52,7 @@ def _link(cell: dict[str, t.Any], first: str, before: t.Sequence[Test]) -> list[
         return [f"point.of: {cell['point']['of']!r} is not an earlier phase"]
     points = [point for point in sweep["cells"] if not point.get("lead")]
     if any(point.get("per_cpu") for point in points):
-        return [f"point.of: the loads of {cell['point']['of']!r} follow the CPUs (per_cpu), and form no sweep"]
+        return [f"point.of: the loads of {cell['point']['of']!r} follow the CPUs (per_cpu), so they are not a sweep"]
     cell["point"] = {**{key: value for key, value in cell["point"].items() if key != "of"}, "test": name}
     # Upper bounds for whoever plans; the host takes those of the cell that it finds.
     cell.update({key: max(point[key] for point in points) for key in ("threads", "queue_depth")})

@@ -45,7 +45,9 @@ def files(
     if platform != ICF:
         wanted = platforms()[platform]
         if not re.fullmatch(wanted["device"], device):
-            raise PlanError([f"device: {device!r} is not a whole drive of {platform}; write it as {wanted['example']}"])
+            raise PlanError(
+                [f"device: {device!r} is not a whole drive on {platform}; write it like {wanted['example']}"]
+            )
     drive = {"selector": {"serial": "elsewhere"}, "identity": {"serial": "elsewhere", **identity}}
     plan = planning.render(
         tests,
@@ -58,12 +60,12 @@ def files(
     )
     found: Files = {}
     lines = [
-        f"Rendered by ssdlab.fleet for {platform}. It was not run there: look at every file before you do.",
+        f"Rendered by ssdlab.fleet for {platform}. Nothing was run there: review every file before you run it.",
         "Everything on the drive is lost. Run the files in the order of their names.",
     ]
     laid = [test["name"] for test in plan["drives"][0]["tests"] if test.get("filesystem")]
     if laid:
-        raise PlanError([f"test {laid[0]}: file systems are made on Linux only; take it out of the plan"])
+        raise PlanError([f"test {laid[0]}: file systems are created only on Linux; remove it from the plan"])
     for number, test in enumerate(plan["drives"][0]["tests"], start=1):
         folder = f"{number:02d}-{test['name']}"
         made, told = (
@@ -85,7 +87,7 @@ def _order(test: Mapping, platform: str) -> list[str]:
     if fill and platform == ICF:
         size = fill["block_size_bytes"]
         before.append(
-            f"Fill {test['active_range_pct']} % of it {fill['passes']} times: {block_size(size)} in sequence, writes."
+            f"Fill {test['active_range_pct']} % of it {fill['passes']} times: sequential writes of {block_size(size)}."
         )
     limits = [
         f"{rounds['max']} times" if (rounds["max"] or 0) > 1 else "",
@@ -93,11 +95,11 @@ def _order(test: Mapping, platform: str) -> list[str]:
         f"for {rounds['time_limit_s']:g} s" if rounds["time_limit_s"] else "",
     ]
     said = ", or ".join(filter(None, limits))
-    again = f"Repeat its cells in turn, {said} at most." if said else "Run its cells once."
+    again = f"Repeat its cells in turn, at most {said}." if said else "Run its cells once."
     steady = test["steady_state"]
     if steady:
         tracked = ", ".join(f"{item['metric']} of {item['cell']}" for item in steady["tracked"])
-        again += f" It is steady by the module steady_state, given {tracked}."
+        again += f" The module steady_state decides when it is steady, by {tracked}."
     return [*before, again]
 
 
@@ -163,7 +165,7 @@ def _icf_test(test: Mapping) -> tuple[Files, list[str]]:
     ]
     kept = {cell["id"] for cell in cells}
     gone = [cell["id"] for cell in test["cells"] if cell["id"] not in kept]
-    told += [f"Left out, as Iometer has no such load: {', '.join(gone)}."] if gone else []
+    told += [f"Left out, as Iometer does not support them: {', '.join(gone)}."] if gone else []
     return ({f"{test['name']}.icf": icf(cells)} if cells else {}), told
 
 
@@ -189,4 +191,4 @@ def _lacks(cell: Mapping, without: t.Sequence[str]) -> bool:
 
 def _left_out(test: Mapping, without: t.Sequence[str]) -> list[str]:
     gone = [cell["id"] for cell in test["cells"] if _lacks(cell, without)]
-    return [f"Left out, as fio cannot do it there: {', '.join(gone)}."] if gone else []
+    return [f"Left out, as fio does not support it there: {', '.join(gone)}."] if gone else []

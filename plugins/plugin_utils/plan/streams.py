@@ -68,7 +68,7 @@ def problems(cell: Mapping) -> list[str]:
     for job in jobs:
         found += [f"stream {job['name']}: {problem}" for problem in _stream_problems(job) + _sync_problems(job)]
     if cell.get("ramp_s") and any(job.get("trim") for job in jobs):
-        found.append("trims can't be combined with ramp_s: fio does not report what it trimmed in a ramp")
+        found.append("trims can't be combined with ramp_s: fio does not report trims during the ramp")
     if not found:
         found += _emptied(jobs)
     return found
@@ -79,7 +79,7 @@ def trim_problem(cell: Mapping, identity: Mapping) -> str:
     trims = [job["name"] for job in cell.get("jobs") or () if job.get("trim")]
     if not trims or identity.get("max_discard_bytes") != 0:
         return ""
-    return f"stream {trims[0]} trims, and the drive takes no discards (queue/discard_max_bytes is 0)"
+    return f"stream {trims[0]} trims, but the drive does not support discards (queue/discard_max_bytes is 0)"
 
 
 def _stream_problems(job: Mapping) -> list[str]:
@@ -127,8 +127,8 @@ def _emptied(jobs: t.Sequence[Mapping]) -> list[str]:
     """A drive answers reads of blocks that were trimmed from its table, without touching its flash."""
     trims = [job for job in jobs if job.get("trim")]
     return [
-        f"stream {job['name']} reads what stream {trim['name']} trims, and a drive answers that without touching its "
-        "flash; give them other ranges"
+        f"stream {job['name']} reads what stream {trim['name']} trims, and a drive answers such reads without touching "
+        "its flash; use ranges that do not overlap"
         for job in jobs
         for trim in trims
         if job["read_pct"] and _overlap(_range(job), _range(trim))

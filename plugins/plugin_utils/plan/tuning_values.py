@@ -187,8 +187,8 @@ def _queue_problems(given: t.Any) -> list[str]:
             )
         elif isinstance(value, bool) or not isinstance(value, (str, int)) or not VALUE.fullmatch(str(value)):
             found.append(
-                f"tune_queue.{key}: {shown(value)} must be a word or a whole number (in quotes where YAML reads "
-                "another thing)"
+                f"tune_queue.{key}: {shown(value)} must be a word or a whole number (quote a word that YAML reads as "
+                "something else)"
             )
     return found
 

@@ -66,7 +66,7 @@ def warnings(views: t.Sequence[View], left: t.Mapping[Key, Left], own: t.Sequenc
             "drive": drive,
             "level": "warning",
             "message": (
-                f"by the host's ledger run {entry['own_data']['run_id']} was the last to write to it, but run "
+                f"the host's ledger says that run {entry['own_data']['run_id']} was the last to write to it, but run "
                 f"{known.run_id} wrote later: {_CAUSE}"
             ),
             "remedy": "put the newest state folder back: other controllers' runs may have kept drives as evidence that "

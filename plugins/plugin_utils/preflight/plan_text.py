@@ -100,7 +100,7 @@ def describe(
 def _at_once(plan: Mapping) -> str:
     if plan.get("together"):
         took = span(*together.span_s(plan))
-        return f"as many at a time as don't slow each other down, which a read test of {took} finds first"
+        return f"as many at a time as do not slow each other down; a read test of {took} finds the number first"
     return f"{plan['parallel_drives']} at a time"
 
 

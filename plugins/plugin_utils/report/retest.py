@@ -38,9 +38,7 @@ def plan(results_dir: str, run: t.Mapping[str, str], seen: t.Mapping[str, t.Any]
         found = _unfinished(run_dir, begun)
         lines = [f"{len(found)} drives of {run_id} have no second result yet"] if found else []
     elif not RUN_ID_PATTERN.fullmatch(run_id):
-        return Plan(
-            {}, [f"ssd_retest: {run['id']} leaves no room for the -again of a second run; nothing is measured again"]
-        )
+        return Plan({}, [f"ssd_retest: the run id {run['id']} is too long to add -again; nothing is measured again"])
     else:
         loaded = store.load_all(os.path.join(run_dir, "results.jsonl"))
         sources = gather.sources(run_dir, record, loaded)

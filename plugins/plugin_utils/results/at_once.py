@@ -29,20 +29,20 @@ def problem(told: Mapping, asked: t.Collection[str] | None = None) -> str:
     number, drives, trials = told["parallel_drives"], told["drives"], told["trials"]
     strange = sorted({*drives, *(trial["drive"] for trial in trials)} - {*(drives if asked is None else asked)})
     if strange:
-        return f"it is about {strange[0]}, which is not a drive of this run"
+        return f"it names {strange[0]}, which is not a drive of this run"
     if told["kept_share"] != KEPT_SHARE:
-        return f"each drive has to keep {100 * KEPT_SHARE:g} %, not {100 * told['kept_share']:g} %"
+        return f"each drive must keep {100 * KEPT_SHARE:g} %, not {100 * told['kept_share']:g} %"
     if number > max(1, len(drives)):
         return f"{number} of {len(drives)} drives cannot run at the same time"
     for trial in trials:
         wrong = _trial_problem(trial, drives)
         if wrong:
-            return f"of {trial['number']} together {wrong}"
+            return f"with {trial['number']} together: {wrong}"
     confirmed = [trial["number"] for trial in trials if trial["held"] and trial.get("confirms", True)]
     failed = [trial["number"] for trial in trials if not trial["held"]]
     if number > 1 and number not in confirmed:
-        return f"{number} at a time were not confirmed"
-    return f"{number} at a time, but {min(failed)} were too many" if failed and number >= min(failed) else ""
+        return f"no trial confirmed {number} at a time"
+    return f"{number} at a time, although {min(failed)} were too many" if failed and number >= min(failed) else ""
 
 
 def _trial_problem(trial: Mapping, drives: t.Sequence[str]) -> str:
@@ -50,14 +50,14 @@ def _trial_problem(trial: Mapping, drives: t.Sequence[str]) -> str:
     if trial["number"] > len(drives):
         return f"there are {len(drives)} drives"
     if trial["held"] != (share is not None and share >= KEPT_SHARE):
-        return "what held does not follow from the share kept"
+        return "pass or fail contradicts the reported share"
     if kept is None:
         return ""
     if trial["held"] and sorted(one["drive"] for one in kept) != sorted(drives):
         return "not every drive was measured"
     shares = [one["share"] for one in kept]
     least = None if not shares or None in shares else min(shares)
-    return "" if share is None or share == least else "the least share is not that of a drive"
+    return "" if share is None or share == least else "the lowest share is none of the drives'"
 
 
 def lines(told: Mapping) -> list[str]:
@@ -68,6 +68,6 @@ def lines(told: Mapping) -> list[str]:
 def _line(trial: Mapping) -> str:
     how = " beside all neighbours" if trial.get("confirms") else ""
     if trial["share"] is None:
-        return f"of {trial['number']} together{how} {trial['drive']} has too few figures of {trial['cell']}"
+        return f"with {trial['number']} together{how}, {trial['drive']} has too few figures for {trial['cell']}"
     least = f"{trial['drive']} kept {100 * trial['share']:.1f} % in {trial['cell']}"
-    return f"of {trial['number']} together{how} {least}"
+    return f"with {trial['number']} together{how}, {least}"

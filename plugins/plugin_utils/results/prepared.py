@@ -35,7 +35,7 @@ def unknown(record: Mapping) -> list[str]:
     done = record.get("precondition") or {}
     if not done or done.get("kernel_bytes_written", 0) is not None:
         return []
-    return ["whether its fill wrote all of it is unknown: the kernel does not count what is written to this drive"]
+    return ["the kernel does not count writes to this drive, so it is unknown whether the fill was complete"]
 
 
 def _purge(done: Mapping, about: Mapping) -> str:
@@ -44,9 +44,7 @@ def _purge(done: Mapping, about: Mapping) -> str:
         return ""
     method = done.get("method", "none")
     if method == "none" or asked not in ("auto", method):
-        return (
-            f"the run asks for the purge {asked} before it, but its record has {'none' if method == 'none' else method}"
-        )
+        return f"the run asks for the purge {asked}, but its record has {'none' if method == 'none' else method}"
     looked = done.get("verification") or {}
     if not done.get("verified") or looked.get("survived") or looked.get("sentinels") == 0:
         return f"its purge {method} was not verified"
@@ -59,9 +57,7 @@ def _fill(done: Mapping, about: Mapping, size_bytes: int | None) -> str:
         return ""
     passes, written = asked.get("passes") or 1, done.get("bytes_written") or 0
     if (done.get("passes") or 0) < passes:
-        return (
-            f"the run asks for a fill of {passes} passes before it, but its record has {done.get('passes') or 'none'}"
-        )
+        return f"the run asks for a fill of {passes} passes, but its record has {done.get('passes') or 'none'}"
     least = LEAST_SHARE * passes * (size_bytes or 0) * (about.get("active_range_pct") or 100) / 100
     if written < least:
         return f"its fill of {passes} passes wrote only {written} bytes on a drive of {size_bytes}"
@@ -78,18 +74,18 @@ def _array(done: Mapping, about: Mapping, size_bytes: int | None) -> str:
     if not asked and not done:
         return ""
     if not asked or not done:
-        return f"the run asks for {'an' if asked else 'no'} array, and its record has {'one' if done else 'none'}"
+        return f"the run asks for {'an' if asked else 'no'} array, but its record has {'one' if done else 'none'}"
     members = done.get("members") or []
     number = asked["drives"] if isinstance(asked.get("drives"), int) else max(2, len(members))
     if any(done.get(key) != asked.get(key) for key in ("level", "chunk_bytes")) or len(members) != number:
-        return "its array is another than the run asks for (level, chunk_bytes, drives)"
+        return "its array is not the one that the run asks for (level, chunk_bytes or number of drives)"
     if len({member.get("drive") for member in members}) != number:
-        return "its array has a drive twice"
+        return "its array lists a drive twice"
     most = number * (size_bytes or 0)
     if size_bytes and not most - number * done["chunk_bytes"] <= (done.get("size_bytes") or 0) <= most:
-        return f"its array has {done.get('size_bytes')} bytes, which {number} drives of {size_bytes} don't make"
+        return f"its array has {done.get('size_bytes')} bytes, which does not match {number} drives of {size_bytes}"
     idle = [str(member.get("drive")) for member in members if member.get("bytes_written") == 0]
-    return f"nothing was written to {', '.join(idle)} of its array" if idle else ""
+    return f"its array wrote nothing to {', '.join(idle)}" if idle else ""
 
 
 def _filesystem(done: Mapping, about: Mapping) -> str:
@@ -102,4 +98,4 @@ def _filesystem(done: Mapping, about: Mapping) -> str:
             f"the run asks for {asked.get('type') or 'no file system'}, but its record has {done.get('type') or 'none'}"
         )
     wrong = [key for key in ("type", "block_size_bytes", "mount_options", "stripe") if done.get(key) != asked.get(key)]
-    return f"its file system is another than the run asks for ({', '.join(wrong)})" if wrong else ""
+    return f"its file system is not the one that the run asks for (differs in: {', '.join(wrong)})" if wrong else ""

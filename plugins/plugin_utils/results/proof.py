@@ -122,7 +122,7 @@ def of(record: Mapping, seen: Proof | None, others: bool = False) -> dict[str, l
     """
     wrong = list(seen.wrong) if seen else []
     if seen is None and others and not record.get("again"):
-        wrong = [f"its journal has other attempts, and none with the number {record.get('attempt')}"]
+        wrong = [f"its journal has other attempts, but none with the number {record.get('attempt')}"]
     if seen is None or seen.told is None:
         return {"wrong": wrong, "unproved": [NOT_AGAIN.format("its journal was not collected")]}
     other = [key for key in TOLD_TWICE if _text(record.get(key)) != _text(seen.told.get(key))]

@@ -53,9 +53,13 @@ def _problem(played: t.Sequence[Played], about: Mapping, window: list[int], size
     if limits and not rounds.finished():
         return f"its test ended after round {rounds.count}, before it was steady or its limits were reached"
     if steady and rounds.steady_at is None:
-        return "by its rounds it was never steady"
+        return "according to its rounds, it was never steady"
     right = rounds.window_rounds()
-    return "" if window == right else f"its figures are of the rounds {_span(window)}, its journal gives {_span(right)}"
+    return (
+        ""
+        if window == right
+        else f"its figures come from the rounds {_span(window)}, but its journal gives {_span(right)}"
+    )
 
 
 def _span(numbers: t.Sequence[int]) -> str:

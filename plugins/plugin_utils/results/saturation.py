@@ -43,7 +43,7 @@ def _written(shown: Mapping, multiple: float, size_bytes: int | None) -> str:
         return ""
     said = f"{written / capacity:.2f} x" if capacity else f"{written} bytes of an unknown"
     return (
-        f"its steady window began after {said} the user capacity was written, {multiple:g} x is required: a fresh "
+        f"its steady window began after {said} the user capacity was written, but {multiple:g} x is required: a fresh "
         "drive is faster than a full one"
     )
 
@@ -52,7 +52,7 @@ def _settled(shown: Mapping, settle_s: float) -> str:
     elapsed_s = shown.get("elapsed_before_s") or 0
     if elapsed_s >= settle_s:
         return ""
-    return f"its steady window began after {elapsed_s:g} s of rounds, settle_s requires {settle_s:g} s"
+    return f"its steady window began after {elapsed_s:g} s of rounds, but settle_s requires {settle_s:g} s"
 
 
 def _last(record: Mapping, shown: Mapping, confirm: int) -> str:
@@ -61,7 +61,7 @@ def _last(record: Mapping, shown: Mapping, confirm: int) -> str:
     last = (shown.get("averages") or [[]])[-1]
     if not confirm or not averages or last == averages:
         return ""
-    return f"the last of the windows that agree has the averages {last}, the record's window {averages}"
+    return f"the last of the windows that agree has the averages {last}, but the record's window has {averages}"
 
 
 def _agreement(shown: Mapping, confirm: int, rule: Mapping) -> str:
@@ -69,9 +69,9 @@ def _agreement(shown: Mapping, confirm: int, rule: Mapping) -> str:
     windows = shown.get("averages") or []
     tracked = len(rule.get("tracked") or [])
     if len(windows) <= confirm or any(len(values) != tracked for values in windows):
-        return f"{confirm + 1} windows have to agree, and the record has {len(windows)}"
+        return f"{confirm + 1} windows must agree, but the record has {len(windows)}"
     for one, other in zip(windows, windows[1:]):
         for before, after in zip(one, other):
             if not before or not after or abs(before - after) > rule["slope_limit"] * after * (1 + 1e-9):
-                return f"two windows that have to agree have the averages {before} and {after}"
+                return f"two windows that must agree have the averages {before} and {after}"
     return ""

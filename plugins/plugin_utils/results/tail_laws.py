@@ -34,7 +34,7 @@ def bins_of(kept: Mapping) -> Bins:
     """The bins of a journal's histogram record. Raises ValueError for what is no bin or no count, or no I/O at all."""
     bins = histogram.of(kept)
     if not bins or histogram.ios(bins) != kept["ios"]:
-        raise ValueError(f"its bins count {histogram.ios(bins)} I/Os, it reports {kept['ios']}")
+        raise ValueError(f"its bins count {histogram.ios(bins)} I/Os, but it reports {kept['ios']}")
     return bins
 
 
@@ -42,7 +42,7 @@ def contradictions(bins: Bins, rounds: HistogramRounds) -> list[str]:
     """Why these can't be the latencies of these rounds, as sentences; empty when they can."""
     counted, told = histogram.ios(bins), sum(side["ios"] for side in rounds.sides)
     if not rounds.sides or abs(counted - told) > rounds.astride:
-        return [f"its histogram counts {counted} I/Os, its rounds {told}"]
+        return [f"its histogram counts {counted} I/Os, but its rounds {told}"]
     found = _extremes(bins, rounds)
     group = pooled(
         Moments(side["ios"], side["mean_latency_us"] * 1000, side.get("stddev_latency_us", 0.0) * 1000)

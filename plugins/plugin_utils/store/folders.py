@@ -83,7 +83,7 @@ def _fetch(store: Store, results_dir: str, found: t.Any, raw: bool) -> Fetched:
     try:
         here = run_record.read_run(run_dir)
     except ValueError as error:
-        raise StoreError(f"{run_dir}/run.json is damaged ({error}); remove it, and it comes from the store") from error
+        raise StoreError(f"{run_dir}/run.json is damaged ({error}); remove it to load it from the store") from error
     changed = here is None or records.merged_run(here, about) != records.merged_run(None, here)
     if changed:
         run_record.write_run(run_dir, about)

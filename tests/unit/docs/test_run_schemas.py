@@ -86,7 +86,7 @@ EVENTS = {
     "calibration": {
         "parallel_drives": 1,
         "kept_share": 0.98,
-        "why": "of 2 together A1 keeps 97.0 % in rand-4k-r100-tc4-qd32-ramp1s",
+        "why": "with 2 together, A1 keeps 97.0 % in rand-4k-r100-tc4-qd32-ramp1s",
         "trials": [
             {"number": 2, "held": False, "cell": "rand-4k-r100-tc4-qd32-ramp1s", "drive": "A1", "share": 0.97},
             {"number": 3, "held": False, "cell": "rand-4k-r100-tc4-qd32-ramp1s", "drive": "A1", "share": None},

@@ -11,42 +11,72 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import world
 
 REPO = Path(__file__).parents[3]
 PAGE = (REPO / "docs" / "validity.md").read_text(encoding="utf-8")
-TEST_ID = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
+TEST_ID = re.compile(r"`(\w+)/(\w+)::(test_\w+)`")
+LISTED = re.compile(r"^- (\d+): (.*?)\.$", re.MULTILINE | re.DOTALL)
+SECTIONS = ("The drive and its world", "The result and its job", "Steadiness", "The journal", "Criteria")
+
+
+def files(folder, stem):
+    """The files that a short name such as measure/world may mean."""
+    if folder in ("integration", "vm"):
+        return [path for path in (REPO / "tests" / folder).glob(f"test_{stem}.py")]
+    return [path for path in (REPO / "tests/unit").rglob(f"test_{stem}.py") if path.parent.name == folder]
 
 
 def functions(path):
     """The test functions of a file."""
-    file = REPO / path
-    tree = ast.parse(file.read_text(encoding="utf-8")) if file.is_file() else ast.Module([], [])
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+
+
+def part(section):
+    return PAGE.partition(f"## {section}\n")[2].partition("\n## ")[0]
 
 
 def rows(section):
     """The cells of the table's rows in a section of the page."""
-    text = PAGE.partition(f"## {section}\n")[2].partition("\n## ")[0]
-    lines = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| cause ")]
+    lines = [line for line in part(section).splitlines() if line.startswith("| ") and not line.startswith("| # ")]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def listed_tests(section):
+    """{number of a row: (where it fires, where it is silent)}, as texts; a row "as 3" has those of row 3."""
+    found = {}
+    for number, said in LISTED.findall(part(section)):
+        said = " ".join(said.split())
+        same = re.fullmatch(r"as (\d+)", said)
+        fires, _silent, silent = said.partition("; silent: ")
+        found[number] = found[same.group(1)] if same else (fires.partition("fires: ")[2], silent)
+    return found
 
 
 def test_every_test_that_the_page_names_exists():
     named = set(TEST_ID.findall(PAGE))
-    known = {path: functions(path) for path, _name in named}
-    assert named and sorted("{}::{}".format(*item) for item in named if item[1] not in known[item[0]]) == []
+    known = {(folder, stem): files(folder, stem) for folder, stem, _name in named}
+    assert len(named) >= 90 and {key: found for key, found in known.items() if len(found) != 1} == {}
+    assert sorted(item for item in named if item[2] not in functions(known[item[:2]][0])) == []
 
 
-def test_every_cause_has_a_test_in_which_it_fires_and_one_in_which_it_is_silent():
-    found = [
-        row for section in ("The drive and its world", "The result and its job", "Steadiness") for row in rows(section)
-    ]
-    assert len(found) > 20
-    assert [row[0] for row in found if len(row) != 5 or not TEST_ID.search(row[3]) or not TEST_ID.search(row[4])] == []
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_row_has_a_test_in_which_it_fires_and_one_in_which_it_is_silent(section):
+    listed, lines = listed_tests(section), rows(section)
+    assert [row[0] for row in lines] == [str(number) for number in range(1, len(lines) + 1)] == list(listed)
+    assert [row for row in lines if len(row) != 4] == []
+    lacking = {
+        number: (fires, silent)
+        for number, (fires, silent) in listed.items()
+        if not TEST_ID.search(fires) or not (TEST_ID.search(silent) or silent.startswith("the same"))
+    }
+    assert lacking == {}
 
 
 def test_the_page_lists_every_cause_that_a_record_may_name():
     causes = {*world.MISSING, "health", "direct_io", "write_cache", "vendor_settings", "data", "hidden_capacity"}
-    listed = {name for row in rows("The drive and its world") for name in re.findall(r"^`(\w+)`", row[0])}
+    listed = {name for row in rows("The drive and its world") for name in re.findall(r"^`(\w+)`", row[1])}
     assert listed == causes

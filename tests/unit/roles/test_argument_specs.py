@@ -105,6 +105,15 @@ def test_defaults_and_specs_agree(role):
 
 
 @pytest.mark.parametrize("role", NAMES)
+def test_defaults_leave_explanations_to_the_specs(role):
+    head, _newline, values = (
+        (ROLES / role / "defaults" / "main.yml").read_text(encoding="utf-8").partition(f"\n{role}_")
+    )
+    assert "# meta/argument_specs.yml describes every variable." in head.splitlines()
+    assert [line for line in values.splitlines() if line.lstrip().startswith("#")] == []
+
+
+@pytest.mark.parametrize("role", NAMES)
 def test_variables_have_their_roles_prefix(role):
     for name in load(role, "defaults/main.yml"):
         assert name.startswith(f"{role}_"), name

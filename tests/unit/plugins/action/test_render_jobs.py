@@ -36,7 +36,7 @@ def test_files_are_written_once(tmp_path):
     ("changed", "says"),
     [
         ({"plan": "smok"}, "did you mean"),
-        ({"device": "C:"}, "is not a whole drive of windows"),
+        ({"device": "C:"}, "is not a whole drive on windows"),
         ({"size_bytes": 0}, "size_bytes and queue_depth"),
         ({"size_bytes": 4096}, "ActiveRange"),
     ],

@@ -97,7 +97,7 @@ def test_what_is_alike_on_many_cpus_is_shown_once(call):
 
 @pytest.mark.parametrize(
     "arguments, says",
-    [({}, "nothing is asked for"), ({"tune": {}, "drives": [{"nonsense": 1}]}, "ssd_drives: it has the keys nonsense")],
+    [({}, "nothing is asked for"), ({"tune": {}, "drives": [{"nonsense": 1}]}, "ssd_drives: its keys are nonsense")],
 )
 def test_bad_tunables_arguments_fail_in_words(call, arguments, says):
     result = call(tunables, **arguments)

@@ -61,4 +61,4 @@ def test_another_users_folder(folder):
 
 def test_a_file_is_no_folder(folder):
     (folder / "file").touch()
-    assert trust.problems(str(folder / "file")) == ["%s is no folder" % (folder / "file")]
+    assert trust.problems(str(folder / "file")) == ["%s is not a folder" % (folder / "file")]

@@ -253,7 +253,7 @@ def test_a_container_with_the_machines_processes_but_files_of_its_own(host):
     os.makedirs(host.path("/proc/1/root"))
     assert refusals(host) == {}  # a change of root on the machine itself, such as a rescue system's
     host.put("/proc/self/mountinfo", "36 35 0:50 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/u\n")
-    assert "another root than that of process 1" in refusals(host)["unseen_users"]
+    assert "another root directory than process 1" in refusals(host)["unseen_users"]
     os.rmdir(host.path("/proc/1/root"))
     os.symlink(host.path("/"), host.path("/proc/1/root"))
     assert refusals(host) == {}

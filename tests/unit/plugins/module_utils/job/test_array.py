@@ -240,10 +240,10 @@ def test_a_member_that_is_evidence_is_not_written(lead, monkeypatch):
     ("ended", "evidence", "lacks", "told"),
     [
         ({"a": "complete"}, "", "", ""),
-        ({"a": "refused"}, "", "", "did not all end well: a (refused)"),
+        ({"a": "refused"}, "", "", "did not all complete: a (refused)"),
         ({}, "", "", "a (it is not in the plan)"),
         ({"a": "complete"}, "too slow", "", "b is kept as evidence: too slow"),
-        ({"a": "complete"}, "", "mdadm is missing", "there is no array: mdadm is missing"),
+        ({"a": "complete"}, "", "mdadm is missing", "no array was made: mdadm is missing"),
     ],
 )
 def test_why_there_can_be_none_is_told_before_anything_is_done(lead, monkeypatch, ended, evidence, lacks, told):

@@ -19,7 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import at_once
 
 CELL = {"id": "rand-4k-r100-tc1-qd1", "read_pct": 100, "threads": 1, "queue_depth": 1, "runtime_s": 3}
-SPOILT = causes.Cause("other_io", "spoils", "somebody else read")
+SPOILT = causes.Cause("other_io", "spoils", "another process read")
 
 
 class Host:
@@ -90,8 +90,8 @@ class Host:
 STARTED = {"event": "drive_started", "drive": "S0"}
 CASES = [
     ("no limit", {"drives": 4}, 4, "all drives together"),
-    ("two at a time", {"drives": 4, "most": 2000}, 2, "of 3 together"),
-    ("no more than one", {"drives": 3, "most": 1000}, 1, "of 2 together"),
+    ("two at a time", {"drives": 4, "most": 2000}, 2, "with 3 together"),
+    ("no more than one", {"drives": 3, "most": 1000}, 1, "with 2 together"),
     ("one drive", {"drives": 1}, 1, "it is the only drive"),
     (
         "one refused",

@@ -93,8 +93,8 @@ def test_check_mode_starts_nothing(run_dir):
     [
         (None, "carries no decision"),
         (decision.made(PLAN, "plan"), "ssd_mode=plan"),
-        (decision.made(other_drive(selector={"serial": "S2"})), "not those that preflight approved"),
-        (decision.made(changed(run={"id": "other", "name": "n"})), "not those that preflight approved"),
+        (decision.made(other_drive(selector={"serial": "S2"})), "not what preflight approved"),
+        (decision.made(changed(run={"id": "other", "name": "n"})), "not what preflight approved"),
     ],
 )
 def test_a_plan_that_preflight_did_not_decide_on_is_not_started(run_dir, decided, told):

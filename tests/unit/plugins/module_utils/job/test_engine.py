@@ -77,7 +77,7 @@ def given_up(run_dir):
         lambda run_dir: void(run_dir, state="finished", pid=1),
         lambda run_dir: os.unlink(run_dir.status),
     ],
-    ids=["given up", "started anew", "stopped", "finished by another", "lost"],
+    ids=["given up", "restarted, stopped or given up", "stopped", "finished by another", "lost"],
 )
 def test_a_job_whose_start_is_void_does_nothing_even_where_nobody_has_the_lock(run_dir, late, meanwhile, monkeypatch):
     monkeypatch.setattr(launch, "START_TIMEOUT_S", 0.0)

@@ -35,9 +35,9 @@ def fill(written=100):
 def test_what_somebody_else_discarded_is_not_built_on():
     history = begun("fills", purge(), fill(), outcome="invalid")
     history[-1]["validity"] = [
-        {"cause": "discarded", "level": "spoils", "first": "round 3, c: somebody else discarded 8.0 MiB"}
+        {"cause": "discarded", "level": "spoils", "first": "round 3, c: another process discarded 8.0 MiB"}
     ]
-    assert "in test fills before it round 3, c: somebody else discarded" in standing.unprepared(PLAN, history)
+    assert "in test fills before it round 3, c: another process discarded" in standing.unprepared(PLAN, history)
     assert standing.unprepared(PLAN, history + begun("again", fill())) == ""
 
 

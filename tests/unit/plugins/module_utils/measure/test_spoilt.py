@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.causes import Cause
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.spoilt import Tally, ranges, sentence
 
-BUSY = Cause("other_io", "spoils", "somebody else wrote")
+BUSY = Cause("other_io", "spoils", "another process wrote")
 UNSURE = Cause("other_io", "unknown", "nobody counts")
 
 
@@ -32,10 +32,10 @@ def test_rounds_are_told_by_cause_with_what_was_seen_first():
         "level": "spoils",
         "rounds": [[3, 4], [6, 6]],
         "count": 3,
-        "first": "round 3, a: somebody else wrote",
+        "first": "round 3, a: another process wrote",
     }
     assert unsure["rounds"] == [[2, 2], [4, 4]]
-    assert tally.reasons() == ["other I/O in rounds 3-4, 6 (3 in all): round 3, a: somebody else wrote"]
+    assert tally.reasons() == ["other I/O in rounds 3-4, 6 (3 in all): round 3, a: another process wrote"]
 
 
 def test_many_rounds_make_no_endless_sentence():

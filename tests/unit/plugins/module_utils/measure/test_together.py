@@ -86,24 +86,24 @@ HOSTS = [
     ("no limit, noise of half a per cent", host(8, noise=0.005), 8, "all drives together"),
     ("no limit, noise of 0.9 %", host(8, noise=0.009), 8, "all drives together"),
     ("drives of all kinds, no limit", host(5, rates=[10, 500, 500, 90_000, 1_000_000]), 5, "all drives together"),
-    ("CPUs for one drive", host(4, cpu=1000), 1, "of 2 together S"),
+    ("CPUs for one drive", host(4, cpu=1000), 1, "with 2 together, S"),
     ("CPUs for less than one drive", host(4, cpu=700), 1, "keeps"),
-    ("CPUs for three of eight", host(8, cpu=3000), 3, "of 4 together S"),
-    ("CPUs for five of eight, noise", host(8, cpu=5100, noise=0.005), 5, "of 6 together S"),
-    ("CPUs for seven of eight", host(8, cpu=7000), 7, "of 8 together S"),
-    ("CPUs for 8 of 24", host(24, cpu=8000), 8, "of 9 together S"),
+    ("CPUs for three of eight", host(8, cpu=3000), 3, "with 4 together, S"),
+    ("CPUs for five of eight, noise", host(8, cpu=5100, noise=0.005), 5, "with 6 together, S"),
+    ("CPUs for seven of eight", host(8, cpu=7000), 7, "with 8 together, S"),
+    ("CPUs for 8 of 24", host(24, cpu=8000), 8, "with 9 together, S"),
     ("97 % of what all want", host(4, cpu=3880), 3, "keeps 97.0 %"),
     ("98 % of what all want, to the digit", host(4, cpu=3920), 4, "all drives together"),
     ("99 % of what all want", host(4, cpu=3960), 4, "all drives together"),
     ("a link for two of four", host(4, links=[(range(4), 2000)]), 2, f"in {SEQUENTIAL}"),
-    ("one port of two is narrow", host(8, links=HALF), 2, "of 3 together S"),
+    ("one port of two is narrow", host(8, links=HALF), 2, "with 3 together, S"),
     ("a link for all, CPUs for six", host(8, cpu=6000, links=[(range(8), 9000)]), 6, f"in {READ}"),
     ("CPUs for all, a link for six", host(8, cpu=9000, links=[(range(8), 6000)]), 6, f"in {SEQUENTIAL}"),
-    ("first and last share a port", host(4, links=[((0, 3), 1000)]), 1, "of 2 together S0"),
+    ("first and last share a port", host(4, links=[((0, 3), 1000)]), 1, "with 2 together, S0"),
     ("any neighbour costs 5 %", host(6, beat=0.05), 1, "keeps 95.0 %"),
     ("any neighbour costs 1 %", host(6, beat=0.01), 6, "all drives together"),
-    ("a fast drive beside slow ones", host(4, rates=[100, 100, 100, 5000], cpu=5100), 3, "of 4 together"),
-    ("noise that hides the loss", host(8, noise=0.05), 1, "so a loss of 2 % can't be told"),
+    ("a fast drive beside slow ones", host(4, rates=[100, 100, 100, 5000], cpu=5100), 3, "with 4 together"),
+    ("noise that hides the loss", host(8, noise=0.05), 1, "so a loss of 2 % can't be detected"),
     ("noise and a limit", host(8, cpu=1000, noise=0.08), 1, "alone differs by"),
 ]
 
@@ -201,14 +201,14 @@ def test_every_drive_is_measured_once_for_a_number_and_beside_all_neighbours_to_
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [
-        (lambda own, part: own[READ].pop("S1"), "S1 has too few figures of rand-4k"),
-        (lambda own, part: own[READ]["S1"].pop(), "S1 has too few figures of rand-4k"),
-        (lambda own, part: own[READ].update(S1=[0, 0, 0]), "S1 has too few figures of rand-4k"),
+        (lambda own, part: own[READ].pop("S1"), "S1 has too few figures for rand-4k"),
+        (lambda own, part: own[READ]["S1"].pop(), "S1 has too few figures for rand-4k"),
+        (lambda own, part: own[READ].update(S1=[0, 0, 0]), "S1 has too few figures for rand-4k"),
         (lambda own, part: own.clear(), "nothing was measured alone"),
-        (lambda own, part: part[READ].pop("S1"), "of 2 together S1 has too few figures"),
-        (lambda own, part: [cell.pop("S1") for cell in part.values()], "of 2 together S1 has too few figures"),
-        (lambda own, part: part[READ]["S0"].pop(), "of 2 together S0 has too few figures"),
-        (lambda own, part: part[READ].update(S0=[900] * 3), "of 2 together S0 keeps 90.0 %"),
+        (lambda own, part: part[READ].pop("S1"), "with 2 together, S1 has too few figures"),
+        (lambda own, part: [cell.pop("S1") for cell in part.values()], "with 2 together, S1 has too few figures"),
+        (lambda own, part: part[READ]["S0"].pop(), "with 2 together, S0 has too few figures"),
+        (lambda own, part: part[READ].update(S0=[900] * 3), "with 2 together, S0 keeps 90.0 %"),
     ],
 )
 def test_what_is_not_known_lets_no_drives_run_together(spoil, why):
@@ -236,6 +236,6 @@ def test_a_confirmation_that_fails_leads_to_a_smaller_number_that_is_confirmed()
     of = host(9, links=[((2, 3, 4), 2000)], cpu=3000)
     record, trials = calibrated(of)
     assert [(done.number, done.confirms) for done in trials][-2:] == [(3, True), (2, True)]
-    assert record["parallel_drives"] == 2 and "of 3 together S" in record["why"]
+    assert record["parallel_drives"] == 2 and "with 3 together, S" in record["why"]
     of = host(8, links=[((2, 3, 4), 2000)], cpu=3000)
     assert calibrated(of)[0]["parallel_drives"] == 2

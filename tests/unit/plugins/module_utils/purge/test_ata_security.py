@@ -54,7 +54,7 @@ def test_the_password_stands_in_the_journal_before_the_drive_has_it_and_is_gone_
         (
             {"erase": "abort", "disable": "abort"},
             (
-                "the security erase failed.*may still have the password 'ssdlab-fleet'.*take it off with: hdparm "
+                "the security erase failed.*may still have the password 'ssdlab-fleet'.*remove it with: hdparm "
                 ".*--security-disable"
             ),
             False,
@@ -163,7 +163,7 @@ def test_a_password_of_somebody_else_is_never_touched(drive):
 def test_a_password_that_stays_on_is_told_with_what_to_do(drive, facts, bios_freezes, message):
     left_behind(drive, bios_freezes)
     drive.change(security=facts)
-    with pytest.raises(PurgeError, match=message + ".*take it off with: hdparm .*started again"):
+    with pytest.raises(PurgeError, match=message + ".*remove it with: hdparm .*started again"):
         recover(drive)
     assert ata_security.left_behind(drive.journal)
 

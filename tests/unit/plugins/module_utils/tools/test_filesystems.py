@@ -39,8 +39,8 @@ def test_the_data_bearing_drives_of_each_level(level, drives, sets, data):
     ("level", "drives", "sets", "text"),
     [
         (2, 4, None, "level 2 must be one of 0, 1, 5, 6, 10, 50"),
-        (0, 1, None, "RAID 0 takes 2 drives at least, not 1"),
-        (6, 3, None, "RAID 6 takes 4 drives at least"),
+        (0, 1, None, "RAID 0 needs at least 2 drives, not 1"),
+        (6, 3, None, "RAID 6 needs at least 4 drives"),
         (10, 10, 3, "10 drives cannot form 3 sets"),
         (10, 10, 10, "10 drives cannot form 10 sets"),
         (10, 5, None, "5 drives cannot form 2 sets"),

@@ -74,7 +74,7 @@ def test_more_cpus_by_hand_than_a_drive_is_to_have_are_pointed_out():
     place = Placements(server(cores=8), [Want("P420m", 0, "0-15", most=8)]).take("P420m")
     assert (
         place.cpus == "0-15"
-        and place.note == "its `cpus` are 16, more than the 8 that tune_cpu_limits says are best for it"
+        and place.note == "its `cpus` are 16 CPUs, more than the 8 that tune_cpu_limits allows for it"
     )
 
 

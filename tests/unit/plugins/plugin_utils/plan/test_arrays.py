@@ -55,8 +55,8 @@ def test_its_cells_are_fitted_to_the_array_and_not_to_one_drive():
 @pytest.mark.parametrize(
     ("given", "sizes", "settings", "told"),
     [
-        ({}, [GIB], {}, "takes 2 drives at least, and the host has 1"),
-        ({"drives": 4}, [GIB, GIB], {}, "asks for 4 drives, and the host has 2"),
+        ({}, [GIB], {}, "needs at least 2 drives; this host has 1"),
+        ({"drives": 4}, [GIB, GIB], {}, "needs 4 drives; this host has 2"),
         ({}, [GIB, 2 * GIB], {}, "its drives differ in size"),
         ({}, [GIB, GIB], {"workload_ioengine": "io_uring_polled"}, "an array has no poll queues"),
     ],
@@ -74,7 +74,7 @@ def test_sizes_that_differ_by_less_than_a_chunk_are_one():
     ("plan", "told"),
     [
         ([on_array(purge={"method": "auto"})], "remove the purge"),
-        ([on_array(precondition=False)], "needs a precondition"),
+        ([on_array(precondition=False)], "add a precondition"),
         ([on_array(filesystem={"type": "ext4"}, active_range_pct=80)], "can't be combined with filesystem"),
         ([on_array(write_cache="on")], "can't be combined with write_cache"),
         (
@@ -97,7 +97,7 @@ def test_plan_mode_names_members_and_counts_the_bytes_on_each():
     plan = planned(tests, drives=drives(GIB, GIB))
     text = "\n".join(plan_text.describe(plan, {}, 500))
     assert "2. together: no purge, on a RAID 0 of 2 drives (S0, S1), chunk 64 KiB, precondition 1 x" in text
-    assert "then, as a member of the array of S1: together" in text
+    assert "then, as part of the array that S1 carries: together" in text
     first, last = (wear.of_drive(drive, 500) for drive in arrays.written(plan))
     # Two fills each: of its own test, and its half of the array's.
     assert first == last and first[0] == 2 * GIB

@@ -85,13 +85,13 @@ def test_rescaled_shares_make_100_and_keep_their_proportions(shares):
     ("cell", "expected"),
     [
         ({"burst_s": 5}, "burst_s and idle_s go together"),
-        ({"burst_s": 5, "idle_s": 5, "runtime_s": 25}, "has to be a multiple of burst_s + idle_s = 10"),
-        ({"burst_s": 5, "idle_s": 5, "runtime_s": 10}, "two of them at least"),
-        ({"burst_s": 5, "idle_s": 5, "ramp_s": 3}, "ramp_s must be left out beside burst_s"),
+        ({"burst_s": 5, "idle_s": 5, "runtime_s": 25}, "must be a multiple of burst_s + idle_s = 10"),
+        ({"burst_s": 5, "idle_s": 5, "runtime_s": 10}, "at least two of them"),
+        ({"burst_s": 5, "idle_s": 5, "ramp_s": 3}, "ramp_s can't be combined with burst_s"),
         ({"mix": {"ranges": RANGES}, "access": "sequential"}, "mix needs access: random"),
         ({"mix": {"ranges": RANGES}, "ramp_s": 3}, "mix can't be combined with ramp_s"),
-        ({"mix": {"ranges": RANGES[:1] + [{"pct": 90, "of_ios_pct": 50}]}}, "mix.ranges: pct make 95 %, not 100"),
-        ({"mix": {"sizes": SIZES[:2]}}, "mix.sizes: pct make 70 %, not 100"),
+        ({"mix": {"ranges": RANGES[:1] + [{"pct": 90, "of_ios_pct": 50}]}}, "mix.ranges: pct add up to 95 %, not 100"),
+        ({"mix": {"sizes": SIZES[:2]}}, "mix.sizes: pct add up to 70 %, not 100"),
         (
             {"mix": {"sizes": [{"size": "700B", "pct": 50}, {"size": "4KiB", "pct": 50}]}},
             "700 B is not a multiple of 512 B",
@@ -100,7 +100,7 @@ def test_rescaled_shares_make_100_and_keep_their_proportions(shares):
         ({"mix": {"sizes": [{"size": "4KiB", "pct": 50}, {"size": 4096, "pct": 50}]}}, "4 KiB is listed twice"),
         ({"mix": {}}, "mix"),
         ({"point": {"of": "sweep", "take": "most"}}, "point.of: 'sweep' is not an earlier phase"),
-        ({"per_cpu": True}, "1 leaves no choice"),
+        ({"per_cpu": True}, "it must be more than 1"),
         ({"per_cpu": True, "threads": 2, "rate_iops": 100}, "per_cpu can't be combined with rate_iops"),
         ({"per_cpu": True, "threads": 2, "ioengine": "sync"}, "per_cpu can't be combined with ioengine"),
         ({"per_cpu": True, "threads": 2, "fdatasync": 1}, "per_cpu can't be combined with fdatasync"),
@@ -239,5 +239,5 @@ def test_what_does_not_follow_the_cpus_has_the_load_that_it_says():
 def test_loads_that_follow_the_cpus_are_no_sweep():
     sweep = {"name": "sweep", "cells": [{**CELL, "threads": 4, "per_cpu": True}], "rounds": {"max": 1}}
     point = {"name": "top", "cells": [{**CELL, "point": {"of": "sweep", "take": "most"}}], "rounds": {"max": 1}}
-    with pytest.raises(PlanError, match="follow the CPUs .per_cpu., and form no sweep"):
+    with pytest.raises(PlanError, match="follow the CPUs .per_cpu., so they are not a sweep"):
         rendered([{**one(), "phases": [sweep, point]}])

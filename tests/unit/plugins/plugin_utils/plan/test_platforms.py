@@ -124,7 +124,7 @@ def test_a_fill_writes_every_byte_once():
 def test_what_cannot_be_had_there_is_left_out_and_told():
     found = rendered("hyperscale", "windows")
     (gone,) = (line for line in found["README.txt"].splitlines() if "fdatasync1" in line and "Left out" in line)
-    assert gone.strip() == "Left out, as fio cannot do it there: seq-4k-w100-tc1-qd1-fdatasync1."
+    assert gone.strip() == "Left out, as fio does not support it there: seq-4k-w100-tc1-qd1-fdatasync1."
     # Trims; the fill before them stays, as later tests go on from it.
     assert [name for name in found if "l2r6" in name and "precondition" not in name] == []
     assert any("o_dsync" in name for name in found)
@@ -133,7 +133,7 @@ def test_what_cannot_be_had_there_is_left_out_and_told():
 @pytest.mark.parametrize("device", ["", "C:", r"\\.\PhysicalDrive", "/dev/sda", "\\\\.\\PhysicalDrive1\nfilename=x"])
 @pytest.mark.parametrize("platform", ["windows", "solaris"])
 def test_a_device_that_is_no_whole_drive_is_refused(platform, device):
-    with pytest.raises(PlanError, match="is not a whole drive of"):
+    with pytest.raises(PlanError, match="is not a whole drive on"):
         rendered("smoke", platform, device=device)
 
 
@@ -176,8 +176,8 @@ def test_an_icf_has_the_cells_that_iometer_knows():
     ]
     told = found["README.txt"]
     assert "rand-4k-w100-tc8-qd32-ramp5s: 8 workers, 32 outstanding I/Os each, 60 s after a ramp of 5 s." in told
-    assert "Fill 100 % of it 2 times: 128 KiB in sequence, writes." in told
-    assert "Left out, as Iometer has no such load: rand-4k-w100-tc1-qd1-100iops." in told
+    assert "Fill 100 % of it 2 times: sequential writes of 128 KiB." in told
+    assert "Left out, as Iometer does not support them: rand-4k-w100-tc1-qd1-100iops." in told
 
 
 def test_the_preferred_size_is_the_one_given():

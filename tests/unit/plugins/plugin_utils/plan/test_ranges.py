@@ -76,7 +76,7 @@ def test_a_range_without_an_inside_or_without_room_is_refused():
 def test_iometer_which_has_no_parts_of_a_drive_does_without_such_a_cell():
     identity = {"size_bytes": SIZE, "logical_block_size_bytes": 512}
     made = platforms.files(load_plan([one(HOT)]), "iometer", "", identity, 32)
-    assert "Left out, as Iometer has no such load: rand-4k-w100-tc1-qd1-range0-20." in made["README.txt"]
+    assert "Left out, as Iometer does not support them: rand-4k-w100-tc1-qd1-range0-20." in made["README.txt"]
 
 
 def test_hot_cold_fills_what_the_application_uses_and_rewrites_the_hot_part_then_all_of_it():

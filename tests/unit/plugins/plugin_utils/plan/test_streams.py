@@ -128,7 +128,7 @@ def test_a_stream_below_the_logical_block_or_without_room_is_refused():
 
 
 def test_trims_of_a_drive_without_discards_are_refused_before_hours_of_filling():
-    no_room = "stream trims trims, and the drive takes no discards (queue/discard_max_bytes is 0)"
+    no_room = "stream trims trims, but the drive does not support discards (queue/discard_max_bytes is 0)"
     assert f"{no_room}; take it out of the test" in wrong(one(READS, LOG, TRIMS), max_discard_bytes=0)
     assert "none of the test's cells can run on this drive: stream" in wrong("hyperscale-l2r6", max_discard_bytes=0)
     for told in ({}, {"max_discard_bytes": None}, {"max_discard_bytes": 1 << 31}):

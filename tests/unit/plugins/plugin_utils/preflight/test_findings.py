@@ -171,8 +171,8 @@ def test_a_host_without_variables_is_a_finding_unless_it_is_unreachable():
         ([{"serial": False}], "serial is False, not a string"),
         ([{"serial": ""}], "serial is empty"),
         (["S1"], "ssd_drives[0]: bad_selector: it is 'S1', not a mapping"),
-        ([{}], "ssd_drives[0]: bad_selector: it has the keys (none)"),
-        ([{"seral": "S1"}], "ssd_drives[0]: bad_selector: it has the keys seral"),
+        ([{}], "ssd_drives[0]: bad_selector: its keys are (none)"),
+        ([{"seral": "S1"}], "ssd_drives[0]: bad_selector: its keys are seral"),
     ],
 )
 def test_drives_have_to_be_named(drives, expected):

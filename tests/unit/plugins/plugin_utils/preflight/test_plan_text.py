@@ -37,7 +37,7 @@ def test_the_time_of_each_drive_includes_the_reads_that_tell_how_many_run_at_a_t
     several = {**plan, "drives": plan["drives"] * 24}
     lines = plan_text.describe(several, {}, 500.0)
     # 10 minutes of rounds, and 11 to 54 of reads.
-    assert "which a read test of 11 min to 54 min finds first" in lines[0]
+    assert "a read test of 11 min to 54 min finds the number first" in lines[0]
     whole = [line for line in lines if line.startswith("    in all ")]
     assert len(whole) == 24 and all("in all 21 min to 1 h 4 min, if it writes" in line for line in whole), whole[0]
     assert all(line.endswith(", these reads included") for line in whole)

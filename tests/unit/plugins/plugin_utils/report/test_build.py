@@ -160,7 +160,7 @@ def test_the_load_by_the_cpus_is_on_the_page_and_in_the_files(tmp_path):
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     made(run_dir)
     shown = [drive_page(run_dir, f"server-{n}", f"SIM000{n}") for n in (1, 2)]
-    assert ["as the host gives it</dt><dd>4 threads x depth 64</dd>" in text for text in shown] == [True, False]
+    assert ["chosen by the host</dt><dd>4 threads x depth 64</dd>" in text for text in shown] == [True, False]
     summary = json.loads((run_dir / "report" / "summary.json").read_text())
     schema("summary").validate(summary)
     told = {drive["host"]: drive["tests"][0].get("load") for drive in summary["drives"]}

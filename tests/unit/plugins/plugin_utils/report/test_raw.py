@@ -84,8 +84,8 @@ def test_the_page_of_a_host_tells_how_many_drives_ran_at_once_also_after_a_secon
     told.update(drives=["S0", "S1", "S2"], cells=[cell], seconds=80.5)
     started = {"event": "job_started", "pid": 7, "engine_version": "1", "fio_version": "fio-3.33", "boot_id": "b"}
     facts = journal(tmp_path, started, told, started).facts
-    few = f"of 3 together S1 has too few figures of {cell}"
-    assert facts["drives_at_a_time"] == f"1: S1 is slow; of 2 together S1 kept 90.0 % in {cell}; {few}"
+    few = f"with 3 together, S1 has too few figures for {cell}"
+    assert facts["drives_at_a_time"] == f"1: S1 is slow; with 2 together, S1 kept 90.0 % in {cell}; {few}"
 
 
 @pytest.mark.parametrize(

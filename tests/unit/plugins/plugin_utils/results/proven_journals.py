@@ -97,7 +97,9 @@ def journal(test=None, spoilt=()):
         number = rounds.count + 1
         bins, write = side(number)
         written += write["bytes"]
-        found = [{"cause": "other_io", "level": "spoils", "message": "somebody else wrote"}] if number in spoilt else []
+        found = (
+            [{"cause": "other_io", "level": "spoils", "message": "another process wrote"}] if number in spoilt else []
+        )
         events.append(
             dict(
                 COMMON,

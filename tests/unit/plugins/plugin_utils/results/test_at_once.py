@@ -47,22 +47,24 @@ def test_one_of_an_older_version_is_held_to_what_it_has():
     del old["alone"]
     for trial in old["trials"]:
         del trial["confirms"], trial["kept"]
-    assert at_once.problem(old, DRIVES) == "" and "4 at a time were" in at_once.problem({**old, "parallel_drives": 4})
+    assert at_once.problem(old, DRIVES) == "" and "no trial confirmed 4 at a time" in at_once.problem(
+        {**old, "parallel_drives": 4}
+    )
 
 
 LIES = [
-    (lambda lie: lie.update(parallel_drives=4), "4 at a time were not confirmed"),
+    (lambda lie: lie.update(parallel_drives=4), "no trial confirmed 4 at a time"),
     (lambda lie: lie.update(parallel_drives=9), "9 of 4 drives cannot run"),
-    (lambda lie: lie.update(kept_share=0.5), "has to keep 98 %, not 50 %"),
+    (lambda lie: lie.update(kept_share=0.5), "must keep 98 %, not 50 %"),
     (lambda lie: lie["drives"].append("S9"), "S9, which is not a drive of this run"),
     (lambda lie: lie["trials"][0].update(drive="S9"), "S9, which is not a drive of this run"),
-    (lambda lie: lie["trials"][0].update(held=True), "does not follow from the share kept"),
-    (lambda lie: lie["trials"][-1].update(held=False), "does not follow from the share kept"),
-    (lambda lie: lie["trials"][0].update(share=1.0, held=True), "the least share is not that of a drive"),
+    (lambda lie: lie["trials"][0].update(held=True), "contradicts the reported share"),
+    (lambda lie: lie["trials"][-1].update(held=False), "contradicts the reported share"),
+    (lambda lie: lie["trials"][0].update(share=1.0, held=True), "the lowest share is none of the drives'"),
     (lambda lie: lie["trials"][-1]["kept"].pop(), "not every drive was measured"),
-    (lambda lie: lie["trials"][-1].update(confirms=False), "2 at a time were not confirmed"),
+    (lambda lie: lie["trials"][-1].update(confirms=False), "no trial confirmed 2 at a time"),
     (lambda lie: lie["trials"][0].update(number=40), "there are 4 drives"),
-    (lambda lie: lie["trials"].append({**lie["trials"][0], "number": 2}), "but 2 were too many"),
+    (lambda lie: lie["trials"].append({**lie["trials"][0], "number": 2}), "although 2 were too many"),
 ]
 
 

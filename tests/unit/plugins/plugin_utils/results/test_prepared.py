@@ -19,12 +19,12 @@ DONE = {"purge": PURGED, "precondition": FILLED}
 @pytest.mark.parametrize(
     ("record", "about", "says"),
     [
-        ({**DONE, "purge": None}, ASKED, "asks for the purge auto before it, but its record has none"),
-        ({**DONE, "purge": {"method": "none", "verified": True}}, ASKED, "asks for the purge auto before it"),
+        ({**DONE, "purge": None}, ASKED, "asks for the purge auto, but its record has none"),
+        ({**DONE, "purge": {"method": "none", "verified": True}}, ASKED, "asks for the purge auto"),
         (
             DONE,
             {**ASKED, "purge": {"method": "format"}},
-            "asks for the purge format before it, but its record has dealloc",
+            "asks for the purge format, but its record has dealloc",
         ),
         ({**DONE, "purge": {**PURGED, "verified": False}}, ASKED, "its purge deallocate was not verified"),
         (
@@ -37,11 +37,11 @@ DONE = {"purge": PURGED, "precondition": FILLED}
             ASKED,
             "its purge deallocate was not verified",
         ),
-        ({**DONE, "precondition": None}, ASKED, "asks for a fill of 2 passes before it, but its record has none"),
+        ({**DONE, "precondition": None}, ASKED, "asks for a fill of 2 passes, but its record has none"),
         (
             {**DONE, "precondition": {**FILLED, "passes": 1}},
             ASKED,
-            "a fill of 2 passes before it, but its record has 1",
+            "a fill of 2 passes, but its record has 1",
         ),
         (
             {**DONE, "precondition": {**FILLED, "bytes_written": SIZE}},
@@ -51,7 +51,7 @@ DONE = {"purge": PURGED, "precondition": FILLED}
         (
             {**DONE, "precondition": {**FILLED, "kernel_bytes_written": SIZE}},
             ASKED,
-            "wrote 1000000 of 2000000 bytes by",
+            "counted only 1000000 of 2000000 bytes",
         ),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_fill_that_nobody_counted_is_unknown_and_said(counted, causes, verdict
     record = {**DONE, "precondition": {**FILLED, "kernel_bytes_written": counted}}
     test = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete", "rounds": 1, **record}
     found = judge.judge(run, [drive, test])["drives"][0]
-    remarks = [text for text in found["tests"][0]["remarks"] if "unknown: whether its fill wrote all of it" in text]
+    remarks = [text for text in found["tests"][0]["remarks"] if "it is unknown whether the fill was complete" in text]
     assert (found["verdict"], len(remarks)) == (verdict, told)
 
 
@@ -113,18 +113,18 @@ MADE = {
     [
         (MADE, ARRAY, ""),
         (MADE, {**ARRAY, "drives": 2}, ""),
-        (None, ARRAY, "asks for an array, and its record has none"),
-        (MADE, None, "asks for no array, and its record has one"),
-        (MADE, {**ARRAY, "drives": 3}, "another than the run asks for"),
-        (MADE, {**ARRAY, "chunk_bytes": 4096}, "another than the run asks for"),
-        ({**MADE, "size_bytes": BIG}, ARRAY, "which 2 drives of 1073741824 don't make"),
+        (None, ARRAY, "asks for an array, but its record has none"),
+        (MADE, None, "asks for no array, but its record has one"),
+        (MADE, {**ARRAY, "drives": 3}, "not the one that the run asks for"),
+        (MADE, {**ARRAY, "chunk_bytes": 4096}, "not the one that the run asks for"),
+        ({**MADE, "size_bytes": BIG}, ARRAY, "which does not match 2 drives of 1073741824"),
         ({**MADE, "members": [MADE["members"][0]] * 2}, ARRAY, "a drive twice"),
         (
             {**MADE, "members": [MADE["members"][0], {"drive": "b", "bytes_written": 0}]},
             ARRAY,
-            "nothing was written to b",
+            "its array wrote nothing to b",
         ),
-        ({**MADE, "members": MADE["members"][:1], "size_bytes": BIG}, ARRAY, "another than the run asks for"),
+        ({**MADE, "members": MADE["members"][:1], "size_bytes": BIG}, ARRAY, "not the one that the run asks for"),
     ],
 )
 def test_an_array_is_the_one_that_was_asked_for(made, asked, says):

@@ -40,7 +40,7 @@ def test_an_earlier_window_than_that_of_the_end_does_not_count():
     events = longer(PLAIN, 12)
     lucky(events, 8)
     test = {**PLAIN, "steady_state": {**PLAIN["steady_state"], "settle_s": 60 * 7}}
-    assert "its figures are of the rounds 4 to 8, its journal gives 8 to 12" in "; ".join(
+    assert "its figures come from the rounds 4 to 8, but its journal gives 8 to 12" in "; ".join(
         proved(events, test=test).wrong
     )
 

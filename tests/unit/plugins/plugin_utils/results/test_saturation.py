@@ -25,15 +25,15 @@ SHOWN = {"user_capacity_bytes": 1000, "written_before_bytes": 2000, "averages": 
         (None, None, 1000, ""),
         (None, RULE, 1000, "does not report how much was written"),
         (None, SETTLED, 1000, "how long that took"),
-        ({"elapsed_before_s": 2999.9}, SETTLED, 1000, "after 2999.9 s of rounds, settle_s requires 3000 s"),
+        ({"elapsed_before_s": 2999.9}, SETTLED, 1000, "after 2999.9 s of rounds, but settle_s requires 3000 s"),
         ({}, SETTLED, 1000, "after 0 s of rounds"),
         ({"elapsed_before_s": 3000.0}, SETTLED, 1000, ""),
         ({"written_before_bytes": 1999}, RULE, 1000, "after 2.00 x the user capacity"),
         ({"written_before_bytes": 770}, RULE, 1000, "after 0.77 x the user capacity"),
         # A host that makes its drive smaller than the drive's own record is not believed.
         ({"user_capacity_bytes": 10}, RULE, 2000, "after 1.00 x the user capacity"),
-        ({"averages": [[352.0]]}, RULE, 1000, "2 windows have to agree, and the record has 1"),
-        ({"averages": [[352.0], []]}, RULE, 1000, "have to agree"),
+        ({"averages": [[352.0]]}, RULE, 1000, "2 windows must agree, but the record has 1"),
+        ({"averages": [[352.0], []]}, RULE, 1000, "must agree"),
         ({"averages": [[400.0], [350.0]]}, RULE, 1000, "have the averages 400.0 and 350.0"),
         ({"averages": [[None], [350.0]]}, RULE, 1000, "have the averages None"),
     ],
@@ -48,4 +48,4 @@ def test_the_window_that_counts_is_the_last_that_agrees():
     shown = {**SHOWN, "averages": [[352.0], [348.0]]}
     good, other = ({"saturation": shown, "steady_state": [{"average": value}]} for value in (348.0, 500.0))
     assert saturation.problem(good, RULE, 1000) == ""
-    assert "the record's window [500.0]" in saturation.problem(other, RULE, 1000)
+    assert "the record's window has [500.0]" in saturation.problem(other, RULE, 1000)
