@@ -28,11 +28,6 @@ from ..core.files import (
 from . import shapes
 
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-LIVE_STATES = ("starting", "running")
-# Never written: the job is gone without a word, or nobody can read what it wrote (run/liveness.py).
-LOST_STATES = ("dead", "damaged")
-UNFINISHED_STATES = LIVE_STATES + LOST_STATES
-FINAL_STATES = ("finished", "stopped", "failed")
 # What a drive under way says changes within this time: a cell is not disturbed, and of a large drive's fill 0.1 % takes
 # its time.
 NEWS_S = 300.0

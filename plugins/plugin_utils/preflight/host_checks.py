@@ -10,6 +10,7 @@ import typing as t
 from ...module_utils.checks.base import BLOCKS, LEVELS, WARNING
 from ...module_utils.checks.table import CODES
 from ...module_utils.machine import snapshot
+from ...module_utils.run.states import SETTLED_STATES
 from ..common import values
 from ..common.schema import plain, suggestion
 from . import findings
@@ -31,7 +32,7 @@ Warned = t.Dict[str, t.Any]
 
 def _found(view: View, run: Run | None) -> list[t.Mapping[str, t.Any]]:
     """A host's findings; none where the run works on it, or is done with it: then it was judged when the run began."""
-    if view.checks is None or (run and run.attach.get(view.name) in findings.DRIVES_SETTLED):
+    if view.checks is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
     return list(view.checks)
 

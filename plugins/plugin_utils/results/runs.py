@@ -12,10 +12,10 @@ import os
 import typing as t
 from pathlib import Path
 
-from ...module_utils.run.folder import RUN_ID_PATTERN, UNFINISHED_STATES
+from ...module_utils.run.folder import RUN_ID_PATTERN
+from ...module_utils.run.states import FINISHED, UNFINISHED_STATES
 from . import run_record
 
-FINISHED = "finished"
 NAMING = "name it with -e ssd_run_id=…"
 # {host: runs as run_info tells them}
 Answers = t.Mapping[str, t.Sequence[t.Mapping[str, t.Any]]]

@@ -13,6 +13,7 @@ import typing as t
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import state_of
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import ABSENT
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import shape
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text as texts
 
@@ -38,7 +39,6 @@ echo
 echo '{_MARK}end'
 """
 _SECTIONS = {"pid", "stat", "init", "boot", "status", "end"}
-ABSENT = "absent"
 
 
 class HostStatus(t.NamedTuple):
