@@ -122,9 +122,9 @@ class DriveTests:
             outcome, reasons = "error", [str(error)]
             self.error = "{0}: {1}".format(test["name"], error)
         self._look_for_drift()
-        cache = self._cache_problem(test) if outcome in ("steady", "complete") else ""
+        cache = self._cache_problem(test) if outcome in criteria.MEASURED else ""
         spoilt = self._untuned() + found + ([cache] if cache else [])
-        if spoilt and outcome in ("steady", "complete"):
+        if spoilt and outcome in criteria.MEASURED:
             outcome, reasons = "invalid", spoilt
         elif outcome in ("not_steady", "invalid"):
             reasons = reasons + sampler.reasons

@@ -15,7 +15,8 @@ from .series import block_size
 
 TAKES = {"most": "the most IOPS", "middle": "halfway between the most IOPS and the fewest", "fewest": "the fewest IOPS"}
 FEWEST_THREADS = 2
-# As of a sweep over the depth (derived.py).
+# Micron's blog on the P420m names a "sweet spot" without a rule; here it is the lowest depth with this share of the
+# most IOPS of the sweep, or of the curve.
 SWEET_SHARE = 0.95
 Mapping = t.Mapping[str, t.Any]
 

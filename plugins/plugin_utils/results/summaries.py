@@ -13,6 +13,7 @@ from ...module_utils.core.files import SCHEMA_VERSION, read_json
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..gate import text
 from . import runs
+from .verdicts import COUNTING
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -50,7 +51,7 @@ def counts(test: Mapping) -> bool:
     """Whether the figures of a test count for others; an older report does not tell that of a test that was `invalid`
     for want of a reference.
     """
-    return bool(test.get("counts", test["verdict"] in ("pass", "fail")))
+    return bool(test.get("counts", test["verdict"] in COUNTING))
 
 
 def earlier(results_dir: str, run: Mapping, most: int) -> t.Iterator[Mapping]:

@@ -9,6 +9,7 @@ import datetime
 import os
 import typing as t
 
+from ...module_utils.run.criteria import MEASURED
 from ..gate import records, shape
 from . import conditions, run_record, runs
 
@@ -18,7 +19,7 @@ MOST_RUNS = 50
 MOST_BYTES = 256 << 20
 MOST_DRIVES = 50
 # Outcomes of a test that took all its time; one that is invalid may have waited for somebody else.
-WHOLE = ("steady", "not_steady", "complete")
+WHOLE = (*MEASURED, "not_steady")
 # In place of a test's name: what a drive's campaign took beside its tests.
 AROUND = ""
 _DRIVE, _TEST = b'"kind": "drive"', b'"kind": "test"'

@@ -15,6 +15,7 @@ import shlex
 import typing as t
 
 from ...module_utils.core.files import now
+from ..results.verdicts import COUNTING
 from . import engine, migrations, records
 from .packages import StoreError, sa
 from .schema import tables
@@ -23,9 +24,6 @@ from .schema import tables
 SINCE = 3
 # A streak is looked for in so many runs of a name, the newest ones.
 MOST_RUNS = 100
-# The verdicts that say something about the drive. Of the others (invalid, error, not_tested), and of a fail that is its
-# host's fault, a night is as if it had not been.
-TELLING = ("fail", "pass")
 
 
 class Quarantined(t.NamedTuple):
@@ -158,7 +156,8 @@ def _in_a_row(connection: t.Any, run_id: str, failed: t.Sequence[t.Any], after: 
         freed.setdefault(who.key(), []).append((who, one.released.rstrip("Z")))
     nights = sa.select(run.c.id).where(run.c.name == name, run.c.started <= started)
     nights = nights.order_by(run.c.started.desc(), run.c.run_id.desc()).limit(MOST_RUNS)
-    told = _campaigns(connection, run.c.id.in_(nights), campaign.c.verdict.in_(TELLING))
+    # Of another verdict, and of a fail that is its host's fault, a night is as if it had not been.
+    told = _campaigns(connection, run.c.id.in_(nights), campaign.c.verdict.in_(COUNTING))
     history: dict[tuple[str, ...], list[t.Any]] = {}
     for row in told:
         history.setdefault(_who(row).key(), []).append(row)
