@@ -14,7 +14,12 @@ import typing as t
 from ansible import constants as C
 from ansible.errors import AnsibleActionFail
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import SCHEMA_VERSION, aside_prefix, now
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import (
+    SCHEMA_VERSION,
+    STATE_DIR,
+    aside_prefix,
+    now,
+)
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import states
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records, text
@@ -24,7 +29,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import at_onc
 ARGUMENTS = dict(
     results_dir=dict(type="path", required=True),
     run_id=dict(type="str", required=True),
-    state_dir=dict(type="path", default="/var/lib/ssdlab-fleet"),
+    state_dir=dict(type="path", default=STATE_DIR),
     limits=dict(type="dict", default={}),
 )
 # Every drive of the host that was not tested is told it.

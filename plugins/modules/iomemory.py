@@ -278,6 +278,7 @@ bugreport:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.core.files import STATE_DIR
 from ..module_utils.core.host import Host
 from ..module_utils.tools import iomemory, iomemory_pci
 from ..module_utils.vendor import iomemory_dma
@@ -294,7 +295,7 @@ ARGUMENTS = {
     "pci_check": {"type": "bool", "default": False},
     "bugreport": {"type": "bool", "default": False},
     "bugreport_dir": {"type": "path"},
-    "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
+    "state_dir": {"type": "path", "default": STATE_DIR},
 }
 
 

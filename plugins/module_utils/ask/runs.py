@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.files import STATE_DIR
 from ..core.host import Host
 from ..run import archive, drive_records, summary
 from ..run.folder import RunDir
 from ..run.states import ABSENT
 
 OPTIONS: dict[str, Any] = {
-    "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
+    "state_dir": {"type": "path", "default": STATE_DIR},
     "run_id": {"type": "str"},
     "run_name": {"type": "str"},
     "definitions_of": {"type": "str"},

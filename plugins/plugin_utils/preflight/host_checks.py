@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.ask.checks import LIMITS
 from ...module_utils.checks.base import BLOCKS, LEVELS, WARNING
 from ...module_utils.checks.table import CODES
 from ...module_utils.machine import snapshot
@@ -24,7 +25,6 @@ RULES = (
 )
 # A server with two dozen drives that all have several things to tell has fewer.
 MOST_WARNINGS = 200
-LIMITS = ("temperature_headroom_c", "min_free_memory_mib", "min_cpus", "max_used_pct")
 VERSIONED = ("kernel", *snapshot.TOOLS)
 LINK_KEYS = ("speed_gts", "width")
 Warned = t.Dict[str, t.Any]
