@@ -25,6 +25,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import Run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records, text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import at_once, run_record, unpack
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.results_file import MOST_MESSAGE
 
 ARGUMENTS = dict(
     results_dir=dict(type="path", required=True),
@@ -32,8 +33,6 @@ ARGUMENTS = dict(
     state_dir=dict(type="path", default=STATE_DIR),
     limits=dict(type="dict", default={}),
 )
-# Every drive of the host that was not tested is told it.
-MOST_MESSAGE = 1000
 Result = t.Dict[str, t.Any]
 
 

@@ -19,7 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.version import
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, zipapp
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, store
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, run_record, store
 
 MODULE = "host_job"
 # Arguments that only the controller needs, for the plan.
@@ -113,7 +113,7 @@ class ActionModule(HostAction):
     def _begin_anew(self, folder: str, plan: dict[str, t.Any]) -> None:
         """Let nothing count that was collected of this host before it measures anew."""
         try:
-            store.begin_anew(os.path.join(folder, "results.jsonl"), plan["run"]["id"], plan["host"])
+            store.begin_anew(os.path.join(folder, run_record.RESULTS), plan["run"]["id"], plan["host"])
         except OSError as error:
             raise AnsibleActionFail(
                 "{0}: cannot record in {1}/results.jsonl that it starts over: {2}".format(plan["host"], folder, error)

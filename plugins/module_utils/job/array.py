@@ -149,8 +149,7 @@ class Array:
     def _run(self, argv: list[str]) -> None:
         done = self._host.run(argv, BUILD_S)
         if done.rc:
-            said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
-            raise ArrayError(f"{' '.join(argv)} ended with {done.rc} and said: {said:.300}")
+            raise ArrayError(done.ended())
 
     def _open(self, name: str) -> HeldArray:
         """The array, once it is proved to be of these drives alone, open so that nobody else can mount or claim it."""

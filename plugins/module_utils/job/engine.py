@@ -28,7 +28,7 @@ from ..guard.look import Terms
 from ..machine import snapshot
 from ..measure.fio import Interrupted
 from ..measure.limits import Limits
-from ..run import decision, states
+from ..run import decision, folder, states
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start, starter
 from ..tuning import settings
@@ -45,7 +45,7 @@ from .station import Job
 LOCK_WAIT_S = 10.0
 HEARTBEAT_S = 30.0
 # The files of a run that are replaced as a whole.
-WRITTEN_ASIDE = ("plan.json", "status.json", "tuning.json", "journal.jsonl", "reserve", array_left.FILE)
+WRITTEN_ASIDE = (folder.PLAN, folder.STATUS, folder.TUNING, folder.JOURNAL, "reserve", array_left.FILE)
 
 
 class HostJob:

@@ -53,7 +53,7 @@ def find(listed: list[Card], serial: str) -> Card:
 def said(result: Result) -> str:
     """What a tool that failed said, in one line."""
     lines = [line.strip() for line in (result.stderr + "\n" + result.stdout).splitlines() if line.strip()]
-    return f"{' '.join(result.argv)} ended with {result.rc} and said: {' | '.join(lines[-4:]) or 'nothing':.300}"
+    return result.ended(" | ".join(lines[-4:]))
 
 
 def attach_arguments(control: str) -> list[str]:

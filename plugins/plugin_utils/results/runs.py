@@ -98,7 +98,7 @@ def has_whole_host(folder: str) -> bool:
     """
     states: dict[t.Any, t.Any] = {}
     try:
-        with open(os.path.join(folder, "results.jsonl"), "rb") as source:
+        with open(os.path.join(folder, run_record.RESULTS), "rb") as source:
             for line in source:
                 # Records of drives and tests are many, and not asked for here.
                 record = _decoded(line) if b'"state"' in line else {}
