@@ -47,8 +47,8 @@ options:
     type: int
     choices: [512, 4096]
   size_pct:
-    description: Capacity to format to, in per cent of the advertised one. The guide's presets are 90 and 80. Without it
-      the card keeps its own.
+    description: Capacity to format to, 1 to 100 per cent of the advertised one. The guide's presets are 90 and 80.
+      Without it the card keeps its own. A purge takes 80 to 100 (C(purge_iomemory_size_pct)).
     type: int
   mode:
     description: With V(plan) a format is only reported, as in check mode.

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the guard looks at, as plain facts (guard_facts): who uses a drive, what lies on it, can it be opened. Reads
+"""What the guard looks at, as plain facts (facts.py): who uses a drive, what lies on it, can it be opened. Reads
 only.
 
 A probe that fails puts its reason into `failures`; it never leaves a fact looking harmless.

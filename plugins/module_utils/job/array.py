@@ -76,7 +76,7 @@ def assembled(station: Station, test: Mapping, names: Names) -> t.Iterator[Array
             if label != station.drive
         }
         members = [others.get(label, station) for label in spec["members"]]
-        looks = [stack.enter_context(array_members.Look(station, member, test)) for member in others.values()]
+        looks = [stack.enter_context(array_members.MemberWatch(station, member, test)) for member in others.values()]
         for member in members:
             stack.enter_context(member.held.shared())
         array = Array(station, spec, members)

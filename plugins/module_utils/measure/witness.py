@@ -159,7 +159,7 @@ def evidence(
     cell: Mapping, result: Mapping, before: Moment, after: Moment, process: Mapping | None, witness: Witness
 ) -> dict[str, t.Any]:
     """All that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result: fio's."""
-    job = fio_result.whole(result)["jobs"][0]
+    job = fio_result.combined(result)["jobs"][0]
     sides = {name: job[name] for name in fio_result.DIRECTIONS}
     run_s, queued, total_ios = _queued(job)
     more = grown(before.stat, after.stat) if before.stat and after.stat else None

@@ -143,7 +143,7 @@ class Workbench:
         gap_s = None if self._last_end is None else max(0.0, ended - cell_s(cell) - self._last_end)
         self._last_end = ended
         try:
-            whole = fio_result.whole(result)
+            whole = fio_result.combined(result)
             figures, histograms = _figures(cell, result, whole), _histograms(cell, result, whole)
             seen = watch.seen(cell, result, self._last, gap_s, self._settled)
             found = causes.find(cell, seen, self.limits, self.strict)

@@ -51,7 +51,7 @@ def _is_unset(value: t.Any) -> bool:
 
 
 def normal(variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The variables in the form that `tunespec` takes; `problems` has found nothing wrong with them."""
+    """The variables in the form that tuning.py takes; `problems` has found nothing wrong with them."""
     found = dict(variables)
     for name in WORDS:
         found[name] = str(word(found[name]))
