@@ -62,7 +62,8 @@ class View(t.NamedTuple):
     asked: its variables; runs: run_info's; facts: host_info's; drives: drive_facts'. unreachable: why it did not
       answer.
     failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives;
-    misplaced: those of values.MISPLACED that it has. checks: findings of host_checks; snapshot: its snapshot.
+    misplaced: those of values.MISPLACED that it has. checks: findings of host_checks; snapshot, wear: its snapshot and
+    wear.
     left_out: {drive: why} of the drives that are left out of all other fields.
     """
 
@@ -77,6 +78,7 @@ class View(t.NamedTuple):
     misplaced: t.Sequence[str] = ()
     checks: t.Sequence[t.Mapping[str, t.Any]] | None = None
     snapshot: t.Mapping[str, t.Any] | None = None
+    wear: t.Sequence[t.Mapping[str, t.Any]] | None = None
     left_out: t.Mapping[str, str] = {}
 
 
