@@ -14,21 +14,25 @@ import typing as t
 from ansible import constants as C
 from ansible.errors import AnsibleActionFail
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import SCHEMA_VERSION, aside_prefix, now
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import LIVE_STATES, RunDir
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.summary import ABSENT
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import (
+    SCHEMA_VERSION,
+    STATE_DIR,
+    aside_prefix,
+    now,
+)
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import states
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records, text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import at_once, run_record, unpack
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.results_file import MOST_MESSAGE
 
 ARGUMENTS = dict(
     results_dir=dict(type="path", required=True),
     run_id=dict(type="str", required=True),
-    state_dir=dict(type="path", default="/var/lib/ssdlab-fleet"),
+    state_dir=dict(type="path", default=STATE_DIR),
     limits=dict(type="dict", default={}),
 )
-# Every drive of the host that was not tested is told it.
-MOST_MESSAGE = 1000
 Result = t.Dict[str, t.Any]
 
 
@@ -136,7 +140,7 @@ def _limits(given: Result) -> unpack.ArchiveLimits:
 def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str] = ()) -> Result:
     """The record of kind `host`: what this host's part of the run came to. problems: of its records."""
     state, message = "ok", ""
-    if info["state"] == ABSENT:
+    if info["state"] == states.ABSENT:
         state, message = (
             "failed",
             f"there is no run {run_id} on this host: it was never started there, or was cleaned up",
@@ -145,14 +149,14 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
         state, message = "failed", f"run {run_id} has no status on this host: its host job never started"
     elif info["unfinished"]:
         state, message = "unfinished", f"run {run_id} still works on {', '.join(info['unfinished'])}"
-    elif info["state"] in LIVE_STATES:
+    elif info["state"] in states.LIVE_STATES:
         state, message = "unfinished", f"run {run_id} has finished its drives but has not restored the host yet"
-    elif info["state"] == "dead":
+    elif info["state"] == states.DEAD:
         state, message = (
             "failed",
             f"the host job of run {run_id} is gone: run the playbook again to restore the host and continue",
         )
-    elif info["state"] == "damaged":
+    elif info["state"] == states.DAMAGED:
         state, message = (
             "failed",
             (
@@ -160,7 +164,7 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
                 f"journal; continue with -e ssd_run_id={run_id}"
             ),
         )
-    elif info["state"] == "failed":
+    elif info["state"] == states.FAILED:
         state, message = (
             "failed",
             (

@@ -16,7 +16,7 @@ from ansible_collections.ssdlab.fleet.plugins.modules.host_job import ARGUMENTS
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.version import collection_version
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import zipapp
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, store
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, run_record, store
 
 MODULE = "host_job"
 # Made when ansible-playbook loads this, once, and not by the worker that it starts for each host.
@@ -87,7 +87,7 @@ class ActionModule(HostAction):
     def _begin_anew(self, folder: str, run_id: str, host: str) -> None:
         """Let nothing count that was collected of this host before it measures anew."""
         try:
-            store.begin_anew(os.path.join(folder, "results.jsonl"), run_id, host)
+            store.begin_anew(os.path.join(folder, run_record.RESULTS), run_id, host)
         except OSError as error:
             raise AnsibleActionFail(
                 f"{host}: cannot record in {folder}/results.jsonl that it starts over: {error}"

@@ -13,10 +13,10 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail, AnsibleError
 
+from ..module_utils.core.files import STATE_DIR
 from ..module_utils.tools.iomemory import BUGREPORT
 from ..plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 
-STATE_DIR = "/var/lib/ssdlab-fleet"
 MOST_BYTES = 1 << 30
 
 

@@ -15,6 +15,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import DEAD
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import role_default
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import progress, remote_status
@@ -144,5 +145,5 @@ def _result_of(sweep: Sweep) -> dict[str, t.Any]:
         "hosts": states,
         "ended": sweep.all_ended(),
         "silent": [name for name, state in states.items() if state == SILENT],
-        "dead": [name for name, state in states.items() if state == "dead"],
+        "dead": [name for name, state in states.items() if state == DEAD],
     }

@@ -30,7 +30,7 @@ import typing as t
 from ansible.plugins.callback import CallbackBase
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import again, store
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import again, run_record, store
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.results_file import ResultsFile, host_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing
 
@@ -78,7 +78,7 @@ def _never_raises(method: t.Callable[..., None]) -> t.Callable[..., None]:
         try:
             method(self, *args, **kwargs)
         except Exception as error:
-            where = self._results_file.path or "results.jsonl"
+            where = self._results_file.path or run_record.RESULTS
             self._display.error(
                 f"ssdlab.fleet: results are not in {where}: {type(error).__name__}: {error}."
                 " The hosts still have them: fix this, then run collect.yml"
@@ -152,7 +152,7 @@ class CallbackModule(CallbackBase):
         self._results_file.add([host_record(outcome.host, state, f"{outcome.action}: {'; '.join(messages) or state}")])
 
     def _show_table(self) -> None:
-        run = _read_json(os.path.join(self._results_file.folder, "run.json")) or {}
+        run = _read_json(os.path.join(self._results_file.folder, run_record.RUN)) or {}
         summary = _read_json(os.path.join(os.path.dirname(self._report), "summary.json")) if self._report else None
         run_id = os.path.basename(self._results_file.folder)
         self._display.banner(f"SSD QUALIFICATION {run_id}")

@@ -84,6 +84,7 @@ loader:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.core.files import STATE_DIR
 from ..module_utils.core.host import Host
 from ..module_utils.tuning import boot
 
@@ -94,7 +95,7 @@ def main() -> None:
             "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
             "arguments": {"type": "list", "elements": "str", "default": []},
             "verify": {"type": "bool", "default": False},
-            "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
+            "state_dir": {"type": "path", "default": STATE_DIR},
         },
         supports_check_mode=True,
     )

@@ -141,6 +141,7 @@ import json
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import STATE_DIR
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.packed import unpack
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
@@ -150,7 +151,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import Run
 # The action plugin checks these too, before it builds anything.
 ARGUMENTS = {
     "state": {"type": "str", "choices": ["present", "stopped", "restored", "absent"], "default": "present"},
-    "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
+    "state_dir": {"type": "path", "default": STATE_DIR},
     "run_id": {"type": "str"},
     "engines": {"type": "list", "elements": "str"},
     # Long, and nothing that a log should hold.

@@ -47,8 +47,8 @@ options:
     type: int
     choices: [512, 4096]
   size_pct:
-    description: Capacity to format to, in per cent of the advertised one. The guide's presets are 90 and 80. Without it
-      the card keeps its own.
+    description: Capacity to format to, 1 to 100 per cent of the advertised one. The guide's presets are 90 and 80.
+      Without it the card keeps its own. A purge takes 80 to 100 (C(purge_iomemory_size_pct)).
     type: int
   mode:
     description: With V(plan) a format is only reported, as in check mode.
@@ -278,6 +278,7 @@ bugreport:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.core.files import STATE_DIR
 from ..module_utils.core.host import Host
 from ..module_utils.tools import iomemory, iomemory_pci
 from ..module_utils.vendor import iomemory_dma
@@ -294,7 +295,7 @@ ARGUMENTS = {
     "pci_check": {"type": "bool", "default": False},
     "bugreport": {"type": "bool", "default": False},
     "bugreport_dir": {"type": "path"},
-    "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
+    "state_dir": {"type": "path", "default": STATE_DIR},
 }
 
 

@@ -183,6 +183,7 @@ restored:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.core.files import STATE_DIR
 from ..module_utils.core.host import Host
 from ..module_utils.tools.rssdm import RssdmError
 from ..module_utils.vendor.rssdm_settings import DriveChange, apply, restore, show, wanted
@@ -235,7 +236,7 @@ def main() -> None:
             "queue_depth": {"type": "int"},
             "write_cache": {"type": "bool"},
             "write_cache_flag": {"type": "str"},
-            "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
+            "state_dir": {"type": "path", "default": STATE_DIR},
         },
         mutually_exclusive=[("interrupt_coalescing", "queue_depth")],
         required_if=[("state", "present", ["serial"])],

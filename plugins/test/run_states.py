@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import (
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import (
     FINAL_STATES,
     LIVE_STATES,
     LOST_STATES,
+    SETTLED_STATES,
     UNFINISHED_STATES,
 )
 
@@ -24,5 +25,6 @@ class TestModule:
             "live": lambda state: state in LIVE_STATES,
             "lost": lambda state: state in LOST_STATES,
             "unfinished": lambda state: state in UNFINISHED_STATES,
+            "settled": lambda state: state in SETTLED_STATES,
             "ended": lambda state: state in FINAL_STATES,
         }

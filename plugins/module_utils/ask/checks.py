@@ -15,18 +15,19 @@ from ..machine import snapshot
 
 # SMART tells it in one byte; tools that count on are believed up to there.
 MOST_USED_PCT = 1000
+# Options with a variable preflight_<name> each: mappings of what is required, and limits with their defaults.
 RULES = ("firmware", "drivers", "versions", "link")
 LIMITS = {
     "temperature_headroom_c": 10,
     "min_free_memory_mib": 1024,
     "min_cpus": 2,
     "max_used_pct": 90,
-    "parallel_drives": 1,
 }
 OPTIONS: dict[str, Any] = {
     "drives": {"type": "list", "elements": "raw", "default": []},
     "levels": {"type": "dict", "default": {}},
     "write_cache_chosen": {"type": "bool", "default": False},
+    "parallel_drives": {"type": "int", "default": 1},
     "traffic_s": {"type": "float", "default": 0},
     "readable": {"type": "list", "elements": "str", "default": []},
     **{name: {"type": "dict", "default": {}} for name in RULES},
@@ -37,7 +38,7 @@ OPTIONS: dict[str, Any] = {
 def answer(host: Host, given: dict[str, Any]) -> dict[str, Any]:
     """Its result."""
     seen = snapshot.gather(host)
-    wanted = {name: given[name] for name in (*RULES, *LIMITS, "write_cache_chosen")}
+    wanted = {name: given[name] for name in (*RULES, *LIMITS, "parallel_drives", "write_cache_chosen")}
     facts = check_facts.gather(host, given["drives"], seen, wanted, given["traffic_s"], given["readable"])
     found = table.run(facts, given["levels"], check_facts.vendor(host, facts))
     # The journal has the list of PCI Express functions, which is long.

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Mapping
 
 from ..core.host import Host
 from ..run import engines
-from ..run.folder import LIVE_STATES
+from ..run.states import LIVE_STATES
 from . import checks, drives, host, runs
 
 Values = Dict[str, Any]

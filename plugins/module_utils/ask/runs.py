@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.files import STATE_DIR
 from ..core.host import Host
 from ..run import archive, drive_records, summary
 from ..run.folder import RunDir
+from ..run.states import ABSENT
 
 OPTIONS: dict[str, Any] = {
-    "state_dir": {"type": "path", "default": "/var/lib/ssdlab-fleet"},
+    "state_dir": {"type": "path", "default": STATE_DIR},
     "run_id": {"type": "str"},
     "run_name": {"type": "str"},
     "definitions_of": {"type": "str"},
@@ -38,7 +40,7 @@ def answer(host: Host, given: dict[str, Any], check_mode: bool) -> dict[str, Any
 def _of_run(host: Host, run_dir: RunDir, packs: bool) -> dict[str, Any]:
     run = summary.read(host, run_dir)
     # Packed after the state was read: a run told as ended is packed whole.
-    made = archive.pack(run_dir) if packs and run.state != summary.ABSENT else {}
+    made = archive.pack(run_dir) if packs and run.state != ABSENT else {}
     # Not its path: the controller knows where it lies, and believes no host that (gate/answers.py).
     packed = {key: made[key] for key in ("size_bytes", "sha256") if made}
     return {

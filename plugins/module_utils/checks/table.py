@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What would make a result worthless: the table of all checks, and what they find. Pure; the facts come from
-check_facts.py.
+facts.py.
 
 A new check is a line in the CHECKS of its family; a new family is a line in TABLE.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..tools.iomemory_pci import CheckFinding
 from . import health, host, link, model
 from .base import OK, WARNING, Check, Harmless, HostFacts, Unknown
 
@@ -26,8 +27,6 @@ CODES: tuple[str, ...] = tuple(
 
 # The remedy of the fault itself would send people to reseat drives whose link is merely unseen.
 UNKNOWN_REMEDY = "check it by hand, then set this check to ok in preflight_levels"
-
-CheckFinding = t.Dict[str, t.Any]
 
 
 def run(

@@ -16,6 +16,8 @@ import time
 import typing as t
 
 SCHEMA_VERSION = 1
+# Where a host keeps runs and records, unless ssd_state_dir says otherwise.
+STATE_DIR = "/var/lib/ssdlab-fleet"
 # What a killed process left is swept once nobody wrote to it for so long; and after a day whoever its number belongs to
 # by now.
 IDLE_S, LONGEST_IDLE_S = 600.0, 86400.0

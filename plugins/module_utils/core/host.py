@@ -41,6 +41,11 @@ class Result(NamedTuple):
     stdout: str
     stderr: str
 
+    def ended(self, said: str = "") -> str:
+        """How it failed, in a line. said: what of its texts tells why, by default the last line."""
+        said = said or (self.stderr.strip() or self.stdout.strip() or "nothing").splitlines()[-1]
+        return f"{' '.join(self.argv)} ended with {self.rc} and said: {said:.300}"
+
 
 def _text(data: object) -> str:
     """Output of a command that was cut short may be bytes, text or None, by Python version."""

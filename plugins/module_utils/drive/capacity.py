@@ -21,6 +21,8 @@ TIMEOUT_S = 20.0
 # Formats round a namespace down to whole GB and keep metadata beside it: a hundredth is not worth a word, and spare of
 # 7 % already shows in writes.
 HIDDEN_SHARE = 0.01
+# The slowest that a drive which still counts as alive is read or purged as a whole.
+SLOWEST_BYTES_PER_S = 50e6
 _MAX_SECTORS = re.compile(r"max sectors\s*=\s*([0-9]+)/([0-9]+)(?:\([0-9]+\?\))?,?\s*(.*)")
 
 

@@ -16,13 +16,15 @@ from ..core.host import Host, container
 from . import attributes, loop, vendor
 from .entry import BY_ID, SELECTOR_KEYS, by_id_name, selector_item, selector_problem, wwn_key
 
-SYSFS_SECTOR_BYTES = 512  # /sys/block/*/size counts these, whatever the drive's own block is
+# /sys/block/*/size and stat count these, whatever the drive's own block is (Documentation/block/stat.rst).
+SYSFS_SECTOR_BYTES = 512
 
 # By how a format of /sys/block/*/integrity/format begins: what its tuples take ("nop" does not tell).
 PROTECTION_BYTES = {"none": 0, "T10": 8, "EXT": 16}
 
-# What an identity is called by, as far as its place tells it.
-_NAMES = ("serial", "wwn", "model", "backing_file")
+# What an identity is called by, as far as its place tells it; and by what names this one drive alone.
+NAMES = ("serial", "wwn", "model", "backing_file")
+OWN_NAMES = tuple(name for name in NAMES if name != "model")
 _HEX_DIGITS = re.compile(r"[0-9a-f]+")
 # Block devices that are no drive of their own: stacked, virtual in memory, removable media, hidden parts of an eMMC.
 _NO_DRIVE = re.compile(r"(dm-|md|zram|ram|sr|fd|zd|drbd|bcache|mtdblock|rbd)[0-9]|md_|mmcblk[0-9]+(boot|rpmb|gp)")
@@ -161,7 +163,7 @@ def wwn(host: Host, name: str) -> str | None:
 
 def may_be_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two identities can be of one drive, of which one place tells more than the other."""
-    names = {key: (str(one.get(key) or ""), str(other.get(key) or "")) for key in _NAMES}
+    names = {key: (str(one.get(key) or ""), str(other.get(key) or "")) for key in NAMES}
     if any(names["backing_file"]):
         return False
     alike = {key: pair[0] == pair[1] for key, pair in names.items()}

@@ -16,11 +16,11 @@ import re
 
 from ..core.host import Host
 from ..tools import iomemory
+from ..tools.iomemory_status import BLOCK_NAME
 
 TRANSPORT = "pcie"
 HDIO_GET_IDENTITY = 0x030D  # include/uapi/linux/hdreg.h
 _MICRON = re.compile(r"rssd[a-z]{1,3}")
-_IOMEMORY = re.compile(r"fio[a-z]{1,3}")
 _IDENTIFY_BYTES = 512
 _TEXTS = {"serial": slice(20, 40), "firmware": slice(46, 54), "model": slice(54, 94)}
 
@@ -32,7 +32,7 @@ def is_micron(name: str) -> bool:
 
 def is_iomemory(name: str) -> bool:
     """Whether a kernel name is a whole drive of ioMemory's driver."""
-    return _IOMEMORY.fullmatch(name) is not None
+    return BLOCK_NAME.fullmatch(name) is not None
 
 
 def transport(name: str) -> str | None:

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The facts that the guard's rules look at. The probes (guard_users, guard_content, …) fill them; lists hold texts for
-the operator.
+"""The facts that the guard's rules look at. The probes (users.py, content.py, …) fill them; lists hold texts for the
+operator.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Mount(NamedTuple):
     root: str = "/"
 
 
-class Text(NamedTuple):
+class HostFile(NamedTuple):
     """A file of the host and what it says; parsed: it is also read by its own rules (configured)."""
 
     path: str
@@ -93,7 +93,7 @@ class Machine:
     configured: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     resume: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     # Files below /etc in which a drive may be named; why not all of them, "" for all
-    texts: list[Text] = dataclasses.field(default_factory=list)
+    texts: list[HostFile] = dataclasses.field(default_factory=list)
     texts_cut: str = ""
     failures: list[str] = dataclasses.field(default_factory=list)
 

@@ -22,7 +22,7 @@ class HeldArray:
     purge_is_ours = False
 
     def __init__(
-        self, host: Host, members: t.Sequence[HeldDrive], name: str, handle: int, seen: mdadm.Seen, size_bytes: int
+        self, host: Host, members: t.Sequence[HeldDrive], name: str, handle: int, seen: mdadm.Array, size_bytes: int
     ) -> None:
         self._host, self._members, self._name, self._seen = host, members, name, seen
         self.handle = handle

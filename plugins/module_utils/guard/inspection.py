@@ -57,7 +57,7 @@ def inspect(
         shared = _shared(host, names, state_dir, quick=bool(held))
         seen = []
         for index, (selector, (name, refused)) in enumerate(zip(selectors, located)):
-            one = _Seen(selector, None, refused)
+            one = _Entry(selector, None, refused)
             if name is not None:
                 same = [
                     label(selectors[other])
@@ -147,7 +147,7 @@ def _wait_for(lock: Lock, deadline_s: float, stop: Callable[[], bool]) -> None:
 
 
 @dataclasses.dataclass
-class _Seen:
+class _Entry:
     """What is known of one entry of ssd_drives. refused: what was found outside the rules; ledger: own_data's entry."""
 
     selector: Any
@@ -192,7 +192,7 @@ class _Seen:
         }
 
 
-def _look_at(host: Host, seen: Sequence[_Seen], held: dict[str, int], terms: Terms | None, run_id: str | None) -> None:
+def _look_at(host: Host, seen: Sequence[_Entry], held: dict[str, int], terms: Terms | None, run_id: str | None) -> None:
     """Look at all drives at once that nothing else speaks against; a signature on a drive that we wrote to may be there
     by chance.
     """
@@ -201,7 +201,7 @@ def _look_at(host: Host, seen: Sequence[_Seen], held: dict[str, int], terms: Ter
         list(pool.map(lambda one: _safe_look(host, one, held, terms or Terms()), waiting))
 
 
-def _safe_look(host: Host, one: _Seen, held: dict[str, int], terms: Terms) -> None:
+def _safe_look(host: Host, one: _Entry, held: dict[str, int], terms: Terms) -> None:
     facts = one.facts
     if facts is None:
         return
@@ -234,15 +234,15 @@ def _locate(host: Host, selector: Any) -> tuple[str | None, list[Refusal]]:
 
 def _safe_probe(
     host: Host, name: str, selector: Any, held: dict[str, int], shared: Machine, state_dir: str | None
-) -> _Seen:
+) -> _Entry:
     path = identity.node(name)
     try:
         ledger, untrusted = _ledger(state_dir, identity.identity(host, name))
         facts = probe(host, name, held.get(path), shared, ledger)
         add(facts.untrusted, *untrusted)
-        return _Seen(selector, facts, [], ledger)
+        return _Entry(selector, facts, [], ledger)
     except Exception as error:  # whatever it is: an unknown is a refusal
-        return _Seen(selector, None, make_refusals("probe_failed", path, [f"{type(error).__name__}: {error}"]))
+        return _Entry(selector, None, make_refusals("probe_failed", path, [f"{type(error).__name__}: {error}"]))
 
 
 def _ledger(state_dir: str | None, who: Mapping[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:

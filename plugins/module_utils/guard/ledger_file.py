@@ -19,17 +19,15 @@ from typing import Any, Mapping, Sequence
 
 from ..core import files, trust
 from ..core.files import SCHEMA_VERSION, write_atomic
-from ..drive.identity import may_be_one
+from ..drive.identity import NAMES, OWN_NAMES, may_be_one
 from .facts import EVIDENCE, STATES, WRITING
 
-# Who the drive is, whatever its size, block size and place are now: a format may change those.
-_SAME = ("serial", "wwn", "model", "backing_file")
 _LONGEST_NAME = 80
 
 
 def path_of(state_dir: str, identity: Mapping[str, Any]) -> str:
     """The drive's file: two namespaces of one controller share a serial, so every name counts; long ones are cut."""
-    name = "_".join(str(identity[key]) for key in ("serial", "wwn", "backing_file") if identity.get(key))
+    name = "_".join(str(identity[key]) for key in OWN_NAMES if identity.get(key))
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return os.path.join(state_dir, "drives", f"{files.slug(name)[:_LONGEST_NAME]}-{digest}.json")
 
@@ -56,9 +54,10 @@ def read(state_dir: str | None, identity: Mapping[str, Any]) -> dict[str, Any] |
     entry = load(path)
     if entry is None:
         return None
+    # Size, block size and place are not asked: a format may change those.
     differs = [
         "{} was {}, is {}".format(key, entry["identity"].get(key), identity.get(key))
-        for key in _SAME
+        for key in NAMES
         if entry["identity"].get(key) != identity.get(key)
     ]
     if differs and keeps_evidence(entry):
@@ -171,5 +170,5 @@ def write(state_dir: str, identity: Mapping[str, Any], fields: Mapping[str, Any]
     """Put an entry of these fields in the place of the drive's. Raises OSError."""
     path = path_of(state_dir, identity)
     files.make_folders(os.path.dirname(path))
-    kept = {key: identity.get(key) for key in _SAME}
+    kept = {key: identity.get(key) for key in NAMES}
     write_atomic(path, json.dumps(dict(fields, schema_version=SCHEMA_VERSION, identity=kept), indent=1) + "\n")

@@ -15,6 +15,7 @@ import math
 import time
 from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence
 
+from ..drive.capacity import SLOWEST_BYTES_PER_S
 from . import chances, filler
 from .blockreader import BlockReader
 from .facts import Extent
@@ -26,8 +27,6 @@ _PIECES = 8
 _OVERTIME = 2.0
 # How much of a look's time may be spent beyond it where the drive itself says that it holds something.
 _AIMED = 0.5
-# Of a drive that still counts as alive while all of it is read.
-_SLOWEST_BYTES_PER_S = 50e6
 _SHORT_STEP_S = 60.0
 # What an erased drive returns; which of the two is its own choice, but it is one.
 _FILLS = (0x00, 0xFF)
@@ -93,7 +92,7 @@ def longer_s(terms: Terms, size_bytes: int) -> float:
     """How much longer than any short step a look may take on a drive that answers; 0 where it is a short
     step itself.
     """
-    longest_s = size_bytes / _SLOWEST_BYTES_PER_S if terms.seconds is None else (1 + _OVERTIME + _AIMED) * terms.seconds
+    longest_s = size_bytes / SLOWEST_BYTES_PER_S if terms.seconds is None else (1 + _OVERTIME + _AIMED) * terms.seconds
     return longest_s if longest_s > _SHORT_STEP_S else 0.0
 
 

@@ -20,7 +20,7 @@ from typing import Iterable, Pattern
 from ..core.host import TIMED_OUT, Host
 from ..drive import identity
 from ..drive.entry import wwn_key
-from .facts import Facts, Machine, Text, add
+from .facts import Facts, HostFile, Machine, add
 from .names import device_number
 
 TOP = "/etc"
@@ -111,9 +111,9 @@ def read_texts(host: Host, facts: Machine, parsed: set[str]) -> None:
     """
     _read_boot(host, facts)
     for path in [path for pattern in _MORE for path in host.glob(pattern)]:
-        facts.texts.append(Text(path, _read(host, path) or b""))
+        facts.texts.append(HostFile(path, _read(host, path) or b""))
     outside = [path for path in sorted(parsed) if not (path.startswith(TOP + "/") or _PARSED_WHOLLY.match(path))]
-    facts.texts += [Text(path, _read(host, path) or b"", True) for path in outside]
+    facts.texts += [HostFile(path, _read(host, path) or b"", True) for path in outside]
     began, count = time.monotonic(), 0
     top = host.path(TOP)
     for folder, folders, names in os.walk(top):
@@ -129,7 +129,7 @@ def read_texts(host: Host, facts: Machine, parsed: set[str]) -> None:
                 facts.texts_cut = f"the search of {TOP} ended at {path}, after {count} files"
                 return
             if data and not _INVENTORY.search(data):
-                facts.texts.append(Text(path, _relevant(path, data), path in parsed))
+                facts.texts.append(HostFile(path, _relevant(path, data), path in parsed))
 
 
 def _relevant(path: str, data: bytes) -> bytes:
@@ -137,7 +137,7 @@ def _relevant(path: str, data: bytes) -> bytes:
     return _REJECTED.sub(b"", data) if path.startswith("/etc/lvm/") else _RESUME.sub(b"", data)
 
 
-def _named_by_its_place(host: Host, path: str) -> list[Text]:
+def _named_by_its_place(host: Host, path: str) -> list[HostFile]:
     """What no line of a file tells: a link that leads to a device, a unit that is called after one."""
     found = []
     if os.path.islink(host.path(path)):
@@ -147,19 +147,19 @@ def _named_by_its_place(host: Host, path: str) -> list[Text]:
     if unit:
         name = unit.group(1).replace("-", "/")
         found.append("/" + re.sub(r"\\x([0-9a-f]{2})", lambda match: chr(int(match.group(1), 16)), name))
-    return [Text(path, name.encode("utf-8", "surrogateescape")) for name in dict.fromkeys(found)]
+    return [HostFile(path, name.encode("utf-8", "surrogateescape")) for name in dict.fromkeys(found)]
 
 
 def _read_boot(host: Host, facts: Machine) -> None:
     """The kernel's command line, boot loaders' menus, and partitions that the firmware starts."""
     for path in [path for pattern in _BOOT for path in host.glob(pattern)]:
-        facts.texts.append(Text(path, _RESUME.sub(b"", _read(host, path) or b"")))
+        facts.texts.append(HostFile(path, _RESUME.sub(b"", _read(host, path) or b"")))
     for path in host.glob(_BOOT_ENTRIES):
         try:
             found = _HARD_DRIVE.findall(host.read_bytes(path))
         except OSError:
             continue
-        facts.texts += [Text(path, str(uuid.UUID(bytes_le=guid)).encode()) for guid in found]
+        facts.texts += [HostFile(path, str(uuid.UUID(bytes_le=guid)).encode()) for guid in found]
 
 
 def _read(host: Host, path: str) -> bytes | None:
@@ -241,7 +241,7 @@ def _written(uuid: str) -> list[str]:
     return ["-".join(parts), ":".join(uuid[place : place + 8] for place in range(0, 32, 8))]
 
 
-def _as_shipped(host: Host, text: Text) -> bool:
+def _as_shipped(host: Host, text: HostFile) -> bool:
     """Whether a file is as its package brought it: then it names devices as examples. A host may have both kinds of
     packages' tools.
     """

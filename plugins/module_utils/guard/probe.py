@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the guard looks at, as plain facts (guard_facts): who uses a drive, what lies on it, can it be opened. Reads
+"""What the guard looks at, as plain facts (facts.py): who uses a drive, what lies on it, can it be opened. Reads
 only.
 
 A probe that fails puts its reason into `failures`; it never leaves a fact looking harmless.
@@ -138,12 +138,7 @@ def look_at(
                 and look.is_fill_where(handle, size, _superblocks(facts))
             )
             if not facts.signatures or "signature" in lifted or by_chance:
-                known = [
-                    mark for mark in facts.marks if ("partition_table" if mark.is_table else "signature") in lifted
-                ]
-                excused = [Extent(mark.offset, mark.length) for mark in known] + _sentinels(
-                    Reader(handle, size, block_bytes), ledger
-                )
+                excused = _lifted(facts, lifted) + _sentinels(Reader(handle, size, block_bytes), ledger)
                 if facts.name.startswith("loop"):
                     allocated.from_loop(host, facts, handle)
                 _keep(facts, look.take(handle, size, terms, excused, not proves, facts.allocated), proves)
@@ -154,6 +149,12 @@ def look_at(
             return
     if facts.own_data is not None and ledger is not None and counters.untouched(host, ledger, facts.identity):
         facts.own_data["proved"] = "counters"
+
+
+def _lifted(facts: Facts, codes: Collection[str]) -> list[Extent]:
+    """Where the tables and signatures lie that the drive's entry lifts."""
+    known = [mark for mark in facts.marks if ("partition_table" if mark.is_table else "signature") in codes]
+    return [Extent(mark.offset, mark.length) for mark in known]
 
 
 def _keep(facts: Facts, seen: look.Look, proves: bool) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..drive.entry import GUARD_OPTIONS
+
 
 class Text(NamedTuple):
     """What is wrong (`{detail}` is the finding), what the operator can do, and the option of the drive's entry that
@@ -19,7 +21,7 @@ class Text(NamedTuple):
 
 
 _KEEP_OUT = "or take the drive out of ssd_drives."
-ALLOW, OVERWRITE, RELEASE = "allow", "ssd_overwrite_data", "release_evidence"
+ALLOW, OVERWRITE, RELEASE = GUARD_OPTIONS
 REFUSALS: dict[str, Text] = {
     "bad_selector": Text(
         "this entry of ssd_drives is invalid: {detail}",

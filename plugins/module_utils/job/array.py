@@ -76,7 +76,7 @@ def assembled(station: Station, test: Mapping, names: Names) -> t.Iterator[Array
             if label != station.drive
         }
         members = [others.get(label, station) for label in spec["members"]]
-        looks = [stack.enter_context(array_members.Look(station, member, test)) for member in others.values()]
+        looks = [stack.enter_context(array_members.MemberWatch(station, member, test)) for member in others.values()]
         for member in members:
             stack.enter_context(member.held.shared())
         array = Array(station, spec, members)
@@ -149,8 +149,7 @@ class Array:
     def _run(self, argv: list[str]) -> None:
         done = self._host.run(argv, BUILD_S)
         if done.rc:
-            said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
-            raise ArrayError(f"{' '.join(argv)} ended with {done.rc} and said: {said:.300}")
+            raise ArrayError(done.ended())
 
     def _open(self, name: str) -> HeldArray:
         """The array, once it is proved to be of these drives alone, open so that nobody else can mount or claim it."""

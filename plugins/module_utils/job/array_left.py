@@ -71,7 +71,7 @@ def stop(host: Host, run_dir: RunDir) -> list[Setting]:
     return [_done(device, "restored", "the array was stopped")] if was_there else []
 
 
-def _is_it(found: mdadm.Seen | None, record: t.Mapping[str, t.Any]) -> bool:
+def _is_it(found: mdadm.Array | None, record: t.Mapping[str, t.Any]) -> bool:
     """A member that was pulled since is missing in it."""
     return found is not None and found.metadata == "none" and found.members <= set(record["members"])
 

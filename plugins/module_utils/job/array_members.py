@@ -77,7 +77,7 @@ def _release(member: Station) -> None:
         raise
 
 
-class Look:
+class MemberWatch:
     """Looks at the world of one member while the array is measured: link, temperature, errors, settings."""
 
     def __init__(self, lead: Station, member: Station, test: Mapping) -> None:
@@ -97,7 +97,7 @@ class Look:
         self.conditions: list[Cause] = []
         self.wear: Mapping | None = None
 
-    def __enter__(self) -> Look:
+    def __enter__(self) -> MemberWatch:
         self._member.watchdog.call("look at its world", self._begin)
         self._sampler.__enter__()
         return self

@@ -18,8 +18,9 @@ from ..core.locks import Lock, Locked, host_lock
 from ..guard import ledger_file, own_data
 from ..purge.step import goes_on
 from ..run import archive, decision, engines, shapes, summary
-from ..run.folder import FINAL_STATES, LIVE_STATES, RunDir, Status, read_journal, run_ids
+from ..run.folder import RunDir, Status, read_journal, run_ids
 from ..run.liveness import is_live, job_of, run_state
+from ..run.states import ABSENT, FINAL_STATES, LIVE_STATES, STOPPED
 from ..tuning import settings
 from ..tuning.kinds import Setting
 from .ending import STOP_TIMEOUT_S, JobError, end_process
@@ -146,8 +147,8 @@ def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
     A run whose job died is put back and marked as stopped, so that no later play takes it up by itself.
     """
     state, status = run_state(host, run_dir)
-    state = state if os.path.isdir(run_dir.path) else "absent"
-    if state == "absent" or state in FINAL_STATES:
+    state = state if os.path.isdir(run_dir.path) else ABSENT
+    if state == ABSENT or state in FINAL_STATES:
         return {"changed": False, "action": "nothing", "state": state, "restored": []}
     if check:
         return {"changed": True, "action": "stop", "state": state, "restored": []}
@@ -186,7 +187,7 @@ def _mark_stopped(host: Host, run_dir: RunDir) -> None:
         known = summary.read(host, run_dir).status
         status = known if not shapes.problem(known, shapes.STATUS) else None
     if status and status["state"] not in FINAL_STATES:
-        Status(run_dir.status, status).set(state="stopped", message="the host job had died")
+        Status(run_dir.status, status).set(state=STOPPED, message="the host job had died")
 
 
 def restore(host: Host, state_dir: str, check: bool = False, run_id: str | None = None) -> dict[str, t.Any]:
@@ -235,4 +236,4 @@ def remove(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]
         archive.sweep(run_dir)
         if os.path.exists(run_dir.archive):
             os.unlink(run_dir.archive)
-    return {"changed": there, "action": "remove" if there else "nothing", "state": "absent", "restored": []}
+    return {"changed": there, "action": "remove" if there else "nothing", "state": ABSENT, "restored": []}

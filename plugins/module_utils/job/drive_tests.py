@@ -87,18 +87,7 @@ class DriveTests:
             return "invalid"
         sampler, found = self._sampler(names), []
         try:
-            self._unprepared = failed(test["name"]) if prepares(test) else self._unprepared
-            self._purge(test, names)
-            self._make_settings_again(names)
-            if test["purge"]["method"] != "none":
-                self._station.bench.settle()
-            self._look_around(self._station.conditions.begin_measurement)
-            with sampler, array.assembled(self._station, test, names) as made, filesystem.laid_on(
-                self._station, test, names
-            ):
-                self._precondition(test, names)
-                self._unprepared = "" if prepares(test) else self._unprepared
-                self._measure(test, names, rounds)
+            made = self._prepare_and_measure(test, names, rounds, sampler)
             self._station.look()
             found = self._look_around(lambda: self._station.conditions.end_test(test, sampler))
             if made:
@@ -124,14 +113,32 @@ class DriveTests:
             outcome, reasons = "error", [str(error)]
             self.error, self.drive_fault = "{0}: {1}".format(test["name"], error), is_of_drive(error)
         self._look_for_drift()
-        cache = self._cache_problem(test) if outcome in ("steady", "complete") else ""
+        cache = self._cache_problem(test) if outcome in criteria.MEASURED else ""
         spoilt = self._untuned() + found + ([cache] if cache else [])
-        if spoilt and outcome in ("steady", "complete"):
+        if spoilt and outcome in criteria.MEASURED:
             outcome, reasons = "invalid", spoilt
         elif outcome in ("not_steady", "invalid"):
             reasons = reasons + sampler.reasons
         self._end_test(names, rounds, outcome, list(dict.fromkeys([*reasons, *found])))
         return outcome
+
+    def _prepare_and_measure(
+        self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds, sampler: Sampler
+    ) -> array.Array | None:
+        """Purge, fill and rounds; the array that they were made on."""
+        self._unprepared = failed(test["name"]) if prepares(test) else self._unprepared
+        self._purge(test, names)
+        self._make_settings_again(names)
+        if test["purge"]["method"] != "none":
+            self._station.bench.settle()
+        self._look_around(self._station.conditions.begin_measurement)
+        with sampler, array.assembled(self._station, test, names) as made, filesystem.laid_on(
+            self._station, test, names
+        ):
+            self._precondition(test, names)
+            self._unprepared = "" if prepares(test) else self._unprepared
+            self._measure(test, names, rounds)
+        return made
 
     def _why_not_begun(self, test: t.Mapping[str, t.Any]) -> list[str]:
         """Why nothing that is measured now could count, so that the drive is neither purged for it nor busy for hours;

@@ -28,7 +28,7 @@ from ..guard.look import Terms
 from ..machine import snapshot
 from ..measure.fio import Interrupted
 from ..measure.limits import Limits
-from ..run import decision
+from ..run import decision, folder, states
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start, starter
 from ..tuning import settings
@@ -45,7 +45,7 @@ from .station import Job
 LOCK_WAIT_S = 10.0
 HEARTBEAT_S = 30.0
 # The files of a run that are replaced as a whole.
-WRITTEN_ASIDE = ("plan.json", "status.json", "tuning.json", "journal.jsonl", "reserve", array_left.FILE)
+WRITTEN_ASIDE = (folder.PLAN, folder.STATUS, folder.TUNING, folder.JOURNAL, "reserve", array_left.FILE)
 
 
 class HostJob:
@@ -68,7 +68,9 @@ class HostJob:
         self._lock = host_lock(owner(host, run_dir))
         self._journal = Journal(run_dir.journal, run_id=plan["run"]["id"], host=plan["host"])
         self._journal.on_full = self._reserve.release
-        self._status = Status(run_dir.status, first_status(host, plan, "running", os.environ.get("SSDLAB_FLEET_UNIT")))
+        self._status = Status(
+            run_dir.status, first_status(host, plan, states.RUNNING, os.environ.get("SSDLAB_FLEET_UNIT"))
+        )
 
     def run(self) -> int:
         """The whole job; its exit code."""
@@ -87,7 +89,7 @@ class HostJob:
         except Locked as error:
             # A start that came too late, and was made again since: the status is that of the job that has the lock.
             if self._is_wanted() and (host_holder() or {}).get("folder") != os.path.realpath(self._run_dir.path):
-                self._status.set(state="failed", restored=True, message=f"another run is using this host: {error}")
+                self._status.set(state=states.FAILED, restored=True, message=f"another run is using this host: {error}")
             return 1
 
     def _is_wanted(self) -> bool:
@@ -97,7 +99,7 @@ class HostJob:
         return not self._started_by or starter(self._run_dir.read_status()) == self._started_by
 
     def _run_locked(self) -> int:
-        state, messages = "failed", []
+        state, messages = states.FAILED, []
         try:
             self._status.set()
             self._refuse_undecided()
@@ -106,18 +108,18 @@ class HostJob:
             refuse_unrestored(array_left.stop(self._host, self._run_dir))
             refuse_unrestored(restore_leftovers(self._host, self._run_dir.state_dir))
             messages = self._run_drives(self._start())
-            state = "stopped" if self._stop.is_set() else "failed" if messages else "finished"
+            state = states.STOPPED if self._stop.is_set() else states.FAILED if messages else states.FINISHED
         except Exception as error:  # The host is put back and the reason is kept.
             messages.append(self._crash(error))
         finally:
             restored = self._restore(messages)
             self._reserve.release()
             # What the journal could not tell, the status tells; the run is not taken for a whole one.
-            state = "failed" if messages and state == "finished" else state
+            state = states.FAILED if messages and state == states.FINISHED else state
             with self._told(messages):
                 self._journal.add("job_finished", state=state)
             self._status.set(state=state, restored=restored, message="; ".join(messages))
-        return 0 if state == "finished" else 1
+        return 0 if state == states.FINISHED else 1
 
     def _refuse_undecided(self) -> None:
         """Raise PermissionError for a plan that is not what preflight decided, or one that others than root could have

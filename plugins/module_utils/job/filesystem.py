@@ -209,8 +209,7 @@ class Laid:
     def _run(self, argv: list[str], timeout_s: float, room: Room | None = None) -> None:
         done = room.run(argv, timeout_s) if room else self._host.run(argv, timeout_s)
         if done.rc:
-            said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
-            raise FilesystemError(f"{' '.join(argv)} ended with {done.rc} and said: {said:.300}")
+            raise FilesystemError(done.ended())
 
     def _mount(self, argv: list[str], room: Room) -> filesystems.Mounted:
         self._run(argv, UNMOUNT_S, room)

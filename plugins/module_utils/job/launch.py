@@ -20,8 +20,9 @@ from ..core.files import make_folders, write_atomic
 from ..core.host import TIMED_OUT, Host
 from ..core.locks import Locked, host_lock
 from ..drive.entry import GUARD_OPTIONS
-from ..run.folder import LIVE_STATES, RunDir, Status, read_journal
+from ..run.folder import RunDir, Status, read_journal
 from ..run.liveness import Process, first_status, is_live, pid_start, starter, state_of
+from ..run.states import FAILED, FINISHED, LIVE_STATES, STARTING
 from .ending import STOP_TIMEOUT_S, JobError, end_process, end_unit
 
 START_TIMEOUT_S = 30.0
@@ -37,7 +38,7 @@ def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
     stored = run_dir.read_plan()
     if stored is None:
         return "start"
-    if state == "finished":
+    if state == FINISHED:
         return "nothing"
     # A job that lives goes on as it was started: how it tunes may have changed since, in the inventory or with the
     # collection.
@@ -73,7 +74,7 @@ def make_run_folders(run_dir: RunDir) -> None:
 
 def write_starting(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> None:
     """A first status, so that nobody finds a run without one. It is ours until the job writes its own."""
-    status = first_status(host, plan, "starting")
+    status = first_status(host, plan, STARTING)
     write_atomic(run_dir.status, json.dumps(status, indent=1) + "\n")
 
 
@@ -140,7 +141,7 @@ def _own_state(host: Host, run_dir: RunDir) -> str:
     if not status or status["pid"] == os.getpid():
         return ""
     state = state_of(host, status)
-    if state == "failed":
+    if state == FAILED:
         raise JobError("the host job ended at once: {0}".format(status.get("message")))
     return state
 
@@ -162,7 +163,7 @@ def _mark_failed(run_dir: RunDir, message: str) -> None:
     """A final state for a job that never wrote its own, so that no later play takes the run up by itself."""
     status = run_dir.read_status()
     if status and status["pid"] == os.getpid():
-        Status(run_dir.status, status).set(state="failed", restored=True, message=message)
+        Status(run_dir.status, status).set(state=FAILED, restored=True, message=message)
 
 
 def changes(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> bool:

@@ -11,12 +11,12 @@ from ..guard import look
 from ..guard.held import Refused
 from ..purge import methods
 from ..purge.method import PurgeError, Work
+from ..run.criteria import MEASURED
 
 AS_IS, BLANK, EVIDENCE = "as_is", "blank", "evidence"
 LONGEST_REASON = 500
 # How long is looked whether a drive that was deallocated reads as blank.
 _LOOK = look.Terms(1.0)
-_WELL = ("steady", "complete")
 
 
 def make_blank(work: Work, finished: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
@@ -26,7 +26,7 @@ def make_blank(work: Work, finished: t.Sequence[t.Mapping[str, t.Any]]) -> dict[
     Only where every test went well: what an invalid measurement or an error left behind is what there is to find out
     why.
     """
-    unwell = ["{test} ended {outcome}".format(**record) for record in finished if record["outcome"] not in _WELL]
+    unwell = ["{test} ended {outcome}".format(**record) for record in finished if record["outcome"] not in MEASURED]
     if unwell or not finished:
         return {"state": AS_IS, "reason": "; ".join(unwell) or "nothing was measured", "seconds": 0}
     began = work.clock()

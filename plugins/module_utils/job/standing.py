@@ -8,11 +8,12 @@ from __future__ import annotations
 import typing as t
 
 from ..measure import causes, fillcurve
+from ..run.criteria import MEASURED
 
 Mapping = t.Mapping[str, t.Any]
 
 # Outcomes of a test that stands: a second run keeps it and never wipes the drive for it again.
-KEPT_OUTCOMES = ("steady", "not_steady", "complete", "invalid", "error")
+KEPT_OUTCOMES = (*MEASURED, "not_steady", "invalid", "error")
 # The first reason of a test that was not begun, as the host could not be tuned.
 NOT_BEGUN = "neither purged nor measured"
 
@@ -107,7 +108,7 @@ def without_its_state(test: Mapping, finished: t.Sequence[Mapping]) -> str:
     if not before:
         return ""
     outcome = next((record["outcome"] for record in reversed(finished) if record["test"] == before), "not measured")
-    if outcome in ("steady", "complete"):
+    if outcome in MEASURED:
         return ""
     return "not measured: it builds on the drive state that test {0} leaves, and that test is {1}".format(
         before, outcome.replace("_", " ")

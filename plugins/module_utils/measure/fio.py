@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import os
 import re
 import selectors
@@ -197,3 +198,25 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
     finally:
         if process.stderr is not None:
             process.stderr.close()
+
+
+def filled(job: str, values: t.Mapping[str, t.Any]) -> str:
+    """The job with its placeholders filled in. Raises FioError for one that names anything but the drive."""
+    text = fill(job, values)
+    others = strays(text, values["device"])
+    if others:
+        raise FioError("the fio job names more than the drive: {0}; nothing was run".format("; ".join(others)))
+    return text
+
+
+def take_in(path: str) -> str:
+    """The text of fio's output file, which is kept compressed."""
+    try:
+        with open(path, "rb") as source:
+            data = source.read()
+    except FileNotFoundError:
+        return ""
+    with gzip.open(path + ".gz", "wb", compresslevel=6) as out:
+        out.write(data)
+    os.unlink(path)
+    return data.decode(errors="replace")

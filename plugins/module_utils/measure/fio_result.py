@@ -105,7 +105,7 @@ def _filenames(result: dict[str, t.Any]) -> set[str]:
     return {option["filename"] for option in options if "filename" in option}
 
 
-def whole(result: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def combined(result: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """A result as one of a single reporting group: what several streams did at the same time, added up."""
     jobs = result["jobs"]
     if len(jobs) == 1:

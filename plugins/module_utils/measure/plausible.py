@@ -4,7 +4,7 @@
 """Whether fio's JSON can be true of the job that it was given: counts, times, options and laws that hold for every such
 job. Pure.
 
-Each limit stands here with its reason; docs/true-figures.md lists cause, evidence and threshold.
+Each limit stands here with its reason; docs/validity.md lists cause, evidence and threshold.
 """
 
 from __future__ import annotations

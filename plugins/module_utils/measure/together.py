@@ -53,7 +53,7 @@ def next_trial(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial
     """(the number to try next, whether to confirm it); None once it is decided."""
     if len(drives) < 2 or _unsteady(drives, alone):
         return None
-    seen = _Seen(alone, trials)
+    seen = _Kept(alone, trials)
     if seen.lost is None and not trials:
         return len(drives), False
     if seen.refuted:
@@ -102,7 +102,7 @@ def decide(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -
     A share is None where figures are lacking. Without figures to compare with there are no trials.
     """
     number, unsteady = 1, _unsteady(drives, alone)
-    seen = _Seen(alone, [] if unsteady else trials)
+    seen = _Kept(alone, [] if unsteady else trials)
     if len(drives) < 2:
         why = "it is the only drive"
     elif unsteady:
@@ -125,7 +125,7 @@ def decide(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -
     }
 
 
-class _Seen:
+class _Kept:
     """What trials tell. held: the largest number that did below `lost`, the smallest that did not (None: none);
     confirmed: the same of what was confirmed. refuted: a confirmation failed.
     """

@@ -14,11 +14,10 @@ import typing as t
 
 from ..core.host import Host
 from ..core.sysfs import number
+from ..drive.identity import SYSFS_SECTOR_BYTES
 from ..machine import cgroup, cpus
 from . import fio_result
 
-# Documentation/block/stat.rst: sectors are of 512 bytes whatever the drive's own are.
-SECTOR_BYTES = 512
 SECTORS = {"read": 2, "write": 6, "discard": 13}
 IOS, MERGES, IN_FLIGHT, QUEUE_MS = (0, 4), (1, 5), 8, 10
 # Milliseconds are told in 32 bits: those in the queue begin at 0 again every 9.3 hours at 128 I/Os in flight.
@@ -63,7 +62,9 @@ class Witness:
         """Now. The drive's counters come last: nothing of ours lies between them and fio's start."""
         cpu, throttled = cpu_ticks(self._host.get("/proc/stat") or "", self._cpus), cgroup.throttled_s(self._host)
         others = [counters(self._host.get(f"/sys/block/{name}/stat") or "") for name in self._beside]
-        told = sum(fields[SECTORS[way]] for fields in others if fields for way in ("read", "write")) * SECTOR_BYTES
+        told = (
+            sum(fields[SECTORS[way]] for fields in others if fields for way in ("read", "write")) * SYSFS_SECTOR_BYTES
+        )
         boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         return Moment(time.monotonic(), time.time(), self.stat(), cpu, throttled, boot_s, told if others else None)
 
@@ -108,7 +109,7 @@ def between(settled: t.Sequence[int] | None, now: t.Sequence[int] | None) -> dic
     ):
         return None
     fields = {name: SECTORS[name] for name in ("write", "discard") if SECTORS[name] < len(now)}
-    return {name: max(0, now[field] - settled[field]) * SECTOR_BYTES for name, field in fields.items()}
+    return {name: max(0, now[field] - settled[field]) * SYSFS_SECTOR_BYTES for name, field in fields.items()}
 
 
 def counters(text: str) -> list[int] | None:
@@ -158,7 +159,7 @@ def evidence(
     cell: Mapping, result: Mapping, before: Moment, after: Moment, process: Mapping | None, witness: Witness
 ) -> dict[str, t.Any]:
     """All that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result: fio's."""
-    job = fio_result.whole(result)["jobs"][0]
+    job = fio_result.combined(result)["jobs"][0]
     sides = {name: job[name] for name in fio_result.DIRECTIONS}
     run_s, queued, total_ios = _queued(job)
     more = grown(before.stat, after.stat) if before.stat and after.stat else None
@@ -170,7 +171,7 @@ def evidence(
         **_streams(cell, result),
         "fio_bytes": {name: side["io_bytes"] for name, side in sides.items()},
         "process_bytes": dict(process) if process else None,
-        "kernel_bytes": {name: more[field] * SECTOR_BYTES for name, field in SECTORS.items() if field < len(more)}
+        "kernel_bytes": {name: more[field] * SYSFS_SECTOR_BYTES for name, field in SECTORS.items() if field < len(more)}
         if more
         else None,
         "merged_share": round(sum(more[field] for field in MERGES) / ios, 4) if more and ios else None,
@@ -199,7 +200,8 @@ def of_members(counts: t.Sequence[Mapping], busy_s: float) -> dict[str, t.Any]:
     before, after = counts
     more = {name: grown(before[name], after[name]) if before[name] and after[name] else None for name in before}
     told = {
-        name: fields and {way: fields[field] * SECTOR_BYTES for way, field in SECTORS.items() if field < len(fields)}
+        name: fields
+        and {way: fields[field] * SYSFS_SECTOR_BYTES for way, field in SECTORS.items() if field < len(fields)}
         for name, fields in more.items()
     }
     known = [fields[QUEUE_MS] / 1000.0 for fields in more.values() if fields]

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import time
 import typing as t
@@ -14,7 +13,7 @@ from ..core.files import now
 from ..core.host import Host
 from ..drive.holding import HeldDrive
 from ..machine.cpus import NOWHERE
-from . import causes, fillcurve, fio, fio_result, load, plausible, witness
+from . import causes, cell_figures, fillcurve, fio, fio_result, load, plausible, witness
 from .cellwatch import CellWatch
 from .limits import Limits
 from .rounds import cell_s
@@ -118,13 +117,6 @@ class Workbench:
           seen: what its causes are judged by (witness.evidence); causes: of causes.find.
         """
         self._see_poll_queues(cell)
-        values = self.placeholders(
-            size_bytes=size_bytes,
-            seed=seed_value,
-            threads=cell["threads"],
-            queue_depth=cell["queue_depth"],
-            share_bytes=load.share_bytes(size_bytes, cell["threads"], cell["block_size_bytes"]),
-        )
         # An idle time that began is waited for.
         length_s = cell_s(cell) + cell.get("idle_s", 0)
         started, began = now(), time.monotonic()
@@ -133,7 +125,7 @@ class Workbench:
         result, raw = self._checked(
             name,
             cell["job"],
-            values,
+            self._values(cell, size_bytes, seed_value),
             directions=load.directions(cell),
             runtime_s=cell["runtime_s"],
             length_s=length_s,
@@ -143,8 +135,11 @@ class Workbench:
         gap_s = None if self._last_end is None else max(0.0, ended - cell_s(cell) - self._last_end)
         self._last_end = ended
         try:
-            whole = fio_result.whole(result)
-            figures, histograms = _figures(cell, result, whole), _histograms(cell, result, whole)
+            whole = fio_result.combined(result)
+            figures, histograms = (
+                cell_figures.figures(cell, result, whole),
+                cell_figures.histograms(cell, result, whole),
+            )
             seen = watch.seen(cell, result, self._last, gap_s, self._settled)
             found = causes.find(cell, seen, self.limits, self.strict)
         except UNKNOWN_FORM as error:
@@ -161,6 +156,16 @@ class Workbench:
             "seen": seen,
             "causes": found,
         }
+
+    def _values(self, cell: t.Mapping[str, t.Any], size_bytes: int, seed_value: int) -> t.Any:
+        """A cell's placeholders."""
+        return self.placeholders(
+            size_bytes=size_bytes,
+            seed=seed_value,
+            threads=cell["threads"],
+            queue_depth=cell["queue_depth"],
+            share_bytes=load.share_bytes(size_bytes, cell["threads"], cell["block_size_bytes"]),
+        )
 
     def _see_poll_queues(self, cell: t.Mapping[str, t.Any]) -> None:
         """A kernel before 5.16 takes polled I/O without them, and waits for interrupts all the same. Raises
@@ -266,7 +271,7 @@ class Workbench:
         runtime_s: that fio is to tell of a time-based job; length_s: how long that takes, with its ramp.
         """
         base = os.path.join(self._raw_dir, name)
-        text_of_job = _filled(job, values)
+        text_of_job = fio.filled(job, values)
         with open(base + ".fio", "w") as out:
             what = ("" if self.file is None else "a file on ") + self._held.path
             out.write("# {0} is {1}, held open by the host job\n{2}".format(values["device"], what, text_of_job))
@@ -275,7 +280,7 @@ class Workbench:
         if watch:
             watch.begin()
         rc, stderr = self._runner.run(base + ".fio", base + ".json", tick, deadline_s, watch.end if watch else None)
-        text = _take_in(base + ".json")
+        text = fio.take_in(base + ".json")
         if stderr:
             with open(base + ".err", "w") as out:
                 out.write(stderr)
@@ -297,42 +302,3 @@ class Workbench:
         """Whose error it is that fio tells of. A file system and an array have errors of their own."""
         alone = self.file is None and not self.members
         return fio.DriveError if alone and fio_result.is_of_drive(result) else fio.FioError
-
-
-def _figures(cell: t.Mapping[str, t.Any], result: dict[str, t.Any], whole: dict[str, t.Any]) -> dict[str, t.Any]:
-    """fio's figures of each side that a cell always tells, of the others where it has them; and `streams`."""
-    busy_s = load.burst_time_s(cell) if cell.get("burst_s") else None
-    sides = {name: fio_result.figures(whole, name, busy_s) for name in fio_result.SIDES}
-    told: dict[str, t.Any] = {name: side for name, side in sides.items() if side or name in fio_result.DIRECTIONS}
-    streams = fio_result.streams(result) if cell.get("jobs") else []
-    return dict(told, streams=streams) if streams else told
-
-
-def _histograms(cell: t.Mapping[str, t.Any], result: dict[str, t.Any], whole: dict[str, t.Any]) -> dict[str, t.Any]:
-    """{"" or a stream's name: of fio_result.histograms}."""
-    histograms = {"": fio_result.histograms(whole)}
-    for job in result["jobs"] if cell.get("jobs") else ():
-        histograms[job["jobname"]] = fio_result.histograms({"jobs": [job]})
-    return histograms
-
-
-def _filled(job: str, values: t.Mapping[str, t.Any]) -> str:
-    """The job with its placeholders filled in. Raises FioError for one that names anything but the drive."""
-    text = fio.fill(job, values)
-    strays = fio.strays(text, values["device"])
-    if strays:
-        raise fio.FioError("the fio job names more than the drive: {0}; nothing was run".format("; ".join(strays)))
-    return text
-
-
-def _take_in(path: str) -> str:
-    """The text of fio's output file, which is kept compressed."""
-    try:
-        with open(path, "rb") as source:
-            data = source.read()
-    except FileNotFoundError:
-        return ""
-    with gzip.open(path + ".gz", "wb", compresslevel=6) as out:
-        out.write(data)
-    os.unlink(path)
-    return data.decode(errors="replace")

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from ..core.host import Host, Result
 from ..core.progress import Progress
+from ..drive.capacity import SLOWEST_BYTES_PER_S
 from ..drive.holding import HeldDrive
 from ..drive.nodes import strangers
 from .watch import Stuck, watch
@@ -24,9 +25,8 @@ Capabilities = t.Mapping[str, t.Any]
 Options = t.Mapping[str, t.Any]
 Command = t.List[str]
 
-# Without a figure of the drive's own: what the slowest purge may take, and how long its progress may stand still.
+# Without a figure of the drive's own: what the shortest purge may take, and how long its progress may stand still.
 _LEAST_TIMEOUT_S = 1800.0
-_SLOWEST_BYTES_PER_S = 50e6
 _LEAST_STUCK_S = 900.0
 _STUCK_S_PER_TB = 120.0
 TICK_S = 1.0
@@ -42,7 +42,7 @@ class PurgeError(Exception):
         self.code = code
 
 
-def timeout_s(size_bytes: int, options: Options, bytes_per_s: float = _SLOWEST_BYTES_PER_S) -> float:
+def timeout_s(size_bytes: int, options: Options, bytes_per_s: float = SLOWEST_BYTES_PER_S) -> float:
     """How long a purge may take: the option `timeout_s`, else by the capacity. `bytes_per_s`: the slowest that is
     right.
     """

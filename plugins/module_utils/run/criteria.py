@@ -13,7 +13,7 @@ import typing as t
 
 Criterion = t.Mapping[str, t.Any]
 # Outcomes of a test whose figures count.
-_MEASURED = ("steady", "complete")
+MEASURED = ("steady", "complete")
 
 
 def number(value: t.Any) -> float | None:
@@ -67,7 +67,7 @@ def missed(criteria: t.Iterable[Criterion], model: str, finished: t.Sequence[t.M
         for record in finished if is_of_model(criterion, model) else ():
             value = (
                 figure(criterion, record)
-                if record["outcome"] in _MEASURED and is_for(criterion, record["test"])
+                if record["outcome"] in MEASURED and is_for(criterion, record["test"])
                 else None
             )
             if value is not None and not is_met(criterion, value):

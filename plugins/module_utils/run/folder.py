@@ -28,14 +28,11 @@ from ..core.files import (
 from . import shapes
 
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-LIVE_STATES = ("starting", "running")
-# Never written: the job is gone without a word, or nobody can read what it wrote (run/liveness.py).
-LOST_STATES = ("dead", "damaged")
-UNFINISHED_STATES = LIVE_STATES + LOST_STATES
-FINAL_STATES = ("finished", "stopped", "failed")
 # What a drive under way says changes within this time: a cell is not disturbed, and of a large drive's fill 0.1 % takes
 # its time.
 NEWS_S = 300.0
+# Its files.
+PLAN, STATUS, JOURNAL, TUNING = "plan.json", "status.json", "journal.jsonl", "tuning.json"
 RESERVE, RESERVE_BYTES = ".reserve", 256 << 10
 
 
@@ -50,10 +47,10 @@ class RunDir:
         self.state_dir = state_dir
         self.run_id = run_id
         self.path = os.path.join(state_dir, "runs", run_id)
-        self.plan = os.path.join(self.path, "plan.json")
-        self.status = os.path.join(self.path, "status.json")
-        self.journal = os.path.join(self.path, "journal.jsonl")
-        self.tuning = os.path.join(self.path, "tuning.json")
+        self.plan = os.path.join(self.path, PLAN)
+        self.status = os.path.join(self.path, STATUS)
+        self.journal = os.path.join(self.path, JOURNAL)
+        self.tuning = os.path.join(self.path, TUNING)
         self.log = os.path.join(self.path, "job.log")
         self.commands = os.path.join(self.path, "commands.jsonl")
         # Packed for a collect, which removes it; beside the folder, as it holds the folder.

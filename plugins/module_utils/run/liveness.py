@@ -11,7 +11,8 @@ import typing as t
 from ..core.files import SCHEMA_VERSION, now
 from ..core.host import BOOT_ID, Host
 from ..core.locks import host_holder
-from .folder import FINAL_STATES, LIVE_STATES, RunDir, queued
+from .folder import RunDir, queued
+from .states import DAMAGED, DEAD, FINAL_STATES, LIVE_STATES, RUNNING, STARTING
 
 
 class Files(t.Protocol):
@@ -60,7 +61,7 @@ def first_status(host: Host, plan: t.Mapping[str, t.Any], state: str, unit: str 
 
 def starter(status: t.Mapping[str, t.Any] | None) -> str:
     """Which start a status is of, that no job has answered yet; "" for any other status."""
-    if not status or status.get("state") != "starting":
+    if not status or status.get("state") != STARTING:
         return ""
     return "{0}-{1}".format(status.get("pid"), status.get("pid_start"))
 
@@ -68,7 +69,7 @@ def starter(status: t.Mapping[str, t.Any] | None) -> str:
 def state_of(host: Files, status: t.Mapping[str, t.Any] | None) -> str:
     """The state that status.json gives, or `dead` when its job ended without saying so."""
     if status is None:
-        return "dead"
+        return DEAD
     state: str = status["state"]
     if state in FINAL_STATES:
         return state
@@ -77,7 +78,7 @@ def state_of(host: Files, status: t.Mapping[str, t.Any] | None) -> str:
         and status.get("pid_start") is not None
         and pid_start(host, status["pid"]) == status["pid_start"]
     )
-    return status["state"] if alive else "dead"
+    return status["state"] if alive else DEAD
 
 
 def run_state(host: Host, run_dir: RunDir) -> tuple[str, dict[str, t.Any] | None]:
@@ -88,12 +89,12 @@ def run_state(host: Host, run_dir: RunDir) -> tuple[str, dict[str, t.Any] | None
     still has the host's lock.
     """
     status = run_dir.read_status()
-    if state_of(host, status) == "dead":
+    if state_of(host, status) == DEAD:
         status = run_dir.read_status()
     state = state_of(host, status)
-    if state == "dead" and job_of(host, run_dir, None) is not None:
-        return "running", status
-    return ("damaged" if state == "dead" and run_dir.status_damage() else state), status
+    if state == DEAD and job_of(host, run_dir, None) is not None:
+        return RUNNING, status
+    return (DAMAGED if state == DEAD and run_dir.status_damage() else state), status
 
 
 def is_live(host: Host, run_dir: RunDir) -> bool:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import typing as t
 
+from . import states
+
 # A key that ends with ? may be missing. A value is a type, a tuple of types, the set of what it may be, a list with the
 # fields of each of its items, or a mapping of further fields.
 Fields = t.Mapping[str, t.Any]
@@ -25,7 +27,7 @@ STATUS: Fields = {
     "boot_id": (str, _NO_VALUE),
     "pid": int,
     "pid_start": (str, _NO_VALUE),
-    "state": {"starting", "running", "finished", "stopped", "failed"},
+    "state": {*states.LIVE_STATES, *states.FINAL_STATES},
     "updated": str,
     "drives": [
         {

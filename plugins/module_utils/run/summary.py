@@ -10,10 +10,10 @@ import typing as t
 from ..core.files import SCHEMA_VERSION, Damaged, now
 from ..core.host import Host
 from . import digests
-from .folder import LIVE_STATES, UNFINISHED_STATES, RunDir, queued, run_ids, scan_journal
+from .folder import RunDir, queued, run_ids, scan_journal
 from .liveness import run_state
+from .states import ABSENT, LIVE_STATES, RUNNING, UNFINISHED_STATES
 
-ABSENT = "absent"
 # Of a run whose status and plan are both lost.
 UNKNOWN = "unknown"
 
@@ -109,7 +109,7 @@ def _status_from(run_dir: RunDir, plan: Record, journal: list[Record]) -> Record
         "pid_start": None,
         "unit": None,
         "engine_version": plan.get("engine_version") or UNKNOWN,
-        "state": "running",
+        "state": RUNNING,
     }
     times = [record["time"] for record in journal] or [now()]
     about = {

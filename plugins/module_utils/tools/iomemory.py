@@ -20,6 +20,8 @@ from .iomemory_status import Card, parse_status
 TIMEOUT_S = 120
 # Below the state folder: where a bug report waits to be fetched.
 BUGREPORT = "fio-bugreport"
+# Of the advertised capacity; the guide has presets of 90 and 80 %, and fio-format takes any.
+LEAST_SIZE_PCT, MOST_SIZE_PCT = 1, 100
 SECTOR_BYTES = (512, 4096)  # the guide: 512 B below 4 KiB of block size, else 4 KiB
 
 
@@ -53,7 +55,7 @@ def find(listed: list[Card], serial: str) -> Card:
 def said(result: Result) -> str:
     """What a tool that failed said, in one line."""
     lines = [line.strip() for line in (result.stderr + "\n" + result.stdout).splitlines() if line.strip()]
-    return f"{' '.join(result.argv)} ended with {result.rc} and said: {' | '.join(lines[-4:]) or 'nothing':.300}"
+    return result.ended(" | ".join(lines[-4:]))
 
 
 def attach_arguments(control: str) -> list[str]:
@@ -72,9 +74,10 @@ def format_arguments(control: str, sector_bytes: int, size_pct: int) -> list[str
         raise IomemoryError(
             f"sector_bytes {sector_bytes} is refused: the guide formats to 512 (blocks below 4 KiB) or 4096"
         )
-    if not isinstance(size_pct, int) or not 1 <= size_pct <= 100:
+    if not isinstance(size_pct, int) or not LEAST_SIZE_PCT <= size_pct <= MOST_SIZE_PCT:
         raise IomemoryError(
-            f"size_pct {size_pct} is refused: 1 to 100 per cent of the advertised capacity, such as 90 or 80"
+            f"size_pct {size_pct} is refused: {LEAST_SIZE_PCT} to {MOST_SIZE_PCT} per cent of the advertised capacity, "
+            "such as 90 or 80"
         )
     return ["fio-format", "-y", "-b", str(sector_bytes), "-s", f"{size_pct}%", control]
 

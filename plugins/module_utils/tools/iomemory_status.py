@@ -16,7 +16,7 @@ ATTACHED, DETACHED, UNKNOWN = "attached", "detached", "unknown"
 _UNITS = {"M": 10**6, "G": 10**9, "T": 10**12}
 _HEADING = re.compile(r"(Adapter:|fct[0-9]+\b|fio[a-z]+\b|[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]\b)\s*(.*)")
 _RESERVE = r"(?:Reserve space|Media) status:\s*"  # VSL 2 says "Media"
-_BLOCK_NAME = re.compile(r"fio[a-z]{1,3}")
+BLOCK_NAME = re.compile(r"fio[a-z]{1,3}")
 
 
 class Card(NamedTuple):
@@ -72,7 +72,7 @@ def parse_status(text: str) -> list[Card]:
         if section.name == "Adapter:":
             adapter = section
         elif section.name.startswith("fct"):
-            card = _card(section, adapter, [other for other in sections if _BLOCK_NAME.fullmatch(other.name)])
+            card = _card(section, adapter, [other for other in sections if BLOCK_NAME.fullmatch(other.name)])
             if card is not None:
                 cards.append(card)
     return cards

@@ -16,7 +16,7 @@ PACKAGE = "mdadm"
 HIGHEST = 127
 
 
-class Seen(NamedTuple):
+class Array(NamedTuple):
     """An array as the kernel has it. members: device numbers ("259:0"); metadata: "none" without a superblock."""
 
     level: str
@@ -48,7 +48,7 @@ def free_name(host: Host) -> str:
     return next((f"md{number}" for number in range(HIGHEST, -1, -1) if f"md{number}" not in taken), "")
 
 
-def seen(host: Host, name: str) -> Seen | None:
+def seen(host: Host, name: str) -> Array | None:
     """An array by its kernel name; None where none is active."""
     block = f"/sys/block/{name}/"
     level, number = host.get(block + "md/level"), host.get(block + "dev")
@@ -57,7 +57,7 @@ def seen(host: Host, name: str) -> Seen | None:
     if not level or not number or not members:
         return None
     chunk = host.get(block + "md/chunk_size") or "0"
-    return Seen(level, host.get(block + "md/metadata_version") or "", int(chunk), members, number)
+    return Array(level, host.get(block + "md/metadata_version") or "", int(chunk), members, number)
 
 
 def lacking(host: Host, level: int) -> str:

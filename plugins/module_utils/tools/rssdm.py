@@ -159,7 +159,7 @@ def parse_status(result: Result) -> str | None:
         for line in (result.stderr + "\n" + text).splitlines()
         if line.strip() and not line.startswith("Copyright")
     ]
-    return f"{' '.join(result.argv)} ended with {result.rc} and said: {' | '.join(lines[-6:]) or 'nothing':.300}"
+    return result.ended(" | ".join(lines[-6:]) or "nothing")
 
 
 def parse_smart(text: str) -> dict[str, int]:

@@ -37,7 +37,7 @@ UNIT_ATTENTION = 6
 _ATTEMPTS = 3  # a unit attention is reported once, and the command was not done
 
 # Sense keys and additional sense codes (SPC-4, 4.5 and annex F).
-NO_SENSE, RECOVERED, NOT_READY, MEDIUM_ERROR, ATTENTION = 0, 1, 2, 3, 6
+NO_SENSE, RECOVERED, NOT_READY = 0, 1, 2
 FORMATTING, SANITIZING, OPERATION_IN_PROGRESS = (0x04, 0x04), (0x04, 0x1B), (0x00, 0x16)
 _IN_PROGRESS = (FORMATTING, SANITIZING, OPERATION_IN_PROGRESS)
 _BROKEN = {0x00: "the medium format is corrupted", 0x01: "the last format failed", 0x03: "the last sanitize failed"}

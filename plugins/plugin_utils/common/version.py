@@ -11,11 +11,11 @@ from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[3]
+from .schema import COLLECTION
 
 
 @functools.lru_cache(maxsize=None)
-def collection_version(root: Path = ROOT) -> str:
+def collection_version(root: Path = COLLECTION) -> str:
     """The version as x.y.z. Raises OSError when neither file is there."""
     manifest = root / "MANIFEST.json"
     if manifest.exists():

@@ -14,6 +14,7 @@ import typing as t
 
 from ..common import drives
 from ..results import conditions
+from ..results.verdicts import BETTER, CHANGED, OTHERWISE, SAME, UNKNOWN, WORSE
 from . import metrics, robust
 from .frame import PEERS, complete, counts
 from .libraries import numpy as np
@@ -25,9 +26,6 @@ FEWEST_A_SIDE = 5
 P_LIMIT = 0.05
 # Beyond so many values the effect is the median's, as the mean of each pair is no longer taken.
 MOST_FOR_PAIRS = 1000
-WORSE, BETTER, SAME, UNKNOWN = "worse", "better", "same", "can't tell yet"
-# What was measured under other conditions is no better and no worse.
-OTHERWISE = "conditions changed"
 SERIES = ("model", "test", "metric")
 _FIGURE = ("test", "cell", "metric")
 # Of `by_drive`: what is one row.
@@ -272,5 +270,5 @@ def _corrected(table: pandas.DataFrame) -> pandas.DataFrame:
     judged = table["verdict"] != OTHERWISE
     stands = np.zeros(len(table), dtype=bool)
     stands[judged] = robust.discoveries(table.loc[judged, "p"].to_numpy())
-    table.loc[table["verdict"].isin([WORSE, BETTER]) & ~stands, "verdict"] = UNKNOWN
+    table.loc[table["verdict"].isin(CHANGED) & ~stands, "verdict"] = UNKNOWN
     return table.sort_values("by", ascending=False, kind="stable").reset_index(drop=True)

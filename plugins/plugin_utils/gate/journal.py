@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import typing as t
 
+from ...module_utils.run.folder import JOURNAL, PLAN
 from ..common import schema as schemas
 from . import shape
 
@@ -30,6 +31,8 @@ MOST_LINE_BYTES = 16 << 20
 MOST_FILE_BYTES = 1 << 30
 # The plan of a host with 24 drives and all tests is some 10 MiB.
 MOST_PLAN_BYTES = 128 << 20
+# Events of a journal that tell of a test.
+OF_TESTS = ("cell", "round", "sample", "fill_curve", "histogram", "test_finished")
 MOST_TOLD = 3
 # A job that is killed tears one; a line of two letters takes as long to refuse as one of hundreds of them.
 MOST_TORN = 10_000
@@ -73,7 +76,7 @@ def events(path: str, problems: Problems) -> t.Iterator[Record]:
     except FileNotFoundError:
         return
     except OSError as error:  # a folder of that name
-        problems.add("journal.jsonl", error.strerror)
+        problems.add(JOURNAL, error.strerror)
 
 
 def _event(line: bytes, where: str, problems: Problems) -> Record | None:
@@ -97,11 +100,7 @@ def _event(line: bytes, where: str, problems: Problems) -> Record | None:
 def _of_event(event: str) -> shape.Shape:
     """The schema of one event: asking them all for each line would take ten times as long."""
     schema = schemas.load("journal")
-    mine: list[dict[str, t.Any]] = (
-        [{"$ref": "#/$defs/of_test"}]
-        if event in ("cell", "round", "sample", "fill_curve", "histogram", "test_finished")
-        else []
-    )
+    mine: list[dict[str, t.Any]] = [{"$ref": "#/$defs/of_test"}] if event in OF_TESTS else []
     for part in schema["allOf"]:
         condition = part["if"]["properties"]
         if condition["event"] == {"const": event}:
@@ -124,5 +123,5 @@ def plan(path: str, problems: Problems) -> Record:
     except FileNotFoundError:
         return {}
     except (OSError, shape.Unfit) as error:
-        problems.add("plan.json", getattr(error, "strerror", error))
+        problems.add(PLAN, getattr(error, "strerror", error))
         return {}

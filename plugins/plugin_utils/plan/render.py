@@ -51,17 +51,8 @@ def render(
     settings = {**_defaults(), **variables}
     measures = any(test["cells"] for test in tests)
     problems = _engine_problems(settings, host)
-    rendered = []
-    known = [drive["identity"] for drive in drives if drive.get("identity")]
-    problems += [f"{host}: {text}" for text in arrays.host_problems(tests, known, settings, POLLED)]
-    labels = [selector_label(schemas.plain(drive["selector"])) for drive in drives]
-    for place, drive in enumerate(drives):
-        carried = [test for test in tests if arrays.is_carried(test, place, len(drives))]
-        done, wrong = _for_drive(drive, carried, settings, host, known)
-        for test, asked in zip(done.get("tests", ()), carried):
-            test.update(arrays.on_drive(asked, labels))
-        rendered.append(done)
-        problems += wrong
+    rendered, wrong = _drives(tests, drives, settings, host)
+    problems += wrong
     if problems:
         raise PlanError(problems)
     return {
@@ -80,6 +71,24 @@ def render(
         "tune": schemas.plain(tune or {}),
         "drives": rendered,
     }
+
+
+def _drives(
+    tests: t.Sequence[Test], drives: t.Sequence[t.Mapping[str, t.Any]], settings: t.Mapping[str, t.Any], host: str
+) -> tuple[list[dict[str, t.Any]], list[str]]:
+    """(the plan of each drive, what they can't do)."""
+    rendered = []
+    known = [drive["identity"] for drive in drives if drive.get("identity")]
+    problems = [f"{host}: {text}" for text in arrays.host_problems(tests, known, settings, POLLED)]
+    labels = [selector_label(schemas.plain(drive["selector"])) for drive in drives]
+    for place, drive in enumerate(drives):
+        carried = [test for test in tests if arrays.is_carried(test, place, len(drives))]
+        done, wrong = _for_drive(drive, carried, settings, host, known)
+        for test, asked in zip(done.get("tests", ()), carried):
+            test.update(arrays.on_drive(asked, labels))
+        rendered.append(done)
+        problems += wrong
+    return rendered, problems
 
 
 def _defaults() -> dict[str, t.Any]:

@@ -13,6 +13,7 @@ import typing as t
 from ...module_utils.drive.entry import label, options, selector_problem
 from ...module_utils.machine import cpus
 from ...module_utils.machine.snapshot import VM as VM_NAMES
+from ...module_utils.tuning.boot import ARGUMENT
 from ..common.schema import plain, role_choices, role_default, suggestion
 from ..common.values import drives_at_once, whole
 from . import tuning
@@ -21,8 +22,6 @@ ATTRIBUTE = re.compile(r"[a-z_]+")
 VALUE = re.compile(r"[!-~]{1,64}")
 WORD = re.compile(r"[a-z0-9_-]*")
 UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.\\@-]*")
-# What a boot loader's configuration takes without quoting.
-ARGUMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/@%+-]*")
 # Of each pair the kernel takes one, and zeroes the other (Documentation/admin-guide/sysctl/vm.rst).
 VM_PAIRS = (("dirty_ratio", "dirty_bytes"), ("dirty_background_ratio", "dirty_background_bytes"))
 CHOICES = role_choices("tune")
@@ -52,7 +51,7 @@ def _is_unset(value: t.Any) -> bool:
 
 
 def normal(variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The variables in the form that `tunespec` takes; `problems` has found nothing wrong with them."""
+    """The variables in the form that tuning.py takes; `problems` has found nothing wrong with them."""
     found = dict(variables)
     for name in WORDS:
         found[name] = str(word(found[name]))

@@ -9,23 +9,12 @@ import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
+from ...module_utils.ask import checks
 from ..common.values import drives_at_once
 
 Values = t.Dict[str, t.Any]
 # Options of host_checks that have a variable of their own.
-CHECKED = (
-    "levels",
-    "firmware",
-    "drivers",
-    "versions",
-    "link",
-    "temperature_headroom_c",
-    "min_free_memory_mib",
-    "min_cpus",
-    "max_used_pct",
-)
-
-
+CHECKED = ("levels", *checks.RULES, *checks.LIMITS)
 # Tools that some tests take; they are missing only where one of the plan does.
 MAY_TAKE = ("mdadm",)
 # What has a host prepared before its job: kernel arguments, and what needs a vendor's tool.

@@ -12,6 +12,7 @@ import os
 import typing as t
 from types import MappingProxyType
 
+from ...module_utils.run.states import SETTLED_STATES
 from ..common import schema as schemas
 from ..results import history, last_written, run_record, runs
 from . import (
@@ -243,7 +244,7 @@ def _worn(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None, chose
     """Drives that the plan would wear beyond the budget; of a run that is under way there, it was decided when that
     began.
     """
-    if plan is None or view.asked is None or (run and run.attach.get(view.name) in findings.DRIVES_SETTLED):
+    if plan is None or view.asked is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
     twice = again.wanted([view]) and again.relative(run_json.criteria([view]))
     asked = schemas.plain(view.asked)

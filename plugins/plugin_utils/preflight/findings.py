@@ -12,14 +12,13 @@ import typing as t
 
 from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
-from ...module_utils.run.folder import LIVE_STATES, RUN_ID_PATTERN
+from ...module_utils.run.folder import RUN_ID_PATTERN
+from ...module_utils.run.states import LIVE_STATES, SETTLED_STATES
 from ..common.schema import plain, suggestion
 from ..results import again, held_to
 from . import values
 
 MODES = ("plan", "destructive")
-# On these hosts the drives are the run's own: it holds them exclusively, or is done with them.
-DRIVES_SETTLED = (*LIVE_STATES, "finished")
 # What an interrupted run may itself have left on a drive, and its host job puts right first: a purge that goes on, our
 # password of a security erase.
 HOST_SETTLES = ("sanitize_running", "ata_security")
@@ -230,7 +229,7 @@ def answers(view: View, unreachable_counts: bool) -> list[Finding]:
 
 def refused(view: View, run: Run | None) -> list[Finding]:
     """The drives that may not be erased. Those that the run itself holds, or has finished, are not asked again."""
-    if view.drives is None or (run and run.attach.get(view.name) in DRIVES_SETTLED):
+    if view.drives is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
     malformed = {finding.message for finding in named_drives(view)}
     return [
@@ -258,7 +257,7 @@ def standing(entry: t.Mapping[str, t.Any], run: Run | None) -> list[t.Mapping[st
 def other_live_runs(view: View, run: Run | None) -> list[Finding]:
     """Another run that works on the host now. The second measurement of a run that is done there is its own."""
     own = {run.id} if run else set()
-    if run and run.attach.get(view.name) in DRIVES_SETTLED:
+    if run and run.attach.get(view.name) in SETTLED_STATES:
         own.add(again.id_of(run.id))
     others = [entry for entry in view.runs or () if entry["state"] in LIVE_STATES and entry["run_id"] not in own]
     advice = "wait for it (watch.yml) or stop it (stop.yml), both with -e ssd_run_id="

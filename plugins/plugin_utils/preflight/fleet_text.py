@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.run.states import SETTLED_STATES
 from ..common import schema as schemas
 from ..plan import arrays, hostplan
 from . import again, earlier, findings, purges, run_json, wear
@@ -31,7 +32,7 @@ def lines_of(
         state = run.attach.get(view.name)
         if view.unreachable:
             lines.append(f"{view.name}: unreachable; its drives would count as not tested")
-        elif state in findings.DRIVES_SETTLED:
+        elif state in SETTLED_STATES:
             lines.append(f"{view.name}: this run is {state} on this host, so nothing would be started")
         elif view.name in plans and view.asked:
             eligible = {

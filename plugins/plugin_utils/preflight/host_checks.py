@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.ask.checks import LIMITS
 from ...module_utils.checks.base import BLOCKS, LEVELS, WARNING
 from ...module_utils.checks.table import CODES
 from ...module_utils.machine import snapshot
+from ...module_utils.run.states import SETTLED_STATES
 from ..common import values
 from ..common.schema import plain, suggestion
 from . import findings
@@ -23,7 +25,6 @@ RULES = (
 )
 # A server with two dozen drives that all have several things to tell has fewer.
 MOST_WARNINGS = 200
-LIMITS = ("temperature_headroom_c", "min_free_memory_mib", "min_cpus", "max_used_pct")
 VERSIONED = ("kernel", *snapshot.TOOLS)
 LINK_KEYS = ("speed_gts", "width")
 Warned = t.Dict[str, t.Any]
@@ -31,7 +32,7 @@ Warned = t.Dict[str, t.Any]
 
 def _found(view: View, run: Run | None) -> list[t.Mapping[str, t.Any]]:
     """A host's findings; none where the run works on it, or is done with it: then it was judged when the run began."""
-    if view.checks is None or (run and run.attach.get(view.name) in findings.DRIVES_SETTLED):
+    if view.checks is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
     return list(view.checks)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 
 from ...module_utils.checks.base import version_key
+from ...module_utils.run.states import SETTLED_STATES
 from ..plan import hostplan, tuning_values
 from ..plan.testfiles import PlanError
 from . import asking, run_json
-from .findings import DRIVES_SETTLED, Finding, Run, View
+from .findings import Finding, Run, View
 
 
 def tools(view: View) -> list[Finding]:
@@ -51,7 +52,7 @@ def tuning(view: View, run: Run | None) -> list[Finding]:
     """What the host cannot do of the tuning that is asked for. A host where the run works, or is done with, is not
     asked again.
     """
-    if view.asked is None or (run and run.attach.get(view.name) in DRIVES_SETTLED):
+    if view.asked is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
     return [
         Finding(message, view.name, drive)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.drive.entry import label, options, selector_problem
+from ...module_utils.drive.identity import OWN_NAMES
 from ...module_utils.guard.facts import EVIDENCE
 from ..common.schema import plain
 from ..results.last_written import Key, Left, wrote
@@ -17,8 +18,6 @@ from ..results.runs import Own
 from .findings import Finding, Run, View
 
 CHECK = "older_ledger"
-# Who a drive is: all that either place tells has to agree.
-_NAMES = ("serial", "wwn", "backing_file")
 _CAUSE = "ssd_state_dir was restored from a backup, was lost, or is no longer the folder that it was"
 
 
@@ -88,7 +87,7 @@ def _pairs(
         for entry in view.drives or ():
             known = left.get((view.name, str(entry["drive"])))
             identity = entry.get("identity") or {}
-            if known and all((known.identity.get(key) or None) == (identity.get(key) or None) for key in _NAMES):
+            if known and all((known.identity.get(key) or None) == (identity.get(key) or None) for key in OWN_NAMES):
                 yield view, str(entry["drive"]), entry, known
 
 

@@ -13,10 +13,11 @@ import typing as t
 from ...module_utils.guard import rules
 from ...module_utils.purge import methods
 from ...module_utils.purge.method import NOT_PTS, PurgeError
+from ...module_utils.run.states import SETTLED_STATES
 from ..common import units
 from ..plan.purge_values import identity_after
 from ..plan.times import purge_share
-from .findings import DRIVES_SETTLED, Finding, Run, View, of_refusal
+from .findings import Finding, Run, View, of_refusal
 
 Offer = t.Mapping[str, t.Any]
 # {(drive, test): the offer taken}
@@ -29,7 +30,7 @@ def choose(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> t
     """
     chosen: Chosen = {}
     found: dict[Finding, None] = {}
-    if plan is None or (run and run.attach.get(view.name) in DRIVES_SETTLED):
+    if plan is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return {}, []
     seen = {str(entry["drive"]): entry for entry in view.drives or () if entry.get("purge_capabilities")}
     for drive in plan["drives"]:

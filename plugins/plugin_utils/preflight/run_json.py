@@ -12,6 +12,7 @@ import typing as t
 
 from ansible.release import __version__ as ansible_version
 
+from ...module_utils.core.files import SCHEMA_VERSION
 from ...module_utils.drive.entry import label
 from ..common import cellnames
 from ..common import schema as schemas
@@ -21,8 +22,6 @@ from ..plan import hostplan, limits, preferred
 from ..plan.testfiles import PlanError
 from . import again, findings, values
 from .findings import Run, View
-
-SCHEMA_VERSION = 1
 
 
 def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

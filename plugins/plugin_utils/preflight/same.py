@@ -11,9 +11,10 @@ import typing as t
 from types import MappingProxyType
 
 from ...module_utils.drive.entry import by_id_name, selector_item, selector_problem, wwn_key
+from ...module_utils.run.states import SETTLED_STATES
 from ..common import values
 from ..common.schema import plain
-from .findings import DRIVES_SETTLED, Finding, Run, View
+from .findings import Finding, Run, View
 
 # {host: its ssd_drives as the inventory has it}
 Entries = t.Mapping[str, t.Any]
@@ -135,7 +136,7 @@ def side_by_side(view: View, run: Run | None) -> list[Finding]:
     """
     asked = view.asked or {}
     one_by_one = values.drives_at_once(asked.get("ssd_parallel_drives", 1), len(view.drives or ())) < 2
-    if one_by_one or asked.get("ssd_step") == "tune" or (run and run.attach.get(view.name) in DRIVES_SETTLED):
+    if one_by_one or asked.get("ssd_step") == "tune" or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
     seen: dict[str, list[str]] = {}
     for entry in view.drives or ():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import typing as t
 
-from ...module_utils.run.folder import LIVE_STATES
+from ...module_utils.run.states import LIVE_STATES
 from ..results import runs
 from .findings import Finding, Run, View, host_list, shared_value
 

@@ -9,7 +9,7 @@ import itertools
 import os
 import typing as t
 
-from ...module_utils.core.files import read_json, write_atomic
+from ...module_utils.core.files import SCHEMA_VERSION, read_json, write_atomic
 from ...module_utils.run import folder as rundir
 from ..fleet import judging
 from ..gate import text as texts
@@ -20,8 +20,6 @@ from . import rows as drive_rows
 from .sources import Sources
 
 Mapping = t.Dict[str, t.Any]
-
-SCHEMA_VERSION = 1
 
 
 class ReportError(Exception):
@@ -68,7 +66,7 @@ def make(
     run_dir = os.path.join(results_dir, run_id)
     run = load_run(results_dir, run_id)
     try:
-        loaded = store.load_all(os.path.join(run_dir, "results.jsonl"))
+        loaded = store.load_all(os.path.join(run_dir, run_record.RESULTS))
         loaded = loaded._replace(records=again.merged(run_dir, loaded.records))
     except ValueError as error:
         raise ReportError(str(error)) from error
@@ -98,9 +96,9 @@ def _before(results_dir: str, run: Mapping) -> Mapping | None:
     if newest is None:
         return None
     try:
-        found = texts.writable(read_json(os.path.join(newest.folder, "report", "summary.json")))
+        found = texts.writable(read_json(os.path.join(newest.folder, run_record.SUMMARY)))
         if found is None:
-            records = store.load(os.path.join(newest.folder, "results.jsonl"))
+            records = store.load(os.path.join(newest.folder, run_record.RESULTS))
             found = judge.judge(run_record.read_run(newest.folder) or {}, records)
         drives = [{key: str(drive[key]) for key in ("host", "drive", "verdict")} for drive in found["drives"]]
     except (OSError, ValueError, KeyError, TypeError):  # a damaged run of yesterday costs tonight's report nothing
@@ -113,7 +111,7 @@ def load_run(results_dir: str, run_id: str) -> Mapping:
     if not rundir.RUN_ID_PATTERN.fullmatch(run_id):
         what = f"ssd_run_id {run_id!r} is not a valid run id" if run_id else "ssd_run_id is empty"
         raise ReportError(f"{what}: give the id of a run; in {results_dir} there are: {_known(results_dir)}")
-    path = os.path.join(results_dir, run_id, "run.json")
+    path = os.path.join(results_dir, run_id, run_record.RUN)
     try:
         run: Mapping | None = texts.writable(read_json(path))
     except ValueError as error:
@@ -140,7 +138,7 @@ def hosts(results_dir: str, run_id: str) -> list[str]:
 def _known(results_dir: str) -> str:
     try:
         names = sorted(
-            name for name in os.listdir(results_dir) if os.path.exists(os.path.join(results_dir, name, "run.json"))
+            name for name in os.listdir(results_dir) if os.path.exists(os.path.join(results_dir, name, run_record.RUN))
         )
     except OSError:
         names = []

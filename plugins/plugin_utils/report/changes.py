@@ -10,15 +10,13 @@ from __future__ import annotations
 import typing as t
 
 from ..common.units import rounded
-from ..results.judge import VERDICTS
+from ..results.verdicts import CHANGED, OTHERWISE, VERDICTS
 
 Mapping = t.Dict[str, t.Any]
 
 MOST_ROWS = 100
 # Of hosts in a sentence.
 MOST_NAMES = 5
-CHANGED = ("worse", "better")
-OTHERWISE = "conditions changed"
 
 
 def report_of(run_id: str, earlier: t.Container[str]) -> str:

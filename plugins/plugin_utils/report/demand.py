@@ -16,7 +16,8 @@ from .series import block_size
 TAKES = {"most": "the most IOPS", "middle": "halfway between the most IOPS and the fewest", "fewest": "the fewest IOPS"}
 FEWEST_THREADS = 2
 FIGURES = ("asked_outstanding", "observed_outstanding", "iops", "mean_latency_us")
-# As of a sweep over the depth (derived.py).
+# Micron's blog on the P420m names a "sweet spot" without a rule; here it is the lowest depth with this share of the
+# most IOPS of the sweep, or of the curve.
 SWEET_SHARE = 0.95
 Mapping = t.Mapping[str, t.Any]
 

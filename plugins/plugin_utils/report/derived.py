@@ -11,15 +11,11 @@ import typing as t
 
 from ...module_utils.measure import load
 from ..common import units
+from ..results.verdicts import COUNTING
 from . import demand, filltime, latencies, loadplots
 from .series import block_size
 
-# Micron's blog on the P420m names a "sweet spot" without a rule; here it is the lowest depth with this share of the
-# most IOPS of the sweep.
-SWEET_SHARE = 0.95
 FEWEST_DEPTHS = 3
-# A figure that cannot be trusted leads to none.
-TRUSTED = ("pass", "fail")
 _SAME = (
     "access",
     "block_size_bytes",
@@ -90,7 +86,7 @@ def sweet_spot(points: t.Sequence[Mapping]) -> dict[str, t.Any]:
     by depth, not empty.
     """
     most = max(point["iops"] for point in points)
-    spot = next(point for point in points if point["iops"] >= SWEET_SHARE * most)
+    spot = next(point for point in points if point["iops"] >= demand.SWEET_SHARE * most)
     return {**spot, "share": spot["iops"] / most}
 
 
@@ -134,7 +130,7 @@ def figure(test: Mapping, record: Mapping, metric: str | None = None) -> dict[st
 
     metric: of a test that tracks nothing, this one in place of IOPS, if it has it.
     """
-    if test["verdict"] not in TRUSTED:
+    if test["verdict"] not in COUNTING:
         return None
     windows = record.get("steady_state") or []
     if windows:
@@ -232,7 +228,7 @@ def of_drive(
     averages = {name: (record or {}).get("cells") or [] for name, record in records.items()}
     found: dict[str, dict[str, t.Any]] = {}
     for name, test in tests.items():
-        if test["verdict"] not in TRUSTED:
+        if test["verdict"] not in COUNTING:
             continue
         cells = (specs.get(name) or {}).get("cells") or []
         curves = sweeps(cells, averages.get(name) or [])

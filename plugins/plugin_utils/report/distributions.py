@@ -25,7 +25,6 @@ Figure = t.Tuple[str, str, str]
 MOST_GROUPS = 500
 # Figures of the heat map: each is one character for each drive.
 MOST_HEAT = 80
-NAMED = 4
 # A character for each step away from the median, A: far better, M: as the median, Y: far worse.
 HEAT_STEP, HEAT_STEPS = 0.025, 12
 UNKNOWN = "."

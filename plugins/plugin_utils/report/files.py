@@ -13,12 +13,12 @@ import re
 import typing as t
 from xml.etree import ElementTree
 
+from ...module_utils.core.files import SCHEMA_VERSION
 from ..common import schema as schemas
 from ..common import units
 from ..gate import text as texts
 from ..results import conditions, limits
 
-SCHEMA_VERSION = 1
 METRIC = re.compile(schemas.load("results")["$defs"]["metric"]["pattern"].rstrip("$"))
 # A table with more columns is of no use to anybody, and a record from outside could ask for any number.
 MOST_TRACKED = 64

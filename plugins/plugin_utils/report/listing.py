@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
-from ..results.judge import VERDICTS
+from ..results.verdicts import VERDICTS
 from . import curves, distributions, names
 from .sources import Sources, racks
 

@@ -11,11 +11,11 @@ import re
 import typing as t
 
 from ..gate import text as texts
+from ..results.verdicts import VERDICTS
 
 # Chats cut what is longer than 2,000 characters (the shortest limit of those in use).
 MOST = 1800
 MOST_NAME, MOST_REASON, MOST_FINDING = 60, 160, 300
-ORDER = ("fail", "error", "invalid", "not_tested", "pass")
 # What chats and templates read as a mention, a link, markup or an expression; names and reasons come from hosts.
 _INERT = str.maketrans(
     {"<": "‹", ">": "›", "@": "(at)", "`": "'", "[": "(", "]": ")", "{": "(", "}": ")", "|": "/", "&": "+"}
@@ -36,10 +36,12 @@ def text(run: Mapping, judgement: Mapping, before: Mapping | None = None) -> str
     # What a slow host made fail must not take the room of bad drives.
     bad = sorted(
         (drive for drive in drives if drive["verdict"] != "pass"),
-        key=lambda drive: (ORDER.index(drive["verdict"]), bool(drive.get("host_fault"))),
+        key=lambda drive: (VERDICTS.index(drive["verdict"]), bool(drive.get("host_fault"))),
     )
     counts = ", ".join(
-        f"{judgement['verdicts'][verdict]} {_words(verdict)}" for verdict in ORDER if judgement["verdicts"].get(verdict)
+        f"{judgement['verdicts'][verdict]} {_words(verdict)}"
+        for verdict in VERDICTS
+        if judgement["verdicts"].get(verdict)
     )
     name = inert(run["run"]["id"], MOST_NAME)
     if not drives:

@@ -13,7 +13,7 @@ import typing as t
 from ..common import units
 from ..common.drives import order
 from ..results import limits
-from ..results.judge import VERDICTS
+from ..results.verdicts import VERDICTS
 from . import changes, curves, distributions, first, names, svg
 from .listing import Mapping, data, made_page
 from .sources import Sources

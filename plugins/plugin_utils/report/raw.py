@@ -10,6 +10,7 @@ import os
 import typing as t
 
 from ...module_utils.run import summary
+from ...module_utils.run.folder import JOURNAL, PLAN
 from ..common import units
 from ..gate import journal
 from ..results import again, at_once, proof
@@ -126,8 +127,8 @@ def _read(run_dir: str, host: str, run: Mapping | None, run_id: str) -> HostRaw:
     settings: dict[tuple[t.Any, t.Any], Mapping] = {}
     measurements: dict[tuple[str, str, int], Measurement] = collections.defaultdict(Measurement)
     problems = journal.Problems()
-    tests = tests_of(journal.plan(os.path.join(folder, "plan.json"), problems))
-    for event in journal.events(os.path.join(folder, "journal.jsonl"), problems):
+    tests = tests_of(journal.plan(os.path.join(folder, PLAN), problems))
+    for event in journal.events(os.path.join(folder, JOURNAL), problems):
         kind = event["event"]
         if kind == "job_started":
             facts = {name: event.get(name) for name in ("engine_version", "fio_version", "boot_id")}

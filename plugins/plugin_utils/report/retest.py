@@ -10,7 +10,7 @@ import typing as t
 
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..fleet import judging, retest
-from ..results import again, store
+from ..results import again, run_record, store
 from . import build, gather
 
 Mapping = t.Dict[str, t.Any]
@@ -40,7 +40,7 @@ def plan(results_dir: str, run: t.Mapping[str, str], seen: t.Mapping[str, t.Any]
     elif not RUN_ID_PATTERN.fullmatch(run_id):
         return Plan({}, [f"ssd_retest: the run id {run['id']} is too long to add -again; nothing is measured again"])
     else:
-        loaded = store.load_all(os.path.join(run_dir, "results.jsonl"))
+        loaded = store.load_all(os.path.join(run_dir, run_record.RESULTS))
         sources = gather.sources(run_dir, record, loaded)
         wanted = retest.wanted(record, loaded.records, judging.Judged(sources.judgement, sources.fleet))
         found, lines = wanted.drives, wanted.left

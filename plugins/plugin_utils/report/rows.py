@@ -12,13 +12,12 @@ import typing as t
 
 from ..common.drives import order
 from ..fleet import metrics
-from ..results.judge import VERDICTS
+from ..results.verdicts import COUNTING, VERDICTS
 from . import curves, names
 from . import series as report_series
 from .sources import Sources, racks
 
 Mapping = t.Dict[str, t.Any]
-TRUSTED = ("pass", "fail")
 
 
 def rows(sources: Sources) -> list[Mapping]:
@@ -86,7 +85,7 @@ def figure(judged: Mapping) -> Mapping | None:
         if check["value"] is not None
     ]
     for met, test, check in sorted(checks, key=lambda item: (item[0] is None, item[0] or False)):
-        valid = test["verdict"] in TRUSTED
+        valid = test["verdict"] in COUNTING
         return {
             **{key: check[key] for key in ("metric", "value", "min", "max")},
             "test": test["test"],
@@ -102,7 +101,7 @@ def figure(judged: Mapping) -> Mapping | None:
                     "test": test["test"],
                     "metric": window["metric"],
                     "value": window["average"],
-                    "valid": test["verdict"] in TRUSTED,
+                    "valid": test["verdict"] in COUNTING,
                 }
     return None
 

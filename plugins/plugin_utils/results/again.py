@@ -42,7 +42,7 @@ def second(run_dir: str, run: t.Mapping[str, t.Any]) -> dict[Place, Record]:
     none in `problem`.
     """
     newest, firsts = (
-        {store.key(record): record for record in store.load(os.path.join(folder, "results.jsonl"))}
+        {store.key(record): record for record in store.load(os.path.join(folder, run_record.RESULTS))}
         for folder in (folder_of(run_dir), run_dir)
     )
     found: dict[Place, Record] = {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.run.criteria import MEASURED
 from . import held_to, prepared, proof, recheck, saturation, validity, worlds
 
 Mapping = t.Dict[str, t.Any]
@@ -74,9 +75,9 @@ def _trouble(record: Mapping, steady_asked: bool) -> Ground | None:
         return Ground("invalid", said or "the measurement is invalid, and the host gave no reason")
     # "steady" is believed only when every tracked variable's own figures say so too.
     attained = outcome == "steady" and bool(windows) and all(window.get("steady") for window in windows)
-    if outcome == "not_steady" or (steady_asked and outcome in ("complete", "steady") and not attained):
+    if outcome == "not_steady" or (steady_asked and outcome in MEASURED and not attained):
         return Ground("invalid", f"steady state was not attained{rounds}" + colon(said or _unsteady(windows)))
-    if outcome in ("steady", "complete"):
+    if outcome in MEASURED:
         return None
     return Ground("not_tested", f"the test has not finished (outcome {outcome!r})")
 

@@ -14,6 +14,7 @@ from ...module_utils.run.criteria import figure, is_for, is_met, metrics_of
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..common import units
 from ..common.values import number
+from .verdicts import COUNTING
 
 NO_CRITERION = "no criterion applied"
 # A single I/O of 4 KiB at a time, 25 times a second; and less than a bus takes. Limits below are in another unit.
@@ -278,7 +279,7 @@ def without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable[
         return []
     if not wanted:
         return [f"{name} names no test of this drive's plan ({', '.join(test['test'] for test in tests) or 'none'})"]
-    measured = [test for test in wanted if test["verdict"] in ("pass", "fail")]
+    measured = [test for test in wanted if test["verdict"] in COUNTING]
     if len(measured) < len(wanted):
         return []
     lacking = [test["test"] for test in wanted if name not in {check["criterion"] for check in test["criteria"]}]

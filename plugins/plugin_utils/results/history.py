@@ -11,8 +11,7 @@ import os
 import typing as t
 
 from ..common.values import number
-from ..gate import records, shape
-from . import freshness, run_record, runs
+from . import freshness, run_record, runs, store
 
 # Newest first; older ones are of older firmware. A folder may hold thousands of runs, and preflight is waited for.
 MOST_RUNS = 100
@@ -44,7 +43,7 @@ def saturations(results_dir: str, models: t.Collection[str]) -> list[Saturation]
     newest = sorted(runs.on_controller(results_dir), key=lambda run: run.started, reverse=True)[:MOST_RUNS]
     left = MOST_LINES
     for run in newest if models else ():
-        lines = _lines(os.path.join(run.folder, "results.jsonl"), left)
+        lines = _lines(os.path.join(run.folder, run_record.RESULTS), left)
         left -= len(lines)
         found += _of_run(run, lines, models)
     return found
@@ -61,7 +60,7 @@ def _lines(path: str, most: int) -> list[bytes]:
 def _of_run(run: runs.Own, lines: t.Sequence[bytes], models: t.Collection[str]) -> list[Saturation]:
     newest: dict[tuple[t.Any, ...], dict[str, t.Any]] = {}
     for line in lines:
-        record = _parsed(line)
+        record = store.parsed(line)
         if record is not None:
             newest[record["kind"], record["host"], record.get("drive"), record.get("test")] = record
     drives = {key[1:3]: record.get("identity") or {} for key, record in newest.items() if key[0] == "drive"}
@@ -72,13 +71,6 @@ def _of_run(run: runs.Own, lines: t.Sequence[bytes], models: t.Collection[str]) 
         if key[0] == "test"
     ]
     return [item for item in made if item is not None and item.model in models]
-
-
-def _parsed(line: bytes) -> dict[str, t.Any] | None:
-    try:
-        return records.stored(shape.decoded(line))
-    except shape.Unfit:
-        return None
 
 
 def _saturation(

@@ -11,11 +11,10 @@ from ...module_utils.run.criteria import figure, is_for, is_of_model
 from ..common.values import number
 from . import beside, freshness, held_to, tails, validity
 from .grounds import Ground, Mapping, RunFacts, colon, invalid
+from .verdicts import VERDICTS
 
 # A sentence, and what a host says in it.
 MOST_REASON = 2000
-# Worst first: the verdict of a drive is the first of these that one of its findings has.
-VERDICTS = ("fail", "error", "invalid", "not_tested", "pass")
 
 
 def judge(

@@ -11,7 +11,7 @@ import os
 import typing as t
 
 from ..gate import records, shape
-from . import runs, store
+from . import run_record, runs, store
 
 # Newest first: preflight is waited for, and mostly the newest run has all drives. A drive that is new on its host is in
 # none of them.
@@ -45,7 +45,7 @@ def of_drives(own: t.Iterable[runs.Own], wanted: t.Collection[Key], but: str = "
         hosts = {host for host, _drive in missing if host in run.hosts}
         if run.id == but or not hosts:
             continue
-        read += _size(run.folder)
+        read += run_record.results_size(run.folder)
         if read > MOST_BYTES:
             break
         newest: dict[Key, t.Mapping[str, t.Any]] = {}
@@ -71,17 +71,10 @@ def wrote(left: Left, key: Key) -> bool:
     )
 
 
-def _size(folder: str) -> int:
-    try:
-        return os.path.getsize(os.path.join(folder, "results.jsonl"))
-    except OSError:
-        return 0
-
-
 def _records(folder: str, hosts: t.Collection[str], *parts: bytes) -> t.Iterator[dict[str, t.Any]]:
     """The records of these hosts, of the lines that have one of the parts in them."""
     try:
-        with open(os.path.join(folder, "results.jsonl"), "rb") as file:
+        with open(os.path.join(folder, run_record.RESULTS), "rb") as file:
             for line in file:
                 if any(part in line for part in parts):
                     try:

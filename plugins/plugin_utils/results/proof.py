@@ -13,6 +13,7 @@ import typing as t
 from ...module_utils.measure import sampler
 from ...module_utils.measure.limits import Limits
 from ...module_utils.measure.seeds import seed
+from ...module_utils.run.criteria import MEASURED
 from . import asked_cells
 from .figures import MOST_SAID, NOT_AGAIN, Figures
 from .sequence import Sequence
@@ -21,7 +22,6 @@ from .taken import UNKNOWN_FORM, Taken
 Mapping = t.Mapping[str, t.Any]
 # What the record of a test and the end of its test in the journal both tell.
 TOLD_TWICE = ("outcome", "rounds", "steady_state", "saturation", "validity", "metrics", "loads")
-COUNTED = ("steady", "complete")
 MOST_KEPT = 100
 
 
@@ -84,7 +84,7 @@ class Proof:
 
     def _end(self, event: Mapping) -> None:
         self.told = {key: event.get(key) for key in TOLD_TWICE}
-        if event["outcome"] in COUNTED:
+        if event["outcome"] in MEASURED:
             self.wrong += self._sequence.wrong
             self.wrong += [f"by its samples {text}" for text in self._seen.values()]
             self._figures.judge(event)
@@ -143,7 +143,7 @@ def problem(record: Mapping, strict: bool = False) -> str:
 
 def lacking(record: Mapping) -> list[str]:
     """What could not be computed again of a record that counts, as sentences."""
-    return (record.get("proof") or {}).get("unproved", []) if record.get("outcome") in COUNTED else []
+    return (record.get("proof") or {}).get("unproved", []) if record.get("outcome") in MEASURED else []
 
 
 def _text(value: t.Any) -> t.Any:

@@ -11,9 +11,10 @@ import typing as t
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import SCHEMA_VERSION, now
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RUN_ID_PATTERN
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record, store
 
 Record = t.Dict[str, t.Any]
+# Of a host: every drive of it that was not tested is told it.
 MOST_MESSAGE = 1000
 
 
@@ -36,7 +37,7 @@ class ResultsFile:
     @property
     def path(self) -> str:
         """results.jsonl, "" before the run is known."""
-        return os.path.join(self.folder, "results.jsonl") if self.folder else ""
+        return os.path.join(self.folder, run_record.RESULTS) if self.folder else ""
 
     def open(self, results_dir: str, run_id: str) -> None:
         """Say which run the records belong to; another run than before starts afresh. Raises ValueError for what is no

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run's own record on the controller, run.json."""
+"""The files of a run on the controller, and its own record among them, run.json."""
 
 from __future__ import annotations
 
@@ -12,11 +12,22 @@ import typing as t
 from ...module_utils.core.files import read_json, write_atomic
 from ..gate import text
 
+RUN, RESULTS = "run.json", "results.jsonl"
+SUMMARY = os.path.join("report", "summary.json")
+
+
+def results_size(folder: str) -> int:
+    """How many bytes a run's results.jsonl has; 0 where there is none."""
+    try:
+        return os.path.getsize(os.path.join(folder, RESULTS))
+    except OSError:
+        return 0
+
 
 def read_run(folder: str) -> dict[str, t.Any] | None:
     """run.json, None when there is none. Raises ValueError for a damaged one."""
     try:
-        record = read_json(os.path.join(folder, "run.json"))
+        record = read_json(os.path.join(folder, RUN))
     except OSError as error:
         raise ValueError(error.strerror) from error
     if record is not None and not (
@@ -32,7 +43,7 @@ def write_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
     """Write run.json; what other plays of the same run asked for stays (a --limit, a job slice). Whether it changed.
     Raises OSError.
     """
-    path = os.path.join(folder, "run.json")
+    path = os.path.join(folder, RUN)
     merged = merge_run(read_json(path), record)
     content = json.dumps(merged, indent=1, sort_keys=True) + "\n"
     os.makedirs(folder, exist_ok=True)

@@ -12,10 +12,10 @@ import os
 import typing as t
 from pathlib import Path
 
-from ...module_utils.run.folder import RUN_ID_PATTERN, UNFINISHED_STATES
+from ...module_utils.run.folder import RUN_ID_PATTERN
+from ...module_utils.run.states import FINISHED, UNFINISHED_STATES
 from . import run_record
 
-FINISHED = "finished"
 NAMING = "name it with -e ssd_run_id=…"
 # {host: runs as run_info tells them}
 Answers = t.Mapping[str, t.Sequence[t.Mapping[str, t.Any]]]
@@ -98,7 +98,7 @@ def has_whole_host(folder: str) -> bool:
     """
     states: dict[t.Any, t.Any] = {}
     try:
-        with open(os.path.join(folder, "results.jsonl"), "rb") as source:
+        with open(os.path.join(folder, run_record.RESULTS), "rb") as source:
             for line in source:
                 # Records of drives and tests are many, and not asked for here.
                 record = _decoded(line) if b'"state"' in line else {}

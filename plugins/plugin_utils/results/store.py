@@ -82,7 +82,7 @@ def load_all(path: str) -> Loaded:
             for number, line in enumerate(file, 1):
                 if not line.strip():
                     continue
-                record = _parse(line)
+                record = parsed(line)
                 if record is None:
                     damaged.append(number)
                 else:
@@ -94,7 +94,8 @@ def load_all(path: str) -> Loaded:
     return Loaded(list(newest.values()), damaged)
 
 
-def _parse(line: bytes) -> Record | None:
+def parsed(line: bytes) -> Record | None:
+    """A line's record, None for a damaged one."""
     try:
         return records.stored(shape.decoded(line))
     except shape.Unfit:

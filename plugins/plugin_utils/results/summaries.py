@@ -12,7 +12,8 @@ import typing as t
 from ...module_utils.core.files import SCHEMA_VERSION, read_json
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..gate import text
-from . import runs
+from . import run_record, runs
+from .verdicts import COUNTING
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -22,7 +23,7 @@ def read(results_dir: str, run_id: str) -> Mapping | None:
     if not RUN_ID_PATTERN.fullmatch(run_id):
         return None
     try:
-        found = text.writable(read_json(os.path.join(results_dir, run_id, "report", "summary.json")))
+        found = text.writable(read_json(os.path.join(results_dir, run_id, run_record.SUMMARY)))
     except (OSError, ValueError):
         return None
     return found if _is_sound(found) else None
@@ -50,7 +51,7 @@ def counts(test: Mapping) -> bool:
     """Whether the figures of a test count for others; an older report does not tell that of a test that was `invalid`
     for want of a reference.
     """
-    return bool(test.get("counts", test["verdict"] in ("pass", "fail")))
+    return bool(test.get("counts", test["verdict"] in COUNTING))
 
 
 def earlier(results_dir: str, run: Mapping, most: int) -> t.Iterator[Mapping]:

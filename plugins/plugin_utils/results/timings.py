@@ -9,6 +9,7 @@ import datetime
 import os
 import typing as t
 
+from ...module_utils.run.criteria import MEASURED
 from ..gate import records, shape
 from . import conditions, run_record, runs
 
@@ -18,7 +19,7 @@ MOST_RUNS = 50
 MOST_BYTES = 256 << 20
 MOST_DRIVES = 50
 # Outcomes of a test that took all its time; one that is invalid may have waited for somebody else.
-WHOLE = ("steady", "not_steady", "complete")
+WHOLE = (*MEASURED, "not_steady")
 # In place of a test's name: what a drive's campaign took beside its tests.
 AROUND = ""
 _DRIVE, _TEST = b'"kind": "drive"', b'"kind": "test"'
@@ -65,7 +66,7 @@ def of_models(
     read = 0
     newest = sorted(own, key=lambda run: (run.started, run.id), reverse=True)[:MOST_RUNS]
     for run in newest if wanted else ():
-        read += _size(run.folder)
+        read += run_record.results_size(run.folder)
         if read > MOST_BYTES or all(told.get(pair, 0) >= LAST_RUNS for pair in wanted):
             break
         mine = _of_run(run, models, tests) if run.id != but else []
@@ -73,13 +74,6 @@ def of_models(
         found += [item for item in mine if told.get((item.model, item.test), 0) < LAST_RUNS]
         told.update({pair: told.get(pair, 0) + 1 for pair in pairs})
     return found
-
-
-def _size(folder: str) -> int:
-    try:
-        return os.path.getsize(os.path.join(folder, "results.jsonl"))
-    except OSError:
-        return 0
 
 
 def _of_run(run: runs.Own, models: t.Collection[str], tests: t.Collection[str]) -> list[Timing]:
@@ -107,7 +101,7 @@ def _of_run(run: runs.Own, models: t.Collection[str], tests: t.Collection[str]) 
 def _records(folder: str, part: bytes, drives: t.Collection[tuple[str, str]] | None = None) -> t.Iterator[Mapping]:
     """The records that pass of lines with a part, of all drives or of these: to pass costs more than to be read."""
     try:
-        with open(os.path.join(folder, "results.jsonl"), "rb") as file:
+        with open(os.path.join(folder, run_record.RESULTS), "rb") as file:
             for line in file:
                 record = _passed(line, drives) if part in line else None
                 if record is not None:

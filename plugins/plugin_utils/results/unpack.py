@@ -19,6 +19,7 @@ import zlib
 
 from ...module_utils.core import files
 from ...module_utils.core.files import left_behind
+from ...module_utils.run.folder import JOURNAL
 from . import manifest
 
 # In each unpacked folder: the checksum of the archive that it came from, then that of each file.
@@ -28,7 +29,6 @@ _ASIDE = re.compile(r"\.(collect-[0-9a-f]+)\.")
 LOCKS = "ssdlab-fleet-collect.lock"
 # In the temporary folder of a collect: what becomes the folder, and what it was.
 UNPACKED, BEFORE = "unpacked", "before"
-JOURNAL = "journal.jsonl"
 # What a host job writes: plan.json, raw/<drive>/<test>-1-0001-<cell>.json.gz. No folder is called . or .., and no file
 # like ours.
 _FOLDER = r"(?!\.{1,2}/)[A-Za-z0-9._-]{1,255}/"

@@ -16,6 +16,7 @@ from ...module_utils.core.files import own_slug, write_atomic
 from ..common import units
 from ..common.drives import order
 from ..report import files
+from ..results.verdicts import VERDICTS
 from . import frames, ocptv, records
 from .engine import Store, opened
 from .packages import StoreError, sa
@@ -66,10 +67,7 @@ def load(store: Store, run_id: str) -> StoredRun:
         (one["host"], one["drive"], one["test"]): (one["started"], one["finished"])
         for one in map(records.unpacked, tests)
     }
-    counts = {
-        verdict: sum(drive["verdict"] == verdict for drive in found)
-        for verdict in ("pass", "not_tested", "invalid", "error", "fail")
-    }
+    counts = {verdict: sum(drive["verdict"] == verdict for drive in found) for verdict in reversed(VERDICTS)}
     judgement_ = {"verdicts": counts, "all_passed": bool(found) and counts["pass"] == len(found), "drives": found}
     return StoredRun(
         records.unpacked(row.content), judgement_, {name: (state, message) for name, state, message in hosts}, times

@@ -88,7 +88,7 @@ def _fetch(store: Store, results_dir: str, found: t.Any, raw: bool) -> Fetched:
     if changed:
         run_record.write_run(run_dir, about)
     stored_records = [collected(records.unpacked(row.content)) for row in rows if row.content is not None]
-    changed |= _append(os.path.join(run_dir, "results.jsonl"), sorted(stored_records, key=_order))
+    changed |= _append(os.path.join(run_dir, run_record.RESULTS), sorted(stored_records, key=_order))
     if raw:
         changed |= bool(rawfiles.extract(store, found.run_id, os.path.join(run_dir, "raw")))
     return Fetched(found.run_id, changed, len({row.id for row in rows}))

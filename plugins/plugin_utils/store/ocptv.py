@@ -15,10 +15,10 @@ import typing as t
 
 from ..common import units
 from ..common.version import collection_version
+from ..gate.records import NO_TIME
 
 VERSION = {"major": 2, "minor": 0}
 DRIVE_ID, FIRMWARE_ID, HOST_ID = "0", "0", "0"
-NO_TIME = "1970-01-01T00:00:00Z"
 # (TestStatus, TestResult, DiagnosisType); the specification allows no other pairs of the first two.
 OUTCOMES = {
     "pass": ("COMPLETE", "PASS", "PASS"),

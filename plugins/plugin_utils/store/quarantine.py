@@ -16,6 +16,7 @@ import shlex
 import typing as t
 
 from ...module_utils.core.files import now
+from ..results.verdicts import COUNTING
 from . import engine, migrations, records
 from .packages import StoreError, sa
 from .schema import tables
@@ -26,7 +27,7 @@ SINCE = 3
 MOST_RUNS = 100
 # The verdicts that may say something about the drive (`_against`). Of the others (invalid, not_tested), of an error
 # that is not the drive's own, and of a fail that is its host's fault, a night is as if it had not been.
-TELLING = ("fail", "error", "pass")
+TELLING = (*COUNTING, "error")
 
 
 class Quarantined(t.NamedTuple):

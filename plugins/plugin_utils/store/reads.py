@@ -9,6 +9,7 @@ import typing as t
 
 from ...module_utils.drive.entry import BY_ID
 from ..results import conditions
+from ..results.verdicts import COUNTING
 from . import records
 from .engine import Store
 from .packages import sa
@@ -19,8 +20,6 @@ if t.TYPE_CHECKING:
 
 # What a column of rounds holds. A store that an earlier version filled may have what a host made up beyond.
 MOST_ROUND = 2**31 - 1
-# Verdicts of measurements whose figures count.
-COUNTING = ("pass", "fail")
 
 
 class Layout(t.NamedTuple):

@@ -14,7 +14,8 @@ import struct
 import typing as t
 import zlib
 
-from ...module_utils.run.folder import RUN_ID_PATTERN
+from ...module_utils.core.files import SCHEMA_VERSION
+from ...module_utils.run.folder import JOURNAL, PLAN, RUN_ID_PATTERN
 from ..common.values import number
 from ..gate import journal
 from ..report.raw import folder_of, tests_of
@@ -24,11 +25,8 @@ from .packages import StoreError
 
 # Raise it when records are made into something else here: then a folder that is known is read again.
 VERSION = 5
-RUN_SCHEMA_VERSION = 1
 # Of a figure that is no cell's and no round's: the test's own, over its window.
 NO_CELL, NO_ROUND = "", 0
-# Events of a journal that tell of a test.
-OF_TESTS = ("cell", "round", "sample", "fill_curve", "histogram", "test_finished")
 
 # What `complete` adds to a test's record.
 FROM_JOURNAL = ("cells", "tracked", "link", "proof")
@@ -52,10 +50,10 @@ class Folder(t.NamedTuple):
 
 def read(run_dir: str) -> Folder:
     """A run's folder but for the journals. Raises StoreError where it cannot be read."""
-    path = os.path.join(run_dir, "run.json")
+    path = os.path.join(run_dir, run_record.RUN)
     try:
         run = run_record.read_run(run_dir)
-        loaded = results.load_all(os.path.join(run_dir, "results.jsonl"))
+        loaded = results.load_all(os.path.join(run_dir, run_record.RESULTS))
         newest = again.merged(run_dir, loaded.records)
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} or results.jsonl beside it cannot be read: {error}") from error
@@ -63,11 +61,11 @@ def read(run_dir: str) -> Folder:
         raise StoreError(f"there is no run in {run_dir}: {path} is missing")
     run_id = (run.get("run") or {}).get("id")
     if (
-        run.get("schema_version") != RUN_SCHEMA_VERSION
+        run.get("schema_version") != SCHEMA_VERSION
         or not isinstance(run_id, str)
         or not RUN_ID_PATTERN.fullmatch(run_id)
     ):
-        raise StoreError(f"{path} is not a run's record of schema version {RUN_SCHEMA_VERSION}")
+        raise StoreError(f"{path} is not a run's record of schema version {SCHEMA_VERSION}")
     hosts: dict[str, list[Record]] = {entry["host"]: [] for entry in run["asked"]}
     for record in newest:
         if record["run_id"] == run_id:
@@ -87,7 +85,7 @@ def source(folder: Folder, host: str, raw: bool) -> str:
     place = folder_of(folder.path, host)
     if place is not None:
         try:
-            with open(os.path.join(place, "journal.jsonl"), "rb") as file:
+            with open(os.path.join(place, JOURNAL), "rb") as file:
                 for block in iter(lambda: file.read(1 << 20), b""):
                     found.update(block)
         except FileNotFoundError:
@@ -133,10 +131,10 @@ def _events(
         place = folder_of(run_dir, host)
         if place is None or (run_dir != folder.path and not before):
             continue
-        specs = tests_of(journal.plan(os.path.join(place, "plan.json"), problems))
+        specs = tests_of(journal.plan(os.path.join(place, PLAN), problems))
         run_id = str(folder.run["run"]["id"]) if run_dir == folder.path else again.id_of(str(folder.run["run"]["id"]))
-        for event in journal.events(os.path.join(place, "journal.jsonl"), problems):
-            if event["event"] in OF_TESTS and (not before or (event["drive"], event["test"]) in before):
+        for event in journal.events(os.path.join(place, JOURNAL), problems):
+            if event["event"] in journal.OF_TESTS and (not before or (event["drive"], event["test"]) in before):
                 drive, test = event["drive"], event["test"]
                 attempt = event["attempt"] + before.get((drive, test), 0)
                 spec = specs.get(drive, {}).get(test) or {}

@@ -11,7 +11,7 @@ import re
 import typing as t
 
 from ..results import held_to
-from ..results.judge import VERDICTS
+from ..results.verdicts import VERDICTS
 from . import closing_fleet, progress
 
 Record = t.Mapping[str, t.Any]

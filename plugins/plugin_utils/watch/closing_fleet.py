@@ -10,14 +10,13 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
+from ..results.verdicts import CHANGED, OTHERWISE
 from . import progress
 
 Record = t.Mapping[str, t.Any]
 TITLES = ("MODEL", "FIRMWARE", "TEST", "METRIC", "N", "MEDIAN", "SPREAD", "WORST")
 # Of each kind; the report has all.
 MOST_LINES = 20
-CHANGED = ("worse", "better")
-OTHERWISE = "conditions changed"
 
 
 def lines(fleet: Record, figures: t.Mapping[str, str]) -> list[str]:

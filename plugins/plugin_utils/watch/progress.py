@@ -12,14 +12,14 @@ import math
 import re
 import typing as t
 
-from ...module_utils.run.folder import FINAL_STATES, LIVE_STATES
+from ...module_utils.run import states
 from ..common import units
 
 MOST_HOSTS_IN_FULL = 20
 MOST_LINES = 50
 # A server takes fewer drives.
 MOST_ROWS_OF_HOST = 128
-ENDED_STATES = (*FINAL_STATES, "dead", "absent")
+ENDED_STATES = (*states.FINAL_STATES, states.DEAD, states.ABSENT)
 # How a drive is counted in the summary, in this order. "lost": its host job is gone.
 _COUNTED = ("queued", "guard", "purge", "precondition", "measuring", "done", "refused", "error", "interrupted", "lost")
 _PHASES = {"measure": "measuring"}
@@ -28,14 +28,14 @@ LONGEST_S = 3e8
 # A name in /dev/disk/by-id is shorter.
 WIDEST = 120
 _HOST_STATES = {
-    "dead": (
+    states.DEAD: (
         "the host job is gone (killed, or the host was restarted): run the playbook again to restore the host "
         "and continue"
     ),
-    "failed": "the host job failed",
-    "stopped": "the run was stopped",
-    "absent": "no such run on this host: it was not started",
-    "starting": "not yet started",
+    states.FAILED: "the host job failed",
+    states.STOPPED: "the run was stopped",
+    states.ABSENT: "no such run on this host: it was not started",
+    states.STARTING: "not yet started",
 }
 
 
@@ -142,7 +142,7 @@ def _headline(hosts: t.Sequence[HostView], now: datetime.datetime, slowest: bool
     ]
     text = f"{now:%H:%M:%S}  {_number(len(kinds), 'drive')} on {_number(len(hosts), 'host')}"
     text += f": {', '.join(counts)}" if counts else ""
-    live = [host for host in hosts if host.state in LIVE_STATES]
+    live = [host for host in hosts if host.state in states.LIVE_STATES]
     bounds, left = [_all_left_s(host) for host in live], [_host_left_s(host) for host in live]
     known = [bound for bound in bounds if bound is not None]
     if known and len(known) == len(bounds):
@@ -246,7 +246,7 @@ def _host_note(host: HostView) -> str:
 def _at_once(host: HostView) -> str:
     """How many drives the host measures at the same time, where it was to find out; of a host under way."""
     found = host.status.get("calibration")
-    if not found or host.state not in LIVE_STATES:
+    if not found or host.state not in states.LIVE_STATES:
         return ""
     if not found["why"]:
         return f"finds how many drives to measure at the same time ({time_left(_calibration_s(host))})"

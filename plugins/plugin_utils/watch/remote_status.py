@@ -12,7 +12,9 @@ import shlex
 import typing as t
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import STATUS
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import state_of
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import ABSENT
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import shape
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text as texts
 
@@ -38,7 +40,6 @@ echo
 echo '{_MARK}end'
 """
 _SECTIONS = {"pid", "stat", "init", "boot", "status", "end"}
-ABSENT = "absent"
 
 
 class HostStatus(t.NamedTuple):
@@ -56,7 +57,7 @@ class NoStatus(Exception):
 
 def command(state_dir: str, run_id: str) -> str:
     """The shell command for a connection's exec_command; the path travels as an argument of its own."""
-    path = posixpath.join(state_dir, "runs", run_id, "status.json")
+    path = posixpath.join(state_dir, "runs", run_id, STATUS)
     return " ".join(["/bin/sh", "-c", shlex.quote(_SCRIPT), "ssdlab-fleet-watch", shlex.quote(path)])
 
 

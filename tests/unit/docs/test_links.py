@@ -70,3 +70,21 @@ def test_the_internals_are_pages_that_one_can_read():
 def test_no_heading_has_swallowed_the_paragraph_below_it(page):
     text = CODE.sub("", page.read_text(encoding="utf-8"))
     assert [line for line in re.findall(r"^#{1,6} .*$", text, re.MULTILINE) if len(line) > HEADING] == []
+
+
+def test_code_names_only_files_that_exist():
+    """In comments and docstrings. A few names are of Python's own files."""
+    tracked = [
+        path for folder in ("plugins", "roles", "playbooks", "docs", "tests") for path in (REPO / folder).rglob("*")
+    ]
+    known = {"/" + path.relative_to(REPO).as_posix() for path in tracked if "collections" not in path.parts}
+    name = re.compile(r"(?<![\w./{}<*-])(?:[\w-]+/)*[\w-]+\.(?:py|md)\b(?!\()")
+    code = [path for path in tracked if path.suffix in (".py", ".yml") and path.relative_to(REPO).parts[0] == "plugins"]
+    code += [path for path in tracked if path.suffix == ".yml" and path.relative_to(REPO).parts[0] == "roles"]
+    missing = {
+        (str(path), found)
+        for path in code
+        for found in name.findall(path.read_text(encoding="utf-8"))
+        if found not in ("platform.py", "__main__.py", "rd.md") and not any(one.endswith("/" + found) for one in known)
+    }
+    assert len(code) > 400 and missing == set()

@@ -312,3 +312,20 @@ def test_every_cause_that_a_cell_may_have_is_in_the_schemas(name):
     """The gate refuses a record with another one as the work of somebody else."""
     allowed = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))["$defs"]["cause"]["enum"]
     assert sorted(allowed) == sorted(causes.TITLES)
+
+
+def test_the_schemas_have_the_form_of_a_runs_id_that_the_code_has():
+    pattern = f"^{folder.RUN_ID_PATTERN.pattern}$"
+
+    def run_ids(node, name=""):
+        for key, value in node.items():
+            if isinstance(value, dict):
+                yield from run_ids(value, key)
+            elif key == "pattern" and name in ("run_id", "id") and "{0,99}" in value:
+                yield value
+
+    names = ("answers", "journal", "results", "run", "status")
+    found = {
+        name: set(run_ids(json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8")))) for name in names
+    }
+    assert found == {name: {pattern} for name in found}

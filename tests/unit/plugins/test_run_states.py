@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The states of a run are listed in run/folder.py; playbooks, pages and schemas go by it."""
+"""The states of a run are listed in run/states.py; playbooks, pages and schemas go by it."""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -12,12 +13,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder, shapes
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import shapes, states
 from ansible_collections.ssdlab.fleet.plugins.test.run_states import TestModule as RunStates
 
 REPO = Path(__file__).resolve().parents[3]
 TESTS = RunStates().tests()
-STATES = {*folder.UNFINISHED_STATES, *folder.FINAL_STATES}
+STATES = {*states.UNFINISHED_STATES, *states.FINAL_STATES}
+SCHEMAS = REPO / "plugins" / "plugin_utils" / "common" / "schemas"
+
+
+def schema(name):
+    return json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", TESTS)
@@ -29,10 +35,32 @@ def test_a_tests_page_names_the_states_that_it_is_true_for(name):
 
 
 def test_the_shape_and_the_schema_of_a_status_allow_the_states_that_are_written():
-    path = REPO / "plugins" / "plugin_utils" / "common" / "schemas" / "status.schema.json"
-    written = {*folder.LIVE_STATES, *folder.FINAL_STATES}
+    written = {*states.LIVE_STATES, *states.FINAL_STATES}
     assert shapes.STATUS["state"] == written
-    assert set(json.loads(path.read_text(encoding="utf-8"))["properties"]["state"]["enum"]) == written
+    assert set(schema("status")["properties"]["state"]["enum"]) == written
+
+
+def test_the_schemas_of_answers_and_journals_allow_the_states_that_they_may_hold():
+    assert set(schema("answers")["$defs"]["run_state"]["enum"]) == {*STATES, states.ABSENT}
+    ends = [
+        case["then"]["properties"]["state"]["enum"]
+        for case in schema("journal")["allOf"]
+        if case["if"]["properties"]["event"].get("const") == "job_finished"
+    ]
+    assert [set(each) for each in ends] == [set(states.FINAL_STATES)]
+
+
+def test_no_code_compares_a_state_with_a_word_of_its_own():
+    """`stopped` and `absent` are also states of the module host_job, and `failed` of a host's record."""
+    words = STATES - {states.STOPPED, states.FAILED}
+    compared = [
+        f"{path}:{node.lineno}"
+        for path in sorted((REPO / "plugins").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare)
+        and any(isinstance(side, ast.Constant) and side.value in words for side in ast.walk(node))
+    ]
+    assert compared == []
 
 
 def test_no_playbook_lists_states():

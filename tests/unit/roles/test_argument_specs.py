@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import drives
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import leaving
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking, findings
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking, findings, values
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 NAMES = sorted(path.parent.parent.name for path in ROLES.glob("*/meta/main.yml"))
@@ -152,3 +154,21 @@ def test_preflight_notes_every_variable_that_counts():
     assert sorted(others) == others and {*others, *load("tune", "defaults/main.yml")} == wanted
     assert not [name for name in others if name.startswith("tune_")]
     assert variables["__preflight_unset"] == findings.UNSET
+
+
+WORDS = {**values.WORDS, "ssd_mode": findings.MODES}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_the_code_takes_the_words_that_the_role_ssd_names(name):
+    """Not as choices: preflight checks them, and answers for the whole fleet."""
+    option = specs("ssd")["main"]["options"][name]
+    told = option["description"]
+    text = told if isinstance(told, str) else " ".join(told)
+    assert set(re.findall(r"[VC]\(([a-z_]+)\)", text)) - {"release_evidence", "ssd_drives"} == set(WORDS[name])
+    assert option["default"] in WORDS[name]
+
+
+def test_the_module_drive_facts_takes_the_words_of_ssd_look():
+    assert tuple(drives.OPTIONS["look"]["choices"]) == values.WORDS["ssd_look"]
+    assert set(values.WORDS["ssd_leave"]) == {leaving.AS_IS, leaving.BLANK}

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import STATE_DIR
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import role_default
+
 FOLDER = Path(__file__).resolve().parents[4] / "plugins/modules"
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
 # Of a task, beside the module.
@@ -76,3 +79,26 @@ def test_examples_use_arguments_that_exist(module):
             assert set(given) <= set(known), task["name"]
             assert {option for option, value in known.items() if value.get("required")} <= set(given), task["name"]
     assert module in shown
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_documentation_and_role_have_the_state_folder_that_the_code_has(module):
+    option = read(module)["DOCUMENTATION"].get("options", {}).get("state_dir", {})
+    assert option.get("default", STATE_DIR) == STATE_DIR
+
+
+def test_role_and_discover_have_the_state_folder_that_the_code_has():
+    assert role_default("ssd_state_dir") == STATE_DIR
+    discover = (FOLDER.parents[1] / "playbooks/discover.yml").read_text(encoding="utf-8")
+    assert f"ssd_state_dir | default('{STATE_DIR}')" in discover
+
+
+def test_no_other_code_has_the_state_folder():
+    code = [path for path in FOLDER.parent.rglob("*.py") if path.name != "files.py"]
+    found = [
+        str(path)
+        for path in code
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value == STATE_DIR
+    ]
+    assert len(code) > 300 and found == []

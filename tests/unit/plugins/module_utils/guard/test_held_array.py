@@ -15,7 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held_array impo
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
 
 SIZE = 1 << 20
-MADE = mdadm.Seen("raid0", "none", 65536, frozenset({"8:0", "8:16"}), "9:127")
+MADE = mdadm.Array("raid0", "none", 65536, frozenset({"8:0", "8:16"}), "9:127")
 
 
 @pytest.fixture

@@ -148,9 +148,9 @@ def lead(tmp_path, monkeypatch):
         )
         return found
 
-    made = mdadm.Seen("raid0", "none", CHUNK, frozenset(NUMBERS.values()), "9:127")
+    made = mdadm.Array("raid0", "none", CHUNK, frozenset(NUMBERS.values()), "9:127")
     monkeypatch.setattr(array_members, "Station", station)
-    monkeypatch.setattr(array_members, "Look", Look)
+    monkeypatch.setattr(array_members, "MemberWatch", Look)
     monkeypatch.setattr(mdadm, "seen", lambda _host, _name: made)
     monkeypatch.setattr(array.array_left, "note", lambda *_about: did.append("note"))
     monkeypatch.setattr(array.array_left, "stop", lambda *_about: did.append("stop") or [])
@@ -205,9 +205,9 @@ def test_one_that_cannot_be_made_is_stopped_as_far_as_it_came(lead):
     "other",
     [
         None,
-        mdadm.Seen("raid0", "none", CHUNK, frozenset({"8:0", "8:32"}), "9:127"),
-        mdadm.Seen("raid0", "1.2", CHUNK, frozenset(NUMBERS.values()), "9:127"),
-        mdadm.Seen("linear", "none", CHUNK, frozenset(NUMBERS.values()), "9:127"),
+        mdadm.Array("raid0", "none", CHUNK, frozenset({"8:0", "8:32"}), "9:127"),
+        mdadm.Array("raid0", "1.2", CHUNK, frozenset(NUMBERS.values()), "9:127"),
+        mdadm.Array("linear", "none", CHUNK, frozenset(NUMBERS.values()), "9:127"),
     ],
     ids=["none", "another drive", "a superblock", "another level"],
 )

@@ -132,7 +132,7 @@ def test_what_cant_be_true_of_one_stream_is_found(result, change, text):
 
 
 def test_the_whole_is_the_sum_of_its_streams(result):
-    whole = fio_result.whole(result)
+    whole = fio_result.combined(result)
     read, write, trim, sync = (fio_result.figures(whole, name) for name in fio_result.SIDES)
     assert (read["ios"], write["ios"], trim["ios"], sync["ios"]) == (1000, 100, 40, 50)
     assert trim["bytes"] == 40 * 65536 and (sync["bytes"], sync["iops"]) == (0, 25.0)
@@ -148,15 +148,15 @@ def test_the_whole_is_the_sum_of_its_streams(result):
 def test_two_streams_of_one_direction_have_one_histogram(result):
     other = copy.deepcopy(result["jobs"][0])
     other["read"] = side(4096, (100_000, 100), (9_000_000, 10))
-    whole = fio_result.whole({"jobs": [result["jobs"][0], other]})
+    whole = fio_result.combined({"jobs": [result["jobs"][0], other]})
     read = fio_result.figures(whole, "read")
     assert (read["ios"], read["iops"]) == (1110, 555.0) and read["max_latency_us"] > 8900
     assert sum(fio_result.histograms(whole)["read"].values()) == 1110
-    assert fio_result.whole({"jobs": [other]})["jobs"] == [other]
+    assert fio_result.combined({"jobs": [other]})["jobs"] == [other]
 
 
 def test_percentiles_of_trims_and_flushes_are_metrics_of_their_own(result):
-    found = histogram.metrics(fio_result.histograms(fio_result.whole(result)), [1000])
+    found = histogram.metrics(fio_result.histograms(fio_result.combined(result)), [1000])
     assert found["trim_ios"] == 40 and found["sync_p50_latency_us"] > 400
     # 1,100 reads and writes, 100 of them about as long as the limit; trims and flushes are no I/O of both directions.
     assert found["within_1ms_pct"] == pytest.approx(100 * 1000 / 1100)

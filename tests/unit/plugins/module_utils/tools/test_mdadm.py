@@ -56,7 +56,7 @@ def array(host, name="md127", **files):
 
 def test_an_array_is_read_from_sysfs(host):
     array(host)
-    assert mdadm.seen(host, "md127") == mdadm.Seen("raid0", "none", 65536, frozenset({"8:0", "8:16"}), "9:127")
+    assert mdadm.seen(host, "md127") == mdadm.Array("raid0", "none", 65536, frozenset({"8:0", "8:16"}), "9:127")
     assert mdadm.seen(host, "md0") is None
 
 

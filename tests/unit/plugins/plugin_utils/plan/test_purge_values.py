@@ -7,6 +7,8 @@ import pytest
 import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory
+from ansible_collections.ssdlab.fleet.plugins.modules import iomemory as iomemory_module
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, purge_values
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
@@ -102,3 +104,22 @@ def test_a_test_gives_up_the_block_size_of_its_base():
     (test,) = load_plan([{"base": "iomemory-guide/iomemory-write-bandwidth", "purge": purge}])
     assert purge_values.spec(test["purge"], {}) == {"method": "deallocate"}
     assert purge_values.spec(test["purge"], {"purge_lba_size_bytes": 512})["lba_size_bytes"] == 512
+
+
+def test_the_size_of_a_card_has_one_range_for_a_purge_and_one_for_the_tool():
+    """A purge leaves a card as large as the guide's presets or larger (test.schema.json); fio-format takes any size."""
+    asked, planned = (
+        test["properties"]["purge"]["properties"]["iomemory_size_pct"]
+        for test in (schema.load("test"), schema.load("plan")["$defs"]["test"])
+    )
+    least, most = asked["minimum"], asked["maximum"]
+    assert (planned["minimum"], planned["maximum"]) == (least, most)
+    assert iomemory.LEAST_SIZE_PCT <= least and most == iomemory.MOST_SIZE_PCT
+    role = yaml.safe_load((schema.COLLECTION / "roles/purge/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    told = role["argument_specs"]["main"]["options"]["purge_iomemory_size_pct"]["description"]
+    module = yaml.safe_load(iomemory_module.DOCUMENTATION)["options"]["size_pct"]["description"]
+    assert f"{least} to {most}" in told and f"A purge takes {least} to {most}" in module
+    assert f"{iomemory.LEAST_SIZE_PCT} to {iomemory.MOST_SIZE_PCT} per cent" in module
+    page = (schema.COLLECTION / "docs/tuning.md").read_text(encoding="utf-8")
+    assert f"beyond {iomemory.LEAST_SIZE_PCT} to {iomemory.MOST_SIZE_PCT}" in page
+    assert f"`purge_iomemory_size_pct` ({least} to {most})" in page

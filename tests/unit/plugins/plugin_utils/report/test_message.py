@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import message
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.verdicts import VERDICTS
 
 RUN = {"run": {"id": "20261122T200000Z-nightly", "name": "nightly"}}
 HOSTILE = [
@@ -33,7 +34,7 @@ def drive(host, name, verdict, *reasons):
 
 
 def judgement(*drives):
-    verdicts = {verdict: sum(one["verdict"] == verdict for one in drives) for verdict in message.ORDER}
+    verdicts = {verdict: sum(one["verdict"] == verdict for one in drives) for verdict in VERDICTS}
     return {"drives": list(drives), "verdicts": verdicts}
 
 
@@ -100,7 +101,7 @@ def test_a_large_fleet_fits_and_the_rest_is_counted():
 names = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=40))
 
 
-@given(st.lists(st.tuples(names, names, st.sampled_from(message.ORDER), names, st.booleans()), max_size=30))
+@given(st.lists(st.tuples(names, names, st.sampled_from(VERDICTS), names, st.booleans()), max_size=30))
 def test_nothing_from_a_host_acts_on_a_chat(told):
     drives = [drive(host, name, verdict, reason) for host, name, verdict, reason, _known in told]
     was = before(*[drive(host, name, "pass") for host, name, _verdict, _reason, known in told if known])

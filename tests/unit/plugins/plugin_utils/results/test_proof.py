@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import histogram
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.criteria import MEASURED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.proven_journals import (
     ALL,
@@ -47,7 +48,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.pr
 def test_what_an_honest_host_tells_stands(test, spoilt):
     events = journal(test, spoilt)
     made = proved(events, test=test)
-    assert events[-1]["outcome"] in proof.COUNTED and (made.wrong, made.unproved) == ([], [])
+    assert events[-1]["outcome"] in MEASURED and (made.wrong, made.unproved) == ([], [])
 
 
 def test_a_point_is_held_to_the_load_that_its_sweep_gave():
