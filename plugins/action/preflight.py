@@ -48,6 +48,7 @@ RESULTS = (
     "ssd_put_back",
     "ssd_again",
     "ssd_left_out",
+    "ssd_hosts_left_out",
     "ssd_prepare",
 )
 

@@ -98,6 +98,7 @@ WORDS = {
     "ssd_leave": ("blank", "as_is"),
     "ssd_unknown_causes": ("warn", "spoil"),
     "ssd_evidence": ("refuse", "leave_out"),
+    "ssd_unavailable": ("refuse", "leave_out"),
     "ssd_overlap": ("attach", "skip", "fail"),
 }
 
