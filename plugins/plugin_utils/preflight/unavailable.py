@@ -21,7 +21,7 @@ MOST_WHY = 500
 
 def leaves_out(views: t.Sequence[View]) -> bool:
     """Whether the run does without what is not available."""
-    return shared_value(views, "ssd_unavailable") == "leave_out"
+    return bool(shared_value(views, "ssd_unavailable") == "leave_out")
 
 
 def hosts(
