@@ -49,6 +49,7 @@ RESULTS = (
     "ssd_again",
     "ssd_left_out",
     "ssd_hosts_left_out",
+    "ssd_hosts_without_run",
     "ssd_prepare",
 )
 

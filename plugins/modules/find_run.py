@@ -56,10 +56,10 @@ ssd_run:
   returned: success
   type: dict
   sample: {id: 20261121T130000Z-qualify, name: qualify, results_dir: /srv/ssd-results, destructive: true}
-hosts_left_out:
-  description: Why the run began without a host, by host, as C(run.json) has it. Hosts that have begun it since are not
-    among them.
+hosts_without_run:
+  description: The hosts that the run began without, as C(run.json) has it, and that have not begun it since.
   returned: success
-  type: dict
-  sample: {rack1-08: "the host is unreachable: ssh: connect to host rack1-08 port 22: Connection timed out"}
+  type: list
+  elements: str
+  sample: [rack1-08]
 """

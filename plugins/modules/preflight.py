@@ -95,6 +95,12 @@ hosts_left_out:
   returned: success
   type: dict
   sample: {rack1-08: "the host is unreachable: ssh: connect to host rack1-08 port 22: Connection timed out"}
+hosts_without_run:
+  description: Those of them that are not known to have begun the run.
+  returned: success
+  type: list
+  elements: str
+  sample: [rack1-08]
 prepare:
   description: Whether at least one host is to be configured with a vendor's tool, or to get kernel arguments, before
     its job starts.

@@ -63,6 +63,7 @@ class Decision(t.NamedTuple):
     attached: str = ""
     left_out: t.Mapping[str, t.Sequence[str]] = {}
     hosts_left_out: t.Mapping[str, str] = {}
+    hosts_without_run: t.Sequence[str] = ()
 
     def result(self) -> dict[str, t.Any]:
         """What the action returns."""
@@ -79,6 +80,7 @@ class Decision(t.NamedTuple):
             "attach": dict(self.run.attach) if self.run else {},
             "left_out": self.left_out,
             "hosts_left_out": self.hosts_left_out,
+            "hosts_without_run": list(self.hosts_without_run),
             "plan_text": self.plan_text,
             "why_skipped": self.skipped,
             "why_attached": self.attached,
@@ -144,6 +146,7 @@ def decide(
         attached="".join(attached),
         left_out={view.name: list(view.left_out) for view in views if view.left_out},
         hosts_left_out=gone,
+        hosts_without_run=[host for host in gone if run and host not in {*run.attach, *_hosts_of(before)}],
     )
 
 
@@ -236,8 +239,12 @@ def _before(results_dir: str, run: Run | None) -> t.Mapping[str, t.Any] | None:
 
 def _told(views: t.Sequence[View], before: t.Mapping[str, t.Any] | None) -> list[View]:
     """The hosts that run.json is to tell of. What it says of a lost one stays, as that may have begun the run."""
-    known = {entry["host"] for entry in (before or {}).get("asked") or ()}
+    known = _hosts_of(before)
     return [view for view in views if not (view.gone and view.name in known)]
+
+
+def _hosts_of(record: t.Mapping[str, t.Any] | None) -> set[str]:
+    return {str(entry["host"]) for entry in (record or {}).get("asked") or () if not entry.get("left_out")}
 
 
 def _lines(found: t.Sequence[Finding]) -> list[str]:

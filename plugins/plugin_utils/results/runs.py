@@ -92,17 +92,16 @@ def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[
     return sorted(set(open_ids)), claims
 
 
-def hosts_left_out(folder: str, run_id: str, answers: Answers) -> dict[str, str]:
-    """Why a run began without a host, by host. Those that have begun it since are not among them."""
+def hosts_without(folder: str, run_id: str, answers: Answers) -> list[str]:
+    """The hosts that a run began without, and that have not begun it since."""
     try:
         record = run_record.read_run(folder) or {}
     except ValueError:  # the report, which can't judge the run then, says so
-        return {}
+        return []
     begun = {host for host, told in answers.items() if any(run["run_id"] == run_id for run in told)}
-    why: dict[str, list[str]] = {}
-    for entry in record.get("asked") or []:
-        why.setdefault(str(entry["host"]), []).append(str(entry.get("left_out") or ""))
-    return {host: texts[0] for host, texts in why.items() if all(texts) and host not in begun}
+    asked = record.get("asked") or []
+    with_drives = {str(entry["host"]) for entry in asked if not entry.get("left_out")}
+    return sorted({str(entry["host"]) for entry in asked} - with_drives - begun)
 
 
 def has_whole_host(folder: str) -> bool:

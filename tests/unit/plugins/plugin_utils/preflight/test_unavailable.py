@@ -55,6 +55,7 @@ def test_a_lost_host_costs_the_others_nothing(night, lost, mode):
     decided = decide(*hosts)
     assert decided.findings == [] and list(decided.plans) == ["h1"]
     assert decided.result()["left_out"] == {"h2": ["S2", "S3"]}
+    assert list(decided.result()["hosts_left_out"]) == decided.result()["hosts_without_run"] == ["h2"]
     assert len([line for line in decided.warnings if line.startswith("h2: ")]) == 1, "once, not for each drive"
     if mode == "destructive":
         assert sorted(reasons(decided)) == [("h2", "S2"), ("h2", "S3")]
@@ -174,6 +175,7 @@ def test_a_host_that_is_lost_once_it_has_begun_goes_on_when_it_is_back(night):
     folder = begun(night, ("h1", "S1"), ("h2", "S2"))
     decided = decide(night(runs=RUN_1), LOST["unreachable"](night("h2", ["S2"])))
     assert decided.findings == [] and decided.run.id == "r1" and decided.left_out == {"h2": ["S2"]}
+    assert decided.result()["hosts_without_run"] == [], "it is watched, and collected if it is back by then"
     run_record.write_run(folder, decided.record)
     with open(os.path.join(folder, "run.json"), encoding="utf-8") as source:
         kept = {entry["host"]: entry.get("left_out") for entry in json.load(source)["asked"]}
