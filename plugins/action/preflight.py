@@ -32,6 +32,7 @@ ANSWERS = {
     "drives": "drives",
     "findings": "checks",
     "snapshot": "snapshot",
+    "wear": "wear",
 }
 ARGUMENTS = {"seen": {"type": "dict", "required": True}, "store": {"type": "dict"}}
 

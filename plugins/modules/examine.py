@@ -112,6 +112,12 @@ snapshot:
   returned: when O(host_checks) was answered
   type: dict
   sample: {command_line: BOOT_IMAGE=/boot/vmlinuz-6.1.0-31-amd64 root=/dev/sda1 ro}
+wear:
+  description: See RV(ssdlab.fleet.host_checks#module:wear).
+  returned: when O(host_checks) was answered
+  type: list
+  elements: dict
+  sample: [{drive: 22123A4F5B6C, used_pct: 12}]
 """
 
 from ansible.module_utils.basic import AnsibleModule

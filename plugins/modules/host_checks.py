@@ -157,6 +157,21 @@ snapshot:
   returned: success
   type: dict
   sample: {command_line: BOOT_IMAGE=/boot/vmlinuz-6.1.0-31-amd64 root=/dev/sda1 ro}
+wear:
+  description: How much of the rated life of each drive is used.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    drive:
+      description: The value of the drive's selector.
+      type: str
+      sample: 22123A4F5B6C
+    used_pct:
+      description: Percentage by the drive's own count, above 100 where it has outlived its rating; null if it reports
+        none.
+      type: int
+      sample: 12
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -10,34 +10,22 @@ which works on the file behind it. Deallocate and overwrite are done to the loop
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 
-import jsonschema
 import pytest
+from emulated_nvme import EMULATORS, SIZE, benched
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks, sysfs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 
-EMULATORS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "emulators")
-SERIAL, EUI = "EMULATED-1", "0025385b71b004a1"
-SIZE = 48 << 20
 METHODS = [
     "nvme_sanitize_crypto",
     "nvme_sanitize_block",
@@ -48,99 +36,9 @@ METHODS = [
 WEAK = ["deallocate", "overwrite"]
 
 
-class Server(Host):
-    """This machine, whose loop device `name` is namespace 1 of the controller nvme0."""
-
-    def __init__(self, name):
-        super().__init__()
-        self.files = {f"/sys/block/{name}/nsid": "1", f"/sys/block/{name}/eui": EUI}
-
-    def get(self, path):
-        return self.files.get(path) or super().get(path)
-
-
-class Bench:
-    """The drive, the state of its emulator, and host jobs of this process with a state folder and locks
-    of their own.
-    """
-
-    def __init__(self, loop, folder):
-        self.loop, self.folder = loop, folder
-        self.machine = folder / "nvme.json"
-        space = {"media": str(loop.file), "size_bytes": SIZE, "eui64": EUI, "lbaf": 0}
-        self.facts = {"controller": "nvme0", "sn": SERIAL, "seconds": 0, "namespaces": {"1": space}}
-        self.set()
-        self.run_dir = rundir.RunDir(str(folder / "state"), "r")
-
-    def set(self, **facts):
-        self.facts.update(facts)
-        self.machine.write_text(json.dumps({"drives": [self.facts]}))
-
-    def state(self):
-        return json.loads(self.machine.read_text())["drives"][0]
-
-    def server(self):
-        return Server(self.loop.name)
-
-    def plan(self, method):
-        tests = planning.step_plan("purge")
-        seen = inspection.inspect(self.server(), [self.loop.selector])
-        assert seen[0]["refusals"] == []
-        tune = {"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False}
-        return planning.render(
-            tests,
-            run={"id": "r", "name": "n"},
-            host="h",
-            boot_id=settings.boot_id(Host()),
-            drives=seen,
-            engine_version="1",
-            variables={"purge_method": method},
-            tune=tune,
-        )
-
-    def job(self, plan):
-        os.makedirs(self.run_dir.path, exist_ok=True)
-        files.write_atomic(self.run_dir.plan, json.dumps(dict(plan, decision=decision.made(plan))))
-        return engine.HostJob(self.run_dir, self.server())
-
-    def run(self, method):
-        """A host job to its end: the drive's outcome."""
-        self.job(self.plan(method)).run()
-        return self.run_dir.read_status()["drives"][0]
-
-    def journal(self, *names):
-        records = rundir.read_journal(self.run_dir.journal)
-        for record in records:
-            jsonschema.validate(record, schema.load("journal"))
-        return [record for record in records if record["event"] in names]
-
-    def erasing(self):
-        """The destructive commands that the job logged, fio's aside."""
-        with open(self.run_dir.commands) as file:
-            argvs = [json.loads(line)["argv"] for line in file]
-        return [
-            argv for argv in argvs if argv[:2] in (["nvme", "format"], ["nvme", "sanitize"], ["ioctl", "BLKDISCARD"])
-        ]
-
-    def digest(self):
-        return hashlib.sha256(self.loop.file.read_bytes()).hexdigest()
-
-
 @pytest.fixture
 def bench(loop_drive, tmp_path, monkeypatch):
-    loop = loop_drive(size_bytes=SIZE)
-    made = Bench(loop, tmp_path)
-    monkeypatch.setattr(attributes, "transport", lambda host, name: "nvme")
-    for module in (attributes, sysfs):
-        monkeypatch.setattr(module, "nvme_controllers", lambda host, name: ["/sys/class/nvme/nvme0"])
-    monkeypatch.setattr(identity, "serial", lambda host, name: SERIAL if name == loop.name else None)
-    monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
-    monkeypatch.setenv("SSDLAB_EMULATED_NVME", str(made.machine))
-    monkeypatch.setenv("PATH", os.pathsep.join([EMULATORS, os.path.dirname(sys.executable), os.environ["PATH"]]))
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
-    yield made
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    yield from benched(loop_drive(size_bytes=SIZE), tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("method", METHODS + WEAK)

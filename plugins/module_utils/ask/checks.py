@@ -9,9 +9,12 @@ from typing import Any
 
 from ..checks import facts as check_facts
 from ..checks import table
+from ..checks.base import HostFacts
 from ..core.host import Host
 from ..machine import snapshot
 
+# SMART tells it in one byte; tools that count on are believed up to there.
+MOST_USED_PCT = 1000
 RULES = ("firmware", "drivers", "versions", "link")
 LIMITS = {
     "temperature_headroom_c": 10,
@@ -39,4 +42,13 @@ def answer(host: Host, given: dict[str, Any]) -> dict[str, Any]:
     found = table.run(facts, given["levels"], check_facts.vendor(host, facts))
     # The journal has the list of PCI Express functions, which is long.
     shown = dict(seen, pcie={"drives": seen["pcie"]["drives"]})
-    return {"findings": found, "passed": table.passed(found), "snapshot": shown}
+    return {"findings": found, "passed": table.passed(found), "snapshot": shown, "wear": _wear(facts)}
+
+
+def _wear(facts: HostFacts) -> list[dict[str, Any]]:
+    """Of each drive that was found how many % of its rated life are used, by its own count."""
+    told = [(drive.drive, drive.health.get("used_pct")) for drive in facts.drives]
+    return [
+        {"drive": drive, "used_pct": used if used is not None and 0 <= used <= MOST_USED_PCT else None}
+        for drive, used in told
+    ]

@@ -22,7 +22,7 @@ PARTS = {
     "run_info": ("runs",),
     "host_info": ("host_info",),
     "drive_facts": ("drives",),
-    "host_checks": ("findings", "snapshot"),
+    "host_checks": ("findings", "snapshot", "wear"),
 }
 
 

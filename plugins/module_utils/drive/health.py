@@ -217,7 +217,7 @@ def _smartctl_nvme(data: Json) -> Health:
 
 
 def _smartctl_ata(data: Json) -> Health:
-    rows = [row for row in _list(_part(data, "ata_smart_attributes"), "table") if isinstance(row, dict)]
+    rows = ata_attributes(data)
     raw = [nvme_number(_part(row, "raw").get("value")) for row in rows if row.get("id") in ATA_MEDIA_ERRORS]
     used = [nvme_number(row.get("value")) for row in ata_statistics(data) if row.get("name") == ATA_USED]
     return {
@@ -227,6 +227,11 @@ def _smartctl_ata(data: Json) -> Health:
         "media_errors": sum(count for count in raw if count is not None) if raw else None,
         "used_pct": used[0] if used else None,
     }
+
+
+def ata_attributes(data: Json) -> list[dict[str, t.Any]]:
+    """The rows of smartctl's table of SMART attributes."""
+    return [row for row in _list(_part(data, "ata_smart_attributes"), "table") if isinstance(row, dict)]
 
 
 def ata_statistics(data: Json) -> list[dict[str, t.Any]]:

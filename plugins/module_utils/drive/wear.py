@@ -1,16 +1,19 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What was written to a drive in its life, as it counts itself: by the host and, where it tells (OCP's log), to its
-flash. What a drive does not tell is None.
+"""What was written to a drive in its life, as it counts itself: by the host and, where OCP's log or its vendor's tells,
+to its flash. What a drive does not tell is None.
 """
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 from ..core.host import Host
-from . import health
+from ..core.sysfs import nvme_controllers
+from . import health, wear_counts
+from .wear_counts import Count
 
 # NVM Express counts data units of 1,000 blocks of 512 bytes, rounded up.
 UNIT_BYTES = 512_000
@@ -20,51 +23,82 @@ ATA_WRITTEN = "Logical Sectors Written"
 MEDIA_WRITTEN = ("Physical media units written", "physical_media_units_written")
 # With less written, the units' rounding and the drive's own housekeeping are a large part of the quotient.
 LEAST_BYTES = 10**9
+LEAST_UNITS = 100
 
 Mapping = t.Mapping[str, t.Any]
 Written = t.Dict[str, t.Any]
 
 
 def read(host: Host, identity: Mapping) -> Written:
-    """{host_bytes, media_bytes, used_pct}."""
+    """{host_bytes, media_bytes, used_pct}, and of what `spent` makes of two: unit (bytes, the coarsest of both counts),
+    host_pages and media_pages (of a size that the drive does not tell).
+    """
     path, transport = str(identity.get("path")), identity.get("transport")
     if transport == "nvme":
         log, error = health.ask(host, ["nvme", "smart-log", path, "--output-format=json"])
         units = None if error else health.nvme_number(log.get("data_units_written"))
-        return {
-            "host_bytes": None if units is None else units * UNIT_BYTES,
-            "media_bytes": _media(host, path),
-            "used_pct": None if error else health.nvme_number(log.get("percent_used")),
-        }
+        written = None if units is None else Count(units * UNIT_BYTES, UNIT_BYTES)
+        media = _ocp(host, path) or _vendors(host, identity)
+        return _counts(written, media, None if error else health.nvme_number(log.get("percent_used")))
     if transport not in ("sata", "sas"):
-        return {"host_bytes": None, "media_bytes": None, "used_pct": None}
+        return _counts(None, None, None)
     told, _error = health.ask(host, ["smartctl", "--json=c", "-a", "-l", "devstat", path], any_code=True)
+    return _counts(
+        _of_smartctl(told) or wear_counts.of_attributes(told, wear_counts.ATA_HOST),
+        wear_counts.of_attributes(told, wear_counts.ATA_MEDIA),
+        health.from_smartctl(told)["used_pct"],
+        wear_counts.pages(told),
+    )
+
+
+def _counts(
+    written: Count | None,
+    media: Count | None,
+    used_pct: int | None,
+    pages: tuple[int | None, int | None] = (None, None),
+) -> Written:
     return {
-        "host_bytes": _of_smartctl(told),
-        "media_bytes": None,
-        "used_pct": health.from_smartctl(told)["used_pct"],
+        "host_bytes": written.bytes if written else None,
+        "media_bytes": media.bytes if media else None,
+        "used_pct": used_pct,
+        "unit": max([count.unit for count in (written, media) if count], default=1),
+        "host_pages": pages[0],
+        "media_pages": pages[1],
     }
 
 
-def _media(host: Host, path: str) -> int | None:
+def _ocp(host: Host, path: str) -> Count | None:
     log, error = health.ask(host, ["nvme", "ocp", "smart-add-log", path, "--output-format=json"])
     told = next((log[name] for name in MEDIA_WRITTEN if name in log), None) if not error else None
     if isinstance(told, dict):
         high, low = health.nvme_number(told.get("hi")), health.nvme_number(told.get("lo"))
-        return None if None in (high, low) else (t.cast(int, high) << 64) + t.cast(int, low)
-    return health.nvme_number(told)
+        return None if None in (high, low) else Count((t.cast(int, high) << 64) + t.cast(int, low), 1)
+    number = health.nvme_number(told)
+    return None if number is None else Count(number, 1)
 
 
-def _of_smartctl(told: Mapping) -> int | None:
+def _vendors(host: Host, identity: Mapping) -> Count | None:
+    """By the vendor's own log page, of a vendor that is known to have it: others have other pages of that number."""
+    name = os.path.basename(str(identity.get("kernel_name") or identity.get("path")))
+    vendors = {(host.get(controller + "/device/vendor") or "").lower() for controller in nvme_controllers(host, name)}
+    log = wear_counts.NVME_LOGS.get(vendors.pop()) if len(vendors) == 1 else None
+    for before, after in log.arguments if log else ():
+        told, error = health.ask(host, ["nvme", *before, str(identity.get("path")), *after])
+        if log and not error:
+            return wear_counts.of_log(told, log)
+    return None
+
+
+def _of_smartctl(told: Mapping) -> Count | None:
     for row in health.ata_statistics(told):
         if row.get("name") == ATA_WRITTEN:
             sectors = health.nvme_number(row.get("value"))
             block = health.nvme_number(told.get("logical_block_size")) or SECTOR_BYTES
-            return None if sectors is None else sectors * block
+            return None if sectors is None else Count(sectors * block, block)
     counters = told.get("scsi_error_counter_log")
     written = counters.get("write") if isinstance(counters, dict) else None
     try:
-        return int(float(written["gigabytes_processed"]) * 1e9) if isinstance(written, dict) else None
+        return Count(int(float(written["gigabytes_processed"]) * 1e9), 1) if isinstance(written, dict) else None
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
 
@@ -72,14 +106,21 @@ def _of_smartctl(told: Mapping) -> int | None:
 def spent(before: Mapping, now: Mapping) -> Written | None:
     """What a test cost: {host_bytes, media_bytes, write_amplification, used_pct}; None where the drive tells nothing.
 
-    write_amplification: media over host; None below LEAST_BYTES. used_pct: of the rated life, by the drive, at the end.
+    write_amplification: media over host, in bytes or else in pages; None below LEAST_BYTES and LEAST_UNITS. used_pct:
+      of the rated life, by the drive, at the end.
     """
-    host_bytes, media_bytes = (_grown(before.get(key), now.get(key)) for key in ("host_bytes", "media_bytes"))
+    host_bytes, media_bytes, host_pages, media_pages = (
+        _grown(before.get(key), now.get(key)) for key in ("host_bytes", "media_bytes", "host_pages", "media_pages")
+    )
     if host_bytes is None and media_bytes is None and now.get("used_pct") is None:
         return None
     quotient = None
-    if host_bytes is not None and media_bytes is not None and host_bytes >= LEAST_BYTES:
-        quotient = round(media_bytes / host_bytes, 3)
+    if host_bytes is not None and host_bytes >= max(LEAST_BYTES, LEAST_UNITS * now.get("unit", 1)):
+        media_bytes = media_bytes or None  # a count that stands still beside so much
+        if media_bytes:
+            quotient = round(media_bytes / host_bytes, 3)
+        elif host_pages and media_pages:
+            quotient = round(media_pages / host_pages, 3)
     return {
         "host_bytes": host_bytes,
         "media_bytes": media_bytes,

@@ -274,4 +274,5 @@ def _worn(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None, chose
         return []
     twice = again.wanted([view]) and again.relative(run_json.criteria([view]))
     asked = schemas.plain(view.asked)
-    return wear.findings(view.name, plan, asked, run_json.assumed_rate(view.asked), chosen, times_written=1 + twice)
+    rate, used = run_json.assumed_rate(view.asked), wear.used_of(view.wear)
+    return wear.findings(view.name, plan, asked, rate, chosen, times_written=1 + twice, used=used)

@@ -64,7 +64,8 @@ class View(t.NamedTuple):
     asked: its variables; runs: run_info's; facts: host_info's; drives: drive_facts'. unreachable: why it did not
       answer.
     failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives;
-    misplaced: those of values.MISPLACED that it has. checks: findings of host_checks; snapshot: its snapshot.
+    misplaced: those of values.MISPLACED that it has. checks: findings of host_checks; snapshot, wear: its snapshot and
+    wear.
     left_out: {drive: why} of the drives that are left out of all other fields. gone: why the whole host is.
     unseen: what is known of such drives that may be in use all the same, as drive_facts has it, or {selector}.
     """
@@ -80,6 +81,7 @@ class View(t.NamedTuple):
     misplaced: t.Sequence[str] = ()
     checks: t.Sequence[t.Mapping[str, t.Any]] | None = None
     snapshot: t.Mapping[str, t.Any] | None = None
+    wear: t.Sequence[t.Mapping[str, t.Any]] | None = None
     left_out: t.Mapping[str, str] = {}
     gone: str = ""
     unseen: t.Sequence[t.Mapping[str, t.Any]] = ()

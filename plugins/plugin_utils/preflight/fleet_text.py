@@ -43,10 +43,12 @@ def lines_of(
             }
             looks = {entry["drive"]: entry["look"] for entry in view.drives or () if entry.get("look")}
             rate, ratings = run_json.assumed_rate(view.asked), schemas.plain(view.asked.get("ssd_rated_tbw"))
+            used = wear.used_of(view.wear)
             worn = {
                 drive["drive"]: wear.text(
                     *wear.of_drive(drive, rate, chosen[view.name]),
                     wear.rated_bytes(drive["expected"].get("model"), ratings),
+                    used.get(drive["drive"]),
                 )
                 for drive in arrays.written(plans[view.name])
             }

@@ -115,6 +115,7 @@ def _without(view: View, why: str) -> View:
         failures={},
         checks=None,
         snapshot=None,
+        wear=None,
         left_out={label(entry): why for entry in entries},
         gone=why,
         unseen=[*told, *({"selector": entry} for entry in entries)],

@@ -85,15 +85,24 @@ def rated_bytes(model: str | None, ratings: t.Any) -> float | None:
     return None
 
 
-def text(least: float, most: float, rated: float | None) -> str:
-    """What plan mode prints of a drive: writes 1.9 TB to 12 TB, 0.3 to 1.7 % of its rated 700 TB."""
+def used_of(told: t.Sequence[Mapping] | None) -> dict[str, int | None]:
+    """Per drive how many % of its rated life are used by its own count, of host_checks' answer; None: not told."""
+    return {str(item["drive"]): item.get("used_pct") for item in told or ()}
+
+
+def text(least: float, most: float, rated: float | None, used_pct: int | None = None) -> str:
+    """What plan mode prints of a drive: writes 1.9 TB to 12 TB, 0.3 to 1.7 % of its rated 700 TB (12 % used, by its own
+    count). The drive goes by what it wrote to its flash, the rating by what the host wrote.
+    """
     span = units.data_size(least) if least == most else f"{units.data_size(least)} to {units.data_size(most)}"
     if not most:
         return "writes nothing"
+    own = "" if used_pct is None else f"{used_pct} % used, by its own count"
     if rated is None:
-        return f"writes {span} (share of its rated life unknown: set ssd_rated_tbw)"
+        told = "; ".join(filter(None, ["share of its rated life unknown: set ssd_rated_tbw", own]))
+        return f"writes {span} ({told})"
     shares = f"{100 * most / rated:.2g}" if least == most else f"{100 * least / rated:.2g} to {100 * most / rated:.2g}"
-    return f"writes {span}, {shares} % of its rated {units.data_size(rated)}"
+    return f"writes {span}, {shares} % of its rated {units.data_size(rated)}" + (f" ({own})" if own else "")
 
 
 def findings(
@@ -103,9 +112,10 @@ def findings(
     write_mib_s: float,
     chosen: purges.Chosen | None = None,
     times_written: int = 1,
+    used: t.Mapping[str, int | None] | None = None,
 ) -> list[Finding]:
     """Drives to which the plan may write more than ssd_wear_budget, and those of which a share can't be told as their
-    rated life is not known. times_written: 2 where ssd_retest may measure a drive again.
+    rated life is not known. times_written: 2 where ssd_retest may measure a drive again. used: of used_of.
     """
     budget = values.wear_budget(asked.get("ssd_wear_budget"))
     if budget is None:
@@ -115,20 +125,23 @@ def findings(
     for drive in arrays.written(plan):
         rated = rated_bytes(drive["expected"].get("model"), asked.get("ssd_rated_tbw"))
         most = times_written * of_drive(drive, write_mib_s, chosen)[1]
+        used_pct = (used or {}).get(drive["drive"])
         if share is not None and rated is None and most:
             model = drive["expected"].get("model") or "(none reported)"
             message = (
                 f"ssd_wear_budget: {share:g} % of an unknown rated life: add model {model!r} to ssd_rated_tbw, or give "
                 "the budget in TB"
             )
+            message += "" if used_pct is None else f"; {used_pct} % of it is used already, by the drive's own count"
             found.append(Finding(message, host, drive["drive"]))
             continue
         allowed = amount if share is None else share / 100 * (rated or 0)
         if most > t.cast(float, allowed):
             limit = units.data_size(t.cast(float, allowed))
+            own = "" if used_pct is None else f"{used_pct} % of its rated life is used already, by its own count; "
             message = (
                 f"ssd_wear_budget: the plan{' (with ssd_retest, twice)' * (times_written > 1)} may write "
-                f"{units.data_size(most)}, more than the {limit} of the budget; {ADVICE}"
+                f"{units.data_size(most)}, more than the {limit} of the budget; {own}{ADVICE}"
             )
             found.append(Finding(message, host, drive["drive"]))
     return found

@@ -23,7 +23,7 @@ def parts(monkeypatch):
         "run_info": {"runs": [], "other": 1},
         "host_info": {"host_info": {}},
         "drive_facts": {"drives": DRIVES},
-        "host_checks": {"findings": [], "snapshot": {}, "passed": []},
+        "host_checks": {"findings": [], "snapshot": {}, "wear": [], "passed": []},
     }
     given = {}
 
@@ -48,7 +48,8 @@ def ask(wanted):
 
 def test_every_part_is_asked_with_its_defaults_and_only_the_wanted_keys_come_back(parts):
     _answers, given = parts
-    seen = {"runs": [], "engines": [ENGINE], "host_info": {}, "drives": DRIVES, "findings": [], "snapshot": {}}
+    seen = {"runs": [], "engines": [ENGINE], "host_info": {}, "drives": DRIVES}
+    seen.update({"findings": [], "snapshot": {}, "wear": []})
     assert ask(ALL) == {"failures": {}, **seen}
     assert given["run_info"]["state_dir"] == "/var/lib/ssdlab-fleet" and given["drive_facts"]["look"] == "sample"
 

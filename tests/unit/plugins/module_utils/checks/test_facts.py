@@ -9,6 +9,7 @@ import os
 import emulator
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import facts as check_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
@@ -70,6 +71,15 @@ def test_a_drive_is_gathered_with_all_that_the_checks_need(server):
     found = {finding["check"] for finding in table.run(gather(server, 2, ["S1"]), {})}
     # This host of files has no memory, no CPUs and no nodes, but its drive is well.
     assert not found & {check.check for check in table.TABLE if check.look and check.check != "numa_unknown"}
+
+
+@pytest.mark.parametrize(("told", "used"), [(1, 1), (255, 255), (5000, None), (-1, None), ("x", None), (None, None)])
+def test_how_much_of_its_life_a_drive_has_used_goes_to_plan_mode(server, told, used):
+    log = {"critical_warning": 0, "temperature": 313, **({} if told is None else {"percent_used": told})}
+    server.answers["nvme smart-log"] = (0, json.dumps(log), "")
+    given = {name: option["default"] for name, option in checks.OPTIONS.items()}
+    said = checks.answer(server, {**given, "drives": [{"serial": "S1"}, {"serial": "gone"}]})
+    assert said["wear"] == [{"drive": "S1", "used_pct": used}]
 
 
 def test_a_driver_whose_module_has_another_name(server):

@@ -141,8 +141,8 @@ def test_a_wrong_value_is_one_finding_and_no_crash(fleet, variable, value):
     assert found.startswith(f"h1: {variable}")
 
 
-def test_a_plan_beyond_the_wear_budget_is_refused_and_plan_mode_says_what_it_writes(fleet):
-    plan = [
+WEARING = {
+    "ssd_plan": [
         {
             "name": "read",
             "cells": [{"block_size": "4KiB", "read_pct": 100}],
@@ -150,17 +150,33 @@ def test_a_plan_beyond_the_wear_budget_is_refused_and_plan_mode_says_what_it_wri
             "purge": False,
             "precondition": {"passes": 2},
         }
-    ]
-    given = {"ssd_plan": plan, "ssd_criteria": [], "model": "M1", "ssd_rated_tbw": [{"model": "M*", "tbw": 1}]}
-    assert decide(fleet(**given, ssd_wear_budget="1%")).findings == []
-    (found,) = decide(fleet(**given, ssd_wear_budget="0.01%")).findings
+    ],
+    "ssd_criteria": [],
+    "model": "M1",
+    "ssd_rated_tbw": [{"model": "M*", "tbw": 1}],
+}
+
+
+def test_a_plan_beyond_the_wear_budget_is_refused_and_plan_mode_says_what_it_writes(fleet):
+    assert decide(fleet(**WEARING, ssd_wear_budget="1%")).findings == []
+    (found,) = decide(fleet(**WEARING, ssd_wear_budget="0.01%")).findings
     assert found.startswith(
         "h1: drive S1: ssd_wear_budget: the plan may write 134.2 MB, more than the 100 MB of the budget; "
     )
     (found,) = decide(fleet(ssd_wear_budget="lots")).findings
     assert found.startswith("h1: ssd_wear_budget: 'lots' must be empty, a share such as 5%")
-    text = decide(fleet(**given, ssd_mode="plan")).plan_text
+    text = decide(fleet(**WEARING, ssd_mode="plan")).plan_text
     assert "    writes 134.2 MB, 0.013 % of its rated 1 TB, if it writes at most 524.3 MB/s" in text
+
+
+def test_the_drives_own_count_of_its_wear_stands_in_plan_mode_and_in_a_refusal(fleet):
+    worn = [{"drive": "S1", "used_pct": 12}, {"drive": "S2", "used_pct": None}]
+    view = fleet(**WEARING, ssd_mode="plan", drives=("S1", "S2"))._replace(wear=worn)
+    lines = [line for line in decide(view).plan_text if line.startswith("    writes ")]
+    assert ["(12 % used, by its own count), if" in line for line in lines] == [True, False]
+    refused = fleet(**WEARING, ssd_wear_budget="0.01%")._replace(wear=worn)
+    (found,) = decide(refused).findings
+    assert "of the budget; 12 % of its rated life is used already, by its own count; take tests out" in found
 
 
 def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_told(fleet):

@@ -131,15 +131,55 @@ def test_a_plan_that_only_reads_needs_no_rating():
 
 
 @pytest.mark.parametrize(
-    ("least", "most", "rated", "text"),
+    ("least", "most", "rated", "used", "text"),
     [
-        (0, 0, 1.0, "writes nothing"),
-        (960 * GB, 960 * GB, None, "writes 960 GB (share of its rated life unknown: set ssd_rated_tbw)"),
-        (960 * GB, 4800 * GB, 480 * wear.TB, "writes 960 GB to 4.8 TB, 0.2 to 1 % of its rated 480 TB"),
+        (0, 0, 1.0, 12, "writes nothing"),
+        (960 * GB, 960 * GB, None, None, "writes 960 GB (share of its rated life unknown: set ssd_rated_tbw)"),
+        (
+            960 * GB,
+            960 * GB,
+            None,
+            12,
+            "writes 960 GB (share of its rated life unknown: set ssd_rated_tbw; 12 % used, by its own count)",
+        ),
+        (960 * GB, 4800 * GB, 480 * wear.TB, None, "writes 960 GB to 4.8 TB, 0.2 to 1 % of its rated 480 TB"),
+        (
+            960 * GB,
+            4800 * GB,
+            480 * wear.TB,
+            0,
+            "writes 960 GB to 4.8 TB, 0.2 to 1 % of its rated 480 TB (0 % used, by its own count)",
+        ),
     ],
 )
-def test_plan_mode_says_how_much(least, most, rated, text):
-    assert wear.text(least, most, rated) == text
+def test_plan_mode_says_how_much(least, most, rated, used, text):
+    assert wear.text(least, most, rated, used) == text
+
+
+@pytest.mark.parametrize(
+    ("budget", "used", "expected"),
+    [
+        (
+            "4%",
+            {"S1": 12},
+            "more than the 800 GB of the budget; 12 % of its rated life is used already, by its own count;",
+        ),
+        ("0.9TB", {"S1": 97}, "97 % of its rated life is used already, by its own count; take tests out"),
+        ("4%", {"S2": 12}, "of the budget; take tests out"),
+        ("4%", {"S1": None}, "of the budget; take tests out"),
+    ],
+)
+def test_a_refusal_says_what_is_used_already(budget, used, expected):
+    plan = planned({"cells": [READ], "precondition": {"passes": 2}})
+    asked = {"ssd_wear_budget": budget, "ssd_rated_tbw": [{"model": "MTFD*", "tbw": 20}]}
+    (found,) = wear.findings("h1", plan, asked, RATE_MIB_S, used=used)
+    assert expected in found.text()
+
+
+def test_of_an_unknown_rated_life_the_drives_own_count_is_told_too():
+    plan = planned({"cells": [READ], "precondition": {"passes": 2}})
+    (found,) = wear.findings("h1", plan, {"ssd_wear_budget": "5%"}, RATE_MIB_S, used={"S1": 12})
+    assert found.message.endswith("or give the budget in TB; 12 % of it is used already, by the drive's own count")
 
 
 @pytest.mark.parametrize(
