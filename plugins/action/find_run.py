@@ -37,8 +37,10 @@ class ActionModule(ActionBase):
             run_id, name = runs.choose(args["run_id"], args["run_name"], answered, runs.on_controller(results_dir))
         except runs.RunError as error:
             raise AnsibleActionFail(str(error)) from error
+        without = runs.hosts_without(os.path.join(results_dir, run_id), run_id, answered)
         # Whoever asks for an existing run wants to see it; nothing here erases.
         return {
             "changed": False,
             "ssd_run": {"id": run_id, "name": name, "results_dir": results_dir, "destructive": True},
+            "hosts_without_run": without,
         }

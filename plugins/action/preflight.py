@@ -49,6 +49,8 @@ RESULTS = (
     "ssd_put_back",
     "ssd_again",
     "ssd_left_out",
+    "ssd_hosts_left_out",
+    "ssd_hosts_without_run",
     "ssd_prepare",
 )
 

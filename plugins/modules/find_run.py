@@ -56,4 +56,10 @@ ssd_run:
   returned: success
   type: dict
   sample: {id: 20261121T130000Z-qualify, name: qualify, results_dir: /srv/ssd-results, destructive: true}
+hosts_without_run:
+  description: The hosts that the run began without, as C(run.json) has it, and that have not begun it since.
+  returned: success
+  type: list
+  elements: str
+  sample: [rack1-08]
 """

@@ -19,7 +19,8 @@ description:
   - In plan mode and in check mode prints for each drive what would be erased and measured, and how long that should
     take. Otherwise writes C(run.json) into the run's folder on the controller.
   - A host that cannot be reached is a finding in plan mode. In destructive mode its drives count as asked for, and
-    the other hosts continue.
+    the other hosts continue. With C(ssd_unavailable=leave_out) it is left out in both modes, like a host that fails to
+    answer and a drive that is gone.
   - Runs on the controller, once for the play. The role C(ssdlab.fleet.preflight) asks the hosts and calls it.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
@@ -84,10 +85,22 @@ message:
   type: str
   sample: "nightly: not started, preflight found 1 thing to fix"
 left_out:
-  description: The drives that are left out, in quarantine or kept as evidence, by host; C(plan_text) says why.
+  description: The drives that are left out, in quarantine, kept as evidence or not available, by host; C(plan_text)
+    says why.
   returned: success
   type: dict
   sample: {rack1-07: [22123A4F5B6C]}
+hosts_left_out:
+  description: Why a host is left out as a whole, by host (C(ssd_unavailable=leave_out)).
+  returned: success
+  type: dict
+  sample: {rack1-08: "the host is unreachable: ssh: connect to host rack1-08 port 22: Connection timed out"}
+hosts_without_run:
+  description: Those of them that are not known to have begun the run.
+  returned: success
+  type: list
+  elements: str
+  sample: [rack1-08]
 prepare:
   description: Whether at least one host is to be configured with a vendor's tool, or to get kernel arguments, before
     its job starts.

@@ -63,3 +63,34 @@ def test_a_night_from_the_plan_to_the_message_with_one_bad_drive(awx, chat):
     (message,) = posted
     assert message["text"].startswith(f"{run_id}: 1 of 2 drives did not pass (") and "No earlier run" in message["text"]
     assert awx.site.drives[1].file.name in message["text"]
+
+
+DEAD = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1, "ansible_user": "nobody"}
+
+
+@pytest.mark.long
+def test_a_lost_host_and_a_drive_that_is_gone_do_not_cost_the_others_their_night(awx, chat):
+    """The second night, with its plan, of a workflow that goes on only after a plan without findings."""
+    address, posted = chat
+    good, bad = awx.site.drives
+    assert [status for _node, status, _said in awx.workflow("nightly", notify={"report_webhook_url": address})][
+        :-2
+    ] == ["successful"] * 7
+    assert awx.artifacts["ssd_verdicts"]["pass"] == 2
+    awx.forget()
+    bad.detach()
+    awx.site.hosts["rack1-08"] = {**DEAD, "ssd_drives": [{"serial": "22123A4F5B6C"}]}
+    jobs = {
+        node: (status, said) for node, status, said in awx.workflow("nightly", notify={"report_webhook_url": address})
+    }
+    assert jobs["plan"][0] == "successful" and jobs["start"][0] == "successful", jobs["plan"][1] + jobs["start"][1]
+    assert "rack1-08: left out, so its drives would count as not tested" in jobs["plan"][1]
+    watches = [jobs[f"watch-{number}"][0] for number in (1, 2, 3, 4)]
+    assert watches == ["successful"] * 4, "none waits for the host that was left out"
+    assert jobs["report"][0] == "failed" and "2 of 3 drives did not pass" in jobs["report"][1]
+    verdicts = awx.artifacts["ssd_verdicts"]
+    assert (verdicts["pass"], verdicts["not_tested"], sum(verdicts.values())) == (1, 2, 3)
+    text = posted[-1]["text"]
+    assert "not tested: rack1-08 22123A4F5B6C: 22123A4F5B6C on rack1-08 was left out: the host is unreachable" in text
+    assert f"not tested: rack1-07 {bad.file}" in text and "was left out: not_found: this host has no such drive" in text
+    assert str(good.file) not in text.replace("changed", "")

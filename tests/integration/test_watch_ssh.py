@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -56,6 +57,20 @@ COLLECT = """---
         run_id: {run}
         state_dir: "{state_dir}"
         results_dir: "{folder}/results"
+"""
+
+# As find_run.yml, preflight and collect begin: each host is asked, and the play goes on with those that answered.
+ASK = """---
+- hosts: all
+  gather_facts: false
+  tasks:
+    - {task}
+      register: heard
+      timeout: {limit_s}
+      ignore_unreachable: true
+    - ansible.builtin.debug:
+        msg: "{{{{ [inventory_hostname, heard is unreachable, heard.asked.x | default('-'), heard.msg | default('')]
+          | join(' ') }}}}"
 """
 
 
@@ -172,6 +187,34 @@ def test_a_host_that_hangs_is_marked_and_holds_up_nobody(tmp_path, ssh, job):
     assert "still trying" in output and "no answer from hangs: no longer waiting" in output
     assert time.monotonic() - began < 20
     wait_for(lambda: not left_behind())
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "ssdlab.fleet.run_info: {state_dir: /nonexistent}",
+        "ssdlab.fleet.examine: {asked: {x: kept, ssd_state_dir: /s, ssd_drives: 0, ssd_run_id: x, preflight_tools: x}}",
+    ],
+)
+@pytest.mark.parametrize("pipelining", [True, False])
+def test_a_host_that_hangs_in_a_task_counts_as_unreachable_once_its_time_is_over(tmp_path, ssh, task, pipelining):
+    """Also one that lets ssh in, and hangs then: ssh itself would wait for it for ever."""
+    shell = tmp_path / "hangs.sh"
+    shell.write_text(f"#!/bin/sh\nexec sleep {HANGS}\n")
+    shell.chmod(0o755)
+    inside = {**ssh, "ansible_python_interpreter": str(shell), "ansible_ssh_pipelining": pipelining}
+    began = time.monotonic()
+    process = play(tmp_path, ASK.format(task=task, limit_s=12), {"dead": hanging(), "inside": inside, "by-ssh": ssh})
+    output, _errors = process.communicate(timeout=120)
+    kept = "kept" if "asked" in task else "-"
+    assert process.returncode == 0, output
+    assert f"dead True {kept}" in output, output
+    assert re.search(rf"inside True {kept} .*it did not answer within 12 s \(ssd_task_timeout_s", output), output
+    assert "by-ssh False" in output and time.monotonic() - began < 60
+    # The far end of ssh goes on until it sees that nobody listens; here nothing waits for it.
+    wait_for(lambda: not [pid for pid in left_behind() if "ssh" in Path(f"/proc/{pid}/comm").read_text()])
+    for pid in left_behind():
+        os.kill(int(pid), signal.SIGKILL)
 
 
 def test_hosts_that_have_ended_or_never_began_end_the_watch_at_once(tmp_path, ssh, job):

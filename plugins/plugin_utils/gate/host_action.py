@@ -6,18 +6,24 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import shlex
+import signal
 import typing as t
 
 from ansible import constants as C
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 
+from ..common.processes import children, signal_all
 from . import answers, facts, text
 
 COLLECTION = "ssdlab.fleet."
 MOST_SAID = 20_000
+# What ends a task after its `timeout`. Its place is private, and another one in each version of ansible-core.
+TASK_TIMEOUT = "TaskTimeoutError"
+LATE = "it did not answer within {} s (ssd_task_timeout_s; collecting: ssd_collect_timeout_s)"
 Result = t.Dict[str, t.Any]
 
 
@@ -25,6 +31,8 @@ class HostAction(ActionBase):
     """By itself it runs the module of its own name. No module of ours is asked but through `ask`."""
 
     _asked = ""
+    # Why the host is asked nothing more: what ended the task once, would not end it again.
+    _lost = ""
 
     def run(self, tmp: t.Any = None, task_vars: Result | None = None) -> Result:
         """The module's answer, as far as it passed."""
@@ -39,7 +47,7 @@ class HostAction(ActionBase):
         where it does not.
         """
         self._asked = module
-        with _told_in_words():
+        with self._answered(), _told_in_words():
             answer = self._execute_module(module_name=COLLECTION + module, module_args=arguments, task_vars=task_vars)
         result = answers.passed(module, answer)
         # The key is ours only where ansible-core looked for Python in this very task.
@@ -55,6 +63,8 @@ class HostAction(ActionBase):
 
     def _low_level_execute_command(self, *args: t.Any, **kwargs: t.Any) -> Result:
         """As ansible-core's, which prints what a command says on its standard error."""
+        if self._lost:
+            raise AnsibleConnectionFailure(self._lost)
         done: Result = super()._low_level_execute_command(*args, **kwargs)
         said = text.line(done.get("stderr") or "", MOST_SAID)
         return {**done, "stderr": said, "stderr_lines": [said]}
@@ -63,7 +73,7 @@ class HostAction(ActionBase):
         """Bring a file of the host. `remote`: a path made on the controller. Raises AnsibleError, OSError: also for a
         larger file.
         """
-        with _told_in_words(), files_up_to(most_bytes):
+        with self._answered(), _told_in_words(), files_up_to(most_bytes):
             self._connection.fetch_file(remote, local)
 
     def remove(self, path: str) -> None:
@@ -71,6 +81,20 @@ class HostAction(ActionBase):
         # A host that went away meanwhile has been told already; a file left there is replaced the next time.
         with contextlib.suppress(AnsibleError):
             self._low_level_execute_command(f"rm -f -- {shlex.quote(path)}")
+
+    @contextlib.contextmanager
+    def _answered(self) -> t.Iterator[None]:
+        """A host that does not answer before the task's timeout is unreachable. Raises AnsibleConnectionFailure."""
+        try:
+            yield
+        except BaseException as error:
+            if type(error).__name__ != TASK_TIMEOUT:
+                raise
+            self._lost = LATE.format(self._task.timeout)
+            # Its folder stays, as nobody answers who could take it away; ssh would wait for the host longer than we do.
+            self._connection._shell.tmpdir = None
+            signal_all(children(os.getpid()), signal.SIGTERM)
+            raise AnsibleConnectionFailure(self._lost) from None
 
 
 def refuse_injected_facts() -> None:

@@ -32,6 +32,7 @@ from . import (
     run_json,
     same,
     slices,
+    unavailable,
     wear,
     which_run,
 )
@@ -46,7 +47,7 @@ class Decision(t.NamedTuple):
     warnings: lines. plans: by host.
 
     skipped: why nothing is to be done (ssd_overlap), or empty. attached: that it goes on with a run that is still at
-    work, or empty. left_out: drives, by host.
+    work, or empty. left_out: drives, by host; hosts_left_out: why, of hosts that are left out as a whole.
     """
 
     findings: list[str]
@@ -62,6 +63,8 @@ class Decision(t.NamedTuple):
     skipped: str = ""
     attached: str = ""
     left_out: t.Mapping[str, t.Sequence[str]] = {}
+    hosts_left_out: t.Mapping[str, str] = {}
+    hosts_without_run: t.Sequence[str] = ()
 
     def result(self) -> dict[str, t.Any]:
         """What the action returns."""
@@ -77,6 +80,8 @@ class Decision(t.NamedTuple):
             "ssd_run": run,
             "attach": dict(self.run.attach) if self.run else {},
             "left_out": self.left_out,
+            "hosts_left_out": self.hosts_left_out,
+            "hosts_without_run": list(self.hosts_without_run),
             "plan_text": self.plan_text,
             "why_skipped": self.skipped,
             "why_attached": self.attached,
@@ -99,7 +104,12 @@ def decide(
     destructive = findings.shared_value(views, "ssd_mode") == "destructive" and not check_mode
     results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))
     own = runs.on_controller(results_dir)
-    run, found = _run(views, now, own, found)
+    run, claims = _run(views, now, own, found)
+    before = _before(results_dir, run)
+    kept = left_out.of_run(before)
+    gone = unavailable.hosts(views, run, strange, claims, kept)
+    found += [claim for claim in claims if claim.host not in gone]
+    views = unavailable.parted(views, gone)
     overlaps, told = which_run.overlap(views, run)
     attached = _capitalized(told if overlaps == "attach" else "")
     if overlaps == "fail":
@@ -108,8 +118,9 @@ def decide(
         return Decision([], run, False, False, [], "", results_dir, {}, [f"Skipped: {told}"], skipped=told)
     left = last_written.of_drives(own, ledgers.wanted(views, run), but=run.id if run else "")
     lost = ledgers.lost(views, left, own)
-    views = left_out.parted(views, run, marks, _left_out_before(results_dir, run), lost)
+    views = left_out.parted(views, run, marks, kept, lost)
     found += ledgers.findings(lost, views) + _of_hosts(views, run, destructive, strange, others)
+    found += [] if destructive else unavailable.nothing_left(views, run)
     plans, tests, wrong = _plans(views, run, results_dir)
     run_folder = os.path.join(results_dir, run.id) if run else ""
     begun = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
@@ -128,11 +139,15 @@ def decide(
         plan_text=fleet_text.lines_of(views, run, plans, chosen, took),
         run_folder=run_folder,
         results_dir=results_dir,
-        record={**run_json.record(views, run, now, tests), "warnings": warned} if run and not found else {},
+        record={**run_json.record(_told(views, before), run, now, tests), "warnings": warned}
+        if run and not found
+        else {},
         warnings=host_checks.lines(warned) + left_out.lines(views) + attached,
         plans=plans,
         attached="".join(attached),
         left_out={view.name: list(view.left_out) for view in views if view.left_out},
+        hosts_left_out=gone,
+        hosts_without_run=[host for host in gone if run and host not in {*run.attach, *_hosts_of(before)}],
     )
 
 
@@ -148,13 +163,12 @@ def _heard(views: t.Sequence[View]) -> tuple[list[View], dict[str, list[Finding]
 
 
 def _run(
-    views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own], found: list[Finding]
+    views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own], found: t.Sequence[Finding]
 ) -> tuple[Run | None, list[Finding]]:
-    """The run that is asked for, unless `found` says that its variables are wrong; `found` with what is wrong of it."""
+    """The run that is asked for, unless `found` says that its variables are wrong; and what is wrong with it."""
     if any(finding.message.startswith(("ssd_run_", "ssd_mode")) for finding in found):
-        return None, found
-    run, wrong = which_run.choose(views, now, own)
-    return run, found + wrong
+        return None, []
+    return which_run.choose(views, now, own)
 
 
 def _plans(
@@ -174,7 +188,9 @@ def _of_hosts(
     others: same.Entries,
 ) -> list[Finding]:
     """What is wrong with each host, and with some of them together. strange, others: of _heard and decide."""
-    found = [item for view in views for item in _of_host(view, run, destructive, strange[view.name])]
+    found = [
+        item for view in views for item in _of_host(view, run, destructive, () if view.gone else strange[view.name])
+    ]
     return found + same.same_drives(views) + same.same_machines(views) + same.named_elsewhere(views, others)
 
 
@@ -215,10 +231,21 @@ def _folder_findings(results_dir: str, keep: bool) -> list[Finding]:
     ]
 
 
-def _left_out_before(results_dir: str, run: Run | None) -> left_out.Kept:
+def _before(results_dir: str, run: Run | None) -> t.Mapping[str, t.Any] | None:
+    """What is on record of the run already."""
     with contextlib.suppress(ValueError):  # host_plans says what is wrong with run.json
-        return left_out.of_run(run_record.read_run(os.path.join(results_dir, run.id)) if run else None)
-    return {}
+        return run_record.read_run(os.path.join(results_dir, run.id)) if run else None
+    return None
+
+
+def _told(views: t.Sequence[View], before: t.Mapping[str, t.Any] | None) -> list[View]:
+    """The hosts that run.json is to tell of. What it says of a lost one stays, as that may have begun the run."""
+    known = _hosts_of(before)
+    return [view for view in views if not (view.gone and view.name in known)]
+
+
+def _hosts_of(record: t.Mapping[str, t.Any] | None) -> set[str]:
+    return {str(entry["host"]) for entry in (record or {}).get("asked") or () if not entry.get("left_out")}
 
 
 def _lines(found: t.Sequence[Finding]) -> list[str]:

@@ -35,6 +35,7 @@ FLEET_WIDE = (
     "ssd_overlap",
     "ssd_quarantine_after",
     "ssd_evidence",
+    "ssd_unavailable",
 )
 # What the role notes for a variable that nobody has set; the same as its __preflight_unset.
 UNSET = "__preflight_unset"
@@ -64,7 +65,8 @@ class View(t.NamedTuple):
     failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives;
     misplaced: those of values.MISPLACED that it has. checks: findings of host_checks; snapshot, wear: its snapshot and
     wear.
-    left_out: {drive: why} of the drives that are left out of all other fields.
+    left_out: {drive: why} of the drives that are left out of all other fields. gone: why the whole host is.
+    unseen: what is known of such drives that may be in use all the same, as drive_facts has it, or {selector}.
     """
 
     name: str
@@ -80,6 +82,8 @@ class View(t.NamedTuple):
     snapshot: t.Mapping[str, t.Any] | None = None
     wear: t.Sequence[t.Mapping[str, t.Any]] | None = None
     left_out: t.Mapping[str, str] = {}
+    gone: str = ""
+    unseen: t.Sequence[t.Mapping[str, t.Any]] = ()
 
 
 class Run(t.NamedTuple):

@@ -32,6 +32,8 @@ def lines_of(
         state = run.attach.get(view.name)
         if view.unreachable:
             lines.append(f"{view.name}: unreachable; its drives would count as not tested")
+        elif view.gone:
+            lines.append(f"{view.name}: left out, so its drives would count as not tested: {view.gone}")
         elif state in SETTLED_STATES:
             lines.append(f"{view.name}: this run is {state} on this host, so nothing would be started")
         elif view.name in plans and view.asked:
@@ -54,7 +56,7 @@ def lines_of(
             plan, took = plans[view.name], known.get(view.name)
             lines += describe.describe(plan, eligible, rate, held_to, chosen[view.name], looks, worn, took)
             lines += [f"  {text}" for text in _beyond_budget(view)]
-        lines += [f"  {drive}: left out: {why}" for drive, why in view.left_out.items()]
+        lines += [f"  {drive}: left out: {why}" for drive, why in view.left_out.items() if not view.gone]
     return lines + again.plan_lines(again.wanted(views), held_to)
 
 

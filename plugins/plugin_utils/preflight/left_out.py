@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Leaves drives out of what preflight decides on: those in quarantine, and with ssd_evidence: leave_out those that an
-earlier run keeps as evidence. Pure; who is in quarantine says the store.
+"""Leaves drives out of what preflight decides on: those in quarantine; with ssd_evidence: leave_out those that an
+earlier run keeps as evidence; with ssd_unavailable: leave_out those that are gone. Pure; the store knows who is in
+quarantine.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from types import MappingProxyType
 from ...module_utils.drive.entry import label
 from ..common.schema import plain
 from ..store import quarantine, records
-from .findings import Run, View, named_once, shared_value, standing
+from . import unavailable
+from .findings import Run, View, host_list, named_once, shared_value, standing
 
 Marks = t.Sequence[quarantine.Quarantined]
 # Of a run that is under way: {(host, drive): why it was left out when the run began}.
@@ -24,22 +26,28 @@ def parted(
     views: t.Sequence[View], run: Run | None, marks: Marks, kept: Kept, lost: Kept = MappingProxyType({})
 ) -> list[View]:
     """The views without the drives that are left out; those stand in `left_out`. A host that has begun the run goes on
-    with the drives that it began with, and a single step (purge.yml) takes any drive.
+    with the drives that it began with, and a single step (purge.yml) takes any drive that is there.
 
     lost: of ledgers.lost: evidence as well.
     """
-    if run is None or shared_value(views, "ssd_step") != "qualify":
+    if run is None:
         return list(views)
-    mine = [mark for mark in marks if mark.run_name == run.name]
-    evidence = shared_value(views, "ssd_evidence") == "leave_out"
+    qualifies = shared_value(views, "ssd_step") == "qualify"
+    mine = [mark for mark in marks if mark.run_name == run.name and qualifies]
+    evidence = shared_value(views, "ssd_evidence") == "leave_out" and qualifies
+    there = not unavailable.leaves_out(views)
     found = []
     for view in views:
         if view.name in run.attach:
             reasons = {drive: kept[view.name, drive] for drive in _asked(view) if (view.name, drive) in kept}
+            found.append(_without(view, reasons))
         else:
             theirs = {drive: why for (host, drive), why in lost.items() if host == view.name}
-            reasons = {**({**_evidence(view, run), **theirs} if evidence else {}), **_marked(view, mine)}
-        found.append(_without(view, reasons))
+            unseen = {
+                **({} if there else unavailable.not_found(view, run)),
+                **({**_evidence(view, run), **theirs} if evidence else {}),
+            }
+            found.append(_without(view, {**unseen, **_marked(view, mine)}, unseen))
     return found
 
 
@@ -50,8 +58,14 @@ def of_run(record: t.Mapping[str, t.Any] | None) -> Kept:
 
 
 def lines(views: t.Sequence[View]) -> list[str]:
-    """For people: each drive that is left out, and why."""
-    return [f"{view.name}: drive {drive}: {why}" for view in views for drive, why in view.left_out.items()]
+    """For people: each drive that is left out, and why; a host as a whole."""
+    found = []
+    for view in views:
+        if view.gone:
+            found.append(f"{view.name}: {view.gone}; its drives ({host_list(list(view.left_out))}) are left out")
+        else:
+            found += [f"{view.name}: drive {drive}: {why}" for drive, why in view.left_out.items()]
+    return found
 
 
 def _evidence(view: View, run: Run) -> dict[str, str]:
@@ -91,7 +105,8 @@ def _asked(view: View) -> list[str]:
     return [label(entry) for entry in asked] if isinstance(asked, list) else []
 
 
-def _without(view: View, reasons: t.Mapping[str, str]) -> View:
+def _without(view: View, reasons: t.Mapping[str, str], unseen: t.Collection[str] = ()) -> View:
+    """unseen: those of the drives that may be in use all the same."""
     if not reasons or view.asked is None:
         return view
     drives = [entry for entry in plain(view.asked["ssd_drives"]) if label(entry) not in reasons]
@@ -100,4 +115,5 @@ def _without(view: View, reasons: t.Mapping[str, str]) -> View:
         drives=None if view.drives is None else [one for one in view.drives if one["drive"] not in reasons],
         checks=None if view.checks is None else [one for one in view.checks if one.get("drive") not in reasons],
         left_out=reasons,
+        unseen=[one for one in view.drives or () if one["drive"] in unseen],
     )

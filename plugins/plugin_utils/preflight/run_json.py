@@ -87,7 +87,7 @@ def record(
         for last in [label(view.asked["ssd_drives"][-1]) if view.asked["ssd_drives"] else ""]
         for drive, why in [
             *((label(each), again.counts(view, label(each))) for each in view.asked["ssd_drives"]),
-            *((drive, {"left_out": why}) for drive, why in view.left_out.items()),
+            *((drive, {"left_out": why, **again.counts(view, drive)}) for drive, why in view.left_out.items()),
         ]
     ]
     return {

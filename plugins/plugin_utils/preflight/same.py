@@ -52,16 +52,19 @@ def same_drives(views: t.Sequence[View]) -> list[Finding]:
 
 
 def named_elsewhere(views: t.Sequence[View], others: Entries = MappingProxyType({})) -> list[Finding]:
-    """Drives that a host names as well which was not looked at: whether it uses them can't be known.
+    """Drives that another host names which nobody looked at, or which leaves them out: whether it uses them is unknown.
 
     others: of hosts that are not in this play (--limit).
     """
-    unseen = {view.name: ((view.asked or {}).get("ssd_drives"), "is unreachable") for view in views if view.unreachable}
-    unseen.update({host: (entries, "is not in this play") for host, entries in others.items()})
+    asked = {view.name: ((view.asked or {}).get("ssd_drives"), "is unreachable") for view in views if view.unreachable}
+    asked.update({host: (entries, "is not in this play") for host, entries in others.items()})
     known: dict[tuple[str, str], dict[str, str]] = {}
-    for host, (entries, why) in unseen.items():
+    for host, (entries, why) in asked.items():
         for entry in plain(entries) if isinstance(entries, list) else []:
             known.setdefault(_called(entry), {})[host] = why
+    for view in views:
+        for name in (name for drive in view.unseen for name in _all_names(drive)):
+            known.setdefault(name, {})[view.name] = "is left out" if view.gone else "leaves it out"
     known.pop(_NOBODY, None)
     return [
         Finding(

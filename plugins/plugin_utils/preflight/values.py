@@ -27,10 +27,18 @@ def _number(holds: t.Callable[[float], bool]) -> t.Callable[[t.Any], bool]:
     return lambda value: values.number(value) is not None and holds(float(value))
 
 
+def _limit(value: t.Any) -> bool:
+    seconds = values.whole(value)
+    return seconds == 0 or 10 <= (seconds or 0) <= MOST_SECONDS
+
+
 def _drives_at_once(value: t.Any) -> bool:
     return value == values.AUTO or (values.whole(value) or 0) >= 1
 
 
+# More than ten million are too many for an alarm on some systems.
+MOST_SECONDS = 10_000_000
+SECONDS = f"0 (no limit) or a whole number of seconds from 10 to {MOST_SECONDS}"
 # (variable, whether a value is right, what it has to be)
 NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
     ("ssd_parallel_drives", _drives_at_once, "a whole number of at least 1, or auto"),
@@ -47,6 +55,8 @@ NUMBERS: tuple[tuple[str, t.Callable[[t.Any], bool], str], ...] = (
         "0 (automatic) or a number of at least 0.5",
     ),
     ("ssd_host_timeout_s", _number(lambda number: number > 0), "a number above 0"),
+    ("ssd_task_timeout_s", _limit, SECONDS),
+    ("ssd_collect_timeout_s", _limit, SECONDS),
     ("ssd_retest", lambda value: values.whole(value) in (0, 1), "0 (never) or 1 (once)"),
     ("ssd_keep_failed_days", _number(lambda number: 0 <= number <= 36500), "a number of days from 0 to 36500"),
     (
@@ -98,6 +108,7 @@ WORDS = {
     "ssd_leave": ("blank", "as_is"),
     "ssd_unknown_causes": ("warn", "spoil"),
     "ssd_evidence": ("refuse", "leave_out"),
+    "ssd_unavailable": ("refuse", "leave_out"),
     "ssd_overlap": ("attach", "skip", "fail"),
 }
 

@@ -53,7 +53,7 @@ def second(run_dir: str, run: t.Mapping[str, t.Any]) -> dict[Place, Record]:
             record = newest.get(place)
             if record and record["started"].rstrip("Z") < firsts.get(place, record)["started"].rstrip("Z"):
                 record = {"problem": BEFORE}
-            found[host, drive, test] = record or {"problem": _why_none(newest, host, drive)}
+            found[host, drive, test] = record or {"problem": entry.get("left_out") or _why_none(newest, host, drive)}
     return found
 
 

@@ -92,6 +92,18 @@ def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[
     return sorted(set(open_ids)), claims
 
 
+def hosts_without(folder: str, run_id: str, answers: Answers) -> list[str]:
+    """The hosts that a run began without, and that have not begun it since."""
+    try:
+        record = run_record.read_run(folder) or {}
+    except ValueError:  # the report, which can't judge the run then, says so
+        return []
+    begun = {host for host, told in answers.items() if any(run["run_id"] == run_id for run in told)}
+    asked = record.get("asked") or []
+    with_drives = {str(entry["host"]) for entry in asked if not entry.get("left_out")}
+    return sorted({str(entry["host"]) for entry in asked} - with_drives - begun)
+
+
 def has_whole_host(folder: str) -> bool:
     """Whether results.jsonl has a host as done with the run: cleanup.yml removes from honest hosts what
     would tell so.

@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
-import glob
 import os
 import queue
 import signal
 import threading
 import time
 import typing as t
+
+from ..common.processes import children, signal_all
 
 SLOTS = 32
 GRACE_S = 1.0
@@ -185,14 +186,9 @@ class Sweep:
 
 def _signal_children(thread_id: int | None, number: int) -> None:
     """Signal the processes that a thread of ours started, and theirs (Linux; elsewhere they are left alone)."""
-    for pid in _descendants(os.getpid(), str(thread_id)):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
+    signal_all(_descendants(os.getpid(), str(thread_id)), number)
 
 
 def _descendants(pid: int, threads: str = "*") -> list[int]:
-    found = []
-    for path in glob.glob(f"/proc/{pid}/task/{threads}/children"):
-        with contextlib.suppress(OSError, ValueError), open(path) as file:
-            found += [int(word) for word in file.read().split()]
+    found = children(pid, threads)
     return found + [deeper for child in found for deeper in _descendants(child)]

@@ -25,9 +25,7 @@ DOCUMENTATION = """
             vars:
                 - name: bench_record
         fault:
-            description:
-                - What is wrong with this host from the start of its host job on. Preflight would stop the whole run
-                  for it.
+            description: What is wrong with this host, from preflight on.
             choices: [none, hangs, unreachable, garbage]
             default: none
             vars:
@@ -67,7 +65,6 @@ OWN_ARGUMENTS = ("plan",)
 # What two hosts may not have in common.
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 HANGS_S = 3600
-PREFLIGHT = ("examine",)
 
 
 def call(payload: bytes) -> tuple[str, dict[str, t.Any]]:
@@ -100,8 +97,8 @@ class Connection(ConnectionBase):
 
     def exec_command(self, cmd: str, in_data: bytes | None = None, sudoable: bool = True) -> tuple[int, bytes, bytes]:
         self._connect()
-        name, checks = self._key(cmd, in_data)
-        fault = "none" if checks else self.get_option("fault")
+        name = self._key(cmd, in_data)
+        fault = self.get_option("fault")
         if fault == "unreachable":
             raise AnsibleConnectionFailure("no route to host")
         if fault == "hangs":
@@ -147,14 +144,11 @@ class Connection(ConnectionBase):
         return rc, stdout.replace(BOOT_ID, own).encode("utf-8", "surrogateescape"), stderr.encode()
 
     @staticmethod
-    def _key(cmd: str, payload: bytes | None) -> tuple[str, bool]:
-        """What the answer is recorded under, "" for the shell's own work (the task's folder); and whether preflight
-        asks.
-        """
+    def _key(cmd: str, payload: bytes | None) -> str:
+        """What the answer is recorded under, "" for the shell's own work (the task's folder)."""
         if not payload:
-            return ("watched" if "ssdlab-fleet-watch" in cmd else ""), False
-        name, arguments = call(payload)
-        return key_of(name, arguments), name in PREFLIGHT
+            return "watched" if "ssdlab-fleet-watch" in cmd else ""
+        return key_of(*call(payload))
 
     def _file(self, name: str) -> Path:
         return Path(self.get_option("recording"), name)

@@ -106,3 +106,17 @@ def test_a_run_that_a_host_was_done_with_is_not_taken_up_again_once_honest_hosts
     known = [own("a", "h", "i")._replace(folder=str(tmp_path))]
     open_ids, claims = runs.unfinished("qualify", {**says("h", ("a", "dead")), "i": []}, known)
     assert (open_ids == ["a"]) == taken_up and bool(claims) != taken_up
+
+
+def test_hosts_that_a_run_began_without_are_told_unless_they_have_begun_it_since(tmp_path):
+    asked = [
+        {"host": "whole", "drive": "S1"},
+        {"host": "part", "drive": "S2", "left_out": "gone"},
+        {"host": "part", "drive": "S3"},
+        *({"host": host, "drive": "S4", "left_out": "the host is unreachable"} for host in ("lost", "back")),
+    ]
+    (tmp_path / "run.json").write_text(json.dumps({"asked": asked, "tests": {}}))
+    answers = {**says("back", ("r1", "running")), **says("lost", ("r0", "finished"))}
+    assert runs.hosts_without(str(tmp_path), "r1", answers) == ["lost"]
+    (tmp_path / "run.json").write_text("{")
+    assert runs.hosts_without(str(tmp_path), "r1", answers) == []

@@ -1,0 +1,229 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ssd_unavailable: a host that does not answer as it should, or a drive that is gone, does not cost the others their
+night; and nothing is erased, or passes, for that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision, left_out, unavailable
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Finding, Run, View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, run_record
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, decide
+
+NEW = Run("r9", "qualify", {})
+LOST = {
+    "unreachable": lambda view: View(view.name, view.asked, unreachable="ssh: timed out"),
+    "garbage": lambda view: View(view.name, view.asked, failures={"examine": "this answer cannot be trusted"}),
+    "a part failed": lambda view: view._replace(drives=None, failures={"drive_facts": "no sysfs"}),
+    "other drives": lambda view: view._replace(drives=[{**view.drives[0], "selector": {"serial": "S9"}}]),
+    "an unfinished run": lambda view: view._replace(runs=[{"run_id": "r1", "run_name": "qualify", "state": "dead"}]),
+}
+
+
+@pytest.fixture
+def night(fleet):
+    """Hosts of a nightly."""
+    return lambda *args, **more: fleet(*args, **{"ssd_unavailable": "leave_out", **more})
+
+
+def gone(view, drive, *more):
+    """The view, whose host does not find that drive."""
+    entries = [
+        {**entry, "identity": None, "path": None, "refusals": [{"code": c, "message": c} for c in ("not_found", *more)]}
+        if entry["drive"] == drive
+        else entry
+        for entry in view.drives
+    ]
+    return view._replace(drives=entries)
+
+
+def reasons(decided):
+    return {(each["host"], each["drive"]): each["left_out"] for each in decided.record["asked"] if "left_out" in each}
+
+
+@pytest.mark.parametrize("mode", ["plan", "destructive"])
+@pytest.mark.parametrize("lost", LOST)
+def test_a_lost_host_costs_the_others_nothing(night, lost, mode):
+    hosts = night(ssd_mode=mode), LOST[lost](night("h2", ["S2", "S3"], ssd_mode=mode))
+    decided = decide(*hosts)
+    assert decided.findings == [] and list(decided.plans) == ["h1"]
+    assert decided.result()["left_out"] == {"h2": ["S2", "S3"]}
+    assert list(decided.result()["hosts_left_out"]) == decided.result()["hosts_without_run"] == ["h2"]
+    assert len([line for line in decided.warnings if line.startswith("h2: ")]) == 1, "once, not for each drive"
+    if mode == "destructive":
+        assert sorted(reasons(decided)) == [("h2", "S2"), ("h2", "S3")]
+
+
+@pytest.mark.parametrize("lost", sorted(set(LOST) - {"unreachable"}))
+def test_by_default_such_a_host_stops_the_run(fleet, lost):
+    assert decide(fleet(), LOST[lost](fleet("h2", ["S2"]))).findings
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_the_report_calls_the_drives_of_a_lost_host_not_tested_and_says_why(night, lost):
+    decided = decide(night(), LOST[lost](night("h2", ["S2"])))
+    found = judge.judge(decided.record, [])
+    (why,) = next(each["reasons"] for each in found["drives"] if each["host"] == "h2")
+    assert found["verdicts"]["not_tested"] == 2 and not found["all_passed"]
+    assert why == f"S2 on h2 was left out: {reasons(decided)['h2', 'S2']}"
+
+
+@pytest.mark.parametrize("mode", ["plan", "destructive"])
+def test_a_drive_that_is_gone_costs_the_others_nothing(night, mode):
+    decided = decide(gone(night(drives=["S1", "S2"], ssd_mode=mode), "S2"))
+    assert decided.findings == [] and decided.left_out == {"h1": ["S2"]}
+    assert [drive["drive"] for drive in decided.plans["h1"]["drives"]] == ["S1"]
+    if mode == "destructive":
+        assert "not_found" in reasons(decided)["h1", "S2"]
+
+
+def test_by_default_a_drive_that_is_gone_stops_the_run(fleet):
+    assert decide(gone(fleet(drives=["S1", "S2"]), "S2")).findings == ["h1: drive S2: not_found: not_found"]
+
+
+@pytest.mark.parametrize("code", ["mounted", "probe_failed", "ambiguous", "evidence", "no_capacity"])
+def test_no_other_refusal_is_left_out(night, code):
+    refused = night("h2", ["S2"], refusals=[code])
+    assert decide(night(), refused).findings == [f"h2: drive S2: {code}: no"]
+    assert len(decide(night(), gone(night("h2", ["S2"]), "S2", code)).findings) == 2
+
+
+def test_what_is_wrong_with_the_variables_of_a_lost_host_is_told_all_the_same(night):
+    lost = View("h2", {**night("h2").asked, "ssd_look_s": "soon"}, unreachable="gone")
+    assert any("ssd_look_s" in line for line in decide(night(), lost).findings)
+    unread = decide(night(), View("h2", None, failures={"examine": "'serial' is undefined"}))
+    assert unread.findings == ["h2: could not be checked: 'serial' is undefined"]
+
+
+@pytest.mark.parametrize("lost", LOST)
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_drive_that_a_lost_host_names_is_not_erased_on_another(night, lost, order):
+    """It may be one drive of two hosts, and in use on the one that nobody could look at."""
+    hosts = [night(drives=["S1", "S2"]), LOST[lost](night("h2", ["S2"]))][::order]
+    (found,) = decide(*hosts).findings
+    assert found.startswith("h1: drive S2: duplicate: h2 names it too")
+
+
+def test_a_drive_that_one_host_does_not_find_is_not_erased_on_another(night):
+    (found,) = decide(night(), gone(night("h2", ["S1", "S3"]), "S1")).findings
+    assert found.startswith("h1: drive S1: duplicate: h2 names it too")
+
+
+def test_a_drive_is_known_by_what_the_lost_host_told_of_it(night):
+    """h2 names it by another name than h1, answered about it, and then a part of its answer failed."""
+    there = night("h2", ["S2"])
+    named = {"wwn": "0x5000c50015ea71aa"}
+    asked = {**there.asked, "ssd_drives": [named]}
+    entries = [{**there.drives[0], "selector": named, "drive": named["wwn"]}]
+    lost = there._replace(asked=asked, drives=entries, failures={"host_checks": "no dmesg"})
+    (found,) = decide(night(drives=["S1", "S2"]), lost).findings
+    assert found.startswith("h1: drive S2: duplicate: h2 names it too")
+
+
+def test_a_drive_that_is_kept_as_evidence_is_not_erased_under_another_hosts_name(night):
+    kept = night("h2", ["S1", "S3"], ssd_evidence="leave_out")
+    kept.drives[0]["refusals"] = [{"code": "evidence", "message": "S1: it is evidence"}]
+    (found,) = decide(night(ssd_evidence="leave_out"), kept).findings
+    assert found.startswith("h1: drive S1: duplicate: h2 names it too")
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_plan_of_which_nothing_is_left_is_refused(night, check):
+    mode = "destructive" if check else "plan"
+    hosts = [LOST["unreachable"](night(ssd_mode=mode)), gone(night("h2", ["S2"], ssd_mode=mode), "S2")]
+    first, *rest = decide(*hosts, check=check).findings
+    assert "no drive is left" in first and [line.partition(":")[0] for line in rest] == ["h1", "h2"]
+    assert "timed out" in rest[0] and "not_found" in rest[1]
+
+
+def test_a_start_of_which_nothing_is_left_is_recorded_and_cannot_pass(night):
+    """A job slice may consist of lost hosts alone: its drives stand in the report all the same."""
+    decided = decide(*(LOST["unreachable"](night(name, [f"S-{name}"])) for name in ("h1", "h2")))
+    assert decided.findings == [] and decided.plans == {} and len(reasons(decided)) == 2
+    found = judge.judge(decided.record, [])
+    assert not found["all_passed"] and found["verdicts"]["not_tested"] == 2
+
+
+@pytest.mark.parametrize("step", ["purge", "precondition"])
+def test_a_single_step_does_without_them_too(night, step):
+    hosts = [night(ssd_step=step), LOST["garbage"](night("h2", ["S2"], ssd_step=step))]
+    decided = decide(*hosts, gone(night("h3", ["S3", "S4"], ssd_step=step), "S4"))
+    assert decided.findings == [] and set(reasons(decided)) == {("h2", "S2"), ("h3", "S4")}
+
+
+def begun(fleet, *hosts, **more):
+    """The run r1 on record, with a drive of each host."""
+    folder = os.path.join(decide(fleet()).results_dir, "r1")
+    asked = [{"host": host, "drive": drive, **more} for host, drive in hosts]
+    record = {"run": {"id": "r1", "name": "qualify"}, "started": "", "asked": asked, "tests": {}}
+    run_record.write_run(folder, record)
+    return folder
+
+
+RUN_1 = [{"run_id": "r1", "run_name": "qualify", "state": "dead"}]
+
+
+def test_a_host_that_is_lost_once_it_has_begun_goes_on_when_it_is_back(night):
+    """What its record says is not overwritten: it did not begin without its drives."""
+    folder = begun(night, ("h1", "S1"), ("h2", "S2"))
+    decided = decide(night(runs=RUN_1), LOST["unreachable"](night("h2", ["S2"])))
+    assert decided.findings == [] and decided.run.id == "r1" and decided.left_out == {"h2": ["S2"]}
+    assert decided.result()["hosts_without_run"] == [], "it is watched, and collected if it is back by then"
+    run_record.write_run(folder, decided.record)
+    with open(os.path.join(folder, "run.json"), encoding="utf-8") as source:
+        kept = {entry["host"]: entry.get("left_out") for entry in json.load(source)["asked"]}
+    assert kept == {"h1": None, "h2": None}
+    back = decide(night(runs=RUN_1), night("h2", ["S2"], runs=RUN_1))
+    assert back.left_out == {} and sorted(back.plans) == ["h1", "h2"]
+
+
+def test_a_host_that_was_lost_when_the_run_began_and_is_back_takes_part(night):
+    folder = begun(night, ("h1", "S1"))
+    run_record.write_run(folder, decide(night(runs=RUN_1), LOST["unreachable"](night("h2", ["S2"]))).record)
+    back = decide(night(runs=RUN_1), night("h2", ["S2"]))
+    assert back.left_out == {} and reasons(back) == {} and sorted(back.plans) == ["h1", "h2"]
+
+
+def test_a_host_whose_drive_is_gone_since_it_began_is_left_out_as_its_run_has_that_drive(night):
+    """Its host job would refuse a plan without the drive, and with it nothing can be planned."""
+    folder = begun(night, ("h1", "S1"), ("h2", "S2"), ("h2", "S3"))
+    hosts = night(runs=RUN_1), gone(night("h2", ["S2", "S3"], runs=RUN_1), "S3")
+    decided = decide(*hosts)
+    assert decided.findings == [] and list(decided.plans) == ["h1"] and decided.left_out == {"h2": ["S2", "S3"]}
+    assert any(line.startswith("h2: ") and "S3" in line and "r1" in line for line in decided.warnings)
+    assert folder and reasons(decided) == {}
+
+
+def test_a_second_measurement_that_lost_a_host_leaves_its_first_result_and_says_so(night):
+    again = {"of": "r1", "run_id": "r1-again", "tests": ["iops"], "counts": {"S2": ["iops"]}, "identities": {}}
+    lost = LOST["unreachable"](night("h2", ["S2"], ssd_again=again))
+    record = decision.run_json.record(
+        unavailable.parted([lost], {"h2": "no route"}), NEW, NOW, {"h2": {"iops": {"cells": []}}}
+    )
+    (entry,) = record["asked"]
+    assert entry["again"] == ["iops"] and entry["left_out"] == "no route"
+
+
+def test_a_reason_is_one_line_of_some_length(night):
+    lost = View("h2", night("h2").asked, failures={"examine": "bad\x1b[2J\n" * 10000})
+    why = unavailable.hosts([lost], NEW, {}, [])["h2"]
+    assert why.isprintable() and len(why) < 1000
+
+
+def test_nothing_is_left_out_without_a_run_or_where_that_is_not_wanted(fleet, night):
+    lost = LOST["unreachable"](night("h2"))
+    assert unavailable.hosts([lost], None, {}, []) == {}
+    assert unavailable.hosts([LOST["unreachable"](fleet("h2"))], NEW, {}, []) == {}
+    assert list(unavailable.hosts([lost], NEW, {}, [Finding("several runs")])) == ["h2"]
+
+
+def test_a_lost_host_is_one_line_for_people(night):
+    (found,) = unavailable.parted([LOST["unreachable"](night("h2", ["S2", "S3"]))], {"h2": "no route"})
+    assert left_out.lines([found]) == ["h2: no route; its drives (S2, S3) are left out"]
