@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What only a drive with NVMe's own features shows: a volatile write cache that a test switches off, the drive's count of
-what was written to it, and queues that are polled.
+"""What only a drive with NVMe's own features shows: a volatile write cache that a test switches off, the drive's count
+of what was written to it, and queues that are polled.
 """
 
 from __future__ import annotations
