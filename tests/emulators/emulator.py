@@ -29,7 +29,10 @@ def state(path=None):
         fcntl.flock(lock, fcntl.LOCK_EX)
         with open(path, encoding="utf-8") as file:
             drives = json.load(file)
+        before = json.dumps(drives)
         yield drives
+        if json.dumps(drives) == before:
+            return  # nothing but a look: the file is as old as the state in it
         aside = path + ".new"
         with open(aside, "w", encoding="utf-8") as file:
             json.dump(drives, file, indent=1)

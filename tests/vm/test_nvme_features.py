@@ -63,7 +63,7 @@ def test_a_cache_is_off_for_the_test_and_the_drive_counts_what_it_wrote(lab, gue
 
 
 @pytest.mark.long
-def test_polled_queues_are_used_and_believed(lab, guest):
+def test_a_drive_is_measured_by_polling_its_queues(lab, guest):
     guest.run(POLLED, timeout_s=300)
     try:
         guest.blank(PLAIN)
@@ -72,7 +72,7 @@ def test_polled_queues_are_used_and_believed(lab, guest):
         record = qualified(lab, ONE_ROUND, "-e", "workload_ioengine=io_uring_polled")
     finally:
         guest.run(PLAIN_AGAIN, timeout_s=300)
-    (job,) = lab.results.glob("*/raw/**/*.fio")
-    text = job.read_text(encoding="utf-8")
-    assert "ioengine=io_uring" in text and "hipri" in text, text
-    print(json.dumps(record["validity"]), json.dumps(record["conditions"]))
+    jobs = guest.run(f"cat {lab.state}/runs/*/raw/{PLAIN}/*.fio").stdout
+    assert "ioengine=io_uring" in jobs and "hipri=1" in jobs, jobs
+    # 20 writes a second leave its threads idle, so that they poll is no doubt about the host.
+    assert record["validity"] == [], record["validity"]
