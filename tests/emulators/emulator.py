@@ -4,8 +4,9 @@
 """What the emulators of the vendors' tools share: their state, and a power cycle.
 
 They stand in for tools that come with drives that are no longer sold. Each says in its head which document it follows.
-The state is one JSON file, named by the environment variable SSDLAB_EMULATED_DRIVES: {"rssdm": {...}, "iomemory":
-{...}}. Nothing of them is installed.
+The state is one JSON file, the one that the environment variable SSDLAB_EMULATED_DRIVES names, else drives.json beside
+this file: {"rssdm": {...}, "iomemory": {...}}. A card has no block device but with "nullb" (nullb.py). Nothing of them
+is installed.
 """
 
 from __future__ import annotations
@@ -17,17 +18,21 @@ import os
 import sys
 
 VARIABLE = "SSDLAB_EMULATED_DRIVES"
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 @contextlib.contextmanager
 def state(path=None):
     """The emulated drives, kept again when the block ends without an error; one tool at a time."""
-    path = path or os.environ[VARIABLE]
+    path = path or os.environ.get(VARIABLE) or os.path.join(HERE, "drives.json")
     with open(path + ".lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with open(path, encoding="utf-8") as file:
             drives = json.load(file)
+        before = json.dumps(drives)
         yield drives
+        if json.dumps(drives) == before:
+            return  # nothing but a look: the file is as old as the state in it
         aside = path + ".new"
         with open(aside, "w", encoding="utf-8") as file:
             json.dump(drives, file, indent=1)
@@ -38,11 +43,10 @@ def start(path, rssdm=(), cards=(), **more):
     """Write the state of a machine with these drives; returns the environment that the emulators need."""
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"rssdm": {"drives": list(rssdm)}, "iomemory": dict({"cards": list(cards)}, **more)}, file)
-    here = os.path.dirname(os.path.abspath(__file__))
     # This Python is the "python" of the emulators' first line (ansible-test allows no other there).
     return {
         VARIABLE: str(path),
-        "PATH": os.pathsep.join([here, os.path.dirname(sys.executable), os.environ.get("PATH", "")]),
+        "PATH": os.pathsep.join([HERE, os.path.dirname(sys.executable), os.environ.get("PATH", "")]),
     }
 
 

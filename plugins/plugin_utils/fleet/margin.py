@@ -116,6 +116,9 @@ def cycled(now: Mapping | None, before: Mapping | None) -> tuple[str, str]:
         return UNKNOWN, "the host was rebooted, and the drive does not report its power cycles"
     if since > then:
         return CYCLED, f"the host was rebooted, and the drive counts {since} power cycles ({then} before)"
+    if since == then == 0:
+        # What answers has power, so an honest count is 1 at least.
+        return UNKNOWN, "the host was rebooted, and the drive keeps no count of its power cycles (0)"
     if since == then:
         return NOT_CYCLED, f"the host was rebooted, but the drive counts {then} power cycles as before"
     return UNKNOWN, f"the drive counts {since} power cycles ({then} before)"
