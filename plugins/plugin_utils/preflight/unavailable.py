@@ -11,9 +11,10 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.drive.entry import label
+from ...module_utils.run.states import SETTLED_STATES
 from ..common.schema import plain
 from ..gate import text
-from .findings import DRIVES_SETTLED, Finding, Run, View, named_drives, named_once, shared_value, standing
+from .findings import Finding, Run, View, named_drives, named_once, shared_value, standing
 
 NOT_FOUND = "not_found"
 MOST_WHY = 500
@@ -92,7 +93,7 @@ def _strange(found: t.Sequence[Finding]) -> str:
 
 def _stuck(view: View, run: Run, kept: t.Collection[tuple[str, str]]) -> str:
     """A host that began the run goes on with all drives that it began with: its host job refuses any other plan."""
-    if view.name not in run.attach or run.attach[view.name] in DRIVES_SETTLED:
+    if view.name not in run.attach or run.attach[view.name] in SETTLED_STATES:
         return ""
     return "; ".join(
         f"it began run {run.id} with drive {drive}, and cannot continue without it ({why}); keep what it measured with "
