@@ -30,9 +30,9 @@ import signal
 import subprocess
 import sys
 import time
+import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import check_results
 import retry_tests
@@ -127,7 +127,7 @@ class Running:
     check: Check
     process: subprocess.Popen
     results: Path
-    log: BinaryIO | None
+    log: t.BinaryIO | None
     started_s: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     passed_alone: bool = False
@@ -202,7 +202,7 @@ class Stop:
         for process in self.running:
             interrupt(process)
 
-    def start(self, argv: list[str], **options: Any) -> subprocess.Popen:
+    def start(self, argv: list[str], **options: t.Any) -> subprocess.Popen:
         """Start a command in a process group of its own."""
         process = subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True, **options)
         self.running.append(process)

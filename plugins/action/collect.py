@@ -33,7 +33,7 @@ ARGUMENTS = dict(
     state_dir=dict(type="path", default=STATE_DIR),
     limits=dict(type="dict", default={}),
 )
-Result = t.Dict[str, t.Any]
+Result = dict[str, t.Any]
 
 
 class ActionModule(HostAction):

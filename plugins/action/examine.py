@@ -13,7 +13,7 @@ from ..plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ..plugin_utils.preflight import asking
 from ..plugin_utils.preflight.findings import UNSET
 
-Result = t.Dict[str, t.Any]
+Result = dict[str, t.Any]
 # Of the controller: what is asked of the host, which counts though the host does not answer.
 OWN_ARGUMENTS = ("asked", "names")
 

@@ -22,8 +22,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import typing as t
 from pathlib import Path
-from typing import Callable, Iterator, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
@@ -62,7 +62,7 @@ class Drive:
         _run("losetup", "--detach", self.path)
 
 
-class Lab(NamedTuple):
+class Lab(t.NamedTuple):
     """Drives, and the folder with our ledger of them."""
 
     drives: list[Drive]
@@ -73,7 +73,7 @@ class Lab(NamedTuple):
         selectors = [{"backing_file": str(drive.file)} for drive in self.drives]
         return inspection.inspect(Host(), selectors, None, self.state_dir, None, look.Terms(seconds))
 
-    def run(self, write: Callable[[str], None], blank: bool = False) -> None:
+    def run(self, write: t.Callable[[str], None], blank: bool = False) -> None:
         """As a run of ours that writes so."""
         for drive, seen in zip(self.drives, self.seen()):
             before = own_data.begin(Host(), self.state_dir, seen["identity"], "night")
@@ -116,13 +116,13 @@ def _ones(path: str) -> None:
 
 
 @contextlib.contextmanager
-def fresh(_lab: Lab) -> Iterator[None]:
+def fresh(_lab: Lab) -> t.Iterator[None]:
     """As they came."""
     yield
 
 
 @contextlib.contextmanager
-def with_live_readers(lab: Lab) -> Iterator[None]:
+def with_live_readers(lab: Lab) -> t.Iterator[None]:
     """Fresh ones, while other programs look at all of them again and again."""
     loops = [
         reader.format(drive.path) for drive in lab.drives[:3] for reader in READERS if Host().which(reader.split()[0])
@@ -141,10 +141,10 @@ def with_live_readers(lab: Lab) -> Iterator[None]:
 
 
 def _after(
-    write: Callable[[str], None], blank: bool = False, anew: bool = False, noise: bool = False
-) -> Callable[[Lab], contextlib.AbstractContextManager]:
+    write: t.Callable[[str], None], blank: bool = False, anew: bool = False, noise: bool = False
+) -> t.Callable[[Lab], contextlib.AbstractContextManager]:
     @contextlib.contextmanager
-    def state(lab: Lab) -> Iterator[None]:
+    def state(lab: Lab) -> t.Iterator[None]:
         lab.run(write, blank)
         for drive in lab.drives if anew else ():
             drive.detach()

@@ -17,8 +17,8 @@ import collections
 import contextlib
 import json
 import sys
+import typing as t
 from pathlib import Path
-from typing import Iterator, NamedTuple, Sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -78,7 +78,7 @@ print(json.dumps(opened))
 
 
 @contextlib.contextmanager
-def live_daemons(guest: Guest) -> Iterator[None]:
+def live_daemons(guest: Guest) -> t.Iterator[None]:
     """smartd, multipathd and udev, which open all drives over and over."""
     try:
         guest.run(START, timeout_s=400)
@@ -87,7 +87,7 @@ def live_daemons(guest: Guest) -> Iterator[None]:
         guest.run(STOP, check=False, timeout_s=400)
 
 
-class Looked(NamedTuple):
+class Looked(t.NamedTuple):
     """refusals: of each look at the users of a drive; met: looks that found a daemon at its drive, by its name; opened:
     how often a controller or a namespace was opened meanwhile.
     """
@@ -97,7 +97,7 @@ class Looked(NamedTuple):
     opened: collections.Counter[str]
 
 
-def looks(guest: Guest, serials: Sequence[str], rounds: int) -> Looked:
+def looks(guest: Guest, serials: t.Sequence[str], rounds: int) -> Looked:
     """So many looks at the users of each of these drives."""
     done = guest.run(f"python3 - {rounds} {' '.join(serials)}", stdin=PROGRAM, timeout_s=900)
     *seen, opened = map(json.loads, done.stdout.splitlines())

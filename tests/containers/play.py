@@ -11,8 +11,8 @@ import signal
 import subprocess
 import sys
 import time
+import typing as t
 from pathlib import Path
-from typing import Any, Callable
 
 from bed import Bed, Server
 
@@ -27,7 +27,7 @@ class Fleet:
     """A bed, a results folder and the variables of one run."""
 
     def __init__(
-        self, bed: Bed, folder: Path, run_id: str, plan: list[Any], servers: list[Server] | None = None
+        self, bed: Bed, folder: Path, run_id: str, plan: list[t.Any], servers: list[Server] | None = None
     ) -> None:
         self.bed = bed
         self.folder = folder
@@ -36,7 +36,7 @@ class Fleet:
         self.inventory = folder / "inventory.json"
         self._write_inventory(servers or bed.servers, plan)
 
-    def _write_inventory(self, servers: list[Server], plan: list[Any]) -> None:
+    def _write_inventory(self, servers: list[Server], plan: list[t.Any]) -> None:
         inventory = json.loads(self.bed.inventory.read_text())
         group = inventory["all"]["children"]["ssd_servers"]
         names = [server.name for server in servers]
@@ -51,7 +51,7 @@ class Fleet:
         )
         self.inventory.write_text(json.dumps(inventory, indent=2))
 
-    def set_host(self, name: str, **values: Any) -> None:
+    def set_host(self, name: str, **values: t.Any) -> None:
         """Change variables of one host in the run's inventory."""
         inventory = json.loads(self.inventory.read_text())
         inventory["all"]["children"]["ssd_servers"]["hosts"][name].update(values)
@@ -81,18 +81,18 @@ class Fleet:
             kill_group(process)
         return code, process.log.read_text()
 
-    def status(self, server: Server) -> dict[str, Any]:
+    def status(self, server: Server) -> dict[str, t.Any]:
         """The server's status.json; empty when there is none yet."""
         shown = self.bed.exec(server, "cat", f"{STATE_DIR}/runs/{self.run_id}/status.json", check=False)
         return json.loads(shown.stdout) if shown.returncode == 0 else {}
 
-    def journal(self, server: Server, event: str = "") -> list[dict[str, Any]]:
+    def journal(self, server: Server, event: str = "") -> list[dict[str, t.Any]]:
         """The records of the server's journal, all or those of one event."""
         text = self.bed.exec(server, "cat", f"{STATE_DIR}/runs/{self.run_id}/journal.jsonl").stdout
         records = [json.loads(line) for line in text.splitlines()]
         return [record for record in records if event in ("", record["event"])]
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, t.Any]:
         """report/summary.json."""
         return json.loads((self.results / "report" / "summary.json").read_text())
 
@@ -123,7 +123,7 @@ def kill_group(process: subprocess.Popen) -> None:
     process.wait()
 
 
-def wait_for(what: str, probe: Callable[[], Any], timeout_s: float = 180) -> Any:
+def wait_for(what: str, probe: t.Callable[[], t.Any], timeout_s: float = 180) -> t.Any:
     """Ask until the answer is true, and return it."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import json
+import typing as t
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
+if t.TYPE_CHECKING:
     from guest_drives import Nvme
 
 QEMU = "qemu-system-x86_64"

@@ -13,8 +13,8 @@ import signal
 import subprocess
 import sys
 import time
+import typing as t
 from pathlib import Path
-from typing import Callable
 
 import cells
 from guest import Guest
@@ -50,7 +50,7 @@ def overwritable(selector: dict) -> dict:
     return {**selector, "ssd_overwrite_data": True}
 
 
-def wait_for(what: str, probe: Callable[[], object]) -> None:
+def wait_for(what: str, probe: t.Callable[[], object]) -> None:
     """Ask until the answer is true."""
     deadline = time.monotonic() + PLAY_TIMEOUT_S
     while not probe():
@@ -113,7 +113,7 @@ class Lab:
         """Run a playbook, and look at the files of all drives, the recorded commands and the findings."""
         return self._judge(lambda: self.play(playbook, *args))
 
-    def outcome_between(self, stage: Callable[[], object], step: str = "purge") -> Outcome:
+    def outcome_between(self, stage: t.Callable[[], object], step: str = "purge") -> Outcome:
         """Preflight, then `stage`, then the start of the host job: what happens to a drive after it was looked at."""
         ready, go, path = (self.folder / name for name in ("ready", "go", "between.yml"))
         wait = {"argv": ["sh", "-c", 'touch "$0"; until [ -e "$1" ]; do sleep 0.2; done', str(ready), str(go)]}
@@ -153,7 +153,7 @@ class Lab:
 
         return self._judge(play)
 
-    def _judge(self, play: Callable[[], tuple[int, str]]) -> Outcome:
+    def _judge(self, play: t.Callable[[], tuple[int, str]]) -> Outcome:
         self.clear_commands()
         self.guest.run("sync")
         self.disks = {f"file of {key}": File(drive) for key, drive in self.guest.drives.items()}

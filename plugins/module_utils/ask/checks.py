@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import typing as t
 
 from ..checks import facts as check_facts
 from ..checks import table
@@ -23,7 +23,7 @@ LIMITS = {
     "min_cpus": 2,
     "max_used_pct": 90,
 }
-OPTIONS: dict[str, Any] = {
+OPTIONS: dict[str, t.Any] = {
     "drives": {"type": "list", "elements": "raw", "default": []},
     "levels": {"type": "dict", "default": {}},
     "write_cache_chosen": {"type": "bool", "default": False},
@@ -35,7 +35,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def answer(host: Host, given: dict[str, Any]) -> dict[str, Any]:
+def answer(host: Host, given: dict[str, t.Any]) -> dict[str, t.Any]:
     """Its result."""
     seen = snapshot.gather(host)
     wanted = {name: given[name] for name in (*RULES, *LIMITS, "parallel_drives", "write_cache_chosen")}
@@ -46,7 +46,7 @@ def answer(host: Host, given: dict[str, Any]) -> dict[str, Any]:
     return {"findings": found, "passed": table.passed(found), "snapshot": shown, "wear": _wear(facts)}
 
 
-def _wear(facts: HostFacts) -> list[dict[str, Any]]:
+def _wear(facts: HostFacts) -> list[dict[str, t.Any]]:
     """Of each drive that was found how many % of its rated life are used, by its own count."""
     told = [(drive.drive, drive.health.get("used_pct")) for drive in facts.drives]
     return [

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import typing as t
 
 from ..core.host import Host
 from ..guard.inspection import discover, inspect
 from ..guard.look import Terms
 from ..purge.methods import facts
 
-OPTIONS: dict[str, Any] = {
+OPTIONS: dict[str, t.Any] = {
     "drives": {"type": "list", "elements": "raw", "default": []},
     "discover": {"type": "bool", "default": False},
     "state_dir": {"type": "path"},
@@ -21,7 +21,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def answer(host: Host, given: dict[str, Any]) -> dict[str, Any]:
+def answer(host: Host, given: dict[str, t.Any]) -> dict[str, t.Any]:
     """Its result."""
     terms = Terms(None if given["look"] == "full" else given["look_s"])
     drives = inspect(host, given["drives"], state_dir=given["state_dir"], terms=terms)

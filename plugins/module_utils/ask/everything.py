@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Mapping
+import typing as t
 
 from ..core.host import Host
 from ..run import engines
 from ..run.states import LIVE_STATES
 from . import checks, drives, host, runs
 
-Values = Dict[str, Any]
+Values = t.Dict[str, t.Any]
 # Options of a part and what is given for them, to what the part is called with. Raises ValueError for a wrong value.
-Validate = Callable[[Values, Values], Values]
+Validate = t.Callable[[Values, Values], Values]
 
 
 # The keys of each part's answer that preflight needs.
@@ -26,11 +26,11 @@ PARTS = {
 }
 
 
-def answer(machine: Host, given: Mapping[str, Any], check_mode: bool, validate: Validate) -> Values:
+def answer(machine: Host, given: t.Mapping[str, t.Any], check_mode: bool, validate: Validate) -> Values:
     """What each part says that is asked for, by the part's own keys, and `failures`: what went wrong with others."""
     said: Values = {"failures": {}}
 
-    def ask(part: str, options: Values, function: Callable[[Values], Values], **more: Any) -> None:
+    def ask(part: str, options: Values, function: t.Callable[[Values], Values], **more: t.Any) -> None:
         if given.get(part) is None:
             return
         try:

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import typing as t
 
 from ..core.host import Host
 from ..machine import facts
 
-OPTIONS: dict[str, Any] = {"tools": {"type": "list", "elements": "str", "default": list(facts.TOOLS)}}
+OPTIONS: dict[str, t.Any] = {"tools": {"type": "list", "elements": "str", "default": list(facts.TOOLS)}}
 
 
-def answer(host: Host, given: dict[str, Any]) -> dict[str, Any]:
+def answer(host: Host, given: dict[str, t.Any]) -> dict[str, t.Any]:
     """Its result."""
     return {"host_info": facts.gather(host, given["tools"])}

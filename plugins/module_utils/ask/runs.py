@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+import typing as t
 
 from ..core.files import STATE_DIR
 from ..core.host import Host
@@ -13,7 +13,7 @@ from ..run import archive, drive_records, summary
 from ..run.folder import RunDir
 from ..run.states import ABSENT
 
-OPTIONS: dict[str, Any] = {
+OPTIONS: dict[str, t.Any] = {
     "state_dir": {"type": "path", "default": STATE_DIR},
     "run_id": {"type": "str"},
     "run_name": {"type": "str"},
@@ -22,10 +22,10 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def answer(host: Host, given: dict[str, Any], check_mode: bool) -> dict[str, Any]:
+def answer(host: Host, given: dict[str, t.Any], check_mode: bool) -> dict[str, t.Any]:
     """Its result. Raises ValueError that says which folder cannot be read."""
     try:
-        result: dict[str, Any] = {
+        result: dict[str, t.Any] = {
             "runs": summary.runs(host, given["state_dir"], given["run_name"], given["definitions_of"])
         }
         if given["run_id"]:
@@ -37,7 +37,7 @@ def answer(host: Host, given: dict[str, Any], check_mode: bool) -> dict[str, Any
         raise ValueError(f"cannot read the runs in {given['state_dir']}: {error}") from error
 
 
-def _of_run(host: Host, run_dir: RunDir, packs: bool) -> dict[str, Any]:
+def _of_run(host: Host, run_dir: RunDir, packs: bool) -> dict[str, t.Any]:
     run = summary.read(host, run_dir)
     # Packed after the state was read: a run told as ended is packed whole.
     made = archive.pack(run_dir) if packs and run.state != ABSENT else {}

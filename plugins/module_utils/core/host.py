@@ -16,7 +16,7 @@ import os
 import shutil
 import stat
 import subprocess
-from typing import Callable, NamedTuple, Sequence
+import typing as t
 
 from .files import append_line
 
@@ -30,7 +30,7 @@ TIMED_OUT = 124
 SEARCH_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
-class Result(NamedTuple):
+class Result(t.NamedTuple):
     """What a command gave: its argument list, exit code and texts.
 
     rc 127: no such command; 126: it cannot be started; 124: timed out; -n: ended by signal n.
@@ -104,7 +104,7 @@ class Host:
     `log` gets each argument list before it runs, and so does the file that SSDLAB_FLEET_COMMAND_LOG names.
     """
 
-    def __init__(self, root: str = "/", log: Callable[[list[str]], object] | None = None) -> None:
+    def __init__(self, root: str = "/", log: t.Callable[[list[str]], object] | None = None) -> None:
         self.root = root
         self.log = log
 
@@ -120,10 +120,10 @@ class Host:
 
     def run(
         self,
-        argv: Sequence[str],
+        argv: t.Sequence[str],
         timeout_s: float = 60,
         stdin: str | None = None,
-        started: Callable[[subprocess.Popen[bytes]], object] | None = None,
+        started: t.Callable[[subprocess.Popen[bytes]], object] | None = None,
     ) -> Result:
         """Run a command, given as an argument list; never raises for what the command or its absence does.
 
@@ -153,7 +153,7 @@ class Host:
             return Result(command, TIMED_OUT, _text(error.stdout), f"{command[0]} gave no answer in {timeout_s:g} s")
         return Result(command, process.returncode, _text(output), _text(errors))
 
-    def note(self, argv: Sequence[str]) -> None:
+    def note(self, argv: t.Sequence[str]) -> None:
         """Log a command that is about to start. Raises OSError when the log cannot be written: then
         nothing may start.
         """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Iterable
+import typing as t
 
 
 def problems(path: str) -> list[str]:
@@ -66,6 +66,6 @@ def _on_the_way(path: str) -> set[str]:
     return found
 
 
-def _prefixes(path: str) -> Iterable[str]:
+def _prefixes(path: str) -> t.Iterable[str]:
     parts = [part for part in path.split("/") if part]
     return ["/" + "/".join(parts[:count]) for count in range(len(parts) + 1)]

@@ -6,30 +6,30 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Mapping, NamedTuple
+import typing as t
 
 SELECTOR_KEYS = ("serial", "wwn", "by_id", "backing_file")
 
 
-class _Option(NamedTuple):
+class _Option(t.NamedTuple):
     """An option beside the selector: whether a value is right, what it has to be, and its value where it
     is not given.
     """
 
-    right: Callable[[Any], bool]
+    right: t.Callable[[t.Any], bool]
     wanted: str
-    default: Any
+    default: t.Any
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: t.Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _is_codes(value: Any) -> bool:
+def _is_codes(value: t.Any) -> bool:
     return isinstance(value, (list, tuple)) and all(isinstance(code, str) for code in value)
 
 
-def _is_cpus(value: Any) -> bool:
+def _is_cpus(value: t.Any) -> bool:
     return _is_whole(value) or (isinstance(value, str) and re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", value) is not None)
 
 
@@ -56,9 +56,9 @@ _COUNTED, _LEAST_COUNTED = ("0123456789ABCDEF", "1234567890" * 3), 8
 _HEX_NAME = re.compile(r"(?:wwn-|nvme-)?(?:naa\.|eui\.|uuid\.|0x)?([0-9a-f][0-9a-f -]*)", re.IGNORECASE)
 
 
-def selector_problem(selector: Any) -> str | None:
+def selector_problem(selector: t.Any) -> str | None:
     """What is wrong with the form of one entry of `ssd_drives`, its options included; None if it is well formed."""
-    if not isinstance(selector, Mapping):
+    if not isinstance(selector, t.Mapping):
         return "it is {!r}, not a mapping with one of the keys {}".format(selector, ", ".join(SELECTOR_KEYS))
     keys = [key for key in selector if key not in OPTION_KEYS]
     if len(keys) != 1 or keys[0] not in SELECTOR_KEYS:
@@ -67,7 +67,7 @@ def selector_problem(selector: Any) -> str | None:
     return _value_problem(keys[0], selector[keys[0]]) or _option_problem(selector)
 
 
-def _value_problem(key: str, value: Any) -> str | None:
+def _value_problem(key: str, value: t.Any) -> str | None:
     if not isinstance(value, str):
         return f"{key} is {value!r}, not a string: put it in quotes (YAML reads 0123, 1e5 and NO as something else)"
     if not value.strip():
@@ -92,18 +92,18 @@ def _is_placeholder(serial: str) -> bool:
     return counted or _NO_SERIAL.fullmatch(serial) is not None
 
 
-def _option_problem(entry: Mapping[str, Any]) -> str | None:
+def _option_problem(entry: t.Mapping[str, t.Any]) -> str | None:
     wrong = [key for key in entry if key in OPTION_KEYS and not OPTION_KEYS[key].right(entry[key])]
     return f"its option {wrong[0]} is {entry[wrong[0]]!r}; it must be {OPTION_KEYS[wrong[0]].wanted}" if wrong else None
 
 
-def selector_item(entry: Mapping[str, Any]) -> tuple[str, str]:
+def selector_item(entry: t.Mapping[str, t.Any]) -> tuple[str, str]:
     """The key and the value that name the drive, in a well-formed entry of `ssd_drives`, as given."""
     key = next(key for key in SELECTOR_KEYS if key in entry)
     return key, entry[key]
 
 
-def options(entry: Mapping[str, Any]) -> dict[str, Any]:
+def options(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The options of a well-formed entry, each of OPTION_KEYS: lists and booleans as given, `cpus` and `write_cache` as
     texts, None: not given.
     """
@@ -117,11 +117,11 @@ def options(entry: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def label(selector: Any) -> str:
+def label(selector: t.Any) -> str:
     """The drive's stable identity in every record: the selector's value. For a malformed selector, how it reads."""
     if selector_problem(selector) is None:
         return selector_item(selector)[1].strip()
-    return str(dict(selector)) if isinstance(selector, Mapping) else repr(selector)
+    return str(dict(selector)) if isinstance(selector, t.Mapping) else repr(selector)
 
 
 def wwn_key(text: str) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Iterable, Mapping, Sequence
+import typing as t
 
 from ..core import sysfs
 from ..core.host import Host, container
@@ -30,7 +30,7 @@ _HEX_DIGITS = re.compile(r"[0-9a-f]+")
 _NO_DRIVE = re.compile(r"(dm-|md|zram|ram|sr|fd|zd|drbd|bcache|mtdblock|rbd)[0-9]|md_|mmcblk[0-9]+(boot|rpmb|gp)")
 
 
-def find(host: Host, selector: Mapping[str, Any]) -> list[str]:
+def find(host: Host, selector: t.Mapping[str, t.Any]) -> list[str]:
     """The kernel names that a selector matches as a whole, sorted; a `by_id` may name a partition. Raises ValueError
     for a malformed selector.
     """
@@ -75,7 +75,7 @@ def node(name: str) -> str:
 def best_selector(host: Host, name: str) -> dict[str, str] | None:
     """The first selector of SELECTOR_KEYS that matches this drive and no other; None if there is none."""
     links = [os.path.basename(link) for link in host.glob(BY_ID + "*") if host.realpath(link) == node(name)]
-    values: dict[str, Sequence[str | None]] = {
+    values: dict[str, t.Sequence[str | None]] = {
         "serial": [serial(host, name)],
         "wwn": [wwn(host, name)],
         "by_id": links,
@@ -89,7 +89,7 @@ def best_selector(host: Host, name: str) -> dict[str, str] | None:
     return None
 
 
-def identity(host: Host, name: str) -> dict[str, Any]:
+def identity(host: Host, name: str) -> dict[str, t.Any]:
     """Who a drive is: what stays with it, and where the kernel has it now. Sizes in bytes; None is unknown."""
     block = "/sys/block/" + name
     return {
@@ -161,7 +161,7 @@ def wwn(host: Host, name: str) -> str | None:
     return None
 
 
-def may_be_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def may_be_one(one: t.Mapping[str, t.Any], other: t.Mapping[str, t.Any]) -> bool:
     """Whether two identities can be of one drive, of which one place tells more than the other."""
     names = {key: (str(one.get(key) or ""), str(other.get(key) or "")) for key in NAMES}
     if any(names["backing_file"]):
@@ -217,7 +217,7 @@ def backing_file(host: Host, name: str) -> str | None:
 
 def _wwn_keys(host: Host, name: str) -> set[str]:
     block = "/sys/block/" + name
-    texts: Iterable[str | None] = [
+    texts: t.Iterable[str | None] = [
         host.get(block + "/" + file) for file in ("wwid", "device/wwid", "eui", "nguid", "uuid")
     ]
     keys = {key for key in map(wwn_key, filter(None, texts)) if key}

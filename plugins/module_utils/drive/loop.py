@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import NamedTuple
+import typing as t
 
 from ..core.host import Host
 
@@ -16,7 +16,7 @@ _LOOP_GET_STATUS64 = 0x4C05
 _INFO64, _INFO64_BYTES = struct.Struct("=5Q"), 232
 
 
-class Loop(NamedTuple):
+class Loop(t.NamedTuple):
     """device, inode: of the file; node: of the block device where it is one, else ""; offset_bytes and limit_bytes (0:
     none): the part of it.
     """

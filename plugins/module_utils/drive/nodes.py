@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any, Iterable, Mapping
+import typing as t
 
 from ..core.host import Host
 from ..core.sysfs import nvme_controllers
@@ -50,7 +50,7 @@ def other_nodes(host: Host, name: str) -> set[str]:
     return keys | ({f"file {behind.device} {behind.inode}"} if behind and not behind.node else set())
 
 
-def strangers(host: Host, identity: Mapping[str, Any], words: Iterable[str]) -> list[str]:
+def strangers(host: Host, identity: t.Mapping[str, t.Any], words: t.Iterable[str]) -> list[str]:
     """Device nodes among the words of a command that are not this drive's now: somebody may have put another in their
     place.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import Any, Mapping
+import typing as t
 
 from ..core.host import Host
 from ..drive import loop
@@ -29,7 +29,7 @@ def keep(facts: Facts, extents: list[Extent]) -> None:
     facts.allocated_bytes = _within(facts, told) if len(extents) < _MOST_EXTENTS else None
 
 
-def from_namespace(facts: Facts, namespace: Mapping[str, Any]) -> None:
+def from_namespace(facts: Facts, namespace: t.Mapping[str, t.Any]) -> None:
     """How many bytes an NVMe namespace says are allocated; not where.
 
     NUSE counts only with thin provisioning (NSFEAT bit 0), or where it is below NCAP: other drives may always report

@@ -18,7 +18,7 @@ import platform
 import struct
 import sys
 import types
-from typing import Sequence
+import typing as t
 
 # Numbers of io_setup, io_destroy, io_getevents, io_submit (arch/*/tables of Linux); an architecture that is not here
 # gets threads.
@@ -55,7 +55,7 @@ class BlockReader:
         if self._pool:
             self._pool.shutdown()
 
-    def read(self, offsets: Sequence[int]) -> bytes:
+    def read(self, offsets: t.Sequence[int]) -> bytes:
         """The pieces one after the other, in the order given. Raises OSError where one can't be read whole."""
         if self._aio:
             lengths = self._aio.read(offsets)
@@ -98,7 +98,7 @@ class _Aio:
             return None
         return cls(context.value, handle, buffer, piece_bytes, count)
 
-    def read(self, offsets: Sequence[int]) -> list[int]:
+    def read(self, offsets: t.Sequence[int]) -> list[int]:
         """For each offset how many bytes were read, or an error number below 0."""
         lengths = [0] * len(offsets)
         for place, offset in enumerate(offsets):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Mapping
+import typing as t
 
 from .places import BLOCK_BYTES
 
@@ -28,7 +28,7 @@ def chance(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -
     return -math.expm1(blocks * math.log1p(-share)) if share < 1 else 1.0
 
 
-def text(record: Mapping[str, Any], capacity: Callable[[int], str]) -> str:
+def text(record: t.Mapping[str, t.Any], capacity: t.Callable[[int], str]) -> str:
     """A look's record in one line for people. `capacity`: how bytes on drives are written."""
     if record["whole"]:
         return "read all {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])

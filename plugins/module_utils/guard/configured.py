@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Callable, Iterable
+import typing as t
 
 from ..core.host import Host
 from ..drive import attributes, entry, identity
@@ -25,7 +25,7 @@ _PARTITION = re.compile(r"(/dev/.*?)-part[0-9]+|(/dev/.*[0-9])p[0-9]+|(/dev/[a-z
 _DEVICE = re.compile(r"/dev/[^\x00-\x20\x7f-\xff\"',;:<]+")
 
 
-def _lines(text: str) -> Iterable[list[str]]:
+def _lines(text: str) -> t.Iterable[list[str]]:
     """The words of each line; a comment begins with a word's first letter, so that a label may hold a #."""
     for line in text.splitlines():
         words = line.split()
@@ -121,7 +121,7 @@ _UNIT_FOLDERS = (
 )
 _UNITS = ("*.mount", "*.swap", "*.mount.d/*.conf", "*.swap.d/*.conf")
 # (files, how each names devices)
-_FILES: tuple[tuple[str, Callable[[str], list[str]]], ...] = (
+_FILES: tuple[tuple[str, t.Callable[[str], list[str]]], ...] = (
     ("/etc/fstab", _fstab),
     ("/etc/crypttab", _crypttab),
     ("/etc/mdadm/mdadm.conf", _mdadm),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Mapping, Sequence
+import typing as t
 
 from ..core import sysfs
 from ..core.host import Host
@@ -57,7 +57,7 @@ def probe_wipefs(host: Host, facts: Facts) -> None:
         _add_mark(facts, kind, entry)
 
 
-def _add_mark(facts: Facts, kind: str, entry: Mapping[str, Any]) -> None:
+def _add_mark(facts: Facts, kind: str, entry: t.Mapping[str, t.Any]) -> None:
     """Where a signature's own bytes lie, as far as wipefs says so: the block of it, and of a table the sector."""
     offset = re.fullmatch(r"0x([0-9a-f]{1,16})", str(entry.get("offset")))
     if offset:
@@ -117,7 +117,7 @@ def probe_blocks(host: Host, facts: Facts, reader: Reader) -> None:
     facts.marks.extend(Mark(offset, length, True) for offset, length in tables.extents(reader.read, reader.size_bytes))
 
 
-def _of_kernel(host: Host, facts: Facts, found: Sequence[Partition]) -> list[tuple[str, Partition]]:
+def _of_kernel(host: Host, facts: Facts, found: t.Sequence[Partition]) -> list[tuple[str, Partition]]:
     """Partitions that the kernel alone has, by name: of a table that we do not read, or added by hand."""
     known = {(part.start_bytes, part.size_bytes) for part in found}
     listed = []

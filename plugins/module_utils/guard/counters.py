@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+import typing as t
 
 from ..core.host import BOOT_ID, Host
 from .facts import WRITING
@@ -14,7 +14,7 @@ from .facts import WRITING
 _WRITTEN, _DISCARDED = 6, 13
 
 
-def untouched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
+def untouched(host: Host, entry: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> bool:
     """Whether the kernel itself vouches that nobody wrote since we let go: same boot, same attachment, counters on and
     unchanged.
 
@@ -29,7 +29,7 @@ def untouched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any])
     return told and all(before.get(key) == value for key, value in now_written.items())
 
 
-def touched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
+def touched(host: Host, entry: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> bool:
     """Whether the kernel itself counted writes since we let go, in the same boot and attachment: then nothing that is
     seen by chance proves otherwise.
     """
@@ -40,7 +40,7 @@ def touched(host: Host, entry: Mapping[str, Any], identity: Mapping[str, Any]) -
     return same and before.get("sectors") != after["sectors"]
 
 
-def written(host: Host, identity: Mapping[str, Any]) -> dict[str, Any]:
+def written(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """How much the kernel has written to the drive since it was attached, which attachment that is, and whether it
     counts.
     """

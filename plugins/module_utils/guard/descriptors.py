@@ -13,7 +13,7 @@ import os
 import platform
 import re
 import struct
-from typing import Iterable, Mapping
+import typing as t
 
 from ..core.host import Host
 from ..drive.nodes import key_at, key_of
@@ -43,7 +43,12 @@ class Descriptors:
     """
 
     def __init__(
-        self, host: Host, extra: set[str], remote: Mapping[str, str], names: Mapping[str, str], far: Iterable[str] = ()
+        self,
+        host: Host,
+        extra: set[str],
+        remote: t.Mapping[str, str],
+        names: t.Mapping[str, str],
+        far: t.Iterable[str] = (),
     ) -> None:
         self._host = host
         self._extra = extra

@@ -8,7 +8,7 @@ twice.
 from __future__ import annotations
 
 import re
-from typing import Pattern
+import typing as t
 
 from ..core.host import Host
 from ..drive import identity as drive
@@ -35,7 +35,7 @@ _RAID_HOSTS: tuple[tuple[str, str | None], ...] = (
     ("megaraid", None),
     ("megaraid_legacy", None),
 )
-_RAID_MODEL: Pattern[str] = re.compile(
+_RAID_MODEL: t.Pattern[str] = re.compile(
     r"\b(PERC|MegaRAID|MR\d{4}|Logical Volume|LOGICAL VOLUME|Virtual Disk|BOSS|RAID)\b|DELLBOSS|ServeRAID"
 )
 # Of a server's management controller, or a file of a hypervisor's.

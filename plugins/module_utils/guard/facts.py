@@ -8,7 +8,7 @@ operator.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, TIMED_OUT, Result
 
@@ -26,7 +26,7 @@ PACKAGES = {
 _SG_PACKAGE = "sg3-utils (Debian) or sg3_utils (RHEL)"
 
 
-class Mount(NamedTuple):
+class Mount(t.NamedTuple):
     """One line of a mountinfo. number: its id, which no other mount of the host has, in whatever namespace; root: what
     of its file system is mounted.
     """
@@ -40,7 +40,7 @@ class Mount(NamedTuple):
     root: str = "/"
 
 
-class HostFile(NamedTuple):
+class HostFile(t.NamedTuple):
     """A file of the host and what it says; parsed: it is also read by its own rules (configured)."""
 
     path: str
@@ -48,14 +48,14 @@ class HostFile(NamedTuple):
     parsed: bool = False
 
 
-class Extent(NamedTuple):
+class Extent(t.NamedTuple):
     """A piece of a drive, in bytes."""
 
     offset: int
     length: int
 
 
-class Mark(NamedTuple):
+class Mark(t.NamedTuple):
     """The bytes of a signature, or of a partition table, themselves. is_table: which of the two."""
 
     offset: int
@@ -113,7 +113,7 @@ class Facts:
     name: str
     path: str
     kind: str
-    identity: dict[str, Any]
+    identity: dict[str, t.Any]
     family: list[str] = dataclasses.field(default_factory=list)
     numbers: set[str] = dataclasses.field(default_factory=set)
     keys: set[str] = dataclasses.field(default_factory=set)
@@ -154,9 +154,9 @@ class Facts:
     changed: list[str] = dataclasses.field(default_factory=list)
     block_backing: str | None = None
     hangs: bool = False
-    own_data: dict[str, Any] | None = None
+    own_data: dict[str, t.Any] | None = None
     marks: list[Mark] = dataclasses.field(default_factory=list)
-    look: dict[str, Any] | None = None
+    look: dict[str, t.Any] | None = None
     allocated: list[Extent] = dataclasses.field(default_factory=list)
     allocated_bytes: int | None = None
     failures: list[str] = dataclasses.field(default_factory=list)

@@ -12,13 +12,13 @@ the CPU of a write: docs/internals/guard.md.)
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
+import typing as t
 
 SECTOR_BYTES = 512  # the smallest write: a law holds within one, not across two
 _WORDS = SECTOR_BYTES // 8
 
 
-class Law(NamedTuple):
+class Law(t.NamedTuple):
     """word[i + distance] = (word[i] × factor mod 2⁶⁴) >> shift."""
 
     distance: int

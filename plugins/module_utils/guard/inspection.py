@@ -9,7 +9,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import time
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+import typing as t
 
 from ..core import trust
 from ..core.host import Host
@@ -29,13 +29,13 @@ OTHER_LOOK_S = 120.0
 
 def inspect(
     host: Host,
-    selectors: Sequence[Any],
-    held: Mapping[str, int] | None = None,
+    selectors: t.Sequence[t.Any],
+    held: t.Mapping[str, int] | None = None,
     state_dir: str | None = None,
     run_id: str | None = None,
     terms: Terms | None = Terms(),
-    stop: Callable[[], bool] = never,
-) -> list[dict[str, Any]]:
+    stop: t.Callable[[], bool] = never,
+) -> list[dict[str, t.Any]]:
     """May the drives that these entries of ssd_drives name be erased?
 
     `held` maps the path of a drive to a descriptor that this process opened with O_EXCL; it is compared with the
@@ -73,7 +73,7 @@ def inspect(
         return [one.result(run_id) for one in seen]
 
 
-def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Terms()) -> list[dict[str, Any]]:
+def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Terms()) -> list[dict[str, t.Any]]:
     """Every whole drive of the host, with the best selector proposed (None without one), as `inspect` returns them."""
     names = identity.whole_drives(host)
     with _no_other_look(host, names) as others:
@@ -90,7 +90,7 @@ def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Ter
         return [one.result() for one in seen]
 
 
-def _shared(host: Host, names: Sequence[str], state_dir: str | None, quick: bool = False) -> Machine:
+def _shared(host: Host, names: t.Sequence[str], state_dir: str | None, quick: bool = False) -> Machine:
     """What all drives share, and whether our own folder is root's alone."""
     shared = machine(host, names, quick)
     shared.untrusted = trust.problems(state_dir) if state_dir else []
@@ -103,8 +103,8 @@ def _kept_from(why: tuple[str, str] | None, who: str) -> list[Refusal]:
 
 @contextlib.contextmanager
 def _no_other_look(
-    host: Host, names: Iterable[str], stop: Callable[[], bool] = never
-) -> Iterator[dict[str, tuple[str, str]]]:
+    host: Host, names: t.Iterable[str], stop: t.Callable[[], bool] = never
+) -> t.Iterator[dict[str, tuple[str, str]]]:
     """No other process of ours looks at these drives meanwhile: two looks would take each other for users.
 
     Yields {kernel name: (code, why it could not be kept to ourselves)}, such as who looks at it for too long to be
@@ -131,7 +131,7 @@ def _no_other_look(
         yield others
 
 
-def _wait_for(lock: Lock, deadline_s: float, stop: Callable[[], bool]) -> None:
+def _wait_for(lock: Lock, deadline_s: float, stop: t.Callable[[], bool]) -> None:
     """Take a lock until then. Raises Locked, and Stopped."""
     while True:
         try:
@@ -150,10 +150,10 @@ def _wait_for(lock: Lock, deadline_s: float, stop: Callable[[], bool]) -> None:
 class _Entry:
     """What is known of one entry of ssd_drives. refused: what was found outside the rules; ledger: own_data's entry."""
 
-    selector: Any
+    selector: t.Any
     facts: Facts | None
     refused: list[Refusal]
-    ledger: dict[str, Any] | None = None
+    ledger: dict[str, t.Any] | None = None
 
     def standing(self, run_id: str | None) -> list[Refusal]:
         """The refusals that neither a proof nor the entry itself lifts yet."""
@@ -175,7 +175,7 @@ class _Entry:
         settled = ours(self.facts.own_data if self.facts else None, run_id)
         return [refusal for refusal in found if refusal["code"] not in settled]
 
-    def result(self, run_id: str | None = None) -> dict[str, Any]:
+    def result(self, run_id: str | None = None) -> dict[str, t.Any]:
         """As `inspect` returns it."""
         facts, left = self.facts, self.standing(run_id)
         return {
@@ -192,7 +192,9 @@ class _Entry:
         }
 
 
-def _look_at(host: Host, seen: Sequence[_Entry], held: dict[str, int], terms: Terms | None, run_id: str | None) -> None:
+def _look_at(
+    host: Host, seen: t.Sequence[_Entry], held: dict[str, int], terms: Terms | None, run_id: str | None
+) -> None:
     """Look at all drives at once that nothing else speaks against; a signature on a drive that we wrote to may be there
     by chance.
     """
@@ -213,7 +215,7 @@ def _safe_look(host: Host, one: _Entry, held: dict[str, int], terms: Terms) -> N
         one.refused += make_refusals("probe_failed", facts.path, [f"{type(error).__name__}: {error}"])
 
 
-def _locate(host: Host, selector: Any) -> tuple[str | None, list[Refusal]]:
+def _locate(host: Host, selector: t.Any) -> tuple[str | None, list[Refusal]]:
     """The one kernel name behind a selector, or why there is none."""
     who = label(selector)
     problem = entry_problem(selector)
@@ -233,7 +235,7 @@ def _locate(host: Host, selector: Any) -> tuple[str | None, list[Refusal]]:
 
 
 def _safe_probe(
-    host: Host, name: str, selector: Any, held: dict[str, int], shared: Machine, state_dir: str | None
+    host: Host, name: str, selector: t.Any, held: dict[str, int], shared: Machine, state_dir: str | None
 ) -> _Entry:
     path = identity.node(name)
     try:
@@ -245,7 +247,7 @@ def _safe_probe(
         return _Entry(selector, None, make_refusals("probe_failed", path, [f"{type(error).__name__}: {error}"]))
 
 
-def _ledger(state_dir: str | None, who: Mapping[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
+def _ledger(state_dir: str | None, who: t.Mapping[str, t.Any]) -> tuple[dict[str, t.Any] | None, list[str]]:
     """What our ledger says of a drive, and why that can't be known."""
     try:
         return ledger_file.read(state_dir, who), []

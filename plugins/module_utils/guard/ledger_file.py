@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import Any, Mapping, Sequence
+import typing as t
 
 from ..core import files, trust
 from ..core.files import SCHEMA_VERSION, write_atomic
@@ -25,7 +25,7 @@ from .facts import EVIDENCE, STATES, WRITING
 _LONGEST_NAME = 80
 
 
-def path_of(state_dir: str, identity: Mapping[str, Any]) -> str:
+def path_of(state_dir: str, identity: t.Mapping[str, t.Any]) -> str:
     """The drive's file: two namespaces of one controller share a serial, so every name counts; long ones are cut."""
     name = "_".join(str(identity[key]) for key in OWN_NAMES if identity.get(key))
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -35,12 +35,12 @@ def path_of(state_dir: str, identity: Mapping[str, Any]) -> str:
 class Untrusted(ValueError):
     """What the ledger said of a drive can't be known. problems: texts that name the file or folder."""
 
-    def __init__(self, problems: Sequence[str]) -> None:
+    def __init__(self, problems: t.Sequence[str]) -> None:
         super().__init__("; ".join(problems))
         self.problems = list(problems)
 
 
-def read(state_dir: str | None, identity: Mapping[str, Any]) -> dict[str, Any] | None:
+def read(state_dir: str | None, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
     """The drive's entry; None where there is none. Raises Untrusted where it is not root's alone, damaged, or evidence
     of what may be another drive.
     """
@@ -71,7 +71,7 @@ def read(state_dir: str | None, identity: Mapping[str, Any]) -> dict[str, Any] |
     return None if differs else entry
 
 
-def _refuse_evidence_elsewhere(own_path: str, identity: Mapping[str, Any]) -> None:
+def _refuse_evidence_elsewhere(own_path: str, identity: t.Mapping[str, t.Any]) -> None:
     """Raise Untrusted for evidence of what may be this drive, from a place that told more of its names, or others: the
     file's name is made of them.
     """
@@ -90,7 +90,7 @@ def _refuse_evidence_elsewhere(own_path: str, identity: Mapping[str, Any]) -> No
             raise Untrusted([f"{path} keeps evidence of run {entry['run_id']} for a drive that may be this one"])
 
 
-def keeps_evidence(entry: Mapping[str, Any]) -> bool:
+def keeps_evidence(entry: t.Mapping[str, t.Any]) -> bool:
     """Whether an entry of `read` keeps the drive as evidence, also that of a job that died with a reason noted."""
     return entry["state"] == EVIDENCE or bool(entry["state"] == WRITING and entry.get("reason"))
 
@@ -100,7 +100,7 @@ def not_roots(path: str) -> list[str]:
     return trust.alone_problems(os.path.dirname(path), folder=True) + trust.alone_problems(path)
 
 
-def load(path: str) -> dict[str, Any] | None:
+def load(path: str) -> dict[str, t.Any] | None:
     """An entry; None where there is none. Raises Untrusted for what is none of ours."""
     try:
         entry = files.read_json(path)
@@ -123,7 +123,7 @@ _KINDS = {
 }
 
 
-def _is_entry(entry: Any) -> bool:
+def _is_entry(entry: t.Any) -> bool:
     if not isinstance(entry, dict) or entry.get("schema_version") != SCHEMA_VERSION or entry.get("state") not in STATES:
         return False
     samples = entry.get("sentinels", [])
@@ -141,11 +141,11 @@ def _is_entry(entry: Any) -> bool:
     )
 
 
-def _are_counts(*values: Any) -> bool:
+def _are_counts(*values: t.Any) -> bool:
     return all(isinstance(value, int) and not isinstance(value, bool) and value >= 0 for value in values)
 
 
-def known(entry: Mapping[str, Any]) -> dict[str, Any]:
+def known(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What an entry of `read` says: {run_id, state, released, reason, proved}, and removed: true where the host no
     longer knows the run.
 
@@ -166,7 +166,7 @@ def fingerprint(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def write(state_dir: str, identity: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+def write(state_dir: str, identity: t.Mapping[str, t.Any], fields: t.Mapping[str, t.Any]) -> None:
     """Put an entry of these fields in the place of the drive's. Raises OSError."""
     path = path_of(state_dir, identity)
     files.make_folders(os.path.dirname(path))

@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import math
 import time
-from typing import Any, Callable, Iterable, Iterator, NamedTuple, Sequence
+import typing as t
 
 from ..drive.capacity import SLOWEST_BYTES_PER_S
 from . import chances, filler
@@ -31,7 +31,7 @@ _SHORT_STEP_S = 60.0
 # What an erased drive returns; which of the two is its own choice, but it is one.
 _FILLS = (0x00, 0xFF)
 # (bytes of a piece, how many at a time) → a reader of them
-Readers = Callable[[int, int], BlockReader]
+Readers = t.Callable[[int, int], BlockReader]
 
 
 class Stopped(Exception):
@@ -43,11 +43,11 @@ def never() -> bool:
     return False
 
 
-class Terms(NamedTuple):
+class Terms(t.NamedTuple):
     """How long to look at a drive; None: until all of it is read. stop: whether to give up, asked between two reads."""
 
     seconds: float | None = 10.0
-    stop: Callable[[], bool] = never
+    stop: t.Callable[[], bool] = never
 
 
 @dataclasses.dataclass
@@ -79,7 +79,7 @@ class Look:
         """Nothing but blank blocks and fio's random fill: whoever wrote last wrote nothing that anybody could miss."""
         return self.foreign is None and len(self.fills) < 2
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, t.Any]:
         """For the journal and the results: {blocks, aimed_blocks, size_bytes, seconds, whole, seen_bytes}."""
         seen = chances.seen_bytes(self.blocks, self.size_bytes, self.whole)
         blocks = {"blocks": self.blocks, "aimed_blocks": self.aimed_blocks}
@@ -100,10 +100,10 @@ def take(
     handle: int,
     size_bytes: int,
     terms: Terms,
-    known: Sequence[Extent] = (),
+    known: t.Sequence[Extent] = (),
     fill_counts: bool = True,
-    aim: Sequence[Extent] = (),
-    clock: Callable[[], float] = time.monotonic,
+    aim: t.Sequence[Extent] = (),
+    clock: t.Callable[[], float] = time.monotonic,
 ) -> Look:
     """Look at a drive through a descriptor opened with O_DIRECT; ends at the first foreign block. Raises OSError where
     it can't be read, and Stopped.
@@ -126,7 +126,7 @@ def take(
 class _Seeing:
     """Sorts what was read."""
 
-    def __init__(self, look: Look, known: Sequence[Extent], fill_counts: bool, stop: Callable[[], bool]) -> None:
+    def __init__(self, look: Look, known: t.Sequence[Extent], fill_counts: bool, stop: t.Callable[[], bool]) -> None:
         self.look, self._known, self._fill_counts, self._stop = look, known, fill_counts, stop
 
     @property
@@ -166,7 +166,7 @@ def _blank(fill: int) -> bytes:
     return bytes([fill]) * PIECE_BYTES
 
 
-def _without(known: Sequence[Extent], offset: int, data: bytes) -> bytes:
+def _without(known: t.Sequence[Extent], offset: int, data: bytes) -> bytes:
     """The data of a block without what is known. Extents may overlap: a table is found by wipefs and by
     its own bytes.
     """
@@ -185,7 +185,7 @@ def _ends(reader: Readers, seeing: _Seeing) -> None:
             seeing.piece(offset, pieces.read([offset]))
 
 
-def is_fill_where(handle: int, size_bytes: int, extents: Sequence[Extent]) -> bool:
+def is_fill_where(handle: int, size_bytes: int, extents: t.Sequence[Extent]) -> bool:
     """Whether every block of both ends of a drive and of these extents is blank, all alike, or fio's random fill.
     Raises OSError.
     """
@@ -201,7 +201,7 @@ def is_fill_where(handle: int, size_bytes: int, extents: Sequence[Extent]) -> bo
 
 
 def _whole_or_some(
-    reader: Readers, seeing: _Seeing, terms: Terms, aim: Sequence[Extent], clock: Callable[[], float]
+    reader: Readers, seeing: _Seeing, terms: Terms, aim: t.Sequence[Extent], clock: t.Callable[[], float]
 ) -> None:
     look, began = seeing.look, clock()
     left_s = math.inf if terms.seconds is None else terms.seconds
@@ -228,7 +228,7 @@ def _whole_or_some(
 
 
 def _some(
-    blocks: BlockReader, seeing: _Seeing, places: Iterable[list[int]], deadline: float, clock: Callable[[], float]
+    blocks: BlockReader, seeing: _Seeing, places: t.Iterable[list[int]], deadline: float, clock: t.Callable[[], float]
 ) -> int:
     """Look at blocks until it is late, or what was found ends it; how many."""
     count = 0
@@ -245,7 +245,7 @@ def whole_in_time(size_bytes: int, bytes_per_s: float, seconds: float) -> bool:
     return size_bytes / bytes_per_s <= seconds
 
 
-def _all(pieces: BlockReader, seeing: _Seeing, deadline: float, clock: Callable[[], float]) -> bool:
+def _all(pieces: BlockReader, seeing: _Seeing, deadline: float, clock: t.Callable[[], float]) -> bool:
     """Read all of it in sequence; whether that ended in time or by what was found. What is left behind the last whole
     piece is in the last MiB.
     """
@@ -262,5 +262,5 @@ def _all(pieces: BlockReader, seeing: _Seeing, deadline: float, clock: Callable[
     return True
 
 
-def _split(data: bytes, length: int) -> Iterator[bytes]:
+def _split(data: bytes, length: int) -> t.Iterator[bytes]:
     return (data[start : start + length] for start in range(0, len(data), length))

@@ -14,8 +14,8 @@ import os
 import re
 import stat
 import time
+import typing as t
 import uuid
-from typing import Iterable, Pattern
 
 from ..core.host import TIMED_OUT, Host
 from ..drive import identity
@@ -193,7 +193,7 @@ def probe_mentions(host: Host, facts: Facts, shared: Machine) -> None:
             add(facts.mentioned, *(f"{text.path}, line {number}" for number in lines[:2]))
 
 
-def _lines(data: bytes, pattern: Pattern[bytes]) -> Iterable[int]:
+def _lines(data: bytes, pattern: t.Pattern[bytes]) -> t.Iterable[int]:
     """Numbers of the lines that name the drive and not in a comment."""
     for match in pattern.finditer(data):
         start = data.rfind(b"\n", 0, match.start()) + 1
@@ -202,7 +202,7 @@ def _lines(data: bytes, pattern: Pattern[bytes]) -> Iterable[int]:
             yield data.count(b"\n", 0, match.start()) + 1
 
 
-def _pattern(host: Host, facts: Facts) -> Pattern[bytes]:
+def _pattern(host: Host, facts: Facts) -> t.Pattern[bytes]:
     """What names the drive, each as a whole: neither sda in sdaa nor SN1 in SN10. A partition that is not there now
     counts too.
     """

@@ -10,7 +10,7 @@ Identify Namespace (NMIC, NSATTR).
 from __future__ import annotations
 
 import re
-from typing import Any, Callable
+import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, Host
 from ..core.progress import FAILED, RUNNING
@@ -56,7 +56,7 @@ def _missing(host: Host) -> str:
     return "nvme is missing, and this drive cannot be checked without it; install nvme-cli" if gone else ""
 
 
-def _shared(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
+def _shared(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:
     """NMIC says whether the namespace may be attached to several controllers; the list of those that are attached
     decides.
     """
@@ -79,7 +79,7 @@ def _shared(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
         add(facts.shared, f"it is attached to {count} controllers")
 
 
-def _state(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
+def _state(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:
     if nvme.number(answers["namespace"], "nsattr", _BYTE) & _WRITE_PROTECTED:
         add(facts.read_only, "the namespace is write-protected")
     log = nvme.query(host, ["smart-log", answers["node"]])
@@ -92,7 +92,7 @@ def _state(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
     allocated.from_namespace(facts, answers["namespace"])
 
 
-def _sanitize(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
+def _sanitize(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:
     if not nvme.number(answers["controller"], "sanicap", _DWORD) & 0x7:
         return
     progress = nvme.sanitize_log(host, answers["node"])
@@ -102,7 +102,7 @@ def _sanitize(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
         add(facts.sanitize_failed, progress.detail)
 
 
-def _reservations(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
+def _reservations(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:
     """Reservation Report is an I/O command, so the namespace is asked. nvme-cli 3 writes regstrnt for regctl."""
     if not nvme.number(answers["controller"], "oncs", _WORD) & _RESERVATIONS:
         return
@@ -116,7 +116,7 @@ def _reservations(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
         add(facts.reserved, f"{registered} registrations, reservation type {kind}")
 
 
-def _opal(host: Host, facts: Facts, answers: dict[str, Any]) -> None:
+def _opal(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:
     if not nvme.number(answers["controller"], "oacs", _WORD) & _SECURITY:
         return
     if opal.TCG_PROTOCOL in opal.protocols(_receive(host, answers["node"], 0, 0, opal.LIST_BYTES)):
@@ -145,4 +145,10 @@ def _receive(host: Host, node: str, protocol: int, specific: int, size: int) -> 
     return data
 
 
-_STEPS: tuple[Callable[[Host, Facts, dict[str, Any]], None], ...] = (_shared, _state, _sanitize, _reservations, _opal)
+_STEPS: tuple[t.Callable[[Host, Facts, dict[str, t.Any]], None], ...] = (
+    _shared,
+    _state,
+    _sanitize,
+    _reservations,
+    _opal,
+)

@@ -14,7 +14,7 @@ import random
 import re
 import struct
 import time
-from typing import Dict, Iterable, Mapping, NamedTuple, Sequence, Set
+import typing as t
 
 from ..core.host import Host
 from .descriptors import GONE, Descriptors
@@ -44,7 +44,7 @@ _FORKED_NO_EXEC = 0x40  # PF_FORKNOEXEC, of the flags in proc_pid_stat(5)
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-class Opener(NamedTuple):
+class Opener(t.NamedTuple):
     """Who has something open. name: of the program; pid: 0 where it was gone before it could be named."""
 
     name: str
@@ -57,17 +57,17 @@ class Opener(NamedTuple):
         return f"{self.name} (process {self.pid})" if self.pid else self.name
 
 
-OpenersByKey = Dict[str, Set[Opener]]
+OpenersByKey = t.Dict[str, t.Set[Opener]]
 
 
-class Seen(NamedTuple):
+class Seen(t.NamedTuple):
     """What the looks found, by key: users, and those that only pass by."""
 
     users: dict[str, list[str]]
     passing: dict[str, list[str]]
 
 
-def judge(looks: Sequence[Mapping[str, Iterable[Opener]]]) -> Seen:
+def judge(looks: t.Sequence[t.Mapping[str, t.Iterable[Opener]]]) -> Seen:
     """Who uses what, from several looks: a writer counts once seen, readers when somebody is there in READER_COUNTS
     looks.
 
@@ -104,10 +104,10 @@ class Watch:
         self,
         host: Host,
         extra: set[str],
-        nodes: Mapping[str, str],
-        remote: Mapping[str, str],
-        names: Mapping[str, str],
-        far: Iterable[str] = (),
+        nodes: t.Mapping[str, str],
+        remote: t.Mapping[str, str],
+        names: t.Mapping[str, str],
+        far: t.Iterable[str] = (),
     ) -> None:
         self._host = host
         self._extra = extra
@@ -211,7 +211,7 @@ class _Traffic:
     Opens alone say nothing: losetup, smartd and this guard open nodes only to ask the kernel.
     """
 
-    def __init__(self, host: Host, nodes: Mapping[str, str]) -> None:
+    def __init__(self, host: Host, nodes: t.Mapping[str, str]) -> None:
         self._host = host
         self._nodes = nodes
         self._keys: dict[int, str] = {}

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import json
 import os
+import typing as t
 from types import MappingProxyType
-from typing import Any, Collection, Mapping, NamedTuple
 
 from ..core.files import now, write_atomic
 from ..core.host import Host
@@ -22,16 +22,16 @@ from .facts import EVIDENCE, RELEASED, WRITING
 from .ledger_file import Untrusted, fingerprint, load, not_roots, path_of, read, write
 
 
-class Before(NamedTuple):
+class Before(t.NamedTuple):
     """What the ledger said, and how much had been written, when a run began to write."""
 
     state_dir: str
     run_id: str
-    entry: dict[str, Any] | None
-    written: dict[str, Any]
+    entry: dict[str, t.Any] | None
+    written: dict[str, t.Any]
 
 
-def begin(host: Host, state_dir: str, identity: Mapping[str, Any], run_id: str, reason: str = "") -> Before:
+def begin(host: Host, state_dir: str, identity: t.Mapping[str, t.Any], run_id: str, reason: str = "") -> Before:
     """Note, before the first destructive step, that this run writes to the drive. reason: as `note`. Raises OSError,
     and Untrusted.
     """
@@ -42,10 +42,10 @@ def begin(host: Host, state_dir: str, identity: Mapping[str, Any], run_id: str, 
 
 def note(
     before: Before,
-    identity: Mapping[str, Any],
+    identity: t.Mapping[str, t.Any],
     reason: str,
-    sentinels: Mapping[int, bytes] = MappingProxyType({}),
-    filesystem: Mapping[str, Any] | None = None,
+    sentinels: t.Mapping[int, bytes] = MappingProxyType({}),
+    filesystem: t.Mapping[str, t.Any] | None = None,
 ) -> None:
     """Note what holds should this job die here. Raises OSError.
 
@@ -70,7 +70,7 @@ def note(
     )
 
 
-def give_up(before: Before, identity: Mapping[str, Any], reason: str) -> None:
+def give_up(before: Before, identity: t.Mapping[str, t.Any], reason: str) -> None:
     """Note why we let go of a drive in the middle, without touching it: nobody knows what it holds, and what was begun
     may yet be done. Raises OSError.
     """
@@ -92,10 +92,10 @@ def give_up(before: Before, identity: Mapping[str, Any], reason: str) -> None:
 def end(
     host: Host,
     before: Before,
-    identity: Mapping[str, Any],
+    identity: t.Mapping[str, t.Any],
     reason: str = "",
     blank: bool = False,
-    filesystem: Mapping[str, Any] | None = None,
+    filesystem: t.Mapping[str, t.Any] | None = None,
 ) -> None:
     """Note that we let go of the drive, while it is still held and nobody of ours writes any more. Raises OSError.
 
@@ -134,7 +134,7 @@ def end(
         os.unlink(path_of(before.state_dir, identity))
 
 
-def close(state_dir: str, run_id: str, still_written: Collection[str] = (), removed: bool = False) -> None:
+def close(state_dir: str, run_id: str, still_written: t.Collection[str] = (), removed: bool = False) -> None:
     """Note that a run is over which died while it wrote: from now on only the content can prove what lies there. Raises
     OSError.
 

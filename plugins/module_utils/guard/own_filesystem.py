@@ -12,7 +12,7 @@ cleanly; XFS does not tell, and nor does an ext4 that lost power. Those are refu
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Mapping
+import typing as t
 
 from ..tools import filesystems
 from .facts import Facts, add
@@ -22,13 +22,13 @@ _NAMES = {"ext4": ("ext4", "ext"), "xfs": ("xfs",)}
 PROOF = "filesystem"
 
 
-def noted(kind: str, identifier: str, start: bytes | None = None) -> dict[str, Any]:
+def noted(kind: str, identifier: str, start: bytes | None = None) -> dict[str, t.Any]:
     """What the ledger keeps of it. start: the drive's first bytes, once it is unmounted."""
     found = {"kind": kind, "uuid": identifier}
     return {**found, "sha256": hashlib.sha256(start).hexdigest()} if start else found
 
 
-def is_ours(known: Mapping[str, Any] | None, start: bytes) -> bool:
+def is_ours(known: t.Mapping[str, t.Any] | None, start: bytes) -> bool:
     """Whether what the ledger noted lies there, and nobody has mounted it for writing since. start: the drive's first
     bytes.
     """
@@ -40,7 +40,7 @@ def is_ours(known: Mapping[str, Any] | None, start: bytes) -> bool:
     return seen.clean is True and seen.mounts is not None and seen.mounts <= 1
 
 
-def prove(facts: Facts, ledger: Mapping[str, Any] | None, start: bytes) -> bool:
+def prove(facts: Facts, ledger: t.Mapping[str, t.Any] | None, start: bytes) -> bool:
     """Let signatures of ours speak no longer against a drive, where they are nothing else: its data is then unsigned,
     and proved to be ours.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
-from typing import Iterator, Sequence
+import typing as t
 
 from .facts import Extent
 
@@ -18,7 +18,7 @@ AT_A_TIME = 32
 ALL_AIMED = 1 << 16
 
 
-def random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: int | None = None) -> Iterator[list[int]]:
+def random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: int | None = None) -> t.Iterator[list[int]]:
     """Places of whole pieces, each as likely as any other, by the system's own randomness: nobody can know where the
     next look falls.
     """
@@ -29,7 +29,7 @@ def random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: int | 
         made += 1
 
 
-def aimed_offsets(size_bytes: int, extents: Sequence[Extent]) -> Iterator[list[int]]:
+def aimed_offsets(size_bytes: int, extents: t.Sequence[Extent]) -> t.Iterator[list[int]]:
     """Blocks of these extents, in no order: all where they are few; else the first of each, and then any, for ever."""
     chosen, last = random.Random(os.urandom(16)), size_bytes // BLOCK_BYTES
     spans = [

@@ -13,7 +13,7 @@ import contextlib
 import errno
 import os
 import struct
-from typing import Any, Callable, Collection, Iterator, Mapping, Sequence
+import typing as t
 
 from ..core.host import Host
 from ..drive import identity as drive
@@ -42,10 +42,10 @@ _SUPERBLOCKS_WITHIN = 5 << 20
 _BLKGETSIZE64 = 0x80081272
 _BLKGETDISKSEQ = 0x80081280  # Linux 5.15
 # What only a drive of this transport can tell, and needs a tool for. A loop device has nothing to tell.
-_BY_TRANSPORT: dict[str, Callable[[Host, Facts], None]] = {"nvme": probe_nvme, "sata": probe_ata, "sas": probe_scsi}
+_BY_TRANSPORT: dict[str, t.Callable[[Host, Facts], None]] = {"nvme": probe_nvme, "sata": probe_ata, "sas": probe_scsi}
 
 
-def machine(host: Host, names: Sequence[str], quick: bool = False) -> Machine:
+def machine(host: Host, names: t.Sequence[str], quick: bool = False) -> Machine:
     """What every drive of the host shares, looked at once. names: the drives; quick: they were looked at before, and
     are held.
     """
@@ -62,7 +62,7 @@ def probe(
     name: str,
     held: int | None = None,
     shared: Machine | None = None,
-    ledger: Mapping[str, Any] | None = None,
+    ledger: t.Mapping[str, t.Any] | None = None,
 ) -> Facts:
     """All facts of one block device. `held`: a descriptor of it that this process opened with O_EXCL; `ledger`:
     own_data's entry of it.
@@ -108,8 +108,8 @@ def look_at(
     facts: Facts,
     held: int | None,
     terms: Terms,
-    ledger: Mapping[str, Any] | None = None,
-    lifted: Collection[str] = (),
+    ledger: t.Mapping[str, t.Any] | None = None,
+    lifted: t.Collection[str] = (),
 ) -> None:
     """Look at what lies on a drive that nothing speaks against yet: superblocks at their usual places, then blocks at
     random, or all.
@@ -151,7 +151,7 @@ def look_at(
         facts.own_data["proved"] = "counters"
 
 
-def _lifted(facts: Facts, codes: Collection[str]) -> list[Extent]:
+def _lifted(facts: Facts, codes: t.Collection[str]) -> list[Extent]:
     """Where the tables and signatures lie that the drive's entry lifts."""
     known = [mark for mark in facts.marks if ("partition_table" if mark.is_table else "signature") in codes]
     return [Extent(mark.offset, mark.length) for mark in known]
@@ -176,7 +176,7 @@ def _superblocks(facts: Facts) -> list[Extent]:
     return [*starts, *(Extent(mark.offset, mark.length) for mark in facts.marks)]
 
 
-def _sentinels(reader: Reader, ledger: Mapping[str, Any] | None) -> list[Extent]:
+def _sentinels(reader: Reader, ledger: t.Mapping[str, t.Any] | None) -> list[Extent]:
     """The blocks that a purge of ours was to be proved with, where they are still there."""
     listed = [(item["offset"], item["length"], item["sha256"]) for item in (ledger or {}).get("sentinels", [])]
     return [
@@ -187,7 +187,7 @@ def _sentinels(reader: Reader, ledger: Mapping[str, Any] | None) -> list[Extent]
 
 
 @contextlib.contextmanager
-def _opened(host: Host, facts: Facts, held: int | None, exclusively: bool = True) -> Iterator[int | None]:
+def _opened(host: Host, facts: Facts, held: int | None, exclusively: bool = True) -> t.Iterator[int | None]:
     """The device node: exclusively if asked for, unless we hold it so already. None where it can't be opened, or is not
     what sysfs described.
     """
@@ -214,7 +214,7 @@ def _opened(host: Host, facts: Facts, held: int | None, exclusively: bool = True
         facts.changed.extend(differences(host, held, facts.identity))
 
 
-def _is_own_filesystem(host: Host, facts: Facts, ledger: Mapping[str, Any] | None, reader: Reader) -> bool:
+def _is_own_filesystem(host: Host, facts: Facts, ledger: t.Mapping[str, t.Any] | None, reader: Reader) -> bool:
     """Whether all signatures are those of a file system that a test made, and nobody wrote since."""
     own = facts.own_data
     if own is None or ledger is None or counters.touched(host, ledger, facts.identity):
@@ -228,7 +228,7 @@ def _is_own_filesystem(host: Host, facts: Facts, ledger: Mapping[str, Any] | Non
     return False
 
 
-def _probe_node(host: Host, facts: Facts, held: int | None, ledger: Mapping[str, Any] | None) -> None:
+def _probe_node(host: Host, facts: Facts, held: int | None, ledger: t.Mapping[str, t.Any] | None) -> None:
     """What opens must be what sysfs described, and readable; what its tables say; whether its file system is ours."""
     with _opened(host, facts, held) as handle:
         if handle is None:
@@ -250,7 +250,7 @@ def _open_shared(host: Host, facts: Facts, flags: int) -> int | None:
         return None
 
 
-def differences(host: Host, handle: int, identity: dict[str, Any]) -> list[str]:
+def differences(host: Host, handle: int, identity: dict[str, t.Any]) -> list[str]:
     """How an open descriptor differs from what sysfs said of the drive by name."""
     try:
         number = host.device_number(handle)

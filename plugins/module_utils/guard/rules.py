@@ -8,13 +8,13 @@ A new rule is a line in texts.REFUSALS and one in RULES, and where it needs a ne
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, Mapping, Sequence
+import typing as t
 
 from ..drive.entry import label, options, selector_problem
 from .facts import WRITING, Facts
 from .texts import ALLOW, OVERWRITE, REFUSALS, RELEASE, UNFINISHED, Text
 
-Refusal = Dict[str, str]
+Refusal = t.Dict[str, str]
 _MOST_SHOWN = 4
 
 
@@ -32,7 +32,7 @@ def _no_capacity(facts: Facts) -> list[str]:
 
 
 # (code, findings): a rule refuses when it finds something. Order is that of the report.
-RULES: tuple[tuple[str, Callable[[Facts], Iterable[str]]], ...] = (
+RULES: tuple[tuple[str, t.Callable[[Facts], t.Iterable[str]]], ...] = (
     ("not_whole_drive", _not_whole),
     ("no_capacity", _no_capacity),
     ("root_disk", lambda facts: facts.system),
@@ -73,7 +73,7 @@ CONTENT_CODES = ("partition_table", "efi_system_partition", "signature", "unsign
 _SAME = ("serial", "wwn", "model", "size_bytes", "logical_block_size_bytes", "backing_file", "backing")
 
 
-def entry_problem(entry: Any) -> str | None:
+def entry_problem(entry: t.Any) -> str | None:
     """What is wrong with an entry of ssd_drives, the codes of its `allow` included; None if nothing is."""
     problem = selector_problem(entry)
     if problem:
@@ -93,7 +93,7 @@ def entry_problem(entry: Any) -> str | None:
     return None
 
 
-def refusals(facts: Facts, selector: Any = None) -> list[Refusal]:
+def refusals(facts: Facts, selector: t.Any = None) -> list[Refusal]:
     """Every reason, from the facts alone, why the drive may not be erased."""
     who = facts.path if selector is None else f"{label(selector)} ({facts.path})"
     return [
@@ -103,7 +103,7 @@ def refusals(facts: Facts, selector: Any = None) -> list[Refusal]:
     ]
 
 
-def _text_of(code: str, known: Mapping[str, Any] | None) -> Text:
+def _text_of(code: str, known: t.Mapping[str, t.Any] | None) -> Text:
     """The words for a code; known: what the ledger says of the drive."""
     unfinished = known is not None and known["state"] == WRITING and (known["proved"] or known.get("reason"))
     if known is None or code != "unsigned_data" or not unfinished:
@@ -113,17 +113,17 @@ def _text_of(code: str, known: Mapping[str, Any] | None) -> Text:
     return Text(UNFINISHED.problem.format(**words), UNFINISHED.remedy.format(**words))
 
 
-def refuse(code: str, selector: Any, path: str | None, detail: str) -> list[Refusal]:
+def refuse(code: str, selector: t.Any, path: str | None, detail: str) -> list[Refusal]:
     """A refusal for something that was found outside the rules, in the same words as theirs."""
     who = label(selector)
     return make_refusals(code, f"{who} ({path})" if path else who, [detail])
 
 
-def compare(expected: Any, actual: Any, same_boot: bool, who: str = "the drive") -> list[Refusal]:
+def compare(expected: t.Any, actual: t.Any, same_boot: bool, who: str = "the drive") -> list[Refusal]:
     """Is a drive still the one that was planned? Both are identities; `diskseq` counts only within one boot. `who`: its
     name for people.
     """
-    if not isinstance(expected, Mapping) or not isinstance(actual, Mapping) or not expected or not actual:
+    if not isinstance(expected, t.Mapping) or not isinstance(actual, t.Mapping) or not expected or not actual:
         return make_refusals("identity_changed", who, ["its identity is missing"])
     keys = (*_SAME, "diskseq") if same_boot else _SAME
     changes = [
@@ -132,7 +132,7 @@ def compare(expected: Any, actual: Any, same_boot: bool, who: str = "the drive")
     return make_refusals("identity_changed", "{} ({})".format(who, actual.get("path")), changes)
 
 
-def ours(known: Mapping[str, Any] | None, run_id: str | None) -> tuple[str, ...]:
+def ours(known: t.Mapping[str, t.Any] | None, run_id: str | None) -> tuple[str, ...]:
     """The codes that do not count for a drive of which the ledger says `known`: {run_id, state, proved}.
 
     A run that died while it wrote may still go on, and build on what it left: until it is ended, its data is for no
@@ -145,7 +145,7 @@ def ours(known: Mapping[str, Any] | None, run_id: str | None) -> tuple[str, ...]
     return (*(("unsigned_data",) if proved else ()), *(("evidence",) if own and not known.get("removed") else ()))
 
 
-def lifted_codes(selector: Any, known: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+def lifted_codes(selector: t.Any, known: t.Mapping[str, t.Any] | None = None) -> tuple[str, ...]:
     """The codes that the entry overrides; `known`: what the ledger says of the drive. An entry that is not right
     overrides nothing.
     """
@@ -157,7 +157,7 @@ def lifted_codes(selector: Any, known: Mapping[str, Any] | None = None) -> tuple
     return (*given["allow"], *(overwrite if given[OVERWRITE] else ()), *(("evidence",) if released else ()))
 
 
-def make_refusals(code: str, who: str, details: Sequence[str], text: Text | None = None) -> list[Refusal]:
+def make_refusals(code: str, who: str, details: t.Sequence[str], text: Text | None = None) -> list[Refusal]:
     """One refusal with all its findings; none without a finding. text: other words than the code's own."""
     if not details:
         return []

@@ -13,7 +13,7 @@ share (OCFS, OCFS2, GFS2, VMFS, Oracle ASM), since nothing lifts that.
 from __future__ import annotations
 
 import struct
-from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
+import typing as t
 
 PIECE_BYTES = 4096
 _SECTOR, _MIB, _GIB = 512, 1 << 20, 1 << 30
@@ -27,16 +27,16 @@ _XFS_LARGEST_GROUP = (1 << 40) - 4096
 _BTRFS_COPIES = (64 << 20, 256 << 30)
 
 # Offsets → the pieces of PIECE_BYTES there, one after the other. Raises OSError.
-ReadPieces = Callable[[Sequence[int]], bytes]
+ReadPieces = t.Callable[[t.Sequence[int]], bytes]
 
 
-class Magic(NamedTuple):
+class Magic(t.NamedTuple):
     """kind: as libblkid calls it. at: offset of the text in a piece. holds: more that has to be so, of the piece."""
 
     kind: str
     at: int
     text: bytes
-    holds: Callable[[bytes], bool] = lambda _piece: True
+    holds: t.Callable[[bytes], bool] = lambda _piece: True
 
 
 def _is_ext(piece: bytes, start: int, group: int = 0) -> bool:
@@ -48,7 +48,7 @@ def _is_ext(piece: bytes, start: int, group: int = 0) -> bool:
     return block <= 6 and block <= cluster <= 26 and revision <= 1 and (own_group == group or not revision)
 
 
-def _is_one_of(form: str, at: int, *values: int) -> Callable[[bytes], bool]:
+def _is_one_of(form: str, at: int, *values: int) -> t.Callable[[bytes], bool]:
     return lambda piece: struct.unpack_from(form, piece, at)[0] in values
 
 
@@ -94,7 +94,7 @@ LATER = (
 )
 
 
-class Found(NamedTuple):
+class Found(t.NamedTuple):
     """A superblock, or a copy of one. kind: as libblkid calls it; offset: of the superblock's piece;
     what: for people.
     """
@@ -104,7 +104,7 @@ class Found(NamedTuple):
     what: str
 
 
-class _Place(NamedTuple):
+class _Place(t.NamedTuple):
     """One piece to read, and what it would be."""
 
     offset: int
@@ -141,7 +141,7 @@ def _is(magic: Magic, piece: bytes) -> bool:
     return piece[magic.at : magic.at + len(magic.text)] == magic.text and magic.holds(piece)
 
 
-def _places(size_bytes: int) -> Iterator[_Place]:
+def _places(size_bytes: int) -> t.Iterator[_Place]:
     """The start of the drive itself is wipefs's and blkid's; copies of a file system on the bare drive are looked for
     here.
     """
@@ -153,7 +153,7 @@ def _places(size_bytes: int) -> Iterator[_Place]:
         yield from _copies(start, size_bytes)
 
 
-def _starts(size_bytes: int) -> Iterable[int]:
+def _starts(size_bytes: int) -> t.Iterable[int]:
     """Where partitions begin: old ones, every MiB at the front, then every GiB with and without a MiB before it."""
     yield from _OLD_STARTS
     yield from range(_MIB, min(size_bytes, _EVERY_MIB_UP_TO), _MIB)
@@ -161,7 +161,7 @@ def _starts(size_bytes: int) -> Iterable[int]:
         yield from (start, start + _MIB)
 
 
-def _copies(start: int, size_bytes: int) -> Iterator[_Place]:
+def _copies(start: int, size_bytes: int) -> t.Iterator[_Place]:
     """The copies that a file system keeps which begins at `start`."""
     for offset in _BTRFS_COPIES:
         yield _Place(start + offset, (Magic("btrfs", 64, b"_BHRfS_M"),), "a copy of the superblock")

@@ -9,9 +9,9 @@ GPT: UEFI Specification 2.10, 5.3 (a header in the second block, a copy in the l
 from __future__ import annotations
 
 import struct
+import typing as t
 import uuid
 import zlib
-from typing import Callable, NamedTuple
 
 EFI_SYSTEM = ("c12a7328-f81f-11d2-ba4b-00a0c93ec93b", "0xef")
 # Partitions of file systems that several hosts share: VMFS, VMware's reserved and dump areas, GPFS.
@@ -31,10 +31,10 @@ _MOST_ENTRIES = 1024
 _MOST_EXTENDED = 64
 
 # (offset, length) → bytes, fewer at the end; raises OSError
-Read = Callable[[int, int], bytes]
+Read = t.Callable[[int, int], bytes]
 
 
-class Partition(NamedTuple):
+class Partition(t.NamedTuple):
     """type: a GUID, or 0x and two digits, in lower case. guid: of the partition itself, None in an MBR."""
 
     type: str

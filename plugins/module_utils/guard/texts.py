@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import typing as t
 
 from ..drive.entry import GUARD_OPTIONS
 
 
-class Text(NamedTuple):
+class Text(t.NamedTuple):
     """What is wrong (`{detail}` is the finding), what the operator can do, and the option of the drive's entry that
     lifts it ("": none does).
     """

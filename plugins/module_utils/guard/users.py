@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Sequence
+import typing as t
 
 from ..core.host import Host, container
 from ..drive import identity, loop
@@ -37,7 +37,7 @@ _EXPORTERS = {"nvmet": "/sys/kernel/config/nvmet", "target_core_mod": "/sys/kern
 _RNBD = "/sys/class/rnbd-server/ctl/devices/*/block_dev"  # a link to the device in sysfs
 
 
-def read_machine(host: Host, facts: Machine, names: Sequence[str], quick: bool) -> None:
+def read_machine(host: Host, facts: Machine, names: t.Sequence[str], quick: bool) -> None:
     """Everything on the host that uses block devices, once for all drives. names: those that are looked at; quick: see
     openers.Watch.
     """
@@ -165,7 +165,7 @@ def _mount(line: str) -> Mount:
     )
 
 
-def _bound_files(host: Host, process: str, mounts: Sequence[Mount]) -> list[tuple[str, str]]:
+def _bound_files(host: Host, process: str, mounts: t.Sequence[Mount]) -> list[tuple[str, str]]:
     """(key, where) of block devices' nodes and of files that are mounted on another place, as a container gets them."""
     single = [mount for mount in mounts if mount.root != "/" and not _REMOTE.match(mount.kind)]
     found = [(key_at(host, process + "/root" + mount.where), mount.where) for mount in single]
@@ -175,7 +175,7 @@ def _bound_files(host: Host, process: str, mounts: Sequence[Mount]) -> list[tupl
 # --- processes ----------------------------------------------------------------
 
 
-def _read_openers(host: Host, facts: Machine, names: Sequence[str], quick: bool) -> None:
+def _read_openers(host: Host, facts: Machine, names: t.Sequence[str], quick: bool) -> None:
     """Who has which block device open, and for these drives also their other nodes and the files behind them."""
     # By the mount's id: a path says nothing, as all may lie below a root from the network, or below that of one
     # container.

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import platform
 import re
-from typing import Any, Iterable
+import typing as t
 
 from ..core.host import BOOT_ID, Host
 
 TOOLS = ("fio", "wipefs", "blkid", "blkdiscard", "setpriv", "systemd-run")
 
 
-def gather(host: Host, tools: Iterable[str] = TOOLS) -> dict[str, Any]:
+def gather(host: Host, tools: t.Iterable[str] = TOOLS) -> dict[str, t.Any]:
     """The facts; what cannot be read is None. `service_manager` is systemd only where systemd is PID 1
     (sd_booted(3)).
     """

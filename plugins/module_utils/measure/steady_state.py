@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 import re
+import typing as t
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Mapping, NamedTuple, Sequence
 
 WINDOW = 5
 RANGE_LIMIT = 0.20
@@ -25,7 +25,7 @@ _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _MOST_DIGITS = 400  # every float fits; a text such as 1e999999 must not become a number of a million digits
 
 
-class _Window(NamedTuple):
+class _Window(t.NamedTuple):
     """Sums of one window of n values y in units of 1/scale; `twisted` is the sum of (2i - (n - 1)) * y over i = 0 …
     n-1, `farthest` the largest distance of n * y from `total`.
     """
@@ -56,7 +56,7 @@ class _Window(NamedTuple):
         return Fraction(6 * abs(self.twisted), (self.size + 1) * self.total)
 
 
-class _Limits(NamedTuple):
+class _Limits(t.NamedTuple):
     """Each as a part of the average; no margin: None."""
 
     range: Fraction
@@ -65,12 +65,12 @@ class _Limits(NamedTuple):
 
 
 def evaluate(
-    values: Sequence[Any],
+    values: t.Sequence[t.Any],
     window: int = WINDOW,
-    range_limit: Any = RANGE_LIMIT,
-    slope_limit: Any = SLOPE_LIMIT,
-    margin: Any = None,
-) -> dict[str, Any]:
+    range_limit: t.Any = RANGE_LIMIT,
+    slope_limit: t.Any = SLOPE_LIMIT,
+    margin: t.Any = None,
+) -> dict[str, t.Any]:
     """Say whether and when the rounds reached steady state.
 
     `values`: one a round, oldest first; int, float, Decimal or a numeric text. Returns `steady`, `rounds` (the first
@@ -94,7 +94,7 @@ def evaluate(
     )
 
 
-def by_rule(values: Sequence[Any], rule: Mapping[str, Any]) -> dict[str, Any]:
+def by_rule(values: t.Sequence[t.Any], rule: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """`evaluate` by a test's steady_state."""
     return evaluate(values, rule["window"], rule["range_limit"], rule["slope_limit"], rule.get("margin"))
 
@@ -127,7 +127,7 @@ def _is_steady(measured: _Window, limits: _Limits) -> bool:
     )
 
 
-def _measure(part: Sequence[Fraction], scale: int) -> _Window:
+def _measure(part: t.Sequence[Fraction], scale: int) -> _Window:
     size = len(part)
     whole = [value.numerator * (scale // value.denominator) for value in part]
     twisted = sum((2 * index - size + 1) * value for index, value in enumerate(whole))
@@ -187,13 +187,13 @@ def _digits(number: Fraction, digits: int) -> str:
     return "beyond 1e308" if shown is None else f"{shown:.{digits}g}"
 
 
-def _exact_values(values: Sequence[Any]) -> list[Fraction | None]:
-    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+def _exact_values(values: t.Sequence[t.Any]) -> list[Fraction | None]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, t.Sequence):
         raise ValueError(f"values must be a list of numbers, not {values!r}")
     return [_exact(f"values[{index}]", value) for index, value in enumerate(values)]
 
 
-def _exact(name: str, value: Any) -> Fraction | None:
+def _exact(name: str, value: t.Any) -> Fraction | None:
     """The number exactly as its decimal text says it; None for NaN and infinity. Raises ValueError, naming it."""
     text = _decimal_text(value)
     if text is not None and _NOT_FINITE.fullmatch(text):
@@ -206,7 +206,7 @@ def _exact(name: str, value: Any) -> Fraction | None:
     return Fraction(text)
 
 
-def _decimal_text(value: Any) -> str | None:
+def _decimal_text(value: t.Any) -> str | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, float):
@@ -216,20 +216,20 @@ def _decimal_text(value: Any) -> str | None:
     return None
 
 
-def _limit(name: str, value: Any) -> Fraction:
+def _limit(name: str, value: t.Any) -> Fraction:
     exact = _exact(name, value)
     if exact is None or exact < 0:
         raise ValueError(f"{name} must be zero or more, as a part of the average (0.2 is 20 %), not {value!r}")
     return exact
 
 
-def _whole_number(name: str, value: Any) -> int:
+def _whole_number(name: str, value: t.Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 2:
         raise ValueError(f"{name} must be a whole number of rounds, 2 or more, not {value!r}")
     return value
 
 
-def _common_denominator(part: Sequence[Fraction | None]) -> int:
+def _common_denominator(part: t.Sequence[Fraction | None]) -> int:
     common = 1
     for value in part:
         if value is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Mapping
+import typing as t
 
 DESTRUCTIVE = "destructive"
 # Of plan.json itself: how many drives are worked on at the same time, or the reads that tell it.
@@ -18,7 +18,7 @@ _OF_HOST = ("parallel_drives", "together")
 _OF_DRIVE = ("drive", "selector", "expected", "tests")
 
 
-def digest(plan: Mapping[str, Any], mode: str) -> str:
+def digest(plan: t.Mapping[str, t.Any], mode: str) -> str:
     """SHA-256 over the run, the host, the mode and all that the plan does to drives, and to how many at once. The same
     on the controller and on the host.
     """
@@ -32,15 +32,15 @@ def digest(plan: Mapping[str, Any], mode: str) -> str:
     return hashlib.sha256(json.dumps(decided, sort_keys=True).encode("utf-8")).hexdigest()
 
 
-def made(plan: Mapping[str, Any], mode: str = DESTRUCTIVE) -> dict[str, str]:
+def made(plan: t.Mapping[str, t.Any], mode: str = DESTRUCTIVE) -> dict[str, str]:
     """The decision for a plan, as it stands in plan.json: {mode, digest}."""
     return {"mode": mode, "digest": digest(plan, mode)}
 
 
-def problem(plan: Mapping[str, Any]) -> str:
+def problem(plan: t.Mapping[str, t.Any]) -> str:
     """Why the plan is not what preflight decided; "" if it is."""
     known = plan.get("decision")
-    if not isinstance(known, Mapping):
+    if not isinstance(known, t.Mapping):
         return "it carries no decision of preflight"
     if known.get("mode") != DESTRUCTIVE:
         return "preflight decided for ssd_mode={}".format(known.get("mode"))

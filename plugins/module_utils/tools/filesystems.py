@@ -9,8 +9,8 @@ Spec: `filesystem` of a rendered test (docs/internals/host.md). Options: mke2fs(
 from __future__ import annotations
 
 import struct
+import typing as t
 import uuid
-from typing import Any, Mapping, NamedTuple
 
 LABEL = "ssdlab-fleet"  # XFS takes 12 bytes
 # Nothing on the file system is to run, or to be a device.
@@ -23,14 +23,14 @@ _EXT_VALID, _EXT_NEEDS_RECOVERY = 1, 0x4
 _SHOWN = ("noatime", "discard", "lazytime")
 
 
-class Geometry(NamedTuple):
+class Geometry(t.NamedTuple):
     """In blocks of the file system: what one drive gets before the next one's turn, and what all data drives get."""
 
     stride: int
     stripe_width: int
 
 
-class Superblock(NamedTuple):
+class Superblock(t.NamedTuple):
     """kind: ext4 or xfs. mounts: how often it was mounted for writing; clean: whether it was unmounted since. Both None
     for XFS, whose superblock does not tell.
     """
@@ -69,7 +69,7 @@ def geometry(chunk_bytes: int, block_bytes: int, data: int) -> Geometry:
     return Geometry(stride, stride * data)
 
 
-def mkfs_argv(spec: Mapping[str, Any], identifier: str, device: str) -> list[str]:
+def mkfs_argv(spec: t.Mapping[str, t.Any], identifier: str, device: str) -> list[str]:
     """The command that makes it. It discards nothing, so that the drive stays as the test before left it, and does all
     of its work at once: what ext4 would leave to a thread of the kernel would be written while fio measures.
     """
@@ -88,12 +88,12 @@ def mkfs_argv(spec: Mapping[str, Any], identifier: str, device: str) -> list[str
     return ["mkfs.xfs", *options, device]
 
 
-def mount_argv(spec: Mapping[str, Any], device: str, where: str) -> list[str]:
+def mount_argv(spec: t.Mapping[str, t.Any], device: str, where: str) -> list[str]:
     """The command that mounts it."""
     return ["mount", "-t", spec["type"], "-o", ",".join([*SAFE_OPTIONS, *spec["mount_options"]]), device, where]
 
 
-class Mounted(NamedTuple):
+class Mounted(t.NamedTuple):
     """A line of a mountinfo: the device's number, and every option that is in force."""
 
     major_minor: str
@@ -111,7 +111,7 @@ def mounted(mountinfo: str, where: str) -> Mounted | None:
     return found
 
 
-def missing_options(spec: Mapping[str, Any], found: Mounted) -> list[str]:
+def missing_options(spec: t.Mapping[str, t.Any], found: Mounted) -> list[str]:
     """The options that were asked for and are not in force."""
     return [name for name in spec["mount_options"] if name in _SHOWN and name not in found.options]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from typing import Any
+import typing as t
 
 from ..core.files import make_folders
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
@@ -110,6 +110,6 @@ def kept_bugreport(host: Host, state_dir: str) -> str:
     return os.path.basename(path)
 
 
-def facts(card: Card) -> dict[str, Any]:
+def facts(card: Card) -> dict[str, t.Any]:
     """A card as the module returns it."""
     return dict(card._asdict(), size_pct=card.size_pct)

@@ -10,13 +10,13 @@ A finding is {check, drive | null, level, message, remedy}, as in the preflight 
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, NamedTuple, Sequence
+import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, Host
 from .iomemory import TIMEOUT_S, IomemoryError, said
 from .iomemory_status import Card
 
-CheckFinding = Dict[str, Any]
+CheckFinding = t.Dict[str, t.Any]
 # Report only: without -n it clears the errors that it shows (release notes of VSL 3.2.4).
 COMMAND = ("fio-pci-check", "-n")
 _NODE = re.compile(
@@ -32,7 +32,7 @@ RESEAT = (
 RESEAT_CARD = RESEAT + " fio-beacon lights its LEDs (beacon: true in vendor_iomemory)."
 
 
-class Node(NamedTuple):
+class Node(t.NamedTuple):
     """A bridge or a card of the tree. Rates in MB/s as printed; `marked`: lines with an asterisk that were not
     understood; `buses`: those behind it.
     """
@@ -99,7 +99,7 @@ def _add(node: Node, line: str, marked: bool) -> Node:
     return node._replace(marked=[*node.marked, line]) if marked else node
 
 
-def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: int | None = None) -> list[CheckFinding]:
+def findings(nodes: t.Sequence[Node], cards: t.Sequence[Card] = (), parallel: int | None = None) -> list[CheckFinding]:
     """What is wrong, one finding a node and kind; [] when nothing is. `cards`: who the card at an address is;
     `parallel`: how many are measured at a time.
     """
@@ -116,7 +116,7 @@ def findings(nodes: Sequence[Node], cards: Sequence[Card] = (), parallel: int | 
     return found
 
 
-def card_findings(cards: Sequence[Card], lanes: int | None = None) -> list[CheckFinding]:
+def card_findings(cards: t.Sequence[Card], lanes: int | None = None) -> list[CheckFinding]:
     """The same from fio-status: PCIe errors, and a link that is narrower than `lanes` (4 for an ioDrive2, 8 for a Duo;
     not given: than any card's).
     """
@@ -141,7 +141,7 @@ def card_findings(cards: Sequence[Card], lanes: int | None = None) -> list[Check
     return found
 
 
-def _relief(nodes: Sequence[Node], node: Node, parallel: int | None) -> bool:
+def _relief(nodes: t.Sequence[Node], node: Node, parallel: int | None) -> bool:
     """Whether a bridge is wide enough for those of its cards that are measured at a time, though not for all."""
     low, high = node.buses or (1, 0)
     cards = sum(1 for other in nodes if other.kind not in BRIDGES and low <= int(other.address[:2], 16) <= high)
@@ -213,7 +213,7 @@ def _short(address: str | None) -> str:
     return "{}.{}".format(*match.groups()) if match else ""
 
 
-def check(host: Host, cards: Sequence[Card], parallel: int | None = None) -> list[CheckFinding]:
+def check(host: Host, cards: t.Sequence[Card], parallel: int | None = None) -> list[CheckFinding]:
     """Run fio-pci-check, clearing nothing. `parallel`: how many cards are measured at a time. Raises IomemoryError."""
     result = host.run(list(COMMAND), timeout_s=TIMEOUT_S)
     if result.rc == COMMAND_NOT_FOUND:

@@ -10,7 +10,7 @@ always there, and a block device (/dev/fioa) while it is attached. A line that i
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+import typing as t
 
 ATTACHED, DETACHED, UNKNOWN = "attached", "detached", "unknown"
 _UNITS = {"M": 10**6, "G": 10**9, "T": 10**12}
@@ -19,7 +19,7 @@ _RESERVE = r"(?:Reserve space|Media) status:\s*"  # VSL 2 says "Media"
 BLOCK_NAME = re.compile(r"fio[a-z]{1,3}")
 
 
-class Card(NamedTuple):
+class Card(t.NamedTuple):
     """One ioMemory device, one or two to a card. Sizes in bytes; `block`: fioa while attached; `trouble`: fio-status's
     own warning.
     """
@@ -55,7 +55,7 @@ class Card(NamedTuple):
         return round(100 * self.size_bytes / self.advertised_bytes)
 
 
-class _Section(NamedTuple):
+class _Section(t.NamedTuple):
     name: str
     title: str
     lines: list[str]

@@ -7,7 +7,7 @@ on its members says that they are one, so nothing assembles it again, and nothin
 
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple, Sequence
+import typing as t
 
 from ..core.host import Host
 
@@ -16,7 +16,7 @@ PACKAGE = "mdadm"
 HIGHEST = 127
 
 
-class Array(NamedTuple):
+class Array(t.NamedTuple):
     """An array as the kernel has it. members: device numbers ("259:0"); metadata: "none" without a superblock."""
 
     level: str
@@ -26,7 +26,7 @@ class Array(NamedTuple):
     number: str
 
 
-def build_argv(device: str, level: int, chunk_bytes: int, paths: Sequence[str]) -> list[str]:
+def build_argv(device: str, level: int, chunk_bytes: int, paths: t.Sequence[str]) -> list[str]:
     """Make an array of these drives without writing to them. mdadm counts chunks in KiB."""
     shape = [f"--level={level}", f"--chunk={chunk_bytes // 1024}", f"--raid-devices={len(paths)}"]
     return ["mdadm", "--build", device, *shape, *paths]
@@ -37,7 +37,7 @@ def stop_argv(device: str) -> list[str]:
     return ["mdadm", "--stop", device]
 
 
-def size_bytes(sizes_bytes: Iterable[int], chunk_bytes: int) -> int:
+def size_bytes(sizes_bytes: t.Iterable[int], chunk_bytes: int) -> int:
     """Of a RAID 0: of each member, the whole chunks."""
     return sum(size // chunk_bytes * chunk_bytes for size in sizes_bytes)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Mapping, NamedTuple, Optional
+import typing as t
 
 from ..core.host import Host, Result
 
@@ -62,14 +62,14 @@ _ON_OFF = {
 _FORM_FACTORS = (("MTFDGAR", "hhhl"), ("MTFDGAL", "2.5-inch"))
 _FAMILIES = (("P320H", "P320h"), ("P420M", "P420m"))
 
-Value = Optional[object]
+Value = t.Optional[object]
 
 
 class RssdmError(Exception):
     """rssdm failed, or said what cannot be relied on; the message says what to do."""
 
 
-class RssdmDrive(NamedTuple):
+class RssdmDrive(t.NamedTuple):
     """One drive of the list. `fields`: every line of it, the name in lower case with single blanks."""
 
     drive_id: str
@@ -79,7 +79,7 @@ class RssdmDrive(NamedTuple):
     device: str
     pci_address: str
     status: str
-    fields: Mapping[str, str]
+    fields: t.Mapping[str, str]
 
     @property
     def family(self) -> str | None:

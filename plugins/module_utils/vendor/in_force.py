@@ -10,7 +10,7 @@ driver: until then what was set is `pending`, and what is measured is the old va
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+import typing as t
 
 from ..core.host import Host
 from ..drive import vendor
@@ -20,7 +20,7 @@ from . import iomemory_dma, rssdm_settings
 IOMEMORY = "iomemory"
 
 
-def read(host: Host, identity: Mapping[str, Any], state_dir: str) -> dict[str, Any] | None:
+def read(host: Host, identity: t.Mapping[str, t.Any], state_dir: str) -> dict[str, t.Any] | None:
     """{tool, settings: {name: value; None: it does not show it}, pending: {name: value}, error}; None for a drive
     without such a tool.
     """
@@ -32,20 +32,20 @@ def read(host: Host, identity: Mapping[str, Any], state_dir: str) -> dict[str, A
     return None
 
 
-def _told(tool: str, ask: Any) -> dict[str, Any]:
+def _told(tool: str, ask: t.Any) -> dict[str, t.Any]:
     try:
         return dict(ask(), tool=tool, error="")
     except (rssdm.RssdmError, iomemory.IomemoryError, OSError) as error:
         return {"tool": tool, "settings": {}, "pending": {}, "error": str(error)}
 
 
-def _micron(host: Host, serial: str, state_dir: str) -> dict[str, Any]:
+def _micron(host: Host, serial: str, state_dir: str) -> dict[str, t.Any]:
     _drive, seen = rssdm.read(host, serial)
     pending = rssdm_settings.pending(host, serial, seen, state_dir)
     return {"settings": rssdm_settings.show(seen), "pending": rssdm_settings.show(pending)}
 
 
-def _iomemory(host: Host, serial: str) -> dict[str, Any]:
+def _iomemory(host: Host, serial: str) -> dict[str, t.Any]:
     card = iomemory.find(iomemory.cards(host), serial)
     delay = iomemory_dma.apply(host, None)
     waiting = delay.configured is not None and delay.effective is not None and delay.configured != delay.effective
@@ -53,7 +53,7 @@ def _iomemory(host: Host, serial: str) -> dict[str, Any]:
     return {"settings": settings, "pending": {"dma_delay": delay.configured} if waiting else {}}
 
 
-def differences(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+def differences(seen: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> list[str]:
     """What is in force and is not what the inventory wants, as sentences. wanted: the drive's part of the plan
     (vendor_rssdm, vendor_iomemory_dma_delay).
     """
@@ -72,7 +72,7 @@ def differences(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]
     return found
 
 
-def unseen(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+def unseen(seen: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> list[str]:
     """What can't be known of a vendor's settings, as sentences: the tool's failure, or what the inventory wants and the
     tool does not show.
     """
@@ -89,7 +89,7 @@ def unseen(seen: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def waiting(seen: Mapping[str, Any]) -> list[str]:
+def waiting(seen: t.Mapping[str, t.Any]) -> list[str]:
     """What was set and is not in force, as sentences."""
     text = (
         "its {0} was set to {1} but measured at {2}: the change takes a power cycle (ioMemory: a reload of the driver)"
@@ -100,7 +100,7 @@ def waiting(seen: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _asked(tool: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _asked(tool: str, wanted: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What the inventory wants, as `read` shows it."""
     if tool == rssdm.TOOL:
         return rssdm_settings.show(rssdm_settings.wanted(wanted))

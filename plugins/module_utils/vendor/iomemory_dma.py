@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import NamedTuple
+import typing as t
 
 from ..core.files import write_atomic
 from ..core.host import Host
@@ -26,7 +26,7 @@ _DRIVERS = ("iomemory_vsl", "iomemory_vsl4")
 _HEAD = "# Written by ssdlab.fleet.iomemory; its dma_delay: default removes this file.\n"
 
 
-class DmaDelay(NamedTuple):
+class DmaDelay(t.NamedTuple):
     """configured: by our file, None without it. effective: of the loaded driver, None where none is loaded. wanted:
     None: not asked.
     """

@@ -7,7 +7,7 @@ every other purge.
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple
+import typing as t
 
 from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, drive_lock
@@ -27,7 +27,7 @@ _OWNER = {"tool": "iomemory"}
 _PCT_APART = 1
 
 
-class CardChange(NamedTuple):
+class CardChange(t.NamedTuple):
     """What was done to a card; in check mode, and to format in plan mode, what would be."""
 
     changed: bool
@@ -37,7 +37,7 @@ class CardChange(NamedTuple):
     message: str
 
 
-def bring(host: Host, serial: str, state: str, options: Mapping[str, Any], check: bool) -> CardChange:
+def bring(host: Host, serial: str, state: str, options: t.Mapping[str, t.Any], check: bool) -> CardChange:
     """Bring the card with this serial number to a state. options: sector_bytes, size_pct, mode, state_dir (our ledger).
     Raises IomemoryError.
     """
@@ -70,7 +70,7 @@ def _switch(host: Host, card: Card, argv: list[str], state: str) -> Card:
     return after
 
 
-def _format(host: Host, card: Card, options: Mapping[str, Any], check: bool) -> CardChange:
+def _format(host: Host, card: Card, options: t.Mapping[str, t.Any], check: bool) -> CardChange:
     sector_bytes = options.get("sector_bytes") or card.sector_bytes
     size_pct = options.get("size_pct") or card.size_pct
     if not sector_bytes or not size_pct:
@@ -104,7 +104,7 @@ def _format(host: Host, card: Card, options: Mapping[str, Any], check: bool) -> 
     return CardChange(True, card, _erase(host, card, identity, state_dir, sector_bytes, size_pct), commands, "")
 
 
-def _eligible(host: Host, card: Card, state_dir: str | None) -> dict[str, Any]:
+def _eligible(host: Host, card: Card, state_dir: str | None) -> dict[str, t.Any]:
     """The drive's identity, if the guard lets it be erased. Raises IomemoryError with every reason why not."""
     seen = inspection.inspect(host, [{"serial": card.serial}], None, state_dir)[0]
     if not seen["eligible"] or seen["identity"]["kernel_name"] != card.block:
@@ -114,12 +114,12 @@ def _eligible(host: Host, card: Card, state_dir: str | None) -> dict[str, Any]:
                 card.serial, " ".join(reasons) or "fio-status and the kernel do not agree on its block device."
             )
         )
-    identity: dict[str, Any] = seen["identity"]
+    identity: dict[str, t.Any] = seen["identity"]
     return identity
 
 
 def _erase(
-    host: Host, card: Card, identity: dict[str, Any], state_dir: str | None, sector_bytes: int, size_pct: int
+    host: Host, card: Card, identity: dict[str, t.Any], state_dir: str | None, sector_bytes: int, size_pct: int
 ) -> Card:
     held = HeldDrive(
         host,
@@ -159,6 +159,6 @@ def beacon(host: Host, serial: str, lit: bool, state_dir: str, check: bool) -> b
     return changed
 
 
-def shown(card: Card | None) -> dict[str, Any]:
+def shown(card: Card | None) -> dict[str, t.Any]:
     """What of a card stands in the diff."""
     return dict(shape(card), state=card.state) if card else {}

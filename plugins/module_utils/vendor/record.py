@@ -10,20 +10,20 @@ from __future__ import annotations
 import glob
 import json
 import os
-from typing import Any
+import typing as t
 
 from ..core.files import make_folders, slug, write_atomic
 
 SCHEMA_VERSION = 1
 
 
-def records(state_dir: str, tool: str) -> list[dict[str, Any]]:
+def records(state_dir: str, tool: str) -> list[dict[str, t.Any]]:
     """What was kept of every drive for one tool, in the order of the files' names."""
     paths = sorted(glob.glob(os.path.join(glob.escape(state_dir), tool, "*.json")))
     return [_load(path) for path in paths]
 
 
-def _load(path: str) -> dict[str, Any]:
+def _load(path: str) -> dict[str, t.Any]:
     try:
         with open(path, encoding="utf-8") as file:
             kept = json.load(file)
@@ -38,11 +38,11 @@ class Record:
     def __init__(self, state_dir: str, tool: str, serial: str) -> None:
         self.path = os.path.join(state_dir, tool, slug(serial) + ".json")
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> dict[str, t.Any]:
         """What was kept; {} where nothing was."""
         return _load(self.path)
 
-    def write(self, **fields: Any) -> None:
+    def write(self, **fields: t.Any) -> None:
         """Replace it. Raises OSError."""
         make_folders(os.path.dirname(self.path))
         write_atomic(

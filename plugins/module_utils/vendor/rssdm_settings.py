@@ -12,7 +12,7 @@ cycle has brought it.
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping, NamedTuple
+import typing as t
 
 from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, drive_lock
@@ -29,23 +29,23 @@ POWER_CYCLE = (
 )
 
 
-class DriveChange(NamedTuple):
+class DriveChange(t.NamedTuple):
     """What the module returns. current: as `rssdm -L -d` shows; pending: set, not in effect before a power cycle."""
 
     drive: RssdmDrive
     changed: bool
-    before: dict[str, Any]
-    current: dict[str, Any]
-    pending: dict[str, Any]
+    before: dict[str, t.Any]
+    current: dict[str, t.Any]
+    pending: dict[str, t.Any]
     commands: list[list[str]]
     message: str
 
 
-def wanted(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def wanted(parameters: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What the module's arguments ask for: {setting: value}; a setting that is left alone is not in it. Raises
     RssdmError.
     """
-    asked: dict[str, Any] = {}
+    asked: dict[str, t.Any] = {}
     if parameters.get("power_limiting") is not None:
         asked[POWER_LIMITING] = bool(parameters["power_limiting"])
     if parameters.get("interrupt_coalescing") is not None:
@@ -69,7 +69,7 @@ def wanted(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return asked
 
 
-class Restored(NamedTuple):
+class Restored(t.NamedTuple):
     """What came of one recorded drive. outcome: its DriveChange; problem: why it could not be put back, and what to do.
     One of them is empty.
     """
@@ -80,7 +80,12 @@ class Restored(NamedTuple):
 
 
 def apply(
-    host: Host, serial: str, asked: Mapping[str, Any], state_dir: str, write_cache_flag: str = "", check: bool = False
+    host: Host,
+    serial: str,
+    asked: t.Mapping[str, t.Any],
+    state_dir: str,
+    write_cache_flag: str = "",
+    check: bool = False,
 ) -> DriveChange:
     """Set what differs, read back, and record what is pending and what was there before. `check`: change nothing.
     Raises RssdmError.
@@ -145,7 +150,7 @@ def restore(host: Host, state_dir: str, check: bool = False) -> list[Restored]:
     return done
 
 
-def _refuse(drive: RssdmDrive, asked: Mapping[str, Any]) -> None:
+def _refuse(drive: RssdmDrive, asked: t.Mapping[str, t.Any]) -> None:
     problems = [problem for problem in (rssdm.refusal(drive, setting) for setting in asked) if problem]
     if problems:
         raise RssdmError(
@@ -153,10 +158,10 @@ def _refuse(drive: RssdmDrive, asked: Mapping[str, Any]) -> None:
         )
 
 
-def _pending(kept: Mapping[str, Any], seen: Mapping[str, Any], boot: str) -> dict[str, Any]:
+def _pending(kept: t.Mapping[str, t.Any], seen: t.Mapping[str, t.Any], boot: str) -> dict[str, t.Any]:
     """What an earlier run set and no power cycle can have brought into effect yet, or has not."""
     values = kept.get("pending")
-    if not isinstance(values, Mapping):
+    if not isinstance(values, t.Mapping):
         return {}
     same_boot = bool(boot) and kept.get("boot_id") == boot
     return {
@@ -166,23 +171,23 @@ def _pending(kept: Mapping[str, Any], seen: Mapping[str, Any], boot: str) -> dic
     }
 
 
-def pending(host: Host, serial: str, seen: Mapping[str, Any], state_dir: str) -> dict[str, Any]:
+def pending(host: Host, serial: str, seen: t.Mapping[str, t.Any], state_dir: str) -> dict[str, t.Any]:
     """What was set on a drive and is not in force yet. seen: its settings as `rssdm -L -d` shows them."""
     return _pending(Record(state_dir, rssdm.TOOL, serial.strip()).read(), seen, host.get(BOOT_ID) or "")
 
 
-def _originals(kept: Mapping[str, Any]) -> dict[str, Any]:
+def _originals(kept: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What the drive had before the first change of ours."""
     values = kept.get("originals")
     return (
         {setting: value for setting, value in values.items() if setting in SETTINGS}
-        if isinstance(values, Mapping)
+        if isinstance(values, t.Mapping)
         else {}
     )
 
 
 def _commands(
-    drive: RssdmDrive, asked: Mapping[str, Any], seen: Mapping[str, Any], kept: Mapping[str, Any], flag: str
+    drive: RssdmDrive, asked: t.Mapping[str, t.Any], seen: t.Mapping[str, t.Any], kept: t.Mapping[str, t.Any], flag: str
 ) -> dict[str, list[str]]:
     commands = {}
     for setting, value in asked.items():
@@ -200,8 +205,8 @@ def _commands(
 
 
 def _send(
-    host: Host, drive: RssdmDrive, commands: Mapping[str, list[str]], sent: list[str]
-) -> tuple[RssdmDrive, dict[str, Any]]:
+    host: Host, drive: RssdmDrive, commands: t.Mapping[str, list[str]], sent: list[str]
+) -> tuple[RssdmDrive, dict[str, t.Any]]:
     """Run them under the drive's lock, as a drive that is being measured is not changed; `sent` gets the settings that
     were set.
     """
@@ -227,7 +232,7 @@ def _same_id(now: RssdmDrive, then: RssdmDrive) -> None:
         )
 
 
-def _remember(record: Record, fields: Mapping[str, Any]) -> None:
+def _remember(record: Record, fields: t.Mapping[str, t.Any]) -> None:
     """Keep the record while something is pending or has yet to be put back; the boot is that in which the pending
     values were set.
     """
@@ -241,7 +246,7 @@ def _remember(record: Record, fields: Mapping[str, Any]) -> None:
         record.write(**fields)
 
 
-def _message(drive: RssdmDrive, pending: Mapping[str, Any], kept: Mapping[str, Any], boot: str) -> str:
+def _message(drive: RssdmDrive, pending: t.Mapping[str, t.Any], kept: t.Mapping[str, t.Any], boot: str) -> str:
     if not pending:
         return ""
     names = ", ".join(f"{setting} = {shown(setting, value)}" for setting, value in sorted(pending.items()))
@@ -253,11 +258,11 @@ def _message(drive: RssdmDrive, pending: Mapping[str, Any], kept: Mapping[str, A
     return f"drive {drive.serial}: {names} is set and waits for a power cycle.{booted} {POWER_CYCLE}"
 
 
-def shown(setting: str, value: Any | None) -> Any:
+def shown(setting: str, value: t.Any | None) -> t.Any:
     """A value as people and playbooks write it: coalescing in hexadecimal."""
     return f"0x{value:X}" if setting == INTERRUPT_COALESCING and isinstance(value, int) else value
 
 
-def show(values: Mapping[str, Any]) -> dict[str, Any]:
+def show(values: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """All of `shown`."""
     return {setting: shown(setting, value) for setting, value in values.items()}

@@ -24,7 +24,7 @@ except ImportError:  # preflight says how to install it
 
 COLLECTION = Path(__file__).resolve().parents[3]
 SCHEMA_DIR = Path(__file__).resolve().parent / "schemas"
-Schema = t.Dict[str, t.Any]
+Schema = dict[str, t.Any]
 # What YAML authors call JSON Schema's types.
 YAML_TYPES = {
     "object": "a mapping",
@@ -37,7 +37,7 @@ YAML_TYPES = {
 }
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def load(name: str) -> Schema:
     """The schema of schemas/<name>.schema.json beside this file. All callers share it: do not change it."""
     schema: Schema = json.loads((SCHEMA_DIR / f"{name}.schema.json").read_text(encoding="utf-8"))
@@ -68,7 +68,7 @@ def validator(schema: Schema) -> t.Any:
     return _strict()(schema)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _strict() -> t.Any:
     return jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": _pattern})
 
@@ -119,7 +119,7 @@ def role_choices(role: str) -> dict[str, list[str]]:
     return {name: option["choices"] for name, option in options.items() if "choices" in option}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _role_file(role: str, path: str) -> t.Any:
     return yaml.safe_load((COLLECTION / "roles" / role / path).read_text(encoding="utf-8"))
 
@@ -138,7 +138,7 @@ def join_path(parts: t.Iterable[t.Any]) -> str:
     return text
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def to_the_end(pattern: str) -> re.Pattern[str]:
     """A pattern of JSON Schema: there a `$` is the end, in Python also the place before a last newline."""
     return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", pattern))

@@ -14,7 +14,7 @@ import yaml
 from .schema import COLLECTION
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def collection_version(root: Path = COLLECTION) -> str:
     """The version as x.y.z. Raises OSError when neither file is there."""
     manifest = root / "MANIFEST.json"

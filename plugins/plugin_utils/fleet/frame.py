@@ -28,8 +28,8 @@ PEERS = ("model", "firmware", *UNDER, "load", "test")
 FIGURE = (*PEERS, "cell", "metric")
 
 Mapping = t.Mapping[str, t.Any]
-Key = t.Tuple[str, str, str]
-Row = t.Tuple[t.Any, ...]
+Key = tuple[str, str, str]
+Row = tuple[t.Any, ...]
 
 
 def of_run(

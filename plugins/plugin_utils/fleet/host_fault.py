@@ -16,11 +16,11 @@ from ..results import held_to
 from . import hosts, metrics, moves, robust
 
 Mapping = t.Mapping[str, t.Any]
-Record = t.Dict[str, t.Any]
+Record = dict[str, t.Any]
 # (host, drive)
-Place = t.Tuple[str, str]
+Place = tuple[str, str]
 # (test, criterion) of a check
-Which = t.Tuple[str, str]
+Which = tuple[str, str]
 
 
 class Missed(t.NamedTuple):

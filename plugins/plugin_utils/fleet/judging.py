@@ -31,7 +31,7 @@ NOTHING: t.Mapping[str, t.Any] = {
     "baseline": None,
     "repeatability": [],
 }
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 
 
 class Against(t.NamedTuple):

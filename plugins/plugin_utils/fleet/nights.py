@@ -19,7 +19,7 @@ from .libraries import pandas
 TEXTS = ("serial", "model", "firmware", "conditions", "test", "metric")
 
 Mapping = t.Mapping[str, t.Any]
-Texts = t.Dict[str, str]
+Texts = dict[str, str]
 
 
 class Night(t.NamedTuple):

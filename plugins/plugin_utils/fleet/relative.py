@@ -15,9 +15,9 @@ from .frame import FIGURE, complete, of_run, of_summary, tests_by_drive
 from .libraries import pandas
 
 Mapping = t.Mapping[str, t.Any]
-Found = t.Dict[t.Tuple[str, ...], Reference]
+Found = dict[tuple[str, ...], Reference]
 # Of each figure also what it was measured under.
-Baseline = t.Dict[t.Tuple[str, ...], t.Tuple[Reference, str]]
+Baseline = dict[tuple[str, ...], tuple[Reference, str]]
 TOO_FEW = "too few peers"
 # How a drive was measured, as only its own host tells it.
 HOST_TELLS = ("lba_bytes", "metadata_bytes", "link", "load")

@@ -11,7 +11,7 @@ import typing as t
 from ..results import held_to, judge
 from .judging import Judged
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 # More at once than this share of the drives is no matter of single drives: the run or the criterion is at fault.
 MOST_OF_FLEET = 0.25
 

@@ -25,7 +25,7 @@ _INTERPRETER_PATH = re.compile(r"/[A-Za-z0-9._/+-]{1,200}")
 _MOST_CAUSES = 5
 _ACTED_UPON = ("ansible_facts", "ansible_stats", "add_host", "add_group", "deprecations")
 
-Result = t.Dict[str, t.Any]
+Result = dict[str, t.Any]
 
 
 def passed(module: str, result: t.Any) -> Result:

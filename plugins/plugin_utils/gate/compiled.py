@@ -14,7 +14,7 @@ import typing as t
 
 from ..common.schema import to_the_end
 
-Schema = t.Dict[str, t.Any]
+Schema = dict[str, t.Any]
 Check = t.Callable[[t.Any], bool]
 
 _KINDS: dict[str, t.Callable[[t.Any], bool]] = {

@@ -24,7 +24,7 @@ MOST_SAID = 20_000
 # What ends a task after its `timeout`. Its place is private, and another one in each version of ansible-core.
 TASK_TIMEOUT = "TaskTimeoutError"
 LATE = "it did not answer within {} s (ssd_task_timeout_s; collecting: ssd_collect_timeout_s)"
-Result = t.Dict[str, t.Any]
+Result = dict[str, t.Any]
 
 
 class HostAction(ActionBase):

@@ -37,7 +37,7 @@ MOST_TOLD = 3
 # A job that is killed tears one; a line of two letters takes as long to refuse as one of hundreds of them.
 MOST_TORN = 10_000
 
-Record = t.Dict[str, t.Any]
+Record = dict[str, t.Any]
 
 
 class Problems:
@@ -96,7 +96,7 @@ def _event(line: bytes, where: str, problems: Problems) -> Record | None:
         return None
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _of_event(event: str) -> shape.Shape:
     """The schema of one event: asking them all for each line would take ten times as long."""
     schema = schemas.load("journal")

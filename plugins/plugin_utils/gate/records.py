@@ -23,7 +23,7 @@ MOST_UNASKED = 200
 MOST_SIZE = 256 << 10
 NO_TIME = "1970-01-01T00:00:00Z"
 
-Record = t.Dict[str, t.Any]
+Record = dict[str, t.Any]
 
 
 class Checked(t.NamedTuple):
@@ -119,7 +119,7 @@ def _passed(record: t.Mapping[str, t.Any]) -> shape.Passed:
     return _of_kind(str(record["kind"])).passed(record, most_size=MOST_SIZE)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _of_kind(kind: str) -> shape.Shape:
     """The schema of one kind of record: what the others know is unknown here."""
     schema = schemas.load(SCHEMA)

@@ -29,7 +29,7 @@ MOST_TOLD = 5
 # Keywords under which further schemas of the same value stand.
 _BESIDE = ("allOf", "anyOf", "oneOf")
 
-Schema = t.Dict[str, t.Any]
+Schema = dict[str, t.Any]
 
 
 class Unfit(Exception):
@@ -74,7 +74,7 @@ class Shape:
         return Passed(clean, walk.dropped)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def of(name: str, part: str = "") -> Shape:
     """The shape of common/schemas/<name>.schema.json, or of one of its $defs."""
     schema = schemas.load(name)

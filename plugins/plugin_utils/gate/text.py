@@ -24,7 +24,7 @@ _ACCENTS = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u
 _MARKS, _LAST_MARK = ("Mn", "Me"), 0x1FFFF
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _unseen() -> re.Pattern[str]:
     """What is not seen, moves what stands beside it, or covers the lines around it: piles of marks over one letter, in
     any script (none needs four).

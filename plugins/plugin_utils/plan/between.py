@@ -10,7 +10,7 @@ import typing as t
 from ..common import schema as schemas
 from . import cells as celling
 
-Test = t.Dict[str, t.Any]
+Test = dict[str, t.Any]
 
 
 def problems(tests: t.Sequence[Test]) -> list[str]:

@@ -23,8 +23,8 @@ CELL_KEYS = ("runtime_s", "rate_iops", "batch", "ramp_s", "ioengine", "range", *
 SELECTING_KEYS = ("access", "block_size_bytes", "read_pct", "threads", "queue_depth")
 # fs.aio-max-nr is 65,536 by default: more I/Os than that can't be in flight, and no drive has more than 65,535 a queue.
 MAX_OUTSTANDING = 65_536
-Cell = t.Dict[str, t.Any]
-Test = t.Dict[str, t.Any]
+Cell = dict[str, t.Any]
+Test = dict[str, t.Any]
 
 
 def size_bytes(text: str | int) -> int:

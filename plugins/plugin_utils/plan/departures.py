@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-Test = t.Dict[str, t.Any]
+Test = dict[str, t.Any]
 Mapping = t.Mapping[str, t.Any]
 # What a source prescribes; how the drive is purged is the drive's matter.
 KEYS = (

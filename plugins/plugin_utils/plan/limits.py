@@ -17,7 +17,7 @@ KIND = "criteria"
 # What two criteria have in common for the one on top to replace the other.
 SAME = ("model", "test", "cell", "metric")
 
-Criterion = t.Dict[str, t.Any]
+Criterion = dict[str, t.Any]
 
 
 def of_files(dirs: t.Sequence[str | Path]) -> list[Criterion]:

@@ -17,7 +17,7 @@ from ..common.units import block_size
 
 # The keys of a cell that say so and that a matrix gives to all of its cells; `point` is a single cell's.
 SHARED_KEYS = ("burst_s", "idle_s", "mix", "per_cpu")
-Cell = t.Dict[str, t.Any]
+Cell = dict[str, t.Any]
 Mapping = t.Mapping[str, t.Any]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-Test = t.Dict[str, t.Any]
+Test = dict[str, t.Any]
 # What a phase takes over from its test; what it leaves out besides has the schema's default.
 INHERITED = ("source", "active_range_pct", "latency_targets_us", "write_cache", "description")
 OWN = ("matrix", "cells", "lead", "steady_state", "rounds", "last_rounds", "description")

@@ -25,7 +25,7 @@ ICF_WITHOUT = ("jobs", "point", "rate_iops", "batch", "burst_s", "sync", "fdatas
 NEVER = ("point",)
 RULER = "=" * 57
 Mapping = t.Mapping[str, t.Any]
-Files = t.Dict[str, str]
+Files = dict[str, str]
 
 
 def platforms() -> dict[str, t.Any]:

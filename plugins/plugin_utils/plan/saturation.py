@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-Test = t.Dict[str, t.Any]
+Test = dict[str, t.Any]
 # A drive is fresh while its user capacity, and what it has beside it, is written for the first time, and then falls for
 # about as long (schema: steady_state).
 SATURATION = {"min_capacity_multiple": 2, "confirm_windows": 1}

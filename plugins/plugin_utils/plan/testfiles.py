@@ -16,7 +16,7 @@ from .library import SHIPPED_DIR, Library, PlanError, Source
 
 __all__ = ["SHIPPED_DIR", "Library", "PlanError", "Test", "load_plan"]
 
-Test = t.Dict[str, t.Any]
+Test = dict[str, t.Any]
 # Hundreds of hosts ask for the same plan, several times each. By the plan and the state of the files that it may name.
 _LOADED: dict[tuple[str, t.Any], list[Test]] = {}
 MAX_LOADED = 64

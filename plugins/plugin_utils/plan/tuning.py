@@ -20,7 +20,7 @@ LINK_STATES = ("l0s_aspm", "l1_aspm", "l1_1_aspm", "l1_2_aspm", "l1_1_pcipm", "l
 HIGHEST = "@cpuinfo_max_freq@"
 
 Variables = t.Mapping[str, t.Any]
-Spec = t.Dict[str, t.Any]
+Spec = dict[str, t.Any]
 
 
 def file(name: str, path: str, value: t.Any) -> dict[str, str]:

@@ -12,7 +12,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ...module_utils.ask import checks
 from ..common.values import drives_at_once
 
-Values = t.Dict[str, t.Any]
+Values = dict[str, t.Any]
 # Options of host_checks that have a variable of their own.
 CHECKED = ("levels", *checks.RULES, *checks.LIMITS)
 # Tools that some tests take; they are missing only where one of the plan does.

@@ -42,7 +42,7 @@ class Range(t.NamedTuple):
 
 
 # {(drive, test): its range}; AROUND in place of a test: what a drive's campaign takes beside its tests.
-Known = t.Dict[t.Tuple[str, str], Range]
+Known = dict[tuple[str, str], Range]
 
 
 def of_hosts(

@@ -43,7 +43,7 @@ REMEDIES = {
     FLEET_HOSTS: "make the hosts alike, or compare only hosts that are alike",
 }
 
-Place = t.Tuple[str, str]
+Place = tuple[str, str]
 
 
 def added(views: t.Sequence[View]) -> list[View]:

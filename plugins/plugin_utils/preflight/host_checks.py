@@ -27,7 +27,7 @@ RULES = (
 MOST_WARNINGS = 200
 VERSIONED = ("kernel", *snapshot.TOOLS)
 LINK_KEYS = ("speed_gts", "width")
-Warned = t.Dict[str, t.Any]
+Warned = dict[str, t.Any]
 
 
 def _found(view: View, run: Run | None) -> list[t.Mapping[str, t.Any]]:

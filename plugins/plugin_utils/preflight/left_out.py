@@ -19,7 +19,7 @@ from .findings import Run, View, host_list, named_once, shared_value, standing
 
 Marks = t.Sequence[quarantine.Quarantined]
 # Of a run that is under way: {(host, drive): why it was left out when the run began}.
-Kept = t.Mapping[t.Tuple[str, str], str]
+Kept = t.Mapping[tuple[str, str], str]
 
 
 def parted(

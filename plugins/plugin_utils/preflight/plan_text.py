@@ -16,7 +16,7 @@ from . import earlier, instead, purges
 from .durations import closely, duration, span
 
 Mapping = t.Mapping[str, t.Any]
-Span = t.Tuple[float, float]
+Span = tuple[float, float]
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
 

@@ -21,7 +21,7 @@ from .findings import Finding, Run, View, of_refusal
 
 Offer = t.Mapping[str, t.Any]
 # {(drive, test): the offer taken}
-Chosen = t.Dict[t.Tuple[str, str], Offer]
+Chosen = dict[tuple[str, str], Offer]
 
 
 def choose(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> tuple[Chosen, list[Finding]]:

@@ -19,7 +19,7 @@ from . import files as report_files
 from . import rows as drive_rows
 from .sources import Sources
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 
 
 class ReportError(Exception):

@@ -12,7 +12,7 @@ import typing as t
 from ..common.units import rounded
 from ..results.verdicts import CHANGED, OTHERWISE, VERDICTS
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 
 MOST_ROWS = 100
 # Of hosts in a sentence.

@@ -15,7 +15,7 @@ import typing as t
 from ...module_utils.machine.pcie import aer_text, link_text
 from . import curves
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 # Of links, addresses and messages: each is as long as a text may be.
 MOST_TOLD = 20
 

@@ -12,7 +12,7 @@ import math
 import statistics
 import typing as t
 
-Values = t.Sequence[t.Optional[float]]
+Values = t.Sequence[float | None]
 
 
 def significant(value: t.Any, digits: int = 5) -> float | int | None:

@@ -62,7 +62,7 @@ def sweeps(cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> list[di
         if len(points) >= FEWEST_DEPTHS and all(points):
             first = group[0]
             about = {key: first[key] for key in ("access", "block_size_bytes", "read_pct", "threads")}
-            found.append({**about, "points": points, "sweet_spot": sweet_spot(t.cast(t.List[Mapping], points))})
+            found.append({**about, "points": points, "sweet_spot": sweet_spot(t.cast(list[Mapping], points))})
     return found
 
 

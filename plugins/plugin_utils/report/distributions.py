@@ -18,8 +18,8 @@ from ..results import judge
 from . import svg
 from .sources import Sources
 
-Mapping = t.Dict[str, t.Any]
-Figure = t.Tuple[str, str, str]
+Mapping = dict[str, t.Any]
+Figure = tuple[str, str, str]
 
 # Rows of the table of figures: those with outliers come first.
 MOST_GROUPS = 500

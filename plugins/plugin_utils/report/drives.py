@@ -16,7 +16,7 @@ from . import series as report_series
 from .raw import HostRaw
 from .sources import Sources
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 # Of a test without a rule, no table tells so many cells by other means: they are seen at once.
 MOST_OPEN = 12
 

@@ -44,8 +44,8 @@ JUNIT_ELEMENT = {
 }
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-Mapping = t.Dict[str, t.Any]
-Records = t.Mapping[t.Tuple[str, str], t.Mapping[str, Mapping]]
+Mapping = dict[str, t.Any]
+Records = t.Mapping[tuple[str, str], t.Mapping[str, Mapping]]
 
 
 def summary(

@@ -16,9 +16,9 @@ from . import curves, derived, raw
 from . import series as report_series
 from .sources import Key, Sources
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 # {(host, drive): {test: …}}
-OfTests = t.Dict[Key, t.Dict[str, Mapping]]
+OfTests = dict[Key, dict[str, Mapping]]
 
 # In a larger fleet a drive's outline is thinned, its page has no median of the others, and a host is read again for its
 # pages.

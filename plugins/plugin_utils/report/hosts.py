@@ -15,7 +15,7 @@ from ..fleet import differences
 from . import conditions, names
 from .sources import NO_RAW, Sources, racks
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 
 
 class HostSnapshots:

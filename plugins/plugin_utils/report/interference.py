@@ -17,7 +17,7 @@ CAPTION = (
 )
 # A drive that kept this share of the rate kept it: fio's own rate is within 1 %.
 KEPT = 0.98
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 
 
 def table(cells: t.Sequence[Mapping], measured: Measurement | None) -> Mapping | None:

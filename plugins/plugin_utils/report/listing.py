@@ -12,7 +12,7 @@ from ..results.verdicts import VERDICTS
 from . import curves, distributions, names
 from .sources import Sources, racks
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 MOST_SPARKS = 1000
 SPARK_POINTS = 24
 LONGEST_TEXT = 240

@@ -28,8 +28,8 @@ _MOST_TICKS = 6
 # No drive's rate or latency, in any unit that is drawn, lies beyond.
 _LEAST, _MOST = 1e-9, 1e18
 
-Values = t.Sequence[t.Sequence[t.Optional[float]]]
-Point = t.Tuple[float, float]
+Values = t.Sequence[t.Sequence[float | None]]
+Point = tuple[float, float]
 
 
 class Grid(t.NamedTuple):

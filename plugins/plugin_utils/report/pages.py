@@ -21,11 +21,11 @@ from . import names, page, raw, render, svg
 from . import rows as drive_rows
 from .sources import Sources
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 # (run id, when it started, value), oldest first
-Points = t.List[t.Tuple[str, str, float]]
+Points = list[tuple[str, str, float]]
 # by (serial number, test, metric)
-Figures = t.Dict[t.Tuple[str, str, str], Points]
+Figures = dict[tuple[str, str, str], Points]
 # What drives with these serial numbers did in the runs before this one (run.json): store/drive_history.py.
 History = t.Callable[[Mapping, t.Collection[str]], Figures]
 

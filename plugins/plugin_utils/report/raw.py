@@ -17,7 +17,7 @@ from ..results import again, at_once, proof
 from ..results import conditions as compared
 from . import conditions
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 # From so many settings on that went alike, one line stands for all of them.
 MANY_ALIKE = 5
 # At tests of drives. Two dozen drives with all tests, each begun several times, are a tenth of it.
@@ -106,7 +106,7 @@ def read(run_dir: str, host: str, run: Mapping | None = None) -> HostRaw:
     run_id = str(((run or {}).get("run") or {}).get("id") or "")
     first = _read(run_dir, host, run, run_id)
     then = _read(again.folder_of(run_dir), host, run, again.id_of(run_id))
-    attempts = collections.Counter[t.Tuple[str, str]]()
+    attempts = collections.Counter[tuple[str, str]]()
     for drive, test, attempt in first.measurements:
         attempts[drive, test] = max(attempts[drive, test], attempt)
     measurements = dict(first.measurements)

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from ..common import units
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 
 TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 
@@ -35,7 +35,7 @@ def script(*parts: str) -> str:
     return "\n".join(_environment().get_template(f"{part}.js.j2").render() for part in parts) + "\n"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),

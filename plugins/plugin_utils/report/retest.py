@@ -13,7 +13,7 @@ from ..fleet import judging, retest
 from ..results import again, run_record, store
 from . import build, gather
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 LONGEST_NAME = 60
 # Who a drive is, whatever path it has.
 IDENTITY = ("serial", "wwn", "model", "size_bytes", "backing_file")

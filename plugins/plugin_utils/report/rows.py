@@ -17,7 +17,7 @@ from . import curves, names
 from . import series as report_series
 from .sources import Sources, racks
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 
 
 def rows(sources: Sources) -> list[Mapping]:

@@ -13,7 +13,7 @@ from . import latencies
 from .curves import medians_without, phases, significant
 from .raw import CELL_SERIES, Measurement
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 
 MEDIAN_POINTS = 300
 FEWEST_FOR_MEDIAN = 3

@@ -9,8 +9,8 @@ import typing as t
 
 from .raw import HostRaw
 
-Mapping = t.Dict[str, t.Any]
-Key = t.Tuple[str, str]
+Mapping = dict[str, t.Any]
+Key = tuple[str, str]
 NO_RAW = HostRaw({}, [], {}, {})
 
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from . import matrixplots, svg
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 
 
 # Where a log axis begins: a bar from 0 ns has no logarithm.

@@ -17,7 +17,7 @@ from . import page, render, stillplots
 from .others import Others
 from .sources import Sources
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 LEFT_OUT = "(left out here, as it names other drives)"
 # Of a view, what is figures and pictures of the drive alone.
 _FIGURES = ("series", "outlines", "matrices", "cells", "latency", "latencies")

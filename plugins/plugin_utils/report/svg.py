@@ -15,7 +15,7 @@ from markupsafe import Markup
 from ..common import units
 
 Mapping = t.Mapping[str, t.Any]
-Points = t.Sequence[t.Tuple[float, float]]
+Points = t.Sequence[tuple[float, float]]
 
 WIDTH, HEIGHT = 720, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 16, 12, 40

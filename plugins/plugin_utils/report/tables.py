@@ -12,7 +12,7 @@ from . import curves, latencies, matrixplots
 from . import series as report_series
 from .raw import Measurement
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 
 LEAST_FILLED = 0.25
 CELL_METRICS = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")

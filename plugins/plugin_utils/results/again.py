@@ -17,8 +17,8 @@ SUFFIX = "-again"
 OF, COUNTS = "again_of", "again"
 NOT_YET = "it has no result in that run"
 BEFORE = "its result in that run is older than the first run's, which the host has repeated since"
-Record = t.Dict[str, t.Any]
-Place = t.Tuple[str, str, str]
+Record = dict[str, t.Any]
+Place = tuple[str, str, str]
 
 
 def id_of(run_id: str) -> str:

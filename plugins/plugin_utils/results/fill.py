@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 KEYS = ("passes", "bytes_written", "block_size_bytes", "data", "bandwidth_bytes_per_s", "kernel_bytes_written")
 
 

@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.run.criteria import MEASURED
 from . import held_to, prepared, proof, recheck, saturation, validity, worlds
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 
 
 class Ground(t.NamedTuple):

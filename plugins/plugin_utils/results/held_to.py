@@ -31,7 +31,7 @@ LIMITS = ABSOLUTE + RELATIVE
 TEXT_KEYS = ("test", "metric", "model", "cell", "baseline", "source")
 CRITERION_KEYS = ("test", "metric", *LIMITS, "baseline", "model", "cell", "source")
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 
 
 class Reference(t.NamedTuple):

@@ -20,7 +20,7 @@ MOST_BYTES = 512 << 20
 # Most lines are of tests, and cost no parsing.
 _DRIVE, _STARTED = b'"kind": "drive"', b'"state": "started"'
 _TEST = b'"kind": "test"'
-Key = t.Tuple[str, str]
+Key = tuple[str, str]
 
 
 class Left(t.NamedTuple):

@@ -13,7 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RUN
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record, store
 
-Record = t.Dict[str, t.Any]
+Record = dict[str, t.Any]
 # Of a host: every drive of it that was not tested is told it.
 MOST_MESSAGE = 1000
 

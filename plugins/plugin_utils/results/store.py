@@ -17,7 +17,7 @@ STARTED = "started"
 ANEW = "its host job was started again under this run's id; what was collected before no longer counts"
 KEY_FIELDS = ("kind", "host", "drive", "test")
 
-Record = t.Dict[str, t.Any]
+Record = dict[str, t.Any]
 
 
 class Loaded(t.NamedTuple):

@@ -25,7 +25,7 @@ AROUND = ""
 _DRIVE, _TEST = b'"kind": "drive"', b'"kind": "test"'
 
 Mapping = t.Mapping[str, t.Any]
-Records = t.Dict[t.Tuple[str, str], Mapping]
+Records = dict[tuple[str, str], Mapping]
 
 
 class Timing(t.NamedTuple):

@@ -15,7 +15,7 @@ from ..report.pages import Figures
 from ..results import runs, summaries
 from . import engine, frames, packages
 
-Mapping = t.Dict[str, t.Any]
+Mapping = dict[str, t.Any]
 MOST_RUNS = 30
 # Of the reports of earlier runs, where there is no store: each is read as a whole.
 MOST_REPORTS = 10

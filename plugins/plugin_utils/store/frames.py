@@ -121,7 +121,7 @@ def wide(table: pandas.DataFrame) -> pandas.DataFrame:
     return about.join(figures[sorted(figures.columns)]).reset_index(drop=True)
 
 
-class _Codes(t.Dict[t.Any, int]):
+class _Codes(dict[t.Any, int]):
     """The code of the text that each value is told by, in the order in which they come; -1 of None."""
 
     def __init__(self, text: t.Callable[[t.Any], str]) -> None:

@@ -33,7 +33,7 @@ HOST_FAULTS = ("unreachable", "failed")
 LOST, SLOWED = "not_tested", "fail"
 
 Mapping = t.Mapping[str, t.Any]
-Times = t.Mapping[str, t.Tuple[t.Optional[str], t.Optional[str]]]
+Times = t.Mapping[str, tuple[str | None, str | None]]
 
 
 def lines(run: Mapping, drive: Mapping, host: tuple[str | None, str | None], times: Times) -> str:

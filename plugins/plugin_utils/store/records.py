@@ -31,10 +31,10 @@ NO_CELL, NO_ROUND = "", 0
 # What `complete` adds to a test's record.
 FROM_JOURNAL = ("cells", "tracked", "link", "proof")
 
-Record = t.Dict[str, t.Any]
+Record = dict[str, t.Any]
 # (kind, drive, test); "" for what a kind has not
-Key = t.Tuple[str, str, str]
-Figure = t.Tuple[int, str, str]
+Key = tuple[str, str, str]
+Figure = tuple[int, str, str]
 
 
 class Folder(t.NamedTuple):

@@ -35,7 +35,7 @@ class Tables(t.NamedTuple):
     quarantine: t.Any
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def tables() -> Tables:
     """The tables; a column that is added here is added by a migration too."""
     make = _Maker()

@@ -15,7 +15,7 @@ from ..results.verdicts import VERDICTS
 from . import closing_fleet, progress
 
 Record = t.Mapping[str, t.Any]
-Key = t.Tuple[str, str]
+Key = tuple[str, str]
 MOST_ROWS = 40
 # Of more drives only those that need attention are shown.
 MOST_DRIVES = 20

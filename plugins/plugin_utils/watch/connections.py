@@ -25,7 +25,7 @@ _OMIT_PLACEHOLDER = "__omit_place_holder__"
 _MAGIC = {field: names for field, names in C.MAGIC_VARIABLE_MAPPING.items() if not field.startswith("become")}
 _SSH_FAILED = 255
 
-Vars = t.Dict[str, t.Any]
+Vars = dict[str, t.Any]
 
 
 class HostConnection:
