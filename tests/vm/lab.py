@@ -80,6 +80,7 @@ class Lab:
         self.results = folder / "results"
         self.disks: dict[str, File] = {}
         self.host = {"ssd_drives": []}
+        self.timeout_s = PLAY_TIMEOUT_S
         self.vars = {
             "ansible_host": "127.0.0.1",
             "ansible_user": "root",
@@ -97,7 +98,7 @@ class Lab:
         """Run a playbook to its end: its exit code and output."""
         process = self.start(playbook, *args)
         try:
-            output, _none = process.communicate(timeout=PLAY_TIMEOUT_S)
+            output, _none = process.communicate(timeout=self.timeout_s)
         finally:
             self.kill(process)
         return process.returncode, output

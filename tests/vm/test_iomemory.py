@@ -16,7 +16,7 @@ import pytest
 import yaml
 from guest_machine import CPUS
 from image import MIB
-from lab import REPO
+from lab import PLAY_TIMEOUT_S, REPO
 
 # The other one is first among the tools' numbers, and full of data.
 OTHER, CARD = "1241D0259", "1241D0260"
@@ -97,6 +97,7 @@ def formatting(sector_bytes):
 def test_the_guides_plan_formats_the_card_for_each_of_its_tests(lab, guest, other):
     lab.host["ssd_drives"] = [{"serial": CARD}]
     lab.vars["ssd_plan"] = [scaled(test) for test in yaml.safe_load(PLAN.read_text(encoding="utf-8"))]
+    lab.timeout_s = 4 * PLAY_TIMEOUT_S  # six tests, each with a purge that is verified
     before, untouched = lab.hashes(), kept_of(guest, OTHER)
     lab.clear_commands()
     code, output = lab.play("qualify", "-e", "ssd_run_id=guide")
