@@ -107,7 +107,8 @@ def decide(
     run, claims = _run(views, now, own, found)
     before = _before(results_dir, run)
     kept = left_out.of_run(before)
-    gone = unavailable.hosts(views, run, strange, claims, kept)
+    by_word = which_run.held_by_word(views, own) if claims else set()
+    gone = unavailable.hosts(views, run, strange, [claim for claim in claims if claim.host not in by_word], kept)
     found += [claim for claim in claims if claim.host not in gone]
     views = unavailable.parted(views, gone)
     overlaps, told = which_run.overlap(views, run)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...module_utils.drive.entry import label
 from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
 from ...module_utils.run.folder import RUN_ID_PATTERN
@@ -178,9 +179,8 @@ def answered_drives(view: View) -> list[Finding]:
     if view.drives is None or not isinstance(asked, list):
         return []
     # A host gives malformed entries back as null; named_drives tells what is wrong with them.
-    if [plain(entry.get("selector")) for entry in view.drives] == [
-        None if rules.entry_problem(entry) else entry for entry in asked
-    ]:
+    told = [(plain(entry.get("selector")), entry.get("drive")) for entry in view.drives]
+    if told == [(None, None) if rules.entry_problem(entry) else (entry, label(entry)) for entry in asked]:
         return []
     return [
         Finding(

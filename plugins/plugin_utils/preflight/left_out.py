@@ -40,14 +40,14 @@ def parted(
     for view in views:
         if view.name in run.attach:
             reasons = {drive: kept[view.name, drive] for drive in _asked(view) if (view.name, drive) in kept}
-            found.append(_without(view, reasons))
         else:
             theirs = {drive: why for (host, drive), why in lost.items() if host == view.name}
-            unseen = {
+            reasons = {
                 **({} if there else unavailable.not_found(view, run)),
                 **({**_evidence(view, run), **theirs} if evidence else {}),
+                **_marked(view, mine),
             }
-            found.append(_without(view, {**unseen, **_marked(view, mine)}, unseen))
+        found.append(_without(view, reasons))
     return found
 
 
@@ -105,8 +105,8 @@ def _asked(view: View) -> list[str]:
     return [label(entry) for entry in asked] if isinstance(asked, list) else []
 
 
-def _without(view: View, reasons: t.Mapping[str, str], unseen: t.Collection[str] = ()) -> View:
-    """unseen: those of the drives that may be in use all the same."""
+def _without(view: View, reasons: t.Mapping[str, str]) -> View:
+    """A drive that is left out may be in use all the same, so nobody else may have it (same.py)."""
     if not reasons or view.asked is None:
         return view
     drives = [entry for entry in plain(view.asked["ssd_drives"]) if label(entry) not in reasons]
@@ -115,5 +115,5 @@ def _without(view: View, reasons: t.Mapping[str, str], unseen: t.Collection[str]
         drives=None if view.drives is None else [one for one in view.drives if one["drive"] not in reasons],
         checks=None if view.checks is None else [one for one in view.checks if one.get("drive") not in reasons],
         left_out=reasons,
-        unseen=[one for one in view.drives or () if one["drive"] in unseen],
+        unseen=[one for one in view.drives or () if one["drive"] in reasons],
     )

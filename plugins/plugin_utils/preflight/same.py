@@ -7,6 +7,7 @@ all it finds.
 
 from __future__ import annotations
 
+import re
 import typing as t
 from types import MappingProxyType
 
@@ -61,9 +62,10 @@ def named_elsewhere(views: t.Sequence[View], others: Entries = MappingProxyType(
     known: dict[tuple[str, str], dict[str, str]] = {}
     for host, (entries, why) in asked.items():
         for entry in plain(entries) if isinstance(entries, list) else []:
-            known.setdefault(_called(entry), {})[host] = why
+            for name in _may_mean(entry):
+                known.setdefault(name, {})[host] = why
     for view in views:
-        for name in (name for drive in view.unseen for name in _all_names(drive)):
+        for name in (name for drive in view.unseen for name in (*_may_mean(drive.get("selector")), *_all_names(drive))):
             known.setdefault(name, {})[view.name] = "is left out" if view.gone else "leaves it out"
     known.pop(_NOBODY, None)
     return [
@@ -81,6 +83,7 @@ def named_elsewhere(views: t.Sequence[View], others: Entries = MappingProxyType(
 
 
 _NOBODY = ("", "")
+_NAMED_BY_WWN = ("wwn-", "nvme-eui.", "nvme-uuid.", "nvme-nguid.")
 
 
 def _called(entry: t.Any) -> tuple[str, str]:
@@ -91,6 +94,20 @@ def _called(entry: t.Any) -> tuple[str, str]:
     value = value.strip()
     alike = {"serial": value, "wwn": wwn_key(value), "by_id": by_id_name(value)}
     return (key, alike[key] or "") if alike.get(key) else _NOBODY
+
+
+def _may_mean(entry: t.Any) -> list[tuple[str, str]]:
+    """What the drive of an entry may be called that nobody looked at: a name in /dev/disk/by-id holds its world wide
+    name, or ends with its serial number, which a namespace may follow.
+    """
+    called = _called(entry)
+    if called[0] != "by_id":
+        return [called]
+    parts = re.split("[-_]", called[1])
+    ends = ["_".join(parts[place:]) for place in range(1, len(parts))]
+    serials = {*ends, *(end.rpartition("_")[0] for end in ends), *parts[1:]}
+    wwn = wwn_key(called[1]) if called[1].startswith(_NAMED_BY_WWN) else None
+    return [called, *([("wwn", wwn)] if wwn else []), *(("serial", serial) for serial in sorted(serials) if serial)]
 
 
 def _all_names(entry: t.Mapping[str, t.Any]) -> list[tuple[str, str]]:

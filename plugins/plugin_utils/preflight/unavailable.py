@@ -69,7 +69,7 @@ def not_found(view: View, run: Run | None) -> dict[str, str]:
 def nothing_left(views: t.Sequence[View], run: Run | None) -> list[Finding]:
     """What a plan is told that has no drive left, some for not being available."""
     left = [view for view in views if view.asked is not None and plain(view.asked.get("ssd_drives"))]
-    if run is None or left or not any(view.unseen for view in views):
+    if run is None or left or not any(view.gone or _lacks(view) for view in views):
         return []
     head = Finding("ssd_unavailable: no drive is left, so there is nothing to run; each is left out for this reason:")
     gone = [Finding(view.gone, view.name) for view in views if view.gone]
@@ -78,6 +78,10 @@ def nothing_left(views: t.Sequence[View], run: Run | None) -> list[Finding]:
         *gone,
         *(Finding(why, view.name, drive) for view in views if not view.gone for drive, why in view.left_out.items()),
     ]
+
+
+def _lacks(view: View) -> bool:
+    return any(why.startswith(NOT_FOUND) for why in view.left_out.values())
 
 
 def _unheard(view: View) -> str:

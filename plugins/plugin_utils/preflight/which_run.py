@@ -54,6 +54,13 @@ def overlap(views: t.Sequence[View], run: Run | None) -> tuple[str, str]:
     return chosen, f"run {run.id} is still at work on {host_list(busy)}: {does.get(chosen, '')} (ssd_overlap: {chosen})"
 
 
+def held_by_word(views: t.Sequence[View], own: t.Sequence[runs.Own]) -> set[str]:
+    """The hosts whose unfinished run is not gone on with for another host's word alone, which must leave out nobody."""
+    answers = {view.name: view.runs for view in views if view.runs}
+    _open, claims = runs.unfinished(str(shared_value(views, "ssd_run_name")), answers, own)
+    return {claim.host for claim in claims if claim.by_host}
+
+
 def _claimed(claim: runs.ClaimedRun) -> str:
     return (
         f"ssd_run_id: this host reports run {claim.run_id} as unfinished, {claim.why}; resume it with "

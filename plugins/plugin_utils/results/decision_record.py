@@ -7,6 +7,7 @@ no variable can take its place.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import typing as t
@@ -17,7 +18,8 @@ from ...module_utils.run import decision
 
 SCHEMA_VERSION = 1
 FILE = "decision.json"
-# A plan's file has its digest for a name: an inventory may call a host anything.
+# A plan's file has the SHA-256 of its content for a name: an inventory may call a host anything, and the digest of a
+# decision leaves out what is not done to drives.
 PLANS = "plans"
 
 
@@ -34,12 +36,8 @@ def play() -> dict[str, t.Any]:
 
 def write(run_folder: str, plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> None:
     """Keep that this play erases what these plans say, by host, and the plans. Raises OSError."""
-    hosts = {host: decision.made(plan) for host, plan in plans.items()}
     os.makedirs(os.path.join(run_folder, PLANS), exist_ok=True)
-    for host, made in hosts.items():
-        # A part of one, after a power loss, has no decision: that is written last.
-        with open(_plan_path(run_folder, made), "w", encoding="ascii") as out:
-            out.write(pack(json.dumps({**plans[host], "decision": made}).encode()))
+    hosts = {host: _write_plan(run_folder, plan) for host, plan in plans.items()}
     record = {"schema_version": SCHEMA_VERSION, "made": now(), "play": play(), "hosts": hosts}
     write_atomic(os.path.join(run_folder, FILE), json.dumps(record, indent=1, sort_keys=True) + "\n")
 
@@ -58,14 +56,27 @@ def plan(run_folder: str, host: str) -> str:
     if made is None:
         raise ValueError("preflight of this play decided nothing for this host")
     try:
-        with open(_plan_path(run_folder, made), encoding="ascii") as source:
-            return source.read()
+        with open(os.path.join(run_folder, PLANS, made["sha256"]), encoding="ascii") as source:
+            packed = source.read()
     except OSError as error:
         raise ValueError(f"the plan that preflight approved cannot be read: {error}") from error
+    if _sha256(packed) != made["sha256"]:
+        raise ValueError("the plan that preflight approved is damaged; run the play again")
+    return packed
 
 
-def _plan_path(run_folder: str, made: t.Mapping[str, str]) -> str:
-    return os.path.join(run_folder, PLANS, made["digest"])
+def _write_plan(run_folder: str, plan: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """The decision for a plan, and the name of its file. What lies there already is that plan, or is found damaged."""
+    made = decision.made(plan)
+    packed = pack(json.dumps({**plan, "decision": made}).encode())
+    name = _sha256(packed)
+    with open(os.path.join(run_folder, PLANS, name), "w", encoding="ascii") as out:
+        out.write(packed)
+    return {**made, "sha256": name}
+
+
+def _sha256(packed: str) -> str:
+    return hashlib.sha256(packed.encode("ascii")).hexdigest()
 
 
 def erases(run_folder: str, host: str) -> bool:

@@ -157,6 +157,9 @@ def worst(verdicts: t.Iterable[str]) -> str:
 def _drive_findings(facts: RunFacts, host: str, drive: str, record: Mapping, tests: list[Mapping]) -> list[Ground]:
     """What the campaign as a whole says: a drive passes only if its campaign was completed."""
     outcome = record.get("outcome")
+    # Nobody asked for what a host says of it all the same.
+    if (facts.asked.get((host, drive)) or {}).get("left_out"):
+        return [Ground("not_tested", _why_no_record(facts, host, drive, record))]
     if outcome == "complete" and tests:
         return []
     if outcome == "complete":
@@ -171,7 +174,7 @@ def _why_no_record(facts: RunFacts, host: str, drive: str, record: Mapping) -> s
     """The most telling reason why a drive's campaign left no result."""
     message = record.get("message") or ""
     outcome = record.get("outcome")
-    if not record and (facts.asked.get((host, drive)) or {}).get("left_out"):
+    if (facts.asked.get((host, drive)) or {}).get("left_out"):
         return f"{drive} on {host} was left out: {facts.asked[host, drive]['left_out']}"
     if record.get("refusals"):
         refusals = "; ".join(f"{entry.get('code')} ({entry.get('message')})" for entry in record["refusals"])

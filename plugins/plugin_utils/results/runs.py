@@ -38,11 +38,14 @@ class Own(t.NamedTuple):
 
 
 class ClaimedRun(t.NamedTuple):
-    """A run that a host calls unfinished, and that is not gone on with for that. why: as a sentence's end."""
+    """A run that a host calls unfinished, and that is not gone on with for that. why: as a sentence's end. by_host: it is
+    another host's word.
+    """
 
     host: str
     run_id: str
     why: str
+    by_host: bool = False
 
 
 def on_controller(results_dir: str) -> list[Own]:
@@ -83,10 +86,10 @@ def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[
                 claims.append(
                     ClaimedRun(host, run["run_id"], "which this controller has no record of having asked of it")
                 )
-            elif run["run_id"] in ended:
-                claims.append(ClaimedRun(host, run["run_id"], "which other hosts have finished"))
             elif kept_whole(folders[run["run_id"]]):
                 claims.append(ClaimedRun(host, run["run_id"], "of which this controller has a host's whole results"))
+            elif run["run_id"] in ended:
+                claims.append(ClaimedRun(host, run["run_id"], "which other hosts have finished", by_host=True))
             else:
                 open_ids.append(run["run_id"])
     return sorted(set(open_ids)), claims

@@ -15,7 +15,9 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision, left_out, unavailable
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Finding, Run, View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, run_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import quarantine
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, decide
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results import judged_runs
 
 NEW = Run("r9", "qualify", {})
 LOST = {
@@ -227,3 +229,74 @@ def test_nothing_is_left_out_without_a_run_or_where_that_is_not_wanted(fleet, ni
 def test_a_lost_host_is_one_line_for_people(night):
     (found,) = unavailable.parted([LOST["unreachable"](night("h2", ["S2", "S3"]))], {"h2": "no route"})
     assert left_out.lines([found]) == ["h2: no route; its drives (S2, S3) are left out"]
+
+
+WWN = "0x5000c50015ea71aa"
+
+
+@pytest.mark.parametrize(
+    "by_id",
+    [
+        "wwn-0x5000c50015ea71aa",
+        "/dev/disk/by-id/wwn-0x5000c50015ea71aa",
+        "nvme-eui.5000c50015ea71aa",
+        "nvme-MODEL_S9",
+        "nvme-MODEL_OF_TWO_S9_1",
+        "scsi-SATA_M_S9",
+        "ata-M-S9",
+    ],
+)
+def test_a_drive_that_a_lost_host_names_by_id_is_not_erased_on_another(night, by_id):
+    lost = View("h1", {**night().asked, "ssd_drives": [{"by_id": by_id}]}, unreachable="no route")
+    other = night("h2", ["S9"])
+    other.drives[0]["identity"]["wwn"] = WWN
+    assert any("h1 names it too" in finding for finding in decide(lost, other).findings)
+    another = night("h2", ["S8"])
+    another.drives[0]["identity"]["wwn"] = "0x5000c50015ea71ab"
+    assert decide(lost, another).findings == []
+
+
+def test_a_drive_in_quarantine_is_not_erased_under_another_hosts_name(fleet):
+    """The mark leaves out what the guard found of it, such as a mount."""
+    mark = quarantine.Quarantined("qualify", "serial M S9", "S9", "h1", "S9", 3, "r0", "slow")
+    one, other = fleet("h1", ["S1", "S9"], model="M"), fleet("h2", ["S9"], model="M")
+    one.drives[1]["identity"]["wwn"] = other.drives[0]["identity"]["wwn"] = WWN
+    wwn = {"wwn": WWN}
+    other = other._replace(
+        asked={**other.asked, "ssd_drives": [wwn]}, drives=[{**other.drives[0], "selector": wwn, "drive": WWN}]
+    )
+    assert decision.decide([one], False, NOW, marks=[mark]).findings == []
+    assert any("h1 names it too" in found for found in decision.decide([one, other], False, NOW, marks=[mark]).findings)
+
+
+def test_what_was_left_out_when_a_run_began_is_not_erased_under_another_hosts_name(night):
+    folder = begun(night, ("h1", "S1"))
+    record = run_record.read_run(folder)
+    record["asked"].append({"host": "h1", "drive": "S9", "left_out": "evidence of r0"})
+    run_record.write_run(folder, record)
+    one = night("h1", ["S1", "S9"], runs=[{"run_id": "r1", "run_name": "qualify", "state": "dead"}])
+    one.drives[1]["refusals"] = [{"code": "evidence", "message": "S9: it is evidence"}]
+    assert decide(one).findings == []
+    assert any("h1 names it too" in found for found in decide(one, night("h2", ["S9"])).findings)
+
+
+def test_no_host_has_others_left_out_by_its_word(night):
+    """That it has finished a run which the others have not."""
+    begun(night, ("h1", "S1"), ("h2", "S2"), ("h3", "S3"))
+    dead, finished = ([{"run_id": "r1", "run_name": "qualify", "state": state}] for state in ("dead", "finished"))
+    decided = decide(night("h1", ["S1"], runs=dead), night("h2", ["S2"], runs=dead), night("h3", ["S3"], runs=finished))
+    assert decided.result()["hosts_left_out"] == {} and "which other hosts have finished" in " ".join(decided.findings)
+
+
+def test_labels_that_a_host_swaps_are_another_answer(night):
+    host = night("h1", ["S1", "S2"])
+    host.drives[0]["drive"], host.drives[1]["drive"] = "S2", "S1"
+    assert "other drives" in decide(host, night("h2", ["S3"])).result()["hosts_left_out"]["h1"]
+
+
+def test_no_record_makes_a_drive_pass_that_was_left_out():
+    run = judged_runs.run_json()
+    run["asked"][0]["left_out"] = "quarantined: failed 3 nights"
+    found = judge.judge(run, [judged_runs.drive_record(), judged_runs.test_record()])
+    assert found["drives"][0]["verdict"] == "not_tested" and not found["all_passed"]
+    assert "was left out: quarantined" in found["drives"][0]["reasons"][0]

@@ -59,3 +59,26 @@ def test_a_plan_that_is_gone(tmp_path):
         path.unlink()
     with pytest.raises(ValueError, match="plan that preflight approved cannot be read"):
         decision_record.plan(str(tmp_path), "h")
+
+
+def test_another_play_of_the_run_replaces_no_plan(tmp_path, monkeypatch):
+    """Its plan may differ in what the decision's digest leaves out, and it may end before it has decided."""
+    one, two = dict(PLAN, leave="as_is"), dict(PLAN, leave="blank")
+    assert decision.digest(one, "destructive") == decision.digest(two, "destructive")
+    decision_record.write(str(tmp_path), {"h": one})
+    monkeypatch.setattr(decision_record, "write_atomic", _full)
+    with pytest.raises(OSError):
+        decision_record.write(str(tmp_path), {"h": two})
+    assert json.loads(unpack(decision_record.plan(str(tmp_path), "h")))["leave"] == "as_is"
+
+
+def test_a_plan_that_is_damaged(tmp_path):
+    decision_record.write(str(tmp_path), {"h": PLAN})
+    (path,) = (tmp_path / "plans").iterdir()
+    path.write_text(path.read_text()[:-4])
+    with pytest.raises(ValueError, match="damaged"):
+        decision_record.plan(str(tmp_path), "h")
+
+
+def _full(*_):
+    raise OSError(28, "no space")
