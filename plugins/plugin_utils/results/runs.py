@@ -38,8 +38,9 @@ class Own(t.NamedTuple):
 
 
 class ClaimedRun(t.NamedTuple):
-    """A run that a host calls unfinished, and that is not gone on with for that. why: as a sentence's end. by_host: it is
-    another host's word.
+    """A run that a host calls unfinished, and that is not gone on with for that.
+
+    why: as a sentence's end. by_host: that is another host's word.
     """
 
     host: str
