@@ -93,9 +93,13 @@ class ActionModule(HostAction):
             if unpack.is_current(folder, packed["sha256"]):
                 return False
             os.makedirs(os.path.dirname(folder), exist_ok=True)
-            with tempfile.TemporaryDirectory(
-                dir=os.path.dirname(folder), prefix=aside_prefix(unpack.aside_name(folder))
-            ) as aside:
+            # Unpacking counts too: a host that used up the task's time is asked nothing more.
+            with (
+                self._answered(),
+                tempfile.TemporaryDirectory(
+                    dir=os.path.dirname(folder), prefix=aside_prefix(unpack.aside_name(folder))
+                ) as aside,
+            ):
                 local = os.path.join(aside, "archive.tar.gz")
                 self.fetch(archive, local, limits.archive_bytes)
                 unpack.replace(folder, local, packed["sha256"], limits)

@@ -113,10 +113,16 @@ def replace(folder: str, archive: str, sha256: str, most: ArchiveLimits = Archiv
         raise UnpackError(f"the archive cannot be unpacked: {error}") from error
     with open(os.path.join(aside, MARKER), "x") as marker:
         marker.write("\n".join([sha256, *manifest.lines(aside)]) + "\n")
+    before = os.path.join(os.path.dirname(archive), BEFORE)
     if os.path.isdir(folder):
         # Out of the way by a rename: a kill in between leaves one of both whole.
-        os.rename(folder, os.path.join(os.path.dirname(archive), BEFORE))
-    os.rename(aside, folder)
+        os.rename(folder, before)
+    try:
+        os.rename(aside, folder)
+    except BaseException:  # a task's time may end here, and what lies beside the folder is removed then
+        if os.path.isdir(before) and not os.path.isdir(folder):
+            os.rename(before, folder)
+        raise
 
 
 def sweep(folder: str) -> None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 
 from ansible_collections.ssdlab.fleet.plugins.action import collect
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive
@@ -21,7 +22,8 @@ class Transfer(collect.ActionModule):
     """The action, with a connection that harms what it brings."""
 
     def __init__(self, harm):
-        self.harm, self.fetched = harm, 0
+        self.harm, self.fetched, self.removed = harm, 0, 0
+        self._task, self._connection = SimpleNamespace(timeout=900), SimpleNamespace(_shell=SimpleNamespace())
 
     def fetch(self, path, local, most):
         data = bytearray(Path(path).read_bytes())
@@ -29,7 +31,9 @@ class Transfer(collect.ActionModule):
         Path(local).write_bytes(self.harm(data) if self.harm else data)
 
     def remove(self, path):
-        os.unlink(path)
+        if not self._lost:
+            os.unlink(path)
+            self.removed += 1
 
 
 def flipped(data):
@@ -59,3 +63,31 @@ def test_damage_midway_is_told_keeps_what_was_there_and_is_mended_by_the_next_co
     # What is there as it was on the host travels no second time.
     assert not sound._bring(run_dir.archive, archive.pack(run_dir), str(folder), unpack.ArchiveLimits())
     assert sound.fetched == 1
+
+
+class TaskTimeoutError(BaseException):
+    """As ansible-core's, by its name."""
+
+
+@pytest.mark.parametrize("renames", [1, 2])
+def test_a_task_whose_time_ends_between_the_renames_leaves_the_folder_and_asks_no_more(
+    run_dir, tmp_path, monkeypatch, renames
+):
+    folder = tmp_path / "results" / "raw" / "h1"
+    folder.mkdir(parents=True)
+    (folder / "before").write_text("of an earlier collect")
+    real, left = os.rename, iter([None] * (renames - 1))
+
+    def late(*paths):
+        try:
+            next(left)
+        except StopIteration:
+            monkeypatch.setattr(os, "rename", real)
+            raise TaskTimeoutError from None
+        real(*paths)
+
+    monkeypatch.setattr(os, "rename", late)
+    transfer = Transfer(None)
+    with pytest.raises(AnsibleConnectionFailure, match="900"):
+        transfer._bring(run_dir.archive, archive.pack(run_dir), str(folder), unpack.ArchiveLimits())
+    assert (folder / "before").exists() and os.listdir(folder.parent) == ["h1"] and transfer.removed == 0
