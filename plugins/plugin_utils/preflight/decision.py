@@ -107,8 +107,8 @@ def decide(
     run, claims = _run(views, now, own, found)
     before = _before(results_dir, run)
     kept = left_out.of_run(before)
-    by_word = which_run.held_by_word(views, own) if claims else set()
-    gone = unavailable.hosts(views, run, strange, [claim for claim in claims if claim.host not in by_word], kept)
+    held_back = which_run.held_back(views, own, run) if unavailable.leaves_out(views) else []
+    gone = unavailable.hosts(views, run, strange, held_back, kept)
     found += [claim for claim in claims if claim.host not in gone]
     views = unavailable.parted(views, gone)
     overlaps, told = which_run.overlap(views, run)

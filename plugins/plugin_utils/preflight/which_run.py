@@ -54,11 +54,17 @@ def overlap(views: t.Sequence[View], run: Run | None) -> tuple[str, str]:
     return chosen, f"run {run.id} is still at work on {host_list(busy)}: {does.get(chosen, '')} (ssd_overlap: {chosen})"
 
 
-def held_by_word(views: t.Sequence[View], own: t.Sequence[runs.Own]) -> set[str]:
-    """The hosts whose unfinished run is not gone on with for another host's word alone, which must leave out nobody."""
+def held_back(views: t.Sequence[View], own: t.Sequence[runs.Own], run: Run | None) -> list[Finding]:
+    """Hosts that have another run of that name which can't be continued, also where the run is given by its id: what a
+    plan left out for that, the start that gets the plan's id leaves out too. Another host's word leaves out nobody.
+    """
     answers = {view.name: view.runs for view in views if view.runs}
     _open, claims = runs.unfinished(str(shared_value(views, "ssd_run_name")), answers, own)
-    return {claim.host for claim in claims if claim.by_host}
+    return [
+        Finding(_claimed(claim), claim.host)
+        for claim in claims
+        if not claim.by_host and claim.run_id != (run.id if run else "")
+    ]
 
 
 def _claimed(claim: runs.ClaimedRun) -> str:

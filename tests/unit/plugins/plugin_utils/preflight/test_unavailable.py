@@ -300,3 +300,15 @@ def test_no_record_makes_a_drive_pass_that_was_left_out():
     found = judge.judge(run, [judged_runs.drive_record(), judged_runs.test_record()])
     assert found["drives"][0]["verdict"] == "not_tested" and not found["all_passed"]
     assert "was left out: quarantined" in found["drives"][0]["reasons"][0]
+
+
+def test_what_a_plan_left_out_for_an_earlier_run_the_start_with_its_id_leaves_out(night):
+    folder = begun(night, ("h1", "S1"), ("h2", "S2"))
+    with open(os.path.join(folder, run_record.RESULTS), "a") as out:
+        out.write(json.dumps({"kind": "host", "host": "h2", "state": "ok"}) + "\n")
+    dead, finished = ([{"run_id": "r1", "run_name": "qualify", "state": state}] for state in ("dead", "finished"))
+    for given in ("", "r2"):
+        one, two = (night(f"h{n}", [f"S{n}"], runs=runs, ssd_run_id=given) for n, runs in ((1, dead), (2, finished)))
+        decided = decide(one, two)
+        assert decided.findings == [] and list(decided.plans) == ["h2"], given
+        assert "r1" in decided.result()["hosts_left_out"]["h1"]
