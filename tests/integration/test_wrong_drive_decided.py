@@ -137,6 +137,8 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
                 "why_skipped": "",
                 "why_attached": "",
                 "left_out": {},
+                "hosts_left_out": {},
+                "hosts_without_run": [],
                 "prepare": True,
             }
         }

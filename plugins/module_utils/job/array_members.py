@@ -35,7 +35,7 @@ def taken(lead: Station, label: str) -> t.Iterator[Station]:
     job = lead.job
     if label in job.hung:
         raise NoArray(f"no array was made: {label}: {job.hung[label]}")
-    member = Station(job, next(entry for entry in job.drives if entry["drive"] == label))
+    member = Station(job, {entry["drive"]: entry for entry in job.drives}[label])
     try:
         member.guard("array")
         kept = ledger_file.read(job.run_dir.state_dir, member.held.identity) or {}

@@ -50,7 +50,7 @@ class Library:
         """The first file of a name; kind: tests or plans. A site may keep tests right in its folder too. A test may be
         one of a plan: <plan>/<test>. Raises PlanError.
         """
-        plan, _, entry = name.partition("/")
+        plan, _slash, entry = name.partition("/")
         if kind == "tests" and entry:
             return self._of_plan(plan, entry, skip)
         for path in self._paths(kind):

@@ -132,13 +132,12 @@ def steps(
     drawn: t.Mapping[str, t.Sequence[tuple[float, float, float]]], x_title: str, y_title: str, about: str = ""
 ) -> Markup:
     """Bars (from x, to x, y) of each label over log axes, all above 0; "" where there is nothing to draw."""
-    bars_ = [bar for each in drawn.values() for bar in each]
-    if not bars_:
+    steps_ = [step for each in drawn.values() for step in each]
+    if not steps_:
         return Markup("")
-    x_low, x_high = (math.log10(edge) for edge in (min(bar[0] for bar in bars_), max(bar[1] for bar in bars_)))
-    y_low, y_high = (
-        math.log10(edge) for edge in (min(bar[2] for bar in bars_) * 0.6, max(bar[2] for bar in bars_) * 4)
-    )
+    lefts, rights, heights = zip(*steps_)
+    x_low, x_high = math.log10(min(lefts)), math.log10(max(rights))
+    y_low, y_high = math.log10(min(heights) * 0.6), math.log10(max(heights) * 4)
 
     def across(x: float) -> float:
         return _LEFT + (math.log10(x) - x_low) / ((x_high - x_low) or 1) * (WIDTH - _LEFT - _RIGHT)

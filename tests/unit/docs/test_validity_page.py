@@ -25,7 +25,7 @@ SECTIONS = ("The drive and its world", "The result and its job", "Steadiness", "
 def files(folder, stem):
     """The files that a short name such as measure/world may mean."""
     if folder in ("integration", "vm"):
-        return [path for path in (REPO / "tests" / folder).glob(f"test_{stem}.py")]
+        return list((REPO / "tests" / folder).glob(f"test_{stem}.py"))
     return [path for path in (REPO / "tests/unit").rglob(f"test_{stem}.py") if path.parent.name == folder]
 
 

@@ -25,8 +25,8 @@ class Transfer(collect.ActionModule):
         self.harm, self.fetched, self.removed = harm, 0, 0
         self._task, self._connection = SimpleNamespace(timeout=900), SimpleNamespace(_shell=SimpleNamespace())
 
-    def fetch(self, path, local, most):
-        data = bytearray(Path(path).read_bytes())
+    def fetch(self, remote, local, most_bytes):
+        data = bytearray(Path(remote).read_bytes())
         self.fetched += 1
         Path(local).write_bytes(self.harm(data) if self.harm else data)
 

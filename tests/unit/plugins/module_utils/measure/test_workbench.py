@@ -60,4 +60,4 @@ def test_the_drive_is_blamed_for_its_own_io_errors_alone(fake, tmp_path, error, 
     bench.file, bench.members = file, members
     with pytest.raises(fio.FioError, match="cannot write to a drive") as caught:
         bench.check_fio()
-    assert type(caught.value) is kind
+    assert caught.type is kind

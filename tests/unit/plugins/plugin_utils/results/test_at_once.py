@@ -13,7 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import togeth
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import answers, records, shape
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import at_once
 
-DRIVES = ["S0", "S1", "S2", "S3"]
+DRIVES = ("S0", "S1", "S2", "S3")
 
 
 def told(most, drives=DRIVES):
@@ -24,7 +24,7 @@ def told(most, drives=DRIVES):
         share = 1.0 if step[0] <= most else most / step[0]
         parts = [{"c1": {drive: [1000.0 * share] * 3 for drive in group}} for group in together.groups(drives, *step)]
         trials.append(together.Trial(*step, parts if share == 1 else parts[:1]))
-    return {**together.decide(drives, alone, trials), "drives": drives, "cells": ["c1"], "seconds": 90.5}
+    return {**together.decide(drives, alone, trials), "drives": list(drives), "cells": ["c1"], "seconds": 90.5}
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4])
