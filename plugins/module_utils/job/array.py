@@ -90,12 +90,12 @@ def assembled(station: Station, test: Mapping, names: Names) -> t.Iterator[Array
             array.undo()
             raise
         ended = array.undo()
-    members = {item["drive"]: item for item in ended["members"]}
+    ended_of = {item["drive"]: item for item in ended["members"]}
     for label, look in zip(others, looks):
         array.reasons += look.reasons
         array.conditions += look.conditions
         # That of the drive which carries the test is the test's own.
-        members[label]["wear"] = look.wear
+        ended_of[label]["wear"] = look.wear
     station.note("array_stopped", **ended, **names)
 
 
