@@ -178,9 +178,9 @@ def answered_drives(view: View) -> list[Finding]:
     asked = plain((view.asked or {}).get("ssd_drives"))
     if view.drives is None or not isinstance(asked, list):
         return []
-    # A host gives malformed entries back as null; named_drives tells what is wrong with them.
     told = [(plain(entry.get("selector")), entry.get("drive")) for entry in view.drives]
-    if told == [(None, None) if rules.entry_problem(entry) else (entry, label(entry)) for entry in asked]:
+    # A host gives malformed entries back as null; named_drives tells what is wrong with them.
+    if len(told) == len(asked) and all(map(_is_about, told, asked)):
         return []
     return [
         Finding(
@@ -189,6 +189,11 @@ def answered_drives(view: View) -> list[Finding]:
             view.name,
         )
     ]
+
+
+def _is_about(told: tuple[t.Any, t.Any], asked: t.Any) -> bool:
+    """Whether the host's (selector, label) is of that entry. A malformed one has no label."""
+    return told[0] is None if rules.entry_problem(asked) else told == (asked, label(asked))
 
 
 def named_drives(view: View) -> list[Finding]:

@@ -7,6 +7,8 @@ import datetime
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.inspection import inspect
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import findings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
 
@@ -261,6 +263,19 @@ def test_a_wrong_override_is_told_without_the_host(entry, says):
 def test_a_malformed_selector_is_told_once():
     given = view(ssd_drives=[{"serial": 123}], drives=[{**drive_of(refusals=["bad_selector"]), "identity": None}])
     assert findings.refused(given, None) == [] and len(findings.named_drives(given)) == 1
+
+
+@pytest.mark.parametrize(
+    "malformed", [{"serial": 123}, {"serial": "S", "allow": ["mounted"]}, {"serial": ""}, "/dev/sda"]
+)
+def test_a_malformed_entry_makes_no_answer_one_about_other_drives(malformed, tmp_path):
+    asked = [malformed, {"backing_file": str(tmp_path / "none")}]
+    answer = inspect(Host(), asked)
+    assert findings.answered_drives(view(ssd_drives=asked, drives=answer)) == []
+    assert findings.answered_drives(view(ssd_drives=asked, drives=answer[::-1]))
+    assert findings.answered_drives(view(ssd_drives=asked, drives=[*answer, answer[0]]))
+    answer[1]["drive"] = "another"
+    assert findings.answered_drives(view(ssd_drives=asked, drives=answer))
 
 
 def test_another_live_run_on_a_host_is_a_finding():
