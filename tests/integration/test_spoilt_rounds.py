@@ -292,8 +292,9 @@ def test_a_campaign_moves_on_or_ends_invalid(loop_drive, site, first, times, ver
     (test,) = found["tests"]
     assert test["verdict"] == verdict, output
     (end,) = site.journal("test_finished")
-    (told,) = [item for item in end["validity"] if item["level"] == "spoils"]
-    assert told["cause"] == "other_io" and "wrote" in told["first"]
+    # A busy machine may spoil rounds of its own.
+    (told,) = [item for item in end["validity"] if (item["level"], item["cause"]) == ("spoils", "other_io")]
+    assert "wrote" in told["first"]
     if verdict == "pass":
         spoilt = {number for begin, last in told["rounds"] for number in range(begin, last + 1)}
         assert spoilt and not spoilt.intersection(end["steady_state"][0]["window_rounds"])
@@ -302,7 +303,7 @@ def test_a_campaign_moves_on_or_ends_invalid(loop_drive, site, first, times, ver
         assert (
             end["outcome"] == "invalid"
             and "no window without a spoilt round" in end["reasons"][0]
-            and "other I/O in rounds" in end["reasons"][1]
+            and any("other I/O in rounds" in reason for reason in end["reasons"][1:])
         )
     validator = schema.validator(schema.load("journal"))
     for record in site.journal():
