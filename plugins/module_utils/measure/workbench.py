@@ -249,7 +249,7 @@ class Workbench:
             if written != seen:
                 seen, seen_s = written, now_s
             elif now_s - seen_s > STUCK_S:
-                raise fio.DriveError(f"{name}: nothing was written for {STUCK_S:g} s: the drive hangs")
+                raise self._of_drive()(f"{name}: nothing was written for {STUCK_S:g} s: the drive hangs")
             return tick(min(1.0, (written - before) / total))
 
         return share_done
@@ -299,6 +299,9 @@ class Workbench:
         return result, os.path.relpath(base + ".json.gz", os.path.dirname(os.path.dirname(self._raw_dir)))
 
     def _blamed(self, result: t.Mapping[str, t.Any]) -> type[fio.FioError]:
-        """Whose error it is that fio tells of. A file system and an array have errors of their own."""
-        alone = self.file is None and not self.members
-        return fio.DriveError if alone and fio_result.is_of_drive(result) else fio.FioError
+        """Whose error it is that fio tells of."""
+        return self._of_drive() if fio_result.is_of_drive(result) else fio.FioError
+
+    def _of_drive(self) -> type[fio.FioError]:
+        """The error of what is measured. A file system and an array have errors of their own."""
+        return fio.DriveError if self.file is None and not self.members else fio.FioError

@@ -37,6 +37,12 @@ def mark(tests: t.Sequence[Test], name: str, by_source: t.Sequence[Mapping], sou
         keys = _differing(test, partner) if partner else ["phases" if test["follows"] else "cells"]
         if keys:
             test["departs"] = {"test": source_name, "keys": keys}
+    # What the source measures besides is missing from all that is left.
+    lost = [test for suffix, test in found.items() if suffix not in {test["name"][len(name) :] for test in tests}]
+    if lost and tests:
+        key = "phases" if any(test["follows"] for test in lost) else "cells"
+        keys = (tests[0].get("departs") or {}).get("keys", [])
+        tests[0]["departs"] = {"test": source_name, "keys": keys if key in keys else [*keys, key]}
 
 
 def _differing(one: Mapping, other: Mapping) -> list[str]:

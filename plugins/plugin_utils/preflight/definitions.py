@@ -44,6 +44,7 @@ def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         **({"run_margin": test["run_margin"]} if test.get("run_margin") else {}),
         "tracked": (test["steady_state"] or {}).get("tracked", []),
         "cells": [cell["id"] for cell in test["cells"]],
+        "leads": [cell["id"] for cell in test["cells"] if cell.get("lead")],
         "runtimes_s": sorted({cell["runtime_s"] for cell in test["cells"]}),
     }
 

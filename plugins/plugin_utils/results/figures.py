@@ -12,6 +12,7 @@ from ...module_utils.measure.rounds import FITTED_END, last_clean
 from ...module_utils.measure.windows import fitted_end
 from ..common.values import number
 from . import replay, tail_laws
+from .asked_cells import LEFT_OUT
 from .recheck import same
 from .taken import UNKNOWN_FORM, Taken
 
@@ -51,6 +52,14 @@ class Figures:
         numbers = numbers if known and numbers == sorted(numbers) else []
         span = [n for n in range(numbers[0], numbers[-1] + 1) if n not in self._taken.spoilt] if numbers else []
         needed = {item["cell"] for item in (*event["cells"], *event["steady_state"])}
+        strange = sorted(needed - {cell for _n, cell in self._taken.metrics})
+        if strange:
+            self._wrong.append(f"its end reports {', '.join(strange[:MOST_SAID])}, which its journal does not have")
+            return
+        if whole and not event["steady_state"] and not numbers and self._taken.spoilt:
+            first = next(text for _n, text in sorted(self._taken.spoilt.items()))
+            self._wrong.append(f"all rounds that could count are spoilt by what the host kept of them: {first}")
+            return
         if not numbers or not needed or any((n, cell) not in self._taken.metrics for n in numbers for cell in needed):
             self._unproved.append(NOT_AGAIN.format("its journal lacks cells of the rounds that count"))
             return
@@ -178,8 +187,8 @@ class Figures:
             return
         again = histogram.metrics(bins, self._about.get("latency_targets_us") or [])
         for name in asked:
-            if name in again and not same(told[name], again[name]):
-                self._say(cell, name, told[name], again[name])
+            if not same(told[name], again.get(name)):
+                self._say(cell, name, told[name], again.get(name))
         for side, counts in bins.items():
             self._judge_histogram(cell, side, counts, span)
 
@@ -198,6 +207,7 @@ class Figures:
         """The test's own metrics are those of the first tracked cell, and where the fitted lines of its windows end."""
         windows, cells = event["steady_state"], {item["cell"]: item["metrics"] for item in event["cells"]}
         first = windows[0]["cell"] if windows else next(iter(cells), "")
+        self._judge_order(windows, first)
         ends = {(window["cell"], window["metric"]): _end(window["window_values"]) for window in windows}
         for window in windows:
             end = ends[window["cell"], window["metric"]]
@@ -208,6 +218,20 @@ class Figures:
         for name, value in event["metrics"].items():
             if value is not None and not same(value, again.get(name)):
                 self._say(first, name, value, again.get(name))
+
+    def _judge_order(self, windows: t.Sequence[Mapping], first: str) -> None:
+        """Which cell's figures are the test's is the controller's word: the first tracked, else the first that leads no
+        round.
+        """
+        left_out = set(self._about.get(LEFT_OUT) or ())
+        tracked = (self._about.get("steady_state") or {}).get("tracked") or ()
+        asked = [(item["cell"], item["metric"]) for item in tracked if item["cell"] not in left_out]
+        if asked and [(window["cell"], window["metric"]) for window in windows] != asked:
+            self._wrong.append("its tracked variables are not those of the run, or in another order")
+        skipped = left_out.union(self._about.get("leads") or ())
+        own = [cell for cell in self._about.get("cells") or () if cell not in skipped]
+        if not windows and own and "leads" in self._about and first != own[0]:
+            self._wrong.append(f"its figures are those of {first}, not of {own[0]}")
 
     def _say(self, cell: str, name: str, told: t.Any, again: t.Any) -> None:
         self._wrong.append(f"{cell}: {name} is reported as {told}, but the host's data give {again}")

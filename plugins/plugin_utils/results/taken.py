@@ -89,6 +89,8 @@ class Taken:
                 self.sides[at, stream["name"]] = _sides_of(stream), astride
         self._told_twice(event)
         self._take_load(event)
+        if event.get("chosen") and not _chooses(cell, event["cell"]):
+            self.wrong.append(f"round {at}, {event['cell']}: its journal has another load than the test asks for")
         self.wrong += cell_laws.contradictions(event, {**cell, **(event.get("chosen") or {})})
 
     def _take_load(self, event: Mapping) -> None:
@@ -148,6 +150,14 @@ class Taken:
             self.lacks(NOT_SEEN)
             return []
         return [item.message for item in found if item.level == causes.SPOILS]
+
+
+def _chooses(cell: Mapping, name: str) -> bool:
+    """Whether the host chooses the load of a cell: by its CPUs, or of a point by its sweep. A name that tells the load
+    is held to it, as the plan that calls a cell a point is the host's.
+    """
+    is_point = bool(cell.get("point")) or not cell
+    return cellnames.follows_cpus(name) or (is_point and "threads" not in cellnames.told(name))
 
 
 def _sides_of(told: Mapping) -> Mapping:

@@ -34,6 +34,9 @@ def departing(plan, dirs=()):
         ),
         ({"base": "iops", "steady_state": {"range_limit": 0.5}}, {"iops": ["steady_state"]}),
         ({"base": "latency", "matrix": {"runtime_s": 1}, "source": "our own"}, {}),
+        # Idle recovery without idling.
+        ({"base": "hir", "phases": []}, {"hir": ["phases"]}),
+        ({"base": "dirth", "phases": []}, {"dirth": ["phases"]}),
         # Phases by their own names, whatever the test is called.
         ({"base": "dirth", "name": "mine"}, {}),
         (
@@ -41,7 +44,7 @@ def departing(plan, dirs=()):
                 "base": "xsr",
                 "phases": [{"name": "short", "cells": [{"block_size": "4KiB", "read_pct": 0}], "rounds": {"max": 1}}],
             },
-            {"xsr-short": ["phases"]},
+            {"xsr": ["phases"], "xsr-short": ["phases"]},
         ),
         (
             {"name": "x", "cells": [{"block_size": "4KiB", "read_pct": 0, "runtime_s": 1}], "rounds": {"max": 1}},

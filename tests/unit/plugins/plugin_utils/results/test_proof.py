@@ -65,16 +65,16 @@ def test_a_point_is_held_to_the_load_that_its_sweep_gave():
 
 
 def by_the_cpus(change):
-    """What is wrong with the journal of a cell that may have 8 threads, on 2 CPUs; change: of its events."""
+    """What is wrong with the journal of a cell that may have 4 threads, on 2 CPUs; change: of its events."""
     test = dict(TEST, steady_state=None, rounds={"max": 3})
-    name, load = "rand-4k-w100-tc1to8-load16", {"threads": 2, "queue_depth": 8, "cpus": 2}
+    name, load = "rand-4k-w100-tc1to4-load4", {"threads": 2, "queue_depth": 2, "cpus": 2}
     events = [{**event, **({"cell": name} if "cell" in event else {})} for event in journal(test)]
     for event in events:
         event.update({"chosen": dict(load)} if event["event"] == "cell" else {})
     events[-1]["cells"] = [{**item, "cell": name} for item in events[-1]["cells"]]
     events[-1]["loads"] = [{"cell": name, **load}]
     change(events)
-    cell = dict(CELL, id=name, threads=8, queue_depth=2, per_cpu=True)
+    cell = dict(CELL, id=name, threads=4, queue_depth=1, per_cpu=True)
     made = proof.Proof({name: cell}, about({**test, "cells": [cell]}), Limits())
     for event in events:
         made.take(event)
@@ -86,9 +86,9 @@ def by_the_cpus(change):
     [
         (lambda events: None, ""),
         (lambda events: events[-1].pop("loads"), "its end reports other loads than its cells"),
-        (lambda events: events[-1]["loads"][0].update(threads=8), "its end reports other loads than its cells"),
+        (lambda events: events[-1]["loads"][0].update(threads=4), "its end reports other loads than its cells"),
         (lambda events: last(events, "cell").pop("chosen"), "its journal has the load {}"),
-        (lambda events: last(events, "cell")["chosen"].update(cpus=1, threads=1, queue_depth=16), "its first cell"),
+        (lambda events: last(events, "cell")["chosen"].update(cpus=1, threads=1, queue_depth=4), "its first cell"),
         (lambda events: last(events, "cell")["chosen"].update(queue_depth=1), "by its CPUs"),
     ],
 )
@@ -99,7 +99,7 @@ def test_a_load_by_the_cpus_is_held_to_its_rule_and_told_at_the_end(change, says
 
 def with_another_cell(events, cpus):
     """A second cell in each round, on other CPUs."""
-    other, load = "rand-4k-w100-tc1to8-load32", {"threads": cpus, "queue_depth": 32 // cpus, "cpus": cpus}
+    other, load = "rand-4k-w100-tc1to4-load8", {"threads": cpus, "queue_depth": 8 // cpus, "cpus": cpus}
     for place in reversed([index for index, event in enumerate(events) if event["event"] == "cell"]):
         events.insert(place + 1, {**copy.deepcopy(events[place]), "cell": other, "chosen": dict(load)})
     events[-1]["loads"].append({"cell": other, **load})
@@ -110,6 +110,91 @@ def test_all_cells_of_a_test_have_the_same_cpus(cpus, says):
     """With CPUs of its own for each cell a host chose its drive's peers among many."""
     found = by_the_cpus(lambda events: with_another_cell(events, cpus))
     assert ("its journal has the load {'threads': 4" in found) is says
+
+
+@pytest.mark.parametrize("spoils", ["causes", "seen"])
+def test_no_round_that_is_spoilt_counts_in_a_test_without_a_rule(spoils):
+    """Whatever its end says: nothing would be left to compute its figures again from."""
+    test = dict(TEST, steady_state=None, rounds={"max": 3})
+    events = journal(test)
+    for event in events:
+        if event["event"] == "cell" and spoils == "causes":
+            event["causes"] = [{"cause": "other_io", "level": "spoils", "message": "another process wrote"}]
+        elif event["event"] == "cell":
+            event["seen"]["kernel_bytes"] = {"read": 0, "write": 2 << 30, "discard": 0}
+    assert "all rounds that could count are spoilt" in " ".join(proved(events, test=test).wrong)
+
+
+@pytest.mark.parametrize("test", [TEST, dict(TEST, steady_state=None, rounds={"max": 3})])
+def test_a_cell_that_was_never_measured_hides_no_figure(test):
+    """With it nothing was computed again."""
+    events = journal(test)
+    events[-1]["cells"].append({"cell": "ghost", "metrics": {}})
+    assert "its end reports ghost, which its journal does not have" in proved(events, test=test).wrong
+
+
+@pytest.mark.parametrize("cell", [CELL, dict(CELL, threads=8, queue_depth=64)])
+@pytest.mark.parametrize("point", [None, {"test": "s"}])
+def test_no_cell_that_tells_its_load_has_another(cell, point):
+    """A point that its plan calls one: its name would not tell a load."""
+    name, test = "rand-4k-w100-tc8-qd64", dict(TEST, steady_state=None, rounds={"max": 3})
+    events = [{**event, **({"cell": name} if "cell" in event else {})} for event in journal(test)]
+    for event in events:
+        event.update({"chosen": {"cell": "s", "threads": 1, "queue_depth": 4}} if event["event"] == "cell" else {})
+    cell = dict(cell, id=name, **({"point": point} if point else {}))
+    made = proof.Proof({name: cell}, about({**test, "cells": [cell]}), Limits())
+    for event in events:
+        made.take(event)
+    assert "another load than the test asks for" in " ".join(made.wrong)
+
+
+def with_cells(names, test):
+    """A journal of these cells, which all do the same, and what is found of it: (events, judge(about))."""
+    events = []
+    for event in journal(test):
+        if event["event"] in ("cell", "histogram"):
+            events += [dict(copy.deepcopy(event), cell=name) for name in names]
+        else:
+            events.append(event)
+    end = events[-1]
+    end["cells"] = [dict(copy.deepcopy(end["cells"][0]), cell=name) for name in names]
+    end["steady_state"] = [dict(copy.deepcopy(window), cell=name) for name in names for window in end["steady_state"]]
+
+    def judge(more):
+        cells = {name: dict(CELL, id=name) for name in names}
+        tracked = [{"cell": name, "metric": "write_iops"} for name in sorted(names)]
+        rule = test["steady_state"] and dict(test["steady_state"], tracked=tracked)
+        made = proof.Proof(cells, {**test, "cells": sorted(names), "steady_state": rule, **more}, Limits())
+        for event in events:
+            made.take(event)
+        return " ".join(made.wrong)
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("names", "test", "more", "says"),
+    [
+        (["a", "b"], dict(TEST, steady_state=None, rounds={"max": 3}), {"leads": ["a"]}, "those of a, not of b"),
+        (["b", "a"], dict(TEST, steady_state=None, rounds={"max": 3}), {"leads": ["a"]}, ""),
+        (["b", "a"], dict(TEST, steady_state=None, rounds={"max": 3}), {"leads": []}, "those of b, not of a"),
+        (["b", "a"], dict(TEST, steady_state=None, rounds={"max": 3}), {"leads": [], "left_out": ["a"]}, ""),
+        (["a", "b"], dict(TEST, steady_state=dict(RULE)), {}, ""),
+        (["b", "a"], dict(TEST, steady_state=dict(RULE)), {}, "its tracked variables are not those of the run"),
+    ],
+)
+def test_the_controller_says_which_cell_has_the_figures_of_a_test(names, test, more, says):
+    found = with_cells(names, test)(more)
+    assert says in found
+    assert says or not [text for text in ("tracked variables", "its figures are those") if text in found]
+
+
+def test_a_figure_that_no_histogram_has_is_none_of_a_test():
+    """Such as a percentile that the template does not ask for."""
+    events = journal()
+    for metrics in (events[-1]["metrics"], events[-1]["cells"][0]["metrics"]):
+        metrics["write_p98_latency_us"] = 1.0
+    assert "write_p98_latency_us is reported as 1.0" in " ".join(proved(events).wrong)
 
 
 def shift_bins(events):
