@@ -17,9 +17,14 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.wear import UNI
 
 CACHE_ON, CACHE_OFF = "1", "0"
 ONE_ROUND = {**SHORT_TEST, "steady_state": False, "rounds": {"max": 1}}
-# The driver takes both from its parameter when it is loaded: the guest's own disk hangs on another.
-POLLED = "modprobe -r nvme && modprobe nvme poll_queues=1 && udevadm settle --timeout=120"
-PLAIN_AGAIN = "modprobe -r nvme && modprobe nvme && udevadm settle --timeout=120"
+# The driver takes the number when it probes a drive, so one drive is probed again; others may be in use.
+POLL_QUEUES = """
+driver=/sys/bus/pci/drivers/nvme
+echo {count} > /sys/module/nvme/parameters/poll_queues && echo {address} > $driver/unbind || exit
+echo {address} > $driver/bind
+until ls -d $driver/{address}/nvme/nvme*/nvme*n* > /dev/null 2>&1; do sleep 0.2; done
+udevadm settle --timeout=120
+"""
 
 
 def cache_of(guest, serial):
@@ -64,14 +69,16 @@ def test_a_cache_is_off_for_the_test_and_the_drive_counts_what_it_wrote(lab, gue
 
 @pytest.mark.long
 def test_a_drive_is_measured_by_polling_its_queues(lab, guest):
-    guest.run(POLLED, timeout_s=300)
+    guest.blank(PLAIN)
+    name = guest.device(PLAIN).rpartition("/")[2]
+    address = guest.run(f"basename $(readlink -f /sys/block/{name}/device/device)").stdout.strip()
+    guest.run(POLL_QUEUES.format(count=1, address=address), timeout_s=300)
     try:
-        guest.blank(PLAIN)
         name = guest.device(PLAIN).rpartition("/")[2]
         assert guest.run(f"cat /sys/block/{name}/queue/io_poll").stdout.strip() == "1"
         record = qualified(lab, ONE_ROUND, "-e", "workload_ioengine=io_uring_polled")
     finally:
-        guest.run(PLAIN_AGAIN, timeout_s=300)
+        guest.run(POLL_QUEUES.format(count=0, address=address), timeout_s=300)
     jobs = guest.run(f"cat {lab.state}/runs/*/raw/{PLAIN}/*.fio").stdout
     assert "ioengine=io_uring" in jobs and "hipri=1" in jobs, jobs
     # 20 writes a second leave its threads idle, so that they poll is no doubt about the host.
