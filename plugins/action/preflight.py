@@ -34,7 +34,11 @@ ANSWERS = {
     "snapshot": "snapshot",
     "wear": "wear",
 }
-ARGUMENTS = {"seen": {"type": "dict", "required": True}, "store": {"type": "dict"}}
+ARGUMENTS = {
+    "seen": {"type": "dict", "required": True},
+    "store": {"type": "dict"},
+    "hosts_left_out": {"type": "dict", "default": {}},
+}
 
 
 # What roles hand on. An extra variable of the same name would stand for it in every task, whatever was decided.
@@ -76,7 +80,7 @@ class ActionModule(ActionBase):
             marks = _marks(heard["store"], views)
             now = datetime.datetime.now(datetime.timezone.utc)
             others = _others(task_vars or {}, heard["seen"], load_extra_vars(self._loader))
-            decided = decision.decide(views, self._task.check_mode, now, marks, others)
+            decided = decision.decide(views, self._task.check_mode, now, marks, others, heard["hosts_left_out"])
             findings = decided.findings + _store(heard["store"])
             if decided.shows_plan:
                 self._show(decided.plan_text)

@@ -47,6 +47,11 @@ options:
     description: Names of the host's variables. Come back as RV(names).
     type: list
     elements: str
+  limit_s:
+    description: The module ends after so many seconds, so that it no longer keeps others from the drives when the
+      controller has given up on it. V(0) is no limit.
+    type: int
+    default: 0
 seealso:
   - module: ssdlab.fleet.preflight
 """
@@ -120,6 +125,8 @@ wear:
   sample: [{drive: 22123A4F5B6C, used_pct: 12}]
 """
 
+import signal
+
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
@@ -140,9 +147,12 @@ def main() -> None:
             **{part: {"type": "dict"} for part in everything.PARTS},
             "asked": {"type": "dict"},
             "names": {"type": "list", "elements": "str"},
+            "limit_s": {"type": "int", "default": 0},
         },
         supports_check_mode=True,
     )
+    # Its default action ends the process whatever it waits for, and with it the locks.
+    signal.alarm(max(0, module.params["limit_s"]))
     module.exit_json(changed=False, **everything.answer(Host(), module.params, module.check_mode, validated))
 
 

@@ -38,6 +38,11 @@ options:
       - The store that the results will go into, as C(url) (C(ssd_store_url)) and C(results_dir). It is tested without
         changing it. Without this option no store is tested.
     type: dict
+  hosts_left_out:
+    description: The hosts that an earlier decision of this play left out, with the reason (RV(hosts_left_out)). With
+      C(ssd_unavailable=leave_out) they stay left out, as only the others were prepared.
+    type: dict
+    default: {}
 seealso:
   - module: ssdlab.fleet.examine
   - module: ssdlab.fleet.host_job

@@ -11,6 +11,7 @@ import contextlib
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -119,6 +120,32 @@ def sees(handle, size_bytes, blocks):
         offsets = itertools.islice(places.random_offsets(size_bytes, places.BLOCK_BYTES, 32), blocks // 32)
         guard_look._some(reader, seeing, offsets, 1.0, lambda: 0.0)
     return found.foreign is not None
+
+
+EXAMINE = """
+import json, sys
+from ansible.module_utils import basic
+from ansible_collections.ssdlab.fleet.plugins.modules import examine
+basic._ANSIBLE_ARGS, basic._ANSIBLE_PROFILE = sys.argv[1].encode(), "legacy"
+examine.main()
+"""
+
+
+def test_an_examination_without_a_controller_keeps_nobody_from_the_drives(loop_drive):
+    """A controller that gave up on a host does not end what it started there."""
+    drive = loop_drive()
+    environment = {"PYTHONPATH": str(REPO / "playbooks/collections"), "PATH": os.environ["PATH"]}
+
+    def examine(limit_s):
+        asked = {"drive_facts": {"drives": [drive.selector], "look": "sample", "look_s": 1}, "limit_s": limit_s}
+        argv = [sys.executable, "-c", EXAMINE, json.dumps({"ANSIBLE_MODULE_ARGS": asked})]
+        return subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=60, check=False)
+
+    with look_lock(drive.name):
+        ended = examine(limit_s=1)
+    assert ended.returncode == -signal.SIGALRM, ended.stdout + ended.stderr
+    (seen,) = json.loads(examine(limit_s=50).stdout)["drives"]
+    assert seen["eligible"], seen["refusals"]
 
 
 def test_a_look_that_does_not_end_is_told(loop_drive, monkeypatch):

@@ -95,9 +95,11 @@ def decide(
     now: datetime.datetime,
     marks: left_out.Marks = (),
     others: same.Entries = MappingProxyType({}),
+    gone_before: t.Mapping[str, str] = MappingProxyType({}),
 ) -> Decision:
     """Decide over a fleet. Reads test files and tries the results folder; changes nothing else. marks: of the drives in
-    quarantine. others: ssd_drives of hosts that are not in this play.
+    quarantine. others: ssd_drives of hosts that are not in this play. gone_before: hosts_left_out of the play's earlier
+    decision.
     """
     views, strange = _heard(views)
     found = findings.settings(views)
@@ -108,7 +110,7 @@ def decide(
     before = _before(results_dir, run)
     kept = left_out.of_run(before)
     held_back = which_run.held_back(views, own, run) if unavailable.leaves_out(views) else []
-    gone = unavailable.hosts(views, run, strange, held_back, kept)
+    gone = unavailable.hosts(views, run, strange, held_back, kept, gone_before)
     found += [claim for claim in claims if claim.host not in gone]
     views = unavailable.parted(views, gone)
     overlaps, told = which_run.overlap(views, run)
@@ -148,7 +150,7 @@ def decide(
         attached="".join(attached),
         left_out={view.name: list(view.left_out) for view in views if view.left_out},
         hosts_left_out=gone,
-        hosts_without_run=[host for host in gone if run and host not in {*run.attach, *_hosts_of(before)}],
+        hosts_without_run=[host for host in gone if run and host not in {*run.attach, *_began(before)}],
     )
 
 
@@ -206,7 +208,7 @@ def _of_host(view: View, run: Run | None, destructive: bool, strange: t.Sequence
         *strange,
         *lacking.tools(view),
         *findings.refused(view, run),
-        *findings.other_live_runs(view, run),
+        *(() if view.gone else findings.other_live_runs(view, run)),
         *same.side_by_side(view, run),
     ]
 
@@ -241,12 +243,11 @@ def _before(results_dir: str, run: Run | None) -> t.Mapping[str, t.Any] | None:
 
 def _told(views: t.Sequence[View], before: t.Mapping[str, t.Any] | None) -> list[View]:
     """The hosts that run.json is to tell of. What it says of a lost one stays, as that may have begun the run."""
-    known = _hosts_of(before)
-    return [view for view in views if not (view.gone and view.name in known)]
+    return [view for view in views if not (view.gone and view.name in _began(before))]
 
 
-def _hosts_of(record: t.Mapping[str, t.Any] | None) -> set[str]:
-    return {str(entry["host"]) for entry in (record or {}).get("asked") or () if not entry.get("left_out")}
+def _began(record: t.Mapping[str, t.Any] | None) -> set[str]:
+    return runs.hosts_with_drives((record or {}).get("asked") or ())
 
 
 def _lines(found: t.Sequence[Finding]) -> list[str]:

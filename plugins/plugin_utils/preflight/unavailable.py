@@ -9,6 +9,7 @@ that are gone.
 from __future__ import annotations
 
 import typing as t
+from types import MappingProxyType
 
 from ...module_utils.drive.entry import label
 from ...module_utils.run.states import SETTLED_STATES
@@ -31,17 +32,19 @@ def hosts(
     strange: t.Mapping[str, t.Sequence[Finding]],
     claims: t.Sequence[Finding] = (),
     kept: t.Collection[tuple[str, str]] = (),
+    before: t.Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Why the run does without a host, by host. Where its variables are wrong, they are told instead.
 
     strange: that it answered about other drives. claims: of runs to go on with. kept: (host, drive) left out when the
-      run began.
+      run began. before: what this gave earlier in the play; who is back by now was not prepared with the others.
     """
     if run is None or not leaves_out(views):
         return {}
     claimed = {finding.host: finding.message for finding in claims if finding.host}
     found = {
-        view.name: _unheard(view)
+        view.name: before.get(view.name)
+        or _unheard(view)
         or _strange(strange.get(view.name, ()))
         or claimed.get(view.name)
         or _stuck(view, run, kept)

@@ -26,8 +26,8 @@ class RunError(Exception):
 
 
 class Own(t.NamedTuple):
-    """A run of this controller, by its run.json. started: the controller's time. hosts: those that it asked. folder: of
-    its results.
+    """A run of this controller, by its run.json. started: the controller's time. hosts: those with a drive that is not
+    left out. folder: of its results.
     """
 
     id: str
@@ -55,7 +55,7 @@ def on_controller(results_dir: str) -> list[Own]:
     for path in sorted(Path(results_dir).glob("*/run.json")):
         try:
             record = run_record.read_run(os.fspath(path.parent)) or {}
-            run_id, hosts = str(record["run"]["id"]), frozenset(str(entry["host"]) for entry in record["asked"])
+            run_id, hosts = str(record["run"]["id"]), frozenset(hosts_with_drives(record["asked"]))
             if run_id == path.parent.name and RUN_ID_PATTERN.fullmatch(run_id):
                 found.append(
                     Own(run_id, str(record["run"]["name"]), str(record["started"]), hosts, os.fspath(path.parent))
@@ -104,8 +104,12 @@ def hosts_without(folder: str, run_id: str, answers: Answers) -> list[str]:
         return []
     begun = {host for host, told in answers.items() if any(run["run_id"] == run_id for run in told)}
     asked = record.get("asked") or []
-    with_drives = {str(entry["host"]) for entry in asked if not entry.get("left_out")}
-    return sorted({str(entry["host"]) for entry in asked} - with_drives - begun)
+    return sorted({str(entry["host"]) for entry in asked} - hosts_with_drives(asked) - begun)
+
+
+def hosts_with_drives(asked: t.Sequence[t.Mapping[str, t.Any]]) -> set[str]:
+    """The hosts of which a drive was not left out."""
+    return {str(entry["host"]) for entry in asked if not entry.get("left_out")}
 
 
 def has_whole_host(folder: str) -> bool:

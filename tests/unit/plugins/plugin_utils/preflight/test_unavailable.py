@@ -86,6 +86,24 @@ def test_a_drive_that_is_gone_costs_the_others_nothing(night, mode):
         assert "not_found" in reasons(decided)["h1", "S2"]
 
 
+def test_a_host_that_is_back_after_the_others_were_prepared_stays_left_out(night):
+    """A reboot of one host has all examined again; who was away then was not prepared."""
+    hosts = night(), night("h2", ["S2"])
+    before = decide(hosts[0], LOST["unreachable"](hosts[1]))
+    again = decision.decide(hosts, False, NOW, gone_before=before.hosts_left_out)
+    assert again.findings == [] and list(again.plans) == ["h1"]
+    assert again.hosts_left_out == before.hosts_left_out
+    refusing = night(ssd_unavailable="refuse"), night("h2", ["S2"], ssd_unavailable="refuse")
+    assert list(decision.decide(refusing, False, NOW, gone_before=before.hosts_left_out).plans) == ["h1", "h2"]
+
+
+def test_what_works_on_a_lost_host_does_not_stop_the_others(night):
+    busy = [{"run_id": "other", "run_name": "other", "state": "running"}]
+    lost = LOST["a part failed"](night("h2", ["S2"]))._replace(runs=busy)
+    assert decide(night(), lost).findings == []
+    assert len(decide(night(), night("h2", ["S2"])._replace(runs=busy)).findings) == 1
+
+
 def test_by_default_a_drive_that_is_gone_stops_the_run(fleet):
     assert decide(gone(fleet(drives=["S1", "S2"]), "S2")).findings == ["h1: drive S2: not_found: not_found"]
 

@@ -85,7 +85,8 @@ def test_no_run_is_taken_up_for_a_hosts_word(answers, known, why):
 
 
 def test_a_broken_run_json_hides_no_other_run(tmp_path):
-    good = {"run": {"id": "good", "name": "qualify"}, "started": "2026", "asked": [{"host": "h"}], "tests": {}}
+    asked = [{"host": "h"}, {"host": "i", "left_out": "the host is unreachable"}]
+    good = {"run": {"id": "good", "name": "qualify"}, "started": "2026", "asked": asked, "tests": {}}
     for name, text in (("good", json.dumps(good)), ("bad", "{"), ("odd", "[]"), ("another", json.dumps(good))):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_text(text)
