@@ -48,3 +48,13 @@ def test_an_array_is_the_last_thing_of_all_its_drives(jobs, loop_drive, at_once)
         assert (end["outcome"], end["reasons"]) == ("complete", [])
         assert len(events(journal, "array_stopped")) == 1
     assert not list(jobs.folder.rglob(array_left.FILE))
+
+
+def test_no_array_is_made_without_a_drive_that_the_run_left_out(jobs, loop_drive):
+    drives = [loop_drive(f"drive{number}", 64 * MIB) for number in range(2)]
+    plan = jobs.plan(drives, planning.load_plan([ALONE, TOGETHER]))
+    plan["drives"][-1]["tests"][-1]["array"]["members"].append("GONE")
+    journal, _status = jobs.run(plan)
+    (end,) = [record for record in events(journal, "test_finished") if record["test"] == "together"]
+    assert end["outcome"] == "invalid" and "GONE (it is not in the plan)" in end["reasons"][0]
+    assert not events(journal, "array")

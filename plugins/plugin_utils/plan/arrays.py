@@ -75,20 +75,27 @@ def identity(test: Mapping, last: Mapping, members: t.Sequence[Mapping]) -> Mapp
     return {**last, "size_bytes": size, "logical_block_size_bytes": block}
 
 
-def host_problems(tests: t.Sequence[Mapping], drives: t.Sequence[Mapping], settings: Mapping, polled: str) -> list[str]:
-    """Why a host's drives can't be the array that a test asks for. drives: their identities; None of unknown ones."""
+def host_problems(
+    tests: t.Sequence[Mapping], drives: t.Sequence[Mapping], settings: Mapping, polled: str, left_out: int = 0
+) -> list[str]:
+    """Why a host's drives can't be the array that a test asks for. drives: their identities; None of unknown ones.
+    left_out: how many take no part.
+    """
     wanted = [test for test in tests if test.get("array")]
     return [
-        f"test {test['name']}: array: {text}" for test in wanted for text in _of_test(test, drives, settings, polled)
+        f"test {test['name']}: array: {text}"
+        for test in wanted
+        for text in _of_test(test, drives, settings, polled, left_out)
     ]
 
 
-def _of_test(test: Mapping, drives: t.Sequence[Mapping], settings: Mapping, polled: str) -> list[str]:
+def _of_test(test: Mapping, drives: t.Sequence[Mapping], settings: Mapping, polled: str, left_out: int) -> list[str]:
     found, asked, chunk = [], test["array"]["drives"], test["array"]["chunk_bytes"]
-    if len(drives) < FEWEST:
-        found.append(f"needs at least {FEWEST} drives; this host has {len(drives)} in ssd_drives. Remove the test")
-    elif asked != ALL and asked != len(drives):
-        found.append(f"needs {asked} drives; this host has {len(drives)}. Set drives: {ALL}, or change ssd_drives")
+    number = len(drives) + left_out
+    if number < FEWEST:
+        found.append(f"needs at least {FEWEST} drives; this host has {number} in ssd_drives. Remove the test")
+    elif asked != ALL and asked != number:
+        found.append(f"needs {asked} drives; this host has {number}. Set drives: {ALL}, or change ssd_drives")
     sizes = {drive["size_bytes"] // chunk * chunk for drive in drives}
     if len(sizes) > 1:
         told = ", ".join(units.data_size(size) for size in sorted(sizes))

@@ -161,8 +161,11 @@ def build(
     boot_id: str,
     drives: t.Sequence[t.Mapping[str, t.Any]],
     engine_version: str,
+    left_out: t.Collection[str] = (),
 ) -> dict[str, t.Any]:
-    """plan.json of a host, from its VARIABLES and, where they are there, what is GIVEN. Raises PlanError."""
+    """plan.json of a host, from its VARIABLES and, where they are there, what is GIVEN. left_out: drives that take no
+    part. Raises PlanError.
+    """
     values = schemas.plain(
         {name: variables[name] for name in (*VARIABLES, *GIVEN) if name in VARIABLES or name in variables}
     )
@@ -173,6 +176,7 @@ def build(
         host=host,
         boot_id=boot_id,
         drives=drives,
+        left_out=left_out,
         engine_version=engine_version,
         variables=values,
         tune=tune_spec(values, keep=values["ssd_step"] == "tune"),

@@ -40,18 +40,19 @@ def render(
     variables: t.Mapping[str, t.Any],
     tune: t.Mapping[str, t.Any] | None = None,
     fio_path: str = "fio",
+    left_out: t.Collection[str] = (),
 ) -> dict[str, t.Any]:
     """plan.json of one host (docs/internals.md).
 
     tests: of load_plan or step_plan. run: {id, name}. drives: as drive_facts returns them (selector, identity).
     variables: the host's, of which workload_ioengine, purge_method, ssd_parallel_drives and ssd_sample_interval_s count
-      here.
+      here. left_out: drives that take no part; an array of all of them can't be made, which the host says.
     Raises PlanError with every drive that can't do a test, naming host, drive and cell.
     """
     settings = {**_defaults(), **variables}
     measures = any(test["cells"] for test in tests)
     problems = _engine_problems(settings, host)
-    rendered, wrong = _drives(tests, drives, settings, host)
+    rendered, wrong = _drives(tests, drives, settings, host, left_out)
     problems += wrong
     if problems:
         raise PlanError(problems)
@@ -74,13 +75,17 @@ def render(
 
 
 def _drives(
-    tests: t.Sequence[Test], drives: t.Sequence[t.Mapping[str, t.Any]], settings: t.Mapping[str, t.Any], host: str
+    tests: t.Sequence[Test],
+    drives: t.Sequence[t.Mapping[str, t.Any]],
+    settings: t.Mapping[str, t.Any],
+    host: str,
+    left_out: t.Collection[str],
 ) -> tuple[list[dict[str, t.Any]], list[str]]:
     """(the plan of each drive, what they can't do)."""
     rendered = []
     known = [drive["identity"] for drive in drives if drive.get("identity")]
-    problems = [f"{host}: {text}" for text in arrays.host_problems(tests, known, settings, POLLED)]
-    labels = [selector_label(schemas.plain(drive["selector"])) for drive in drives]
+    problems = [f"{host}: {text}" for text in arrays.host_problems(tests, known, settings, POLLED, len(left_out))]
+    labels = [*(selector_label(schemas.plain(drive["selector"])) for drive in drives), *left_out]
     for place, drive in enumerate(drives):
         carried = [test for test in tests if arrays.is_carried(test, place, len(drives))]
         done, wrong = _for_drive(drive, carried, settings, host, known)

@@ -66,6 +66,17 @@ def test_drives_that_make_no_array_are_told(given, sizes, settings, told):
         planned(load_plan([on_array(given)]), drives=drives(*sizes, io_poll=True), **settings)
 
 
+@pytest.mark.parametrize(("given", "kept"), [({}, [GIB, GIB]), ({"drives": 3}, [GIB, GIB]), ({}, [GIB])])
+def test_a_drive_that_is_left_out_stays_a_member_so_that_no_smaller_array_is_judged(given, kept):
+    """The host makes no array without it."""
+    left = [f"GONE{number}" for number in range(3 - len(kept))]
+    plan = planned(load_plan([on_array(given)]), drives=drives(*kept), left_out=left)
+    jsonschema.validate(plan, schemas.load("plan"))
+    assert plan["drives"][-1]["tests"][-1]["array"]["members"] == [*(f"S{n}" for n in range(len(kept))), *left]
+    with pytest.raises(PlanError, match="needs 2 drives; this host has 3"):
+        planned(load_plan([on_array({"drives": 2})]), drives=drives(GIB, GIB), left_out=["GONE0"])
+
+
 def test_sizes_that_differ_by_less_than_a_chunk_are_one():
     assert planned(load_plan([on_array()]), drives=drives(GIB, GIB + 4096))
 
