@@ -28,6 +28,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import chances,
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import look as guard_look
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.blockreader import BlockReader
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.seeing import Look, Seeing
 
 LOOK_S = 4.0
 PROGRAM = """
@@ -114,8 +115,8 @@ def test_as_many_looks_see_data_as_the_plan_tells(loop_drive, size_bytes, data_b
 
 def sees(handle, size_bytes, blocks):
     """Whether one look at so many random blocks sees data."""
-    found = guard_look.Look(size_bytes)
-    seeing = guard_look._Seeing(found, (), True, guard_look.never)
+    found = Look(size_bytes)
+    seeing = Seeing(found, (), True, guard_look.never)
     with BlockReader(handle, places.BLOCK_BYTES) as reader:
         offsets = itertools.islice(places.random_offsets(size_bytes, places.BLOCK_BYTES, 32), blocks // 32)
         guard_look._some(reader, seeing, offsets, 1.0, lambda: 0.0)

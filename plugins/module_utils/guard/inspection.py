@@ -19,9 +19,10 @@ from ..drive.entry import label, selector_item
 from . import ledger_file
 from .device import user_space
 from .facts import Facts, Machine, add
-from .look import Stopped, Terms, never
+from .look import Terms, never
 from .probe import look_at, machine, probe
 from .rules import Refusal, entry_problem, lifted_codes, make_refusals, ours, refusals
+from .seeing import Stopped
 
 # Longer than a look at users and content takes; who reads whole drives is not waited for.
 OTHER_LOOK_S = 120.0
@@ -42,7 +43,7 @@ def inspect(
     drive instead of another exclusive open. `state_dir`: where our ledger is; what the run `run_id`, or a finished one,
     is proved to have left on a drive does not speak against it. `terms`: how to look at what lies on drives that
     nothing else speaks against, all at once; None: not at all, which is for a drive whose content is known to be ours.
-    `stop`: whether to give up waiting for another look. Raises look.Stopped where that, or `terms.stop`, says so.
+    `stop`: whether to give up waiting for another look. Raises Stopped where that, or `terms.stop`, says so.
 
     Returns, in the order given, `{selector (None for a malformed one), drive, path, identity, eligible, refusals:
     [{code, message}], overridden: the same,

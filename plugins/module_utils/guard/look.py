@@ -9,33 +9,25 @@ of D bytes, wherever it lies, is missed by n blocks with the chance (1 - D / siz
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 import time
 import typing as t
 
 from ..drive.capacity import SLOWEST_BYTES_PER_S
-from . import chances, filler
 from .blockreader import BlockReader
 from .facts import Extent
 from .places import AT_A_TIME, BLOCK_BYTES, aimed_offsets, random_offsets
+from .seeing import PIECE_BYTES, Look, Seeing
 
-PIECE_BYTES = 1 << 20
 _PIECES = 8
 # How much of a look may be spent beyond its time on reading whole what seemed to be readable in it.
 _OVERTIME = 2.0
 # How much of a look's time may be spent beyond it where the drive itself says that it holds something.
 _AIMED = 0.5
 _SHORT_STEP_S = 60.0
-# What an erased drive returns; which of the two is its own choice, but it is one.
-_FILLS = (0x00, 0xFF)
 # (bytes of a piece, how many at a time) → a reader of them
 Readers = t.Callable[[int, int], BlockReader]
-
-
-class Stopped(Exception):
-    """The job is to end: what was looked at so far says nothing."""
 
 
 def never() -> bool:
@@ -48,44 +40,6 @@ class Terms(t.NamedTuple):
 
     seconds: float | None = 10.0
     stop: t.Callable[[], bool] = never
-
-
-@dataclasses.dataclass
-class Look:
-    """What a look found. blocks: of 4 KiB, at random places, or all (whole); size_bytes: of the drive; aimed_blocks:
-    beside these, where it may hold something.
-
-    fills: which of 0x00 and 0xFF blank blocks held; filled: blocks of fio's random fill; foreign: where the first block
-      that is neither lies.
-    """
-
-    size_bytes: int
-    blocks: int = 0
-    seconds: float = 0.0
-    whole: bool = False
-    aimed_blocks: int = 0
-    filled: int = 0
-    fills: set[int] = dataclasses.field(default_factory=set)
-    first_filled: int | None = None
-    foreign: int | None = None
-
-    @property
-    def blank(self) -> bool:
-        """One and the same fill value everywhere."""
-        return self.foreign is None and not self.filled and len(self.fills) < 2
-
-    @property
-    def only_fill(self) -> bool:
-        """Nothing but blank blocks and fio's random fill: whoever wrote last wrote nothing that anybody could miss."""
-        return self.foreign is None and len(self.fills) < 2
-
-    def record(self) -> dict[str, t.Any]:
-        """For the journal and the results: {blocks, aimed_blocks, size_bytes, seconds, whole, seen_bytes}."""
-        seen = chances.seen_bytes(self.blocks, self.size_bytes, self.whole)
-        blocks = {"blocks": self.blocks, "aimed_blocks": self.aimed_blocks}
-        return dict(
-            blocks, size_bytes=self.size_bytes, seconds=round(self.seconds, 2), whole=self.whole, seen_bytes=seen
-        )
 
 
 def longer_s(terms: Terms, size_bytes: int) -> float:
@@ -114,7 +68,7 @@ def take(
     """
     began = clock()
     look = Look(size_bytes)
-    seeing = _Seeing(look, known, fill_counts, terms.stop)
+    seeing = Seeing(look, known, fill_counts, terms.stop)
     reader = functools.partial(BlockReader, handle)
     _ends(reader, seeing)
     if not seeing.over:
@@ -123,61 +77,7 @@ def take(
     return look
 
 
-class _Seeing:
-    """Sorts what was read."""
-
-    def __init__(self, look: Look, known: t.Sequence[Extent], fill_counts: bool, stop: t.Callable[[], bool]) -> None:
-        self.look, self._known, self._fill_counts, self._stop = look, known, fill_counts, stop
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing that may come could change the verdict."""
-        look = self.look
-        return look.foreign is not None or len(look.fills) > 1 or bool(look.filled and self._fill_counts)
-
-    def piece(self, offset: int, data: bytes) -> None:
-        """What lies at an offset, in one piece. Raises Stopped."""
-        if self._stop():
-            raise Stopped()
-        if data[:1] in (b"\x00", b"\xff") and data == _blank(data[0])[: len(data)]:
-            self.look.fills.add(data[0])
-            return
-        for place in range(0, len(data), BLOCK_BYTES):
-            if not self.over:
-                self._block(offset + place, data[place : place + BLOCK_BYTES])
-
-    def _block(self, offset: int, data: bytes) -> None:
-        data = _without(self._known, offset, data)
-        if not data:
-            return
-        fill = data[0]
-        if fill in _FILLS and data == _blank(fill)[: len(data)]:
-            self.look.fills.add(fill)
-        elif filler.is_fill(data):
-            self.look.filled += 1
-            self.look.first_filled = offset if self.look.first_filled is None else self.look.first_filled
-        else:
-            self.look.foreign = offset
-
-
-@functools.lru_cache(maxsize=None)
-def _blank(fill: int) -> bytes:
-    """A piece of it; made once, as it takes longer than many a look."""
-    return bytes([fill]) * PIECE_BYTES
-
-
-def _without(known: t.Sequence[Extent], offset: int, data: bytes) -> bytes:
-    """The data of a block without what is known. Extents may overlap: a table is found by wipefs and by
-    its own bytes.
-    """
-    kept, place = [], 0
-    for extent in sorted(known):
-        kept.append(data[place : max(place, extent.offset - offset)])
-        place = max(place, extent.offset + extent.length - offset)
-    return b"".join([*kept, data[place:]])
-
-
-def _ends(reader: Readers, seeing: _Seeing) -> None:
+def _ends(reader: Readers, seeing: Seeing) -> None:
     """The first and the last MiB: tables, superblocks and labels are there."""
     size = seeing.look.size_bytes
     with reader(min(size, PIECE_BYTES), 1) as pieces:
@@ -189,7 +89,7 @@ def is_fill_where(handle: int, size_bytes: int, extents: t.Sequence[Extent]) -> 
     """Whether every block of both ends of a drive and of these extents is blank, all alike, or fio's random fill.
     Raises OSError.
     """
-    seeing = _Seeing(Look(size_bytes), (), fill_counts=False, stop=lambda: False)
+    seeing = Seeing(Look(size_bytes), (), fill_counts=False, stop=lambda: False)
     reader = functools.partial(BlockReader, handle)
     _ends(reader, seeing)
     with reader(BLOCK_BYTES, 1) as blocks:
@@ -201,7 +101,7 @@ def is_fill_where(handle: int, size_bytes: int, extents: t.Sequence[Extent]) -> 
 
 
 def _whole_or_some(
-    reader: Readers, seeing: _Seeing, terms: Terms, aim: t.Sequence[Extent], clock: t.Callable[[], float]
+    reader: Readers, seeing: Seeing, terms: Terms, aim: t.Sequence[Extent], clock: t.Callable[[], float]
 ) -> None:
     look, began = seeing.look, clock()
     left_s = math.inf if terms.seconds is None else terms.seconds
@@ -228,7 +128,7 @@ def _whole_or_some(
 
 
 def _some(
-    blocks: BlockReader, seeing: _Seeing, places: t.Iterable[list[int]], deadline: float, clock: t.Callable[[], float]
+    blocks: BlockReader, seeing: Seeing, places: t.Iterable[list[int]], deadline: float, clock: t.Callable[[], float]
 ) -> int:
     """Look at blocks until it is late, or what was found ends it; how many."""
     count = 0
@@ -245,7 +145,7 @@ def whole_in_time(size_bytes: int, bytes_per_s: float, seconds: float) -> bool:
     return size_bytes / bytes_per_s <= seconds
 
 
-def _all(pieces: BlockReader, seeing: _Seeing, deadline: float, clock: t.Callable[[], float]) -> bool:
+def _all(pieces: BlockReader, seeing: Seeing, deadline: float, clock: t.Callable[[], float]) -> bool:
     """Read all of it in sequence; whether that ended in time or by what was found. What is left behind the last whole
     piece is in the last MiB.
     """

@@ -36,6 +36,7 @@ from .facts import Extent, Facts, Machine, add
 from .look import Terms
 from .nvme import probe_nvme
 from .scsi import probe_ata, probe_scsi
+from .seeing import Look
 
 # Behind the start of a partition: the second header of LUKS2 lies up to 4 MiB from it.
 _SUPERBLOCKS_WITHIN = 5 << 20
@@ -157,7 +158,7 @@ def _lifted(facts: Facts, codes: t.Collection[str]) -> list[Extent]:
     return [Extent(mark.offset, mark.length) for mark in known]
 
 
-def _keep(facts: Facts, seen: look.Look, proves: bool) -> None:
+def _keep(facts: Facts, seen: Look, proves: bool) -> None:
     """proves: whether fio's fill, if there is nothing else, is proved to be ours."""
     facts.look = dict(seen.record(), allocated_bytes=facts.allocated_bytes)
     if seen.foreign is not None:

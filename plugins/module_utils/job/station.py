@@ -13,7 +13,8 @@ from ..core.deadline import Watchdog
 from ..core.host import Host
 from ..guard.held import HeldDrive, Refused
 from ..guard.held_array import HeldArray
-from ..guard.look import Stopped, Terms, longer_s
+from ..guard.look import Terms, longer_s
+from ..guard.seeing import Stopped
 from ..measure import fio
 from ..measure.limits import Limits
 from ..measure.seeds import seed

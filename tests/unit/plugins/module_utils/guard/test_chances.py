@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import chances, look, places
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.seeing import Look, Seeing
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.units import data_size
 
 SIZE = 8 << 20
@@ -21,7 +22,7 @@ DATA, BLANK = b"data" * 1024, bytes(4096)
 
 
 def test_the_issues_example():
-    record = look.Look(size_bytes=2_750_000_000_000, blocks=182_000).record()
+    record = Look(size_bytes=2_750_000_000_000, blocks=182_000).record()
     text = "read 182,000 blocks: 104.4 MB of data anywhere on 2.75 TB would have been found with 99.9 % probability"
     assert chances.text(record, data_size) == text
     assert (
@@ -47,7 +48,7 @@ class Simulated:
 
     def sees(self, batches):
         """Whether one look at so many random blocks, 32 at a time, sees data."""
-        seeing = look._Seeing(look.Look(self.size_bytes), (), True, look.never)
+        seeing = Seeing(Look(self.size_bytes), (), True, look.never)
         offsets = itertools.islice(places.random_offsets(self.size_bytes, 4096, places.AT_A_TIME), batches)
         look._some(self, seeing, offsets, 1.0, lambda: 0.0)
         return seeing.look.foreign is not None
@@ -77,5 +78,5 @@ def test_a_look_at_nothing_proves_nothing():
     assert chances.seen_bytes(0, 10**12, whole=False) == 10**12 and math.isclose(
         chances.chance(4096, 10**5, 4096 * 10**6), 1 - (1 - 1e-6) ** 10**5
     )
-    record = look.Look(SIZE, SIZE // 4096, 0.5, True).record()
+    record = Look(SIZE, SIZE // 4096, 0.5, True).record()
     assert chances.text(record, data_size) == "read all 8.389 MB in 0.5 s"

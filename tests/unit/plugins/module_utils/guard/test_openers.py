@@ -9,7 +9,6 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import openers
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.openers import (
     LOOKS,
     READER_COUNTS,
@@ -75,10 +74,15 @@ def test_a_program_of_a_container_is_not_known_by_its_path(fake, tmp_path):
     assert Watch(fake, set(), {}, {}, {})._program("/proc/7") == ("smartd", False)
 
 
-@pytest.mark.parametrize("writes, users", [(True, {"8:0": ["somebody"]}), (False, {})])
+@pytest.mark.parametrize("writes, users", [(True, {"8:0": ["a process that wrote to it and has ended"]}), (False, {})])
 def test_a_write_between_two_looks_counts_beside_one_who_passes_by(fake, monkeypatch, writes, users):
     """multipathd has its paths open all the time, and only reads."""
+    fake.put("/dev/sda", "data")
+
+    def meanwhile(_s):
+        with open(fake.path("/dev/sda"), "r+") as node:
+            node.write("data") if writes else node.read()
+
     monkeypatch.setattr(Watch, "look", lambda *_watch, **_deep: {"8:0": {UDEV}})
-    monkeypatch.setattr("time.sleep", lambda _s: None)
-    monkeypatch.setattr(openers._Traffic, "since", lambda _traffic: [("8:0", Opener("somebody", 0, writes, False))])
-    assert Watch(fake, set(), {}, {}, {}).observe().users == users
+    monkeypatch.setattr("time.sleep", meanwhile)
+    assert Watch(fake, set(), {"/dev/sda": "8:0"}, {}, {}).observe().users == users

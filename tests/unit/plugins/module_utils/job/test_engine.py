@@ -41,17 +41,16 @@ def test_a_job_that_comes_too_late_leaves_the_status_to_the_job_that_does_its_wo
 
 @pytest.fixture
 def late(run_dir, tmp_path, monkeypatch):
-    """A job of the start that the status names, which only notes that it worked."""
+    """A job of the start that the status names. Nobody decided on its plan, which its work refuses first of all."""
     monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setattr(engine.signal, "signal", lambda *_: None)
-    monkeypatch.setattr(engine.HostJob, "_run_locked", lambda self: self._status.set(message="worked") or 0)
     write_atomic(run_dir.plan, json.dumps(PLAN))
     launch.write_starting(Host(), run_dir, PLAN)
     return engine.HostJob(run_dir, Host(), starter(run_dir.read_status()))
 
 
 def test_a_job_works_while_its_start_stands(run_dir, late):
-    assert late.run() == 0 and run_dir.read_status()["message"] == "worked"
+    assert late.run() == 1 and "no decision of preflight" in run_dir.read_status()["message"]
 
 
 def void(run_dir, **changed):

@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import files_up_to
 
 
 @pytest.fixture
@@ -81,12 +82,10 @@ def test_an_archive_that_is_none_is_made_anew(run_dir, damage):
     assert archive.pack(run_dir) == first
 
 
-def test_nothing_half_written_stays_when_the_disk_is_full(run_dir, monkeypatch):
-    def full(*_args):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(archive, "_add", full)
-    with pytest.raises(OSError):
+def test_nothing_half_written_stays_when_the_disk_is_full(run_dir):
+    """As on a disk that is full: no file may grow beyond the first half of the archive."""
+    Path(run_dir.raw("A1"), "random").write_bytes(os.urandom(1 << 20))
+    with files_up_to(1 << 19), pytest.raises(OSError):
         archive.pack(run_dir)
     assert os.listdir(run_dir.state_dir) == ["runs"]
 
