@@ -101,9 +101,7 @@ def _contradicted(facts: RunFacts, host: str, drive: str, record: Mapping, about
     )
     last_rounds = about.get("last_rounds") or 0
     said = said or validity.problem(record, rule, facts.strict, last_rounds) or proof.problem(record, facts.strict)
-    # A second measurement is of those drives alone that missed something.
-    drives = None if (record.get("again") or {}).get("first") else facts.drives_of(host)
-    said = said or prepared.problem(record, about, identity.get("size_bytes"), drives)
+    said = said or prepared.problem(record, about, identity.get("size_bytes"), facts.drives_of(host))
     said = said or ("; ".join(prepared.unknown(record)) if facts.strict else "")
     said = said or _without_its_state(facts, host, drive, about)
     return Ground("invalid", said) if said else None

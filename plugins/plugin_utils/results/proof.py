@@ -106,14 +106,19 @@ def begin(run: Mapping, host: str, spec: Mapping, of: Attempt) -> Proof:
     asked: Mapping = entries[0] if entries else {}
     limits = asked.get("validity_limits")
     cells = {cell["id"]: cell for cell in spec.get("cells") or []}
-    about = asked_cells.on_drive((run.get("tests") or {}).get(of.test) or {}, asked.get("preferred_write_bytes"), spec)
+    skipped = asked.get("not_applicable")
+    left_out = None if skipped is None else skipped.get(of.test, [])
+    about = (run.get("tests") or {}).get(of.test) or {}
+    about = asked_cells.on_drive(about, asked.get("preferred_write_bytes"), spec, left_out)
     set_here = {name: float(limit) for name, limit in (limits or {}).items() if name in Limits._fields}
     known = None if limits is None else Limits(**set_here)
 
     def seed_of(number: int, cell: str) -> int:
         return seed(of.run_id, of.drive, of.test, of.attempt, number, cell)
 
-    return Proof(cells, about, known, run.get("unknown_causes") == "spoil", Sequence(cells, seed_of))
+    # Without the host's plan its cells are those that the controller asked for, where it knows which it left out.
+    names = cells or ([] if left_out is None else asked_cells.expected(about))
+    return Proof(cells, about, known, run.get("unknown_causes") == "spoil", Sequence(names, seed_of))
 
 
 def of(record: Mapping, seen: Proof | None, others: bool = False) -> dict[str, list[str]]:
