@@ -24,12 +24,15 @@ def on_drive(
       test as the host had it, is asked.
     """
     found = dict(about)
-    if about.get("cells"):
-        found["cells"] = [cellnames.on_drive(cell, preferred_bytes) for cell in about["cells"]]
+    for key in ("cells", "leads"):
+        if about.get(key):
+            found[key] = [cellnames.on_drive(cell, preferred_bytes) for cell in about[key]]
     rule = about.get("steady_state")
     if rule and rule.get("tracked"):
         tracked = [{**item, "cell": cellnames.on_drive(item["cell"], preferred_bytes)} for item in rule["tracked"]]
         found["steady_state"] = {**rule, "tracked": tracked}
+    if about.get("points"):
+        found["points"] = {cellnames.on_drive(cell, preferred_bytes): rule for cell, rule in about["points"].items()}
     ids = left_out(spec) if known is None else known
     # A cell of the preferred size that is another one of the test on this drive: that one is measured all the same.
     fixed = {cell for cell in about.get("cells") or () if not cellnames.is_preferred(cell)}

@@ -182,7 +182,7 @@ def test_without_its_hosts_plan_a_test_has_the_cells_that_the_controller_asked_f
     """A host that keeps its plan back would measure the fast cells alone."""
     tests = {"t": dict(about(TEST), cells=["c", "small"])}
     run = {"tests": tests, "asked": [{"host": "h", "drive": "d", **asked}]}
-    made = proof.begin(run, "h", {}, proof.Attempt("r", "d", "t", 1))
+    made = proof.begin(run, "h", {}, proof.Attempt("r", "d", "t", 1), {})
     for event in journal():
         made.take(event)
     assert ("its journal lacks small of round 1" in made.wrong) is found
