@@ -61,6 +61,7 @@ class Proof:
         self.wrong, self.unproved = self._taken.wrong, self._taken.unproved
         self.wrong += asked_cells.problems(cells, about)
         self.told: Mapping | None = None
+        self.written_bytes: int | None = None
 
     def take(self, event: Mapping) -> None:
         """Add a journal record of this attempt."""
@@ -86,6 +87,7 @@ class Proof:
 
     def _end(self, event: Mapping) -> None:
         self.told = {key: event.get(key) for key in TOLD_TWICE}
+        self.written_bytes = sum(self._taken.written.values())
         if event["outcome"] in MEASURED:
             self.wrong += self._sequence.wrong
             self.wrong += [f"by its samples {text}" for text in self._seen.values()]
@@ -131,9 +133,9 @@ def begin(run: Mapping, host: str, spec: Mapping, of: Attempt, sweeps: Sweeps) -
     return Proof(cells, about, known, strict, Sequence(names, seed_of), points)
 
 
-def of(record: Mapping, seen: Proof | None, others: bool = False) -> dict[str, list[str]]:
-    """A record's `proof`, {wrong, unproved}: sentences. seen: of its attempt's journal; None where none
-    was collected. others: whether the journal has other attempts at that test.
+def of(record: Mapping, seen: Proof | None, others: bool = False) -> dict[str, t.Any]:
+    """A record's `proof`, {wrong, unproved: sentences, written_bytes: by its cells}. seen: of its attempt's journal;
+    None where none was collected. others: whether the journal has other attempts at that test.
     """
     wrong = list(seen.wrong) if seen else []
     if seen is None and others and not record.get("again"):
@@ -144,6 +146,7 @@ def of(record: Mapping, seen: Proof | None, others: bool = False) -> dict[str, l
     return {
         "wrong": [f"its journal has another {', '.join(other)}"] * bool(other) + wrong,
         "unproved": list(seen.unproved),
+        "written_bytes": seen.written_bytes,
     }
 
 
