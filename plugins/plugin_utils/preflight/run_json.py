@@ -21,7 +21,7 @@ from ..common.version import collection_version
 from ..plan import hostplan, limits, preferred
 from ..plan.testfiles import PlanError
 from ..results import asked_cells
-from . import again, findings, values
+from . import again, findings, values, wear
 from .findings import Run, View
 
 
@@ -78,6 +78,7 @@ def record(
             **rack,
             **sizes.get(drive, {}),
             **skipped.get(drive, {}),
+            **budgets.get(drive, {}),
             **models.get(drive, {}),
             **short,
             **why,
@@ -89,6 +90,7 @@ def record(
         for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
         for sizes in [_preferred(view, run, tests[view.name])]
         for skipped in [_not_applicable(view, run, plans.get(view.name))]
+        for budgets in [_wear_budgets(view)]
         for models in [_models(view)]
         for short in [_left_out_tests(view)]
         for last in [label(view.asked["ssd_drives"][-1]) if view.asked["ssd_drives"] else ""]
@@ -118,6 +120,16 @@ def _models(view: View) -> dict[str, dict[str, str]]:
     """What run.json has of each drive's model, as preflight saw it: criteria of a model hold for it to the end."""
     seen = {entry["drive"]: (entry.get("identity") or {}).get("model") for entry in view.drives or ()}
     return {drive: {"model": model} for drive, model in seen.items() if model}
+
+
+def _wear_budgets(view: View) -> dict[str, dict[str, int]]:
+    """What run.json has of the bytes that ssd_wear_budget lets the run write to each drive: a drive that is faster than
+    assumed may get more.
+    """
+    asked = schemas.plain(view.asked or {})
+    models = {entry["drive"]: (entry.get("identity") or {}).get("model") for entry in view.drives or ()}
+    allowed = {drive: wear.allowed_bytes(model, asked) for drive, model in models.items()}
+    return {drive: {"wear_budget_bytes": int(most)} for drive, most in allowed.items() if most is not None}
 
 
 def _left_out_tests(view: View) -> dict[str, list[str]]:

@@ -179,6 +179,21 @@ def test_the_drives_own_count_of_its_wear_stands_in_plan_mode_and_in_a_refusal(f
     assert "of the budget; 12 % of its rated life is used already, by its own count; take tests out" in found
 
 
+@pytest.mark.parametrize(
+    ("asked", "allowed"),
+    [
+        ({"ssd_wear_budget": "90TB"}, [90 * 10**12]),
+        ({"ssd_wear_budget": "50%", "ssd_rated_tbw": [{"model": "*", "tbw": 1000}]}, [500 * 10**12]),
+        ({}, [None]),
+    ],
+)
+def test_the_record_says_what_the_run_may_write_to_each_drive(fleet, asked, allowed):
+    """Preflight goes by an assumed rate: the judge looks at what was written."""
+    decided = decide(fleet(**{**WEARING, **asked}))
+    assert decided.findings == [] and schema.problems(decided.record, schema.load("run")) == []
+    assert [entry.get("wear_budget_bytes") for entry in decided.record["asked"]] == allowed
+
+
 def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_told(fleet):
     read = {
         "cells": [{"block_size": "4KiB", "read_pct": 100, "runtime_s": 60}],
