@@ -34,11 +34,18 @@ def problem(record: Mapping, about: Mapping, size_bytes: int | None, drives: t.M
 
 
 def unknown(record: Mapping) -> list[str]:
-    """What nobody can tell of a drive's fill, as a sentence: that it wrote all is fio's word alone."""
+    """What nobody can tell of a drive's fill and of the drives of an array, as sentences: that all was written is fio's
+    word alone.
+    """
     done = record.get("precondition") or {}
-    if not done or done.get("kernel_bytes_written", 0) is not None:
-        return []
-    return ["the kernel does not count writes to this drive, so it is unknown whether the fill was complete"]
+    found = []
+    if done and done.get("kernel_bytes_written", 0) is None:
+        found.append("the kernel does not count writes to this drive, so it is unknown whether the fill was complete")
+    members = (record.get("array") or {}).get("members") or []
+    uncounted = [str(member.get("drive")) for member in members if member.get("bytes_written") is None]
+    if uncounted:
+        found.append(f"it is unknown whether the array wrote to {', '.join(uncounted)}: nobody counted the writes")
+    return found
 
 
 def _purge(done: Mapping, about: Mapping) -> str:

@@ -177,3 +177,9 @@ def test_an_array_is_of_all_drives_that_the_run_asks_of_its_host(drives, asked, 
     assert says in " ".join(judged["tests"][0]["reasons"]) and (judged["tests"][0]["verdict"] == "invalid") == bool(
         says
     )
+
+
+def test_what_nobody_counted_of_an_array_is_unknown_and_said():
+    assert prepared.unknown({"array": MADE}) == []
+    (said,) = prepared.unknown({"array": with_members({"bytes_written": None}, {})})
+    assert said == "it is unknown whether the array wrote to a: nobody counted the writes"
