@@ -24,20 +24,23 @@ MEDIA_WRITTEN = ("Physical media units written", "physical_media_units_written")
 # With less written, the units' rounding and the drive's own housekeeping are a large part of the quotient.
 LEAST_BYTES = 10**9
 LEAST_UNITS = 100
+# Counts, and what tells of which of a drive's counters each is; pages have one alone.
+SOURCES = (("host_bytes", "host_source"), ("media_bytes", "media_source"), ("host_pages", ""), ("media_pages", ""))
 
 Mapping = t.Mapping[str, t.Any]
 Written = t.Dict[str, t.Any]
 
 
 def read(host: Host, identity: Mapping) -> Written:
-    """{host_bytes, media_bytes, used_pct}, and of what `spent` makes of two: unit (bytes, the coarsest of both counts),
-    host_pages and media_pages (of a size that the drive does not tell).
+    """{host_bytes, media_bytes, used_pct}, and of what `spent` makes of two: host_source and media_source (which of a
+    drive's counters they are), unit (bytes, the coarsest of both counts), host_pages and media_pages (of a size that
+    the drive does not tell).
     """
     path, transport = str(identity.get("path")), identity.get("transport")
     if transport == "nvme":
         log, error = health.ask(host, ["nvme", "smart-log", path, "--output-format=json"])
         units = None if error else health.nvme_number(log.get("data_units_written"))
-        written = None if units is None else Count(units * UNIT_BYTES, UNIT_BYTES)
+        written = None if units is None else Count(units * UNIT_BYTES, UNIT_BYTES, "smart-log")
         media = _ocp(host, path) or _vendors(host, identity)
         return _counts(written, media, None if error else health.nvme_number(log.get("percent_used")))
     if transport not in ("sata", "sas"):
@@ -59,7 +62,9 @@ def _counts(
 ) -> Written:
     return {
         "host_bytes": written.bytes if written else None,
+        "host_source": written.source if written else None,
         "media_bytes": media.bytes if media else None,
+        "media_source": media.source if media else None,
         "used_pct": used_pct,
         "unit": max([count.unit for count in (written, media) if count], default=1),
         "host_pages": pages[0],
@@ -72,9 +77,9 @@ def _ocp(host: Host, path: str) -> Count | None:
     told = next((log[name] for name in MEDIA_WRITTEN if name in log), None) if not error else None
     if isinstance(told, dict):
         high, low = health.nvme_number(told.get("hi")), health.nvme_number(told.get("lo"))
-        return None if None in (high, low) else Count((t.cast(int, high) << 64) + t.cast(int, low), 1)
+        return None if None in (high, low) else Count((t.cast(int, high) << 64) + t.cast(int, low), 1, "ocp")
     number = health.nvme_number(told)
-    return None if number is None else Count(number, 1)
+    return None if number is None else Count(number, 1, "ocp")
 
 
 def _vendors(host: Host, identity: Mapping) -> Count | None:
@@ -94,11 +99,12 @@ def _of_smartctl(told: Mapping) -> Count | None:
         if row.get("name") == ATA_WRITTEN:
             sectors = health.nvme_number(row.get("value"))
             block = health.nvme_number(told.get("logical_block_size")) or SECTOR_BYTES
-            return None if sectors is None else Count(sectors * block, block)
+            return None if sectors is None else Count(sectors * block, block, ATA_WRITTEN)
     counters = told.get("scsi_error_counter_log")
     written = counters.get("write") if isinstance(counters, dict) else None
     try:
-        return Count(int(float(written["gigabytes_processed"]) * 1e9), 1) if isinstance(written, dict) else None
+        gigabytes = float(written["gigabytes_processed"]) if isinstance(written, dict) else None
+        return None if gigabytes is None else Count(int(gigabytes * 1e9), 1, "scsi_error_counter_log")
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
 
@@ -109,9 +115,7 @@ def spent(before: Mapping, now: Mapping) -> Written | None:
     write_amplification: media over host, in bytes or else in pages; None below LEAST_BYTES and LEAST_UNITS. used_pct:
       of the rated life, by the drive, at the end.
     """
-    host_bytes, media_bytes, host_pages, media_pages = (
-        _grown(before.get(key), now.get(key)) for key in ("host_bytes", "media_bytes", "host_pages", "media_pages")
-    )
+    host_bytes, media_bytes, host_pages, media_pages = (_grown(before, now, of, source) for of, source in SOURCES)
     if host_bytes is None and media_bytes is None and now.get("used_pct") is None:
         return None
     quotient = None
@@ -129,6 +133,9 @@ def spent(before: Mapping, now: Mapping) -> Written | None:
     }
 
 
-def _grown(before: t.Any, now: t.Any) -> int | None:
-    """None also where the count began anew."""
-    return now - before if isinstance(before, int) and isinstance(now, int) and now >= before else None
+def _grown(before: Mapping, now: Mapping, of: str, source: str) -> int | None:
+    """By how much a count grew; None also where it began anew, or is of another of the drive's counters now."""
+    first, last = before.get(of), now.get(of)
+    if before.get(source) != now.get(source) or not isinstance(first, int) or not isinstance(last, int):
+        return None
+    return last - first if last >= first else None

@@ -19,10 +19,11 @@ Mapping = t.Mapping[str, t.Any]
 
 
 class Count(t.NamedTuple):
-    """Bytes, in steps of `unit` bytes."""
+    """Bytes, in steps of `unit` bytes; source: which of a drive's counters it is."""
 
     bytes: int
     unit: int
+    source: str
 
 
 class VendorLog(t.NamedTuple):
@@ -77,8 +78,10 @@ NVME_LOGS = {
 
 def of_attributes(told: Mapping, units: t.Mapping[str, int]) -> Count | None:
     """The count of a drive, from smartctl's JSON. units: ATA_MEDIA or ATA_HOST."""
-    found = {Count(value * units[name], units[name]) for name, value in _attributes(told) if name in units}
-    return found.pop() if len(found) == 1 else None
+    found = [(value * units[name], units[name], name) for name, value in _attributes(told) if name in units]
+    if len({count[:2] for count in found}) != 1:
+        return None
+    return Count(*found[0][:2], " ".join(sorted({name for _bytes, _unit, name in found})))
 
 
 def pages(told: Mapping) -> tuple[int | None, int | None]:
@@ -106,7 +109,7 @@ def of_log(told: Mapping, log: VendorLog) -> Count | None:
     for key in log.keys:
         found = _below(found, key)
     number = _number(found)
-    return Count(number * log.unit, log.unit) if number else None
+    return Count(number * log.unit, log.unit, " ".join(log.keys)) if number else None
 
 
 def _below(data: t.Any, key: str) -> t.Any:

@@ -197,7 +197,7 @@ class Array:
         if failed:
             raise ArrayError("; ".join(failed))
         told = [self._written(member, before) for member, before in zip(self._members, self._began)]
-        self.reasons += unlike(written, [item["bytes_written"] for item in told])
+        self.reasons += unlike(written, {item["drive"]: item["bytes_written"] for item in told})
         return {"bytes_written": written, "members": told, "seconds": round(time.monotonic() - began, 3)}
 
     @staticmethod
@@ -215,14 +215,21 @@ class Array:
         self._give_back()
 
 
-def unlike(written: int | None, of_members: t.Sequence[int | None]) -> list[str]:
+def unlike(written: int | None, of_members: t.Mapping[str, int | None]) -> list[str]:
     """Why what was written to the members is not what was written to the array, as reasons: somebody else wrote to one
-    of them, or the array did not write to all.
+    of them, or the array did not write to all alike.
     """
-    if written is None or None in of_members:
-        return []
-    known = [amount or 0 for amount in of_members]
-    total, slack = sum(known), SHARE * written + (1 << 20)
-    if abs(total - written) > slack:
-        return [f"{written} bytes were written to the array, but {total} to its members: another process wrote to them"]
-    return []
+    amounts = list(of_members.values())
+    names = list(of_members)
+    found = [
+        f"{amounts[place]} bytes were written to {names[place]}, which is not an equal share of what all drives of the "
+        "array got: striping writes to all alike, so look at what else writes to it, or whether it is of another size"
+        for place in mdadm.uneven(amounts)
+    ]
+    known = [amount for amount in amounts if amount is not None]
+    if written is None or len(known) < len(amounts):
+        return found
+    if abs(sum(known) - written) > SHARE * written + (1 << 20):
+        text = "{0} bytes were written to the array, but {1} to its members: another process wrote to them"
+        found.append(text.format(written, sum(known)))
+    return found

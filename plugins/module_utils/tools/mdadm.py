@@ -14,6 +14,8 @@ from ..core.host import Host
 PACKAGE = "mdadm"
 # Numbers from here down are those that mdadm itself takes for arrays without a name of their own.
 HIGHEST = 127
+# So much more or less than the average is chance, or what lies beside a range that ends within a stripe.
+UNEVEN, UNEVEN_BYTES = 0.1, 64 << 20
 
 
 class Array(t.NamedTuple):
@@ -40,6 +42,16 @@ def stop_argv(device: str) -> list[str]:
 def size_bytes(sizes_bytes: t.Iterable[int], chunk_bytes: int) -> int:
     """Of a RAID 0: of each member, the whole chunks."""
     return sum(size // chunk_bytes * chunk_bytes for size in sizes_bytes)
+
+
+def uneven(written: t.Sequence[int | None]) -> list[int]:
+    """Which members of a RAID 0 were not written to as much as the others: striping gives each its share, a member of
+    another size or in another's place does not get it. written: bytes of each; None where the kernel does not count.
+    """
+    known = [amount for amount in written if amount is not None]
+    share = sum(known) / float(len(known) or 1)
+    slack = max(UNEVEN * share, UNEVEN_BYTES)
+    return [place for place, amount in enumerate(written) if amount is not None and abs(amount - share) > slack]
 
 
 def free_name(host: Host) -> str:

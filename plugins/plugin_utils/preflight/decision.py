@@ -142,7 +142,7 @@ def decide(
         plan_text=fleet_text.lines_of(views, run, plans, chosen, took),
         run_folder=run_folder,
         results_dir=results_dir,
-        record={**run_json.record(_told(views, before), run, now, tests), "warnings": warned}
+        record={**run_json.record(_told(views, before), run, now, tests, plans), "warnings": warned}
         if run and not found
         else {},
         warnings=host_checks.lines(warned) + left_out.lines(views) + attached,

@@ -18,7 +18,9 @@ Tests = t.Mapping[str, t.Mapping[str, About]]
 
 
 def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """What run.json keeps of a test as load_plan returns it. runtimes_s: of its cells, whose ids do not tell it."""
+    """What run.json keeps of a test as load_plan returns it. runtimes_s: of its cells, whose ids do not tell it;
+    points: the rules of those that follow a sweep.
+    """
     keys = (
         "title",
         "description",
@@ -45,6 +47,7 @@ def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         "tracked": (test["steady_state"] or {}).get("tracked", []),
         "cells": [cell["id"] for cell in test["cells"]],
         "leads": [cell["id"] for cell in test["cells"] if cell.get("lead")],
+        "points": {cell["id"]: cell["point"] for cell in test["cells"] if cell.get("point")},
         "runtimes_s": sorted({cell["runtime_s"] for cell in test["cells"]}),
     }
 

@@ -20,7 +20,8 @@ from ..common.values import number
 from ..common.version import collection_version
 from ..plan import hostplan, limits, preferred
 from ..plan.testfiles import PlanError
-from . import again, findings, values
+from ..results import asked_cells
+from . import again, findings, values, wear
 from .findings import Run, View
 
 
@@ -60,9 +61,13 @@ def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
 
 
 def record(
-    views: t.Sequence[View], run: Run, now: datetime.datetime, tests: t.Mapping[str, t.Mapping[str, t.Any]]
+    views: t.Sequence[View],
+    run: Run,
+    now: datetime.datetime,
+    tests: t.Mapping[str, t.Mapping[str, t.Any]],
+    plans: t.Mapping[str, t.Mapping[str, t.Any]],
 ) -> dict[str, t.Any]:
-    """run.json (docs/internals.md)."""
+    """run.json (docs/internals.md). plans: plan.json of each host."""
     asked = [
         {
             "host": view.name,
@@ -72,6 +77,8 @@ def record(
             "validity_limits": limits,
             **rack,
             **sizes.get(drive, {}),
+            **skipped.get(drive, {}),
+            **budgets.get(drive, {}),
             **models.get(drive, {}),
             **short,
             **why,
@@ -82,6 +89,8 @@ def record(
         for engine in [str(host_variables(view.asked)["workload_ioengine"])]
         for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
         for sizes in [_preferred(view, run, tests[view.name])]
+        for skipped in [_not_applicable(view, run, plans.get(view.name))]
+        for budgets in [_wear_budgets(view)]
         for models in [_models(view)]
         for short in [_left_out_tests(view)]
         for last in [label(view.asked["ssd_drives"][-1]) if view.asked["ssd_drives"] else ""]
@@ -113,6 +122,16 @@ def _models(view: View) -> dict[str, dict[str, str]]:
     return {drive: {"model": model} for drive, model in seen.items() if model}
 
 
+def _wear_budgets(view: View) -> dict[str, dict[str, int]]:
+    """What run.json has of the bytes that ssd_wear_budget lets the run write to each drive: a drive that is faster than
+    assumed may get more.
+    """
+    asked = schemas.plain(view.asked or {})
+    models = {entry["drive"]: (entry.get("identity") or {}).get("model") for entry in view.drives or ()}
+    allowed = {drive: wear.allowed_bytes(model, asked) for drive, model in models.items()}
+    return {drive: {"wear_budget_bytes": int(most)} for drive, most in allowed.items() if most is not None}
+
+
 def _left_out_tests(view: View) -> dict[str, list[str]]:
     """What run.json has of tests that ssd_time_budget leaves out on a host: a criterion on one is not met by that."""
     names = list(hostplan.left_out(host_variables(view.asked or {}), view.drives or ()))
@@ -130,4 +149,25 @@ def _preferred(view: View, run: Run, tests: t.Mapping[str, t.Any]) -> dict[str, 
         entry["drive"]: {"preferred_write_bytes": preferred.size_bytes(entry["identity"])}
         for entry in view.drives or ()
         if (entry.get("identity") or {}).get("logical_block_size_bytes")
+    }
+
+
+def _not_applicable(
+    view: View, run: Run, plan: t.Mapping[str, t.Any] | None
+) -> dict[str, dict[str, dict[str, list[str]]]]:
+    """What run.json has of the cells that each drive can't do, by drive and test: no host may leave out more. Nothing
+    where the run is under way: its plan is the one that it began with.
+    """
+    if plan is None or run.attach.get(view.name):
+        return {}
+    return {
+        entry["drive"]: {
+            "not_applicable": {
+                test["name"]: left_out
+                for test in entry["tests"]
+                for left_out in [asked_cells.left_out(test)]
+                if left_out
+            }
+        }
+        for entry in plan["drives"]
     }

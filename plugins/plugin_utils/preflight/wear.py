@@ -85,6 +85,15 @@ def rated_bytes(model: str | None, ratings: t.Any) -> float | None:
     return None
 
 
+def allowed_bytes(model: str | None, asked: Mapping) -> float | None:
+    """What ssd_wear_budget lets a run write to a drive of a model; None: anything, or a share of a life that nobody
+    knows.
+    """
+    share, amount = values.wear_budget(asked.get("ssd_wear_budget")) or (None, None)
+    rated = rated_bytes(model, asked.get("ssd_rated_tbw"))
+    return amount if share is None else None if rated is None else share / 100 * rated
+
+
 def used_of(told: t.Sequence[Mapping] | None) -> dict[str, int | None]:
     """Per drive how many % of its rated life are used by its own count, of host_checks' answer; None: not told."""
     return {str(item["drive"]): item.get("used_pct") for item in told or ()}
@@ -120,24 +129,24 @@ def findings(
     budget = values.wear_budget(asked.get("ssd_wear_budget"))
     if budget is None:
         return []
-    share, amount = budget
+    share = budget[0]
     found = []
     for drive in arrays.written(plan):
-        rated = rated_bytes(drive["expected"].get("model"), asked.get("ssd_rated_tbw"))
+        model = drive["expected"].get("model")
+        rated = rated_bytes(model, asked.get("ssd_rated_tbw"))
         most = times_written * of_drive(drive, write_mib_s, chosen)[1]
         used_pct = (used or {}).get(drive["drive"])
         if share is not None and rated is None and most:
-            model = drive["expected"].get("model") or "(none reported)"
             message = (
-                f"ssd_wear_budget: {share:g} % of an unknown rated life: add model {model!r} to ssd_rated_tbw, or give "
-                "the budget in TB"
+                f"ssd_wear_budget: {share:g} % of an unknown rated life: add model {model or '(none reported)'!r} to "
+                "ssd_rated_tbw, or give the budget in TB"
             )
             message += "" if used_pct is None else f"; {used_pct} % of it is used already, by the drive's own count"
             found.append(Finding(message, host, drive["drive"]))
             continue
-        allowed = amount if share is None else share / 100 * (rated or 0)
-        if most > t.cast(float, allowed):
-            limit = units.data_size(t.cast(float, allowed))
+        allowed = allowed_bytes(model, asked) or 0.0
+        if most > allowed:
+            limit = units.data_size(allowed)
             own = "" if used_pct is None else f"{used_pct} % of its rated life is used already, by its own count; "
             message = (
                 f"ssd_wear_budget: the plan{' (with ssd_retest, twice)' * (times_written > 1)} may write "

@@ -9,6 +9,7 @@ import re
 import typing as t
 
 from ...module_utils.measure import histogram
+from ...module_utils.measure.causes import SPOILS
 from ..common import units
 from .curves import significant
 from .raw import Measurement
@@ -23,7 +24,8 @@ WINDOW = "the window"
 KNOWN = {percent.replace(".", "_") for percent in histogram.PERCENTILES}
 DIRECTIONS = ("read", "write", "trim", "sync")
 _SHARE = re.compile(r"(?:(?:read|write|trim|sync)_)?(within_\d+(?:us|ms)_pct)")
-_PERCENTILE = re.compile(r"(?:(read|write|trim|sync)_)?p(\d+(?:_\d+)?)_latency_us")
+# Those of the job template alone: each other name of a host's would be one more column.
+_PERCENTILE = re.compile(rf"(?:(read|write|trim|sync)_)?p({'|'.join(sorted(KNOWN))})_latency_us")
 
 
 def cell_of(tracked: str | None, cells: t.Iterable[Mapping], measured: Measurement | None) -> str:
@@ -42,8 +44,8 @@ def span(record: Mapping, last_rounds: int | None) -> str:
     if record.get("steady_state"):
         return WINDOW
     count = record.get("rounds") or 0
-    # What was found in its rounds may have spoilt some, which don't count.
-    clean = " clean" if record.get("validity") else ""
+    # Some of its rounds may be spoilt, which don't count; of what is only told or unknown all do.
+    clean = " clean" if any(item.get("level") == SPOILS for item in record.get("validity") or []) else ""
     if last_rounds and last_rounds < count:
         return f"the last{clean or f' {last_rounds}'} rounds" if clean or last_rounds > 1 else "the last round"
     return "its one round" if count == 1 else f"all{clean or f' {count}'} rounds"
@@ -159,8 +161,7 @@ def by_cell(specs: t.Sequence[Mapping], measured: Measurement | None) -> Mapping
     if len(cells) < 2:
         return None
     cells.sort(key=lambda item: order.get(item[0].partition(".")[0], len(order)))
-    # Those of the job template: each other name of a host's would be a column for all cells.
-    percents = [name for name in _percents(metrics for _cell, metrics in cells) if name in KNOWN]
+    percents = _percents(metrics for _cell, metrics in cells)
     rows = [
         (cell, side, [text.partition(":")[0] for text in _row(metrics, side, percents)])
         for cell, metrics in cells

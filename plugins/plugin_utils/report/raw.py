@@ -15,6 +15,7 @@ from ..common import units
 from ..gate import journal
 from ..results import again, at_once, proof
 from ..results import conditions as compared
+from ..results.points import Sweeps
 from . import conditions
 
 Record = dict[str, t.Any]
@@ -127,6 +128,7 @@ def _read(run_dir: str, host: str, run: Record | None, run_id: str) -> HostRaw:
     settings: dict[tuple[t.Any, t.Any], Record] = {}
     measurements: dict[tuple[str, str, int], Measurement] = collections.defaultdict(Measurement)
     problems = journal.Problems()
+    sweeps: Sweeps = {}
     tests = tests_of(journal.plan(os.path.join(folder, PLAN), problems))
     for event in journal.events(os.path.join(folder, JOURNAL), problems):
         kind = event["event"]
@@ -149,7 +151,7 @@ def _read(run_dir: str, host: str, run: Record | None, run_id: str) -> HostRaw:
                 continue
             if place not in measurements:
                 spec = tests.get(place[0], {}).get(place[1]) or {}
-                measurements[place].proof = proof.begin(run or {}, host, spec, proof.Attempt(run_id, *place))
+                measurements[place].proof = proof.begin(run or {}, host, spec, proof.Attempt(run_id, *place), sweeps)
             measurements[place].take(event)
     return HostRaw(
         {**facts, **calibrated}, _grouped(list(settings.values())), tests, dict(measurements), problems.text()

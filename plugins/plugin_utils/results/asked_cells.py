@@ -15,19 +15,41 @@ LEFT_OUT = "left_out"
 Mapping = t.Mapping[str, t.Any]
 
 
-def on_drive(about: Mapping, preferred_bytes: int | None, spec: Mapping) -> dict[str, t.Any]:
-    """A test of run.json by the names that its cells have on a drive, and `left_out`: those of them that spec, the test
-    as the host had it, says the drive can't do.
+def on_drive(
+    about: Mapping, preferred_bytes: int | None, spec: Mapping, known: t.Sequence[str] | None = None
+) -> dict[str, t.Any]:
+    """A test of run.json by the names that its cells have on a drive, and `left_out`: those that the drive can't do.
+
+    known: what the controller left out when it made the plan; None: of a run before it kept that, so that spec, the
+      test as the host had it, is asked.
     """
     found = dict(about)
-    if about.get("cells"):
-        found["cells"] = [cellnames.on_drive(cell, preferred_bytes) for cell in about["cells"]]
+    for key in ("cells", "leads"):
+        if about.get(key):
+            found[key] = [cellnames.on_drive(cell, preferred_bytes) for cell in about[key]]
     rule = about.get("steady_state")
     if rule and rule.get("tracked"):
         tracked = [{**item, "cell": cellnames.on_drive(item["cell"], preferred_bytes)} for item in rule["tracked"]]
         found["steady_state"] = {**rule, "tracked": tracked}
-    left_out = [item.get("id") for item in spec.get("not_applicable") or []]
-    return {**found, LEFT_OUT: [cellnames.on_drive(str(cell), preferred_bytes) for cell in left_out]}
+    if about.get("points"):
+        found["points"] = {cellnames.on_drive(cell, preferred_bytes): rule for cell, rule in about["points"].items()}
+    ids = left_out(spec) if known is None else known
+    # A cell of the preferred size that is another one of the test on this drive: that one is measured all the same.
+    fixed = {cell for cell in about.get("cells") or () if not cellnames.is_preferred(cell)}
+    names = {cell: cellnames.on_drive(cell, preferred_bytes) for cell in ids}
+    return {**found, LEFT_OUT: [name for cell, name in names.items() if cell == name or name not in fixed]}
+
+
+def left_out(test: Mapping) -> list[str]:
+    """The cells that a rendered test leaves out for its drive; one that only lost some of its sizes it has."""
+    measured = {cell["id"] for cell in test.get("cells") or []}
+    return [str(item.get("id")) for item in test.get("not_applicable") or [] if item.get("id") not in measured]
+
+
+def expected(about: Mapping) -> list[str]:
+    """The cells that a drive measures, by `on_drive` alone; none where a name is still to be found."""
+    cells = [cell for cell in about.get("cells") or () if cell not in about.get(LEFT_OUT, ())]
+    return [] if any(cellnames.is_preferred(cell) for cell in cells) else cells
 
 
 def problems(cells: t.Mapping[str, Mapping], about: Mapping) -> list[str]:

@@ -13,6 +13,7 @@ from ...module_utils.measure.windows import fitted_end
 from ..common.values import number
 from . import replay, tail_laws
 from .asked_cells import LEFT_OUT
+from .points import FIGURES
 from .recheck import same
 from .taken import UNKNOWN_FORM, Taken
 
@@ -24,11 +25,15 @@ MORE_SHARE, MORE_S = 0.01, 2.0
 
 
 class Figures:
-    """One attempt. taken: its records; gets what is wrong and what is unproved. about: of the test in run.json."""
+    """One attempt. taken: its records; gets what is wrong and what is unproved. about: of the test in run.json.
+
+    averages: of each cell over the rounds that count, {points.FIGURES}.
+    """
 
     def __init__(self, taken: Taken, about: Mapping) -> None:
         self._taken, self._about = taken, about
         self._wrong, self._unproved = taken.wrong, taken.unproved
+        self.averages: dict[str, dict[str, float]] = {}
 
     def judge(self, event: Mapping) -> None:
         try:
@@ -63,6 +68,7 @@ class Figures:
         if not numbers or not needed or any((n, cell) not in self._taken.metrics for n in numbers for cell in needed):
             self._unproved.append(NOT_AGAIN.format("its journal lacks cells of the rounds that count"))
             return
+        self.averages = self._averages(numbers)
         self._judge_window(event, numbers)
         wide = self._wide(span)
         for cell in event["cells"]:
@@ -72,6 +78,15 @@ class Figures:
         size_bytes = (event.get("saturation") or {}).get("user_capacity_bytes")
         said = replay.problem(self._played(), self._about, numbers, size_bytes)
         self._wrong += [said] if said else []
+
+    def _averages(self, numbers: list[int]) -> dict[str, dict[str, float]]:
+        """Of the cells that all of these rounds have."""
+        found: dict[str, dict[str, float]] = {}
+        for cell in dict.fromkeys(cell for _n, cell in self._taken.metrics):
+            rounds = [self._taken.metrics.get((n, cell), {}) for n in numbers]
+            known = [name for name in FIGURES if all(metrics.get(name) is not None for metrics in rounds)]
+            found[cell] = {name: sum(metrics[name] for metrics in rounds) / len(rounds) for name in known}
+        return found
 
     def _played(self) -> list[replay.Played]:
         """The rounds, in order, with the figures of their cells."""

@@ -42,6 +42,10 @@ class RunFacts:
         """(host, drive) of all that were asked for, then of those that only have records."""
         return list(dict.fromkeys([*self.asked, *self.drive_records, *self.test_records]))
 
+    def drives_of(self, host: str) -> dict[str, bool]:
+        """The drives asked of a host, and whether each is left out."""
+        return {drive: bool(entry.get("left_out")) for (name, drive), entry in self.asked.items() if name == host}
+
     def tests_of(self, host: str, drive: str) -> list[str]:
         """The tests asked of a drive, then those that only have records."""
         asked = self.asked.get((host, drive))
@@ -97,7 +101,7 @@ def _contradicted(facts: RunFacts, host: str, drive: str, record: Record, about:
     )
     last_rounds = about.get("last_rounds") or 0
     said = said or validity.problem(record, rule, facts.strict, last_rounds) or proof.problem(record, facts.strict)
-    said = said or prepared.problem(record, about, identity.get("size_bytes"))
+    said = said or prepared.problem(record, about, identity.get("size_bytes"), facts.drives_of(host))
     said = said or ("; ".join(prepared.unknown(record)) if facts.strict else "")
     said = said or _without_its_state(facts, host, drive, about)
     return Ground("invalid", said) if said else None

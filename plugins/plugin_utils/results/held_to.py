@@ -264,8 +264,8 @@ def measured_again(
 
 
 def of_left_out(criterion: Record, left_out: t.Iterable[str]) -> list[str]:
-    """A criterion on tests that were not measured for want of time, as a sentence."""
-    names = [name for name in left_out if criterion.get("test") and is_for(criterion, name)]
+    """A criterion on tests that were not measured for want of time, as a sentence; without a test it is on all."""
+    names = [name for name in left_out if is_for(criterion, name)]
     return [f"{describe(criterion)} was not judged: ssd_time_budget left out {', '.join(names)}"] if names else []
 
 

@@ -9,7 +9,7 @@ import typing as t
 
 from ...module_utils.run.criteria import figure, is_for, is_of_model
 from ..common.values import number
-from . import beside, freshness, held_to, tails, validity
+from . import beside, freshness, held_to, tails, validity, worn
 from .grounds import Ground, Record, RunFacts, colon, invalid
 from .verdicts import VERDICTS
 
@@ -89,6 +89,10 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     # The worst first; what holds is only worth saying of a drive that passed.
     shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
     tests = [dict(test, reasons=[_short(reason) for reason in test["reasons"]]) for test in tests]
+    spent = worn.remark(asked.get("wear_budget_bytes"), measured.values(), identity.get("size_bytes"))
+    if spent:
+        last = [test for test in tests if test["test"] in measured][-1]
+        last["remarks"] = [*last["remarks"], spent]
     return {
         "host": host,
         "drive": drive,

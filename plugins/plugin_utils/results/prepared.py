@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.measure import fillcurve
+from ...module_utils.tools import mdadm
 
 # A later test's format may have given the drive another size than the one that was filled: 80 % to 100 % of a card.
 LEAST_SHARE = 0.75
@@ -17,25 +18,34 @@ LEAST_SHARE = 0.75
 Mapping = t.Mapping[str, t.Any]
 
 
-def problem(record: Mapping, about: Mapping, size_bytes: int | None) -> str:
+def problem(record: Mapping, about: Mapping, size_bytes: int | None, drives: t.Mapping[str, bool] | None = None) -> str:
     """Why a steady or complete record can't count; "" when it may. about: the test in run.json; what an older one does
-    not tell is not asked. size_bytes: the drive's, by its record.
+    not tell is not asked. size_bytes: the drive's, by its record. drives: those of its host that the run asks for, and
+    whether each is left out; None: nobody knows.
     """
     several = record.get("array") or {}
     return (
         _purge(record.get("purge") or {}, about)
         or _array(several, about, size_bytes)
+        or (_members(several["members"], drives) if several and drives is not None else "")
         or _fill(record.get("precondition") or {}, about, several.get("size_bytes") or size_bytes)
         or _filesystem(record.get("filesystem") or {}, about)
     )
 
 
 def unknown(record: Mapping) -> list[str]:
-    """What nobody can tell of a drive's fill, as a sentence: that it wrote all is fio's word alone."""
+    """What nobody can tell of a drive's fill and of the drives of an array, as sentences: that all was written is fio's
+    word alone.
+    """
     done = record.get("precondition") or {}
-    if not done or done.get("kernel_bytes_written", 0) is not None:
-        return []
-    return ["the kernel does not count writes to this drive, so it is unknown whether the fill was complete"]
+    found = []
+    if done and done.get("kernel_bytes_written", 0) is None:
+        found.append("the kernel does not count writes to this drive, so it is unknown whether the fill was complete")
+    members = (record.get("array") or {}).get("members") or []
+    uncounted = [str(member.get("drive")) for member in members if member.get("bytes_written") is None]
+    if uncounted:
+        found.append(f"it is unknown whether the array wrote to {', '.join(uncounted)}: nobody counted the writes")
+    return found
 
 
 def _purge(done: Mapping, about: Mapping) -> str:
@@ -84,8 +94,25 @@ def _array(done: Mapping, about: Mapping, size_bytes: int | None) -> str:
     most = number * (size_bytes or 0)
     if size_bytes and not most - number * done["chunk_bytes"] <= (done.get("size_bytes") or 0) <= most:
         return f"its array has {done.get('size_bytes')} bytes, which does not match {number} drives of {size_bytes}"
-    idle = [str(member.get("drive")) for member in members if member.get("bytes_written") == 0]
-    return f"its array wrote nothing to {', '.join(idle)}" if idle else ""
+    chunk, sizes = done["chunk_bytes"], [(str(member.get("drive")), member.get("size_bytes")) for member in members]
+    other = [name for name, size in sizes if size_bytes and size is not None and size // chunk != size_bytes // chunk]
+    if other:
+        return f"its array has drives of another size: {', '.join(other)}"
+    amounts = [member.get("bytes_written") for member in members]
+    idle = [name for (name, _size), amount in zip(sizes, amounts) if amount == 0]
+    if idle:
+        return f"its array wrote nothing to {', '.join(idle)}"
+    unlike = [f"{sizes[place][0]} ({amounts[place]} bytes)" for place in mdadm.uneven(amounts)]
+    return f"its array did not write to all of its drives alike: {', '.join(unlike)}" if unlike else ""
+
+
+def _members(members: t.Sequence[Mapping], drives: t.Mapping[str, bool]) -> str:
+    """Whether an array is of all drives of its host: of fewer ones, or of others, its figures are another array's."""
+    told = {str(member.get("drive")) for member in members}
+    lacking = sorted(name for name, left_out in drives.items() if name not in told and not left_out)
+    more = sorted(told.difference(drives))
+    found = [f"lacks {', '.join(lacking)}"] * bool(lacking) + [f"has {', '.join(more)}, not asked for"] * bool(more)
+    return f"its array is not of all drives of its host: it {' and '.join(found)}" if found else ""
 
 
 def _filesystem(done: Mapping, about: Mapping) -> str:

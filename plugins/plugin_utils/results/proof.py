@@ -16,6 +16,7 @@ from ...module_utils.measure.seeds import seed
 from ...module_utils.run.criteria import MEASURED
 from . import asked_cells
 from .figures import MOST_SAID, NOT_AGAIN, Figures
+from .points import Points, Sweeps
 from .sequence import Sequence
 from .taken import UNKNOWN_FORM, Taken
 
@@ -40,7 +41,7 @@ class Proof:
     cells: of its rendered test, by id. about: of the test in run.json. limits: of causes (ssd_validity_limits); None:
     nobody knows which, so causes are not looked for again. After test_finished: `wrong`, what contradicts what is told,
     and `unproved`, what could not be computed again, as sentences; `told`: what the journal says of TOLD_TWICE.
-    sequence: of its records; None: by the cells alone.
+    sequence: of its records; None: by the cells alone. points: its cells that follow a sweep; None: nobody knows which.
     """
 
     def __init__(
@@ -50,15 +51,17 @@ class Proof:
         limits: Limits | None,
         strict: bool = False,
         sequence: Sequence | None = None,
+        points: Points | None = None,
     ) -> None:
         self._sequence = sequence or Sequence(cells)
-        self._taken = Taken(cells, limits, strict)
-        self._figures = Figures(self._taken, about)
+        self._taken = Taken(cells, limits, strict, points)
+        self._figures, self._points = Figures(self._taken, about), points
         self._first: dict[str, t.Any] = {}
         self._seen: dict[str, str] = {}
         self.wrong, self.unproved = self._taken.wrong, self._taken.unproved
         self.wrong += asked_cells.problems(cells, about)
         self.told: Mapping | None = None
+        self.written_bytes: int | None = None
 
     def take(self, event: Mapping) -> None:
         """Add a journal record of this attempt."""
@@ -84,11 +87,14 @@ class Proof:
 
     def _end(self, event: Mapping) -> None:
         self.told = {key: event.get(key) for key in TOLD_TWICE}
+        self.written_bytes = sum(self._taken.written.values())
         if event["outcome"] in MEASURED:
             self.wrong += self._sequence.wrong
             self.wrong += [f"by its samples {text}" for text in self._seen.values()]
             self._figures.judge(event)
             self._judge_loads(event)
+            if self._points:
+                self._points.keep(event["cells"], self._figures.averages)
         self._taken.forget()
 
     def _judge_loads(self, event: Mapping) -> None:
@@ -98,27 +104,38 @@ class Proof:
             self.wrong.append("its end reports other loads than its cells")
 
 
-def begin(run: Mapping, host: str, spec: Mapping, of: Attempt) -> Proof:
+def begin(run: Mapping, host: str, spec: Mapping, of: Attempt, sweeps: Sweeps) -> Proof:
     """For one attempt at a test of a run (run.json). spec: the test as the host had it; what it is held to is the
-    controller's own.
+    controller's own. sweeps: what all attempts of the host share, in the order of its journals.
     """
     entries = [entry for entry in run.get("asked") or [] if (entry["host"], entry["drive"]) == (host, of.drive)]
     asked: Mapping = entries[0] if entries else {}
-    limits = asked.get("validity_limits")
+    limits, skipped = asked.get("validity_limits"), asked.get("not_applicable")
     cells = {cell["id"]: cell for cell in spec.get("cells") or []}
-    about = asked_cells.on_drive((run.get("tests") or {}).get(of.test) or {}, asked.get("preferred_write_bytes"), spec)
     set_here = {name: float(limit) for name, limit in (limits or {}).items() if name in Limits._fields}
     known = None if limits is None else Limits(**set_here)
+
+    def about_of(test: str) -> Mapping:
+        left_out = None if skipped is None else skipped.get(test, [])
+        given = (run.get("tests") or {}).get(test) or {}
+        return asked_cells.on_drive(
+            given, asked.get("preferred_write_bytes"), spec if test == of.test else {}, left_out
+        )
 
     def seed_of(number: int, cell: str) -> int:
         return seed(of.run_id, of.drive, of.test, of.attempt, number, cell)
 
-    return Proof(cells, about, known, run.get("unknown_causes") == "spoil", Sequence(cells, seed_of))
+    about = about_of(of.test)
+    # Without the host's plan its cells are those that the controller asked for, where it knows which it left out.
+    names = cells or ([] if skipped is None else asked_cells.expected(about))
+    points = Points((of.run_id, of.drive, of.test), about.get("points") or {}, about_of, sweeps)
+    strict = run.get("unknown_causes") == "spoil"
+    return Proof(cells, about, known, strict, Sequence(names, seed_of), points)
 
 
-def of(record: Mapping, seen: Proof | None, others: bool = False) -> dict[str, list[str]]:
-    """A record's `proof`, {wrong, unproved}: sentences. seen: of its attempt's journal; None where none
-    was collected. others: whether the journal has other attempts at that test.
+def of(record: Mapping, seen: Proof | None, others: bool = False) -> dict[str, t.Any]:
+    """A record's `proof`, {wrong, unproved: sentences, written_bytes: by its cells}. seen: of its attempt's journal;
+    None where none was collected. others: whether the journal has other attempts at that test.
     """
     wrong = list(seen.wrong) if seen else []
     if seen is None and others and not record.get("again"):
@@ -129,6 +146,7 @@ def of(record: Mapping, seen: Proof | None, others: bool = False) -> dict[str, l
     return {
         "wrong": [f"its journal has another {', '.join(other)}"] * bool(other) + wrong,
         "unproved": list(seen.unproved),
+        "written_bytes": seen.written_bytes,
     }
 
 

@@ -13,6 +13,8 @@ from ...module_utils.core.files import read_json, write_atomic
 from ..gate import text
 
 RUN, RESULTS = "run.json", "results.jsonl"
+# What `asked` keeps of the cells that a drive has.
+OF_CELLS = ("preferred_write_bytes", "not_applicable")
 SUMMARY = os.path.join("report", "summary.json")
 
 
@@ -61,17 +63,16 @@ def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) 
         return dict(now)
     hosts = {entry["host"] for entry in now["asked"]}
     kept = [entry for entry in before["asked"] if entry["host"] not in hosts]
-    # A run that is under way keeps the size of its cells, whatever a format made of the drive's since.
-    sizes = {
-        (entry["host"], entry["drive"]): {"preferred_write_bytes": entry["preferred_write_bytes"]}
+    # A run that is under way keeps the cells that it began with, whatever a format made of the drive since.
+    cells = {
+        (entry["host"], entry["drive"]): {key: entry[key] for key in OF_CELLS if key in entry}
         for entry in before["asked"]
-        if entry.get("preferred_write_bytes")
     }
     merged = {
         **now,
         # Slices of one run come in any order.
         "started": min(filter(None, (before["started"], now["started"])), default=None),
-        "asked": kept + [{**sizes.get((entry["host"], entry["drive"]), {}), **entry} for entry in now["asked"]],
+        "asked": kept + [{**cells.get((entry["host"], entry["drive"]), {}), **entry} for entry in now["asked"]],
         "tests": {**before["tests"], **now["tests"]},
     }
     warned = list(before.get("warnings") or [])

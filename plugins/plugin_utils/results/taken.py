@@ -11,6 +11,7 @@ from ...module_utils.measure import causes, fio_result, load
 from ...module_utils.measure.limits import Limits
 from ..common import cellnames
 from . import cell_laws
+from .points import Points
 
 Mapping = t.Mapping[str, t.Any]
 OF_HISTOGRAM = ("first_round", "last_round", "ios", "bins")
@@ -24,7 +25,7 @@ NUMBERS = ("run_s", "queued", "mean_latency_s")
 
 
 class Taken:
-    """The records of one attempt. cells, limits, strict: as Proof.
+    """The records of one attempt. cells, limits, strict, points: as Proof.
 
     metrics: by (round, cell or stream). sides: its figures by side, and the I/Os that its ramp may have cut in two.
     written: bytes by round. lasted: seconds of a round's cells; None where they don't tell. rounds: {bytes_written,
@@ -32,8 +33,14 @@ class Taken:
     names, {threads, queue_depth, cpus}. wrong, unproved: as Proof.
     """
 
-    def __init__(self, cells: t.Mapping[str, Mapping], limits: Limits | None, strict: bool = False) -> None:
-        self._cells, self._limits, self._strict = cells, limits, strict
+    def __init__(
+        self,
+        cells: t.Mapping[str, Mapping],
+        limits: Limits | None,
+        strict: bool = False,
+        points: Points | None = None,
+    ) -> None:
+        self._cells, self._limits, self._strict, self._points = cells, limits, strict, points
         self.metrics: dict[tuple[int, str], Mapping] = {}
         self.sides: dict[tuple[int, str], tuple[Mapping, int]] = {}
         self.written: dict[int, int] = {}
@@ -94,7 +101,12 @@ class Taken:
         self.wrong += cell_laws.contradictions(event, {**cell, **(event.get("chosen") or {})})
 
     def _take_load(self, event: Mapping) -> None:
-        """The load of a cell whose threads follow the CPUs: as the rule has it, and by the same CPUs in all cells."""
+        """The load of a point, by its sweep, and of a cell whose threads follow the CPUs: as the rule has it, and by
+        the same CPUs in all cells.
+        """
+        wrong = self._points.problem(event["cell"], event.get("chosen") or {}) if self._points else ""
+        if wrong:
+            self.wrong.append(f"round {event['round']}, {event['cell']}: {wrong}")
         if not cellnames.follows_cpus(event["cell"]):
             return
         told, most = event.get("chosen") or {}, cellnames.told(event["cell"])

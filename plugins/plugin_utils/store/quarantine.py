@@ -28,6 +28,8 @@ MOST_RUNS = 100
 # The verdicts that may say something about the drive (`_against`). Of the others (invalid, not_tested), of an error
 # that is not the drive's own, and of a fail that is its host's fault, a night is as if it had not been.
 TELLING = (*COUNTING, "error")
+# How campaigns end where a host or its controller died: the first drive may tell it as an error of its own.
+BROKEN_OFF = ("error", "refused", "interrupted")
 
 
 class Quarantined(t.NamedTuple):
@@ -143,12 +145,12 @@ def _marks(connection: t.Any, which: t.Any) -> list[Quarantined]:
 def _failed(connection: t.Any, run_id: str) -> list[t.Any]:
     """The campaigns of this run that tell against their drive."""
     asked, mine = _Asked(connection), tables().run.c.run_id == run_id
-    return _against(filter(asked, _campaigns(connection, mine, tables().campaign.c.verdict.in_(TELLING))))
+    return _against(filter(asked, _campaigns(connection, mine)))
 
 
 def _in_a_row(connection: t.Any, run_id: str, failed: t.Sequence[t.Any], after: int) -> list[Quarantined]:
     """Of the drives that failed in this run those that did, without a pass between, in so many of its name."""
-    run, campaign, table = tables().run, tables().campaign, tables().quarantine
+    run, table = tables().run, tables().quarantine
     name, started = connection.execute(sa.select(run.c.name, run.c.started).where(run.c.run_id == run_id)).one()
     if not failed or not started:
         return []
@@ -159,7 +161,7 @@ def _in_a_row(connection: t.Any, run_id: str, failed: t.Sequence[t.Any], after: 
         freed.setdefault(who.key(), []).append((who, one.released.rstrip("Z")))
     nights = sa.select(run.c.id).where(run.c.name == name, run.c.started <= started)
     nights = nights.order_by(run.c.started.desc(), run.c.run_id.desc()).limit(MOST_RUNS)
-    told = list(filter(asked, _campaigns(connection, run.c.id.in_(nights), campaign.c.verdict.in_(TELLING))))
+    told = list(filter(asked, _campaigns(connection, run.c.id.in_(nights))))
     against = set(_against(told))
     history: dict[tuple[str, ...], list[t.Any]] = {}
     for row in told:
@@ -181,11 +183,12 @@ def _in_a_row(connection: t.Any, run_id: str, failed: t.Sequence[t.Any], after: 
 
 def _against(rows: t.Iterable[t.Any]) -> list[t.Any]:
     """Of campaigns those that tell against their drive: it failed, and not because of its host (fleet/host_fault.py),
-    or an error was its own. What several drives of a host have in common in one night is the host's.
+    or an error was its own. Where other drives of the host broke off in that night too, it is the host's.
     """
+    rows = list(rows)
     told = [(row, records.unpacked(row.content) if row.content else {}) for row in rows if row.verdict != "pass"]
     errors = [row for row, judged in told if row.verdict == "error" and judged.get("drive_fault")]
-    of_host = collections.Counter((row.run_id, row.name) for row in errors)
+    of_host = collections.Counter((row.run_id, row.name) for row in rows if row.outcome in BROKEN_OFF)
     failed = [row for row, judged in told if row.verdict == "fail" and not judged.get("host_fault")]
     return failed + [row for row in errors if of_host[row.run_id, row.name] == 1]
 
@@ -205,8 +208,8 @@ class _Asked:
         return (row.name, row.label) in self._of_run[row.run_id]
 
 
-def _campaigns(connection: t.Any, *which: t.Any) -> list[t.Any]:
-    """Campaigns with what says which drive it was, those of the newest runs first."""
+def _campaigns(connection: t.Any, which: t.Any) -> list[t.Any]:
+    """Campaigns that tell something, with what says which drive it was, those of the newest runs first."""
     run, part, host, campaign = (getattr(tables(), name) for name in ("run", "part", "host", "campaign"))
     drive, judgement = tables().drive, tables().judgement
     joined = campaign.join(part, campaign.c.part_id == part.c.id).join(run, part.c.run_id == run.c.id)
@@ -218,10 +221,12 @@ def _campaigns(connection: t.Any, *which: t.Any) -> list[t.Any]:
         host.c.name,
         campaign.c.label,
         campaign.c.verdict,
+        campaign.c.outcome,
         drive.c.identity,
         drive.c.serial,
     )
-    query = sa.select(*columns, judgement.c.content).select_from(joined).where(*which)
+    telling = sa.or_(campaign.c.verdict.in_(TELLING), campaign.c.outcome.in_(BROKEN_OFF))
+    query = sa.select(*columns, judgement.c.content).select_from(joined).where(telling, which)
     return list(connection.execute(query.order_by(run.c.started.desc(), run.c.run_id.desc())).all())
 
 

@@ -21,6 +21,7 @@ from ..gate import journal
 from ..report.raw import folder_of, tests_of
 from ..results import again, conditions, proof, run_record
 from ..results import store as results
+from ..results.points import Sweeps
 from .packages import StoreError
 
 # Raise it when records are made into something else here: then a folder that is known is read again.
@@ -100,10 +101,11 @@ def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
     problems = journal.Problems()
     found: dict[tuple[str, str, int], Record] = {}
     proofs: dict[tuple[str, str, int], proof.Proof] = {}
+    sweeps: Sweeps = {}
     for attempt, event, spec, of in _events(folder, host, problems):
         if attempt not in found:
             found[attempt] = {"cells": [], "tracked": [], "link": None}
-            proofs[attempt] = proof.begin(folder.run, host, spec, of)
+            proofs[attempt] = proof.begin(folder.run, host, spec, of, sweeps)
         _take(found[attempt], event)
         proofs[attempt].take(event)
     records = []

@@ -180,6 +180,23 @@ def test_a_count_that_stands_still_says_nothing():
     assert little["media_bytes"] == 0 and little["write_amplification"] is None
 
 
+@pytest.mark.parametrize("ocp_first", [True, False])
+def test_a_log_that_was_not_read_once_is_not_subtracted_from_another_one(ocp_first):
+    """OCP's log timed out at one end, and the vendor's own was asked instead: it counts in another way."""
+    smart = {"nvme_smart_log": {**SMART, "data_units_written": "9000000"}}
+    ocp = wear.read(Tools("0x8086", nvme_smart_log=SMART, nvme_ocp={"physical_media_units_written": "9"}), NVME)
+    vendors = wear.read(Tools("0x8086", **smart, nvme_intel=of_intel(10**6)), NVME)
+    cost = wear.spent(*((ocp, vendors) if ocp_first else (dict(vendors, host_bytes=0), dict(ocp, media_bytes=10**15))))
+    assert cost["media_bytes"] is cost["write_amplification"] is None and cost["host_bytes"]
+
+
+def test_a_statistic_that_was_not_read_once_is_not_subtracted_from_an_attribute():
+    table = {"ata_smart_attributes": {"table": [{"id": 241, "name": "Host_Writes_GiB", "raw": {"value": 9000}}]}}
+    statistics = {"ata_device_statistics": {"pages": [{"table": [{"name": "Logical Sectors Written", "value": 1}]}]}}
+    assert wear.spent(of_sata({**table, **statistics}), of_sata(table)) is None
+    assert wear.spent(of_sata(table), of_sata(table))["host_bytes"] == 0
+
+
 def test_a_drive_that_tells_nothing_spent_nothing_that_is_known():
     nothing = wear.read(Tools(), {"transport": "loop", "path": "/dev/loop0"})
     assert wear.spent(nothing, nothing) is None and worlds.wear({"wear": None}) == worlds.wear({}) == []

@@ -268,12 +268,20 @@ def test_it_waits_for_the_other_campaigns_unless_the_run_is_stopped(lead):
 @pytest.mark.parametrize(
     ("written", "of_members", "told"),
     [
-        (100 << 20, [50 << 20, 50 << 20], False),
-        (100 << 20, [50 << 20, 60 << 20], True),
-        (100 << 20, [50 << 20, 0], True),
-        (None, [1, 2], False),
-        (100, [None, 2], False),
+        (100 << 20, [50 << 20, 50 << 20], []),
+        (100 << 20, [50 << 20, 60 << 20], ["to the array"]),
+        (100 << 20, [50 << 20, 0], ["to the array"]),
+        # Chance, and 64 MiB, which are little of a drive.
+        (200 << 30, [104 << 30, 96 << 30], []),
+        (200 << 20, [130 << 20, 70 << 20], []),
+        # As much in all, but not to each: a smaller drive, or one in its place.
+        (200 << 30, [120 << 30, 80 << 30], ["written to a,", "written to b,"]),
+        (260 << 30, [100 << 30, 100 << 30, 60 << 30], ["written to a,", "written to b,", "written to c,"]),
+        (None, [1, 2], []),
+        (None, [90 << 30, 10 << 30], ["written to a,", "written to b,"]),
+        (100, [None, 2], []),
     ],
 )
 def test_what_was_written_to_the_members_is_what_was_written_to_the_array(written, of_members, told):
-    assert bool(array.unlike(written, of_members)) == told
+    found = array.unlike(written, dict(zip("abc", of_members)))
+    assert len(found) == len(told) and all(part in text for part, text in zip(told, found))

@@ -179,6 +179,21 @@ def test_the_drives_own_count_of_its_wear_stands_in_plan_mode_and_in_a_refusal(f
     assert "of the budget; 12 % of its rated life is used already, by its own count; take tests out" in found
 
 
+@pytest.mark.parametrize(
+    ("asked", "allowed"),
+    [
+        ({"ssd_wear_budget": "90TB"}, [90 * 10**12]),
+        ({"ssd_wear_budget": "50%", "ssd_rated_tbw": [{"model": "*", "tbw": 1000}]}, [500 * 10**12]),
+        ({}, [None]),
+    ],
+)
+def test_the_record_says_what_the_run_may_write_to_each_drive(fleet, asked, allowed):
+    """Preflight goes by an assumed rate: the judge looks at what was written."""
+    decided = decide(fleet(**{**WEARING, **asked}))
+    assert decided.findings == [] and schema.problems(decided.record, schema.load("run")) == []
+    assert [entry.get("wear_budget_bytes") for entry in decided.record["asked"]] == allowed
+
+
 def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_told(fleet):
     read = {
         "cells": [{"block_size": "4KiB", "read_pct": 100, "runtime_s": 60}],
@@ -255,6 +270,31 @@ def test_the_record_says_which_size_each_drive_prefers(fleet):
     assert [entry["preferred_write_bytes"] for entry in decided.record["asked"]] == [16_384, 4_096]
     plain = decide(preferring(fleet(), 16_384)).record["asked"]
     assert not any("preferred_write_bytes" in entry for entry in plain)
+
+
+OF_4K = {"base": "iops", "name": "own"}
+
+
+def of_blocks(view, block):
+    """The view of a host whose drives have logical blocks of that size."""
+    for entry in view.drives:
+        entry["identity"]["logical_block_size_bytes"] = block
+    return view
+
+
+def test_the_record_says_which_cells_each_drive_cannot_do(fleet):
+    """Else the host alone would say it, and leave out more."""
+    decided = decide(of_blocks(fleet(ssd_plan=[OF_4K]), 4096), of_blocks(fleet("h2", ["S2"], ssd_plan=[OF_4K]), 512))
+    assert decided.findings == []
+    large, small = decided.record["asked"]
+    assert {cell.split("-")[1] for cell in large["not_applicable"]["own"]} == {"512b"}
+    assert small["not_applicable"] == {} and schema.problems(decided.record, schema.load("run")) == []
+    # A run that is under way keeps the cells that it began with: its purge has formatted the drive since.
+    run_record.write_run(decided.run_folder, decided.record)
+    runs = [{"run_id": decided.run.id, "run_name": "qualify", "state": "running"}]
+    again = decide(of_blocks(fleet(ssd_plan=[OF_4K], runs=runs), 512))
+    assert again.findings == [] and "not_applicable" not in again.record["asked"][0]
+    assert run_record.merge_run(decided.record, again.record)["asked"][1] == large
 
 
 def test_a_run_that_is_under_way_keeps_the_size_that_it_began_with(fleet):

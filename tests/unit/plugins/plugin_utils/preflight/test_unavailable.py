@@ -225,7 +225,7 @@ def test_a_second_measurement_that_lost_a_host_leaves_its_first_result_and_says_
     again = {"of": "r1", "run_id": "r1-again", "tests": ["iops"], "counts": {"S2": ["iops"]}, "identities": {}}
     lost = LOST["unreachable"](night("h2", ["S2"], ssd_again=again))
     record = decision.run_json.record(
-        unavailable.parted([lost], {"h2": "no route"}), NEW, NOW, {"h2": {"iops": {"cells": []}}}
+        unavailable.parted([lost], {"h2": "no route"}), NEW, NOW, {"h2": {"iops": {"cells": []}}}, {}
     )
     (entry,) = record["asked"]
     assert entry["again"] == ["iops"] and entry["left_out"] == "no route"

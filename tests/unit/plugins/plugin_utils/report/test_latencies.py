@@ -225,6 +225,8 @@ def test_a_share_that_is_not_all_or_nothing_does_not_look_like_it(share, text):
         # Which of them were spoilt does not matter here: those that count were not.
         ({"rounds": 5, "validity": [{"level": "spoils"}]}, None, "all clean rounds"),
         ({"rounds": 5, "validity": [{"level": "spoils"}]}, 2, "the last clean rounds"),
+        ({"rounds": 5, "validity": [{"level": "unknown"}, {"level": "told"}]}, None, "all 5 rounds"),
+        ({"rounds": 5, "validity": [{"level": "unknown"}]}, 2, "the last 2 rounds"),
     ],
 )
 def test_which_rounds_figures_are_of(record, last, span):
@@ -242,5 +244,8 @@ def test_a_host_that_names_many_figures_makes_no_wider_tables():
     told = types.SimpleNamespace(averages=averages)
     assert latencies.by_cell([], told)["labels"] == ["mean", "99.9 %", "max"]
     assert {len(row["shares"]) for row in tables_of.cells([], told)} == {8}
+    for metrics in (one["metrics"] for one in averages):
+        assert latencies.table(metrics)["labels"][:3] == ["mean", "99.9 %", "max"]
+        assert latencies.percentiles(metrics) == [{"direction": "write", "points": [["99.9", 1.0]]}]
     points = [{**dict.fromkeys(demand.FIGURES, 1), "cell": "c", **latencies.shares(one["metrics"])} for one in averages]
     assert {len(point) for point in points} == {5 + 8} and len(demand.table(points, points[0])["shares"]) == 8

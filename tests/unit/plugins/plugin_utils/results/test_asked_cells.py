@@ -48,3 +48,41 @@ def test_what_a_drive_cannot_do_is_left_out_and_its_preferred_size_is_its_own():
     assert made["steady_state"]["tracked"] == [{"cell": NAME, "metric": "write_iops"}]
     assert asked_cells.problems({NAME: CELL}, made) == []
     assert asked_cells.problems({NAME: CELL}, asked_cells.on_drive(about, 4096, {"cells": [CELL]}))
+
+
+def test_a_host_leaves_out_no_more_than_the_controller_did():
+    about = {"cells": [NAME, SMALL]}
+    spec = {"cells": [CELL], "not_applicable": [{"id": SMALL, "reason": "the drive can't"}]}
+    assert asked_cells.problems({NAME: CELL}, asked_cells.on_drive(about, 4096, spec, known=[SMALL])) == []
+    (problem,) = asked_cells.problems({NAME: CELL}, asked_cells.on_drive(about, 4096, spec, known=[]))
+    assert problem == f"the host's plan lacks cells that the run asks for: {SMALL}"
+
+
+def test_a_cell_that_is_another_one_on_this_drive_leaves_that_one_in():
+    own = "rand-preferred-w100-tc4-qd32"
+    for known, spec in (([own], {}), (None, {"not_applicable": [{"id": own}]})):
+        made = asked_cells.on_drive({"cells": [own, NAME, MIXED["id"]]}, 4096, spec, known)
+        assert asked_cells.problems({NAME: CELL, MIXED["id"]: MIXED}, made) == []
+        assert asked_cells.problems({MIXED["id"]: MIXED}, made) == [
+            f"the host's plan lacks cells that the run asks for: {NAME}, {NAME}"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("about", "preferred", "known", "cells"),
+    [
+        ({"cells": [NAME, SMALL]}, None, [SMALL], [NAME]),
+        ({"cells": ["rand-preferred-w100-tc4-qd32", SMALL]}, 4096, [], [NAME, SMALL]),
+        # Nobody knows what that one is called.
+        ({"cells": ["rand-preferred-w100-tc4-qd32", SMALL]}, None, [], []),
+        ({}, None, [], []),
+    ],
+)
+def test_the_controller_knows_the_cells_of_a_drive_without_its_hosts_plan(about, preferred, known, cells):
+    assert asked_cells.expected(asked_cells.on_drive(about, preferred, {}, known)) == cells
+
+
+def test_a_cell_that_lost_some_of_its_sizes_is_measured_all_the_same():
+    spec = {"cells": [CELL], "not_applicable": [{"id": NAME, "reason": "512 B: left out"}, {"id": SMALL, "reason": ""}]}
+    made = asked_cells.on_drive({"cells": [NAME, SMALL]}, None, spec)
+    assert made["left_out"] == [SMALL] and asked_cells.expected(made) == [NAME]

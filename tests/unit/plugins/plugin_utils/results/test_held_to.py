@@ -54,4 +54,10 @@ def test_a_criterion_on_what_the_time_budget_left_out_is_said(left_out, names):
     assert found == (
         [f"criterion wsat* write_iops min 500 was not judged: ssd_time_budget left out {names}"] if names else []
     )
-    assert held_to.of_left_out({"metric": "write_iops", "min": 500}, left_out) == []
+
+
+@pytest.mark.parametrize("criterion", [{}, {"test": "*"}, {"test": None}])
+def test_a_criterion_that_names_no_test_is_one_on_what_was_left_out_too(criterion):
+    found = held_to.of_left_out({**criterion, "metric": "write_iops", "min": 500}, ["wsat"])
+    assert len(found) == 1 and found[0].endswith("was not judged: ssd_time_budget left out wsat")
+    assert held_to.of_left_out({**criterion, "metric": "write_iops", "min": 500}, []) == []

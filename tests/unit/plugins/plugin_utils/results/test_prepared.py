@@ -108,6 +108,11 @@ MADE = {
 }
 
 
+def with_members(*changes):
+    """MADE, of whose members this is otherwise."""
+    return {**MADE, "members": [{**member, **change} for member, change in zip(MADE["members"], changes)]}
+
+
 @pytest.mark.parametrize(
     ("made", "asked", "says"),
     [
@@ -125,6 +130,15 @@ MADE = {
             "its array wrote nothing to b",
         ),
         ({**MADE, "members": MADE["members"][:1], "size_bytes": BIG}, ARRAY, "not the one that the run asks for"),
+        (with_members({"bytes_written": 100 * BIG}, {"bytes_written": 108 * BIG}), ARRAY, ""),
+        (with_members({"bytes_written": 100 * BIG}, {"bytes_written": None}), ARRAY, ""),
+        (
+            with_members({"bytes_written": 100 * BIG}, {"bytes_written": 60 * BIG}),
+            ARRAY,
+            "to all of its drives alike: a",
+        ),
+        (with_members({"size_bytes": BIG + 4096}, {"size_bytes": BIG}), ARRAY, ""),
+        (with_members({"size_bytes": BIG}, {"size_bytes": BIG // 2}), ARRAY, "drives of another size: b"),
     ],
 )
 def test_an_array_is_the_one_that_was_asked_for(made, asked, says):
@@ -138,3 +152,34 @@ def test_the_fill_of_an_array_is_held_to_all_of_it():
     assert "on a drive of 2147483648" in prepared.problem({"array": MADE, "precondition": fill}, about, BIG)
     whole = {"passes": 1, "bytes_written": 2 * BIG, "kernel_bytes_written": 2 * BIG}
     assert prepared.problem({"array": MADE, "precondition": whole}, about, BIG) == ""
+
+
+@pytest.mark.parametrize("drives", ["all", 2])
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"a": {}, "b": {}}, ""),
+        # One may be left out before it begins, or since.
+        ({"a": {}, "b": {}, "c": {"left_out": "quarantined"}}, ""),
+        ({"a": {}, "b": {"left_out": "quarantined"}}, ""),
+        ({"a": {}, "b": {}, "c": {}}, "not of all drives of its host: it lacks c"),
+        ({"b": {}, "c": {}}, "it lacks c and has a, not asked for"),
+    ],
+)
+def test_an_array_is_of_all_drives_that_the_run_asks_of_its_host(drives, asked, says):
+    """A host could leave out its slowest drive, and make the array of the others."""
+    about = {"array": {**ARRAY, "drives": drives}}
+    entries = [{"host": "h", "drive": name, **more} for name, more in asked.items()]
+    run = {"tests": {"t": about}, "criteria": [], "asked": [*entries, {"host": "other", "drive": "x"}]}
+    drive = {"kind": "drive", "host": "h", "drive": "b", "outcome": "complete", "identity": {"size_bytes": BIG}}
+    test = {"kind": "test", "host": "h", "drive": "b", "test": "t", "outcome": "complete", "rounds": 1, "array": MADE}
+    (judged,) = [found for found in judge.judge(run, [drive, test])["drives"] if found["drive"] == "b"]
+    assert says in " ".join(judged["tests"][0]["reasons"]) and (judged["tests"][0]["verdict"] == "invalid") == bool(
+        says
+    )
+
+
+def test_what_nobody_counted_of_an_array_is_unknown_and_said():
+    assert prepared.unknown({"array": MADE}) == []
+    (said,) = prepared.unknown({"array": with_members({"bytes_written": None}, {})})
+    assert said == "it is unknown whether the array wrote to a: nobody counted the writes"

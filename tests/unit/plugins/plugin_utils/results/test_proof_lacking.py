@@ -19,6 +19,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.pr
     SIZE,
     TAIL,
     TEST,
+    about,
     forged,
     journal,
     last,
@@ -166,3 +167,22 @@ def test_what_the_samples_of_a_journal_show_cannot_be_left_out_of_its_conditions
     events[3:3] = [dict(SAMPLE), {**SAMPLE, **change}, dict(SAMPLE)]
     wrong = "; ".join(proved(events).wrong)
     assert says in wrong and bool(wrong) == bool(says)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"not_applicable": {}}, True),
+        ({"not_applicable": {"t": ["small"]}}, False),
+        # A run before the controller kept that.
+        ({}, False),
+    ],
+)
+def test_without_its_hosts_plan_a_test_has_the_cells_that_the_controller_asked_for(asked, found):
+    """A host that keeps its plan back would measure the fast cells alone."""
+    tests = {"t": dict(about(TEST), cells=["c", "small"])}
+    run = {"tests": tests, "asked": [{"host": "h", "drive": "d", **asked}]}
+    made = proof.begin(run, "h", {}, proof.Attempt("r", "d", "t", 1), {})
+    for event in journal():
+        made.take(event)
+    assert ("its journal lacks small of round 1" in made.wrong) is found

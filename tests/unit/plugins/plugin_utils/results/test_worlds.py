@@ -65,3 +65,41 @@ def test_the_settings_in_force_are_said():
         "settings in force by rssdm: interrupt_coalescing 0xD801F, power_limiting False"
     ]
     assert worlds.remarks({}) == worlds.remarks({"vendor_settings": None, "conditions": None}) == []
+
+
+WORE = {"host_bytes": 300 << 30, "media_bytes": 600 << 30, "write_amplification": 2.0, "used_pct": 3}
+
+
+@pytest.mark.parametrize(
+    ("spent", "fields", "says"),
+    [
+        ({}, {}, ""),
+        ({"used_pct": 255, "media_bytes": None, "write_amplification": 0.4}, {}, ""),
+        ({"host_bytes": None, "media_bytes": None, "write_amplification": None, "used_pct": None}, {}, ""),
+        ({"used_pct": -3}, {}, "-3 % used is not from 0 to 255"),
+        ({"host_bytes": 10**400, "media_bytes": 10**400, "write_amplification": None}, {}, ""),
+        ({"used_pct": 10**30}, {}, "% used is not from 0 to 255"),
+        ({"write_amplification": 1e9}, {}, "a write amplification of 1e+09 is not from 0.01 to 100"),
+        ({"write_amplification": 1.0}, {}, "its own counts give a write amplification of 2, not 1"),
+        # Of pages, whose size the drive does not tell.
+        ({"write_amplification": 1.0, "media_bytes": None}, {}, ""),
+        ({"host_bytes": 3 << 30, "media_bytes": None}, {}, "it counted 3.221 GB, but the test wrote 322.1 GB"),
+        ({"host_bytes": 900 << 30, "media_bytes": None}, {}, "it counted 966.4 GB, but the test wrote 322"),
+        ({"host_bytes": 900 << 30, "media_bytes": None}, {"purge": {"method": "overwrite"}}, ""),
+        ({"host_bytes": 3 << 30, "media_bytes": None}, {"outcome": "interrupted"}, ""),
+        ({"host_bytes": 3 << 30, "media_bytes": None}, {"proof": {"wrong": [], "unproved": []}}, ""),
+        ({"host_bytes": 3 << 30, "media_bytes": None}, {"proof": None}, ""),
+        # Each of them gets its share.
+        ({"host_bytes": 150 << 30, "media_bytes": 300 << 30}, {"array": {"members": [{}, {}]}}, ""),
+    ],
+)
+def test_a_wear_that_cannot_be_is_told_as_such(spent, fields, says):
+    record = {
+        "outcome": "complete",
+        "precondition": {"bytes_written": 200 << 30},
+        "proof": {"wrong": [], "unproved": [], "written_bytes": 100 << 30},
+        "wear": {**WORE, **spent},
+        **fields,
+    }
+    doubts = [text for text in worlds.wear(record) if "that count can't be right" in text]
+    assert says in "".join(doubts) and bool(doubts) == bool(says)

@@ -29,10 +29,11 @@ class Nights:
     def __init__(self, folder):
         self.folder, self.url, self.count = folder, engine.resolve("", str(folder)), 0
 
-    def night(self, verdict, name="nightly", after=3, drive=WHO, label="", asked=True, own=(), beside=()):
+    def night(self, verdict, name="nightly", after=3, drive=WHO, label="", asked=True, own=(), beside=(), ends="error"):
         """A night of one drive, which ends with that verdict; the marks that it leads to. label: what the inventory
         calls it, if not by its serial number; asked: whether it is there at all; own: serial numbers of drives that led
-        to their errors themselves; beside: more drives of the night, which end like it.
+        to their errors themselves; beside: more drives of the night, which end like it; ends: how their campaigns do in
+        a night of errors.
         """
         self.count += 1
         drives = (drive, *beside)
@@ -50,7 +51,8 @@ class Nights:
             if line["kind"] == "test" and verdict in ("invalid", "error"):
                 line["outcome"] = verdict
             if line["kind"] == "drive" and verdict == "error":
-                line.update({"outcome": "error"}, **({"drive_fault": True} if line["drive"] in own else {}))
+                line["outcome"] = "error" if line["drive"] == (label or drive.serial) else ends
+                line.update({"drive_fault": True} if line["drive"] in own else {})
         kept = [] if verdict == "not_tested" else lines
         (there / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept))
         for name in ("plan.json", "journal.jsonl"):
@@ -63,8 +65,9 @@ class Nights:
         with engine.opened(self.url, make=True) as store:
             importer.import_run(store, str(there))
             with store.reading() as connection:
-                query = sa.select(schema.tables().campaign.c.verdict).order_by(schema.tables().campaign.c.id.desc())
-                assert connection.execute(query).scalars().first() == verdict
+                campaign = schema.tables().campaign
+                query = sa.select(campaign.c.verdict).where(campaign.c.label == (label or drive.serial))
+                assert connection.execute(query.order_by(campaign.c.id.desc())).scalars().first() == verdict
             return quarantine.mark(store, run_id, after)
 
     def standing(self):
@@ -127,6 +130,14 @@ def test_errors_that_drives_of_a_host_have_together_are_the_hosts(nights):
         (WHO.serial, 3),
         (MATE.serial, 3),
     }
+
+
+@pytest.mark.parametrize("ends", ["error", "refused", "interrupted"])
+def test_an_error_of_a_drive_beside_others_that_broke_off_is_the_hosts(nights, ends):
+    """Its controller died: the first drive tells an error, the next ones are not found any more."""
+    night = {"own": [WHO.serial], "beside": [MATE], "ends": ends}
+    assert [nights.night("error", **night) for _night in range(4)] == [[]] * 4
+    assert len(nights.night("error", after=1, **{**night, "ends": "complete"})) == 1
 
 
 def test_a_pass_ends_a_row_of_errors(nights):
