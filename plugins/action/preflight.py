@@ -176,4 +176,4 @@ def _view(name: str, heard: t.Mapping[str, t.Any]) -> View:
         asked = {key: value for key, value in asked.items() if value != UNSET}
     similar = [key for key in names if key.startswith("ssd_d") and key != "ssd_drives"]
     misplaced = [key for key in names if key in MISPLACED]
-    return View(name, asked=asked, similar=similar, misplaced=misplaced, failures=failures, **fields)
+    return View.of(name, asked, similar=similar, misplaced=misplaced, failures=failures, **fields)

@@ -113,7 +113,7 @@ places:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.core.host import Host
-from ..module_utils.drive.entry import label, selector_problem
+from ..module_utils.drive.entry import parse
 from ..module_utils.tuning import settings as tuning
 from ..module_utils.tuning import tuned_host
 
@@ -149,11 +149,12 @@ def main() -> None:
         module.fail_json(
             msg="nothing is asked for; call this where the variables of the role ssdlab.fleet.tune are set"
         )
-    wrong = [problem for problem in map(selector_problem, given["drives"]) if problem]
+    entries = [parse(drive) for drive in given["drives"]]
+    wrong = [entry.problem for entry in entries if entry.problem]
     if wrong:
         module.fail_json(msg="ssd_drives: " + wrong[0])
-    entries = [{"drive": label(entry), "selector": entry} for entry in given["drives"]]
-    plan = {"tune": given["tune"], "drives": entries, "parallel_drives": given["parallel_drives"]}
+    drives = [{"drive": entry.label, "entry": entry} for entry in entries]
+    plan = {"tune": given["tune"], "drives": drives, "parallel_drives": given["parallel_drives"]}
     settings, places = tuned_host.preview(Host(), plan, given["placement"])
     settings = tuning.alike(settings)
     differing = [item for item in settings if item["outcome"] == "changed"]

@@ -40,6 +40,7 @@ import simulated_ssd as simulator
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, drive_records, summary
@@ -95,7 +96,7 @@ def campaign(folder, number, tests, figures):
     plugin = simulator.model_plugin(**{**figures, "seed": number + 1})
     with simulator.simulated_ssd(os.path.join(folder, "drives"), f"drive{number}", plugin) as drive:
         began = time.monotonic()
-        seen = inspection.inspect(host, [{"backing_file": drive["backing_file"]}])
+        seen = inspection.inspect(host, [parse({"backing_file": drive["backing_file"]})])
         run = rundir.RunDir(folder, f"campaign{number}")
         os.makedirs(run.path)
         about = {"id": run.run_id, "name": "campaigns"}

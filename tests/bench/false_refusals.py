@@ -28,6 +28,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import (
     counters,
     inspection,
@@ -70,8 +71,8 @@ class Lab(t.NamedTuple):
 
     def seen(self, seconds: float = 0.2) -> list[dict]:
         """A look at all drives."""
-        selectors = [{"backing_file": str(drive.file)} for drive in self.drives]
-        return inspection.inspect(Host(), selectors, None, self.state_dir, None, look.Terms(seconds))
+        entries = [parse({"backing_file": str(drive.file)}) for drive in self.drives]
+        return inspection.inspect(Host(), entries, None, self.state_dir, None, look.Terms(seconds))
 
     def run(self, write: t.Callable[[str], None], blank: bool = False) -> None:
         """As a run of ours that writes so."""

@@ -54,9 +54,10 @@ import contextlib, ctypes, json, os, struct, sys
 sys.path.insert(0, "/var/tmp/look")
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import facts, rules, users
 host, rounds, serials = Host(), int(sys.argv[1]), sys.argv[2:]
-names = [name for serial in serials for name in identity.find(host, {"serial": serial})]
+names = [name for serial in serials for name in identity.find(host, parse({"serial": serial}))]
 libc, opened = ctypes.CDLL(None), {"controller": 0, "namespace": 0}
 handle, kinds = libc.inotify_init1(os.O_NONBLOCK), {}
 for name in names:

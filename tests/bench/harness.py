@@ -29,6 +29,7 @@ sys.path.insert(0, os.path.join(ROOT, "playbooks", "collections"))
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
@@ -59,7 +60,7 @@ def make_plan(run_id, backing, cells, seconds, variables):
         "cells": [dict(cell, read_pct=share) for share in range(0, 100, 100 // cells)][:cells],
         "rounds": {"max": 1},
     }
-    drives = inspection.inspect(host, [{"backing_file": backing, "ssd_overwrite_data": True}])
+    drives = inspection.inspect(host, [parse({"backing_file": backing, "ssd_overwrite_data": True})])
     assert drives[0]["eligible"], drives[0]["refusals"]
     plan = planning.render(
         planning.load_plan([test]),

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import product
 from drives import LoopDrive, ServedDrive
-from product import Host, cells, decision, drive_records, engines, job, locks, planning, rundir, summary
+from product import Host, cells, decision, drive_records, engines, entry, job, locks, planning, rundir, summary
 
 HERE = Path(__file__).resolve().parent
 MIB = 1 << 20
@@ -108,9 +108,8 @@ class Bench:
 
     def plan(self, tests: t.Sequence[t.Mapping[str, t.Any]] = (FIRST, SECOND), parallel: int = 1) -> dict[str, t.Any]:
         """What a play would ask for now."""
-        seen = product.guard.inspect(
-            self.host, [drive.selector for drive in self.drives], state_dir=str(self.state), run_id=self.run.run_id
-        )
+        entries = [entry.parse(drive.selector) for drive in self.drives]
+        seen = product.guard.inspect(self.host, entries, state_dir=str(self.state), run_id=self.run.run_id)
         plan = planning.render(
             planning.load_plan(list(tests)),
             run={"id": self.run.run_id, "name": "faults"},

@@ -16,6 +16,7 @@ import cells
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection as guard
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control as job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
@@ -33,6 +34,7 @@ __all__ = [
     "drive_records",
     "engine",
     "engines",
+    "entry",
     "files",
     "fillcurve",
     "fio",

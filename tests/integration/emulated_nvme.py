@@ -18,6 +18,7 @@ import jsonschema
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks, sysfs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity, wear
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
@@ -68,7 +69,7 @@ class Bench:
 
     def plan(self, method, tests=None):
         tests = tests or planning.step_plan("purge")
-        seen = inspection.inspect(self.server(), [self.loop.selector])
+        seen = inspection.inspect(self.server(), [parse(self.loop.selector)])
         assert seen[0]["refusals"] == []
         tune = {"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False}
         return planning.render(

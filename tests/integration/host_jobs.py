@@ -12,6 +12,7 @@ import cells
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
@@ -52,7 +53,7 @@ class HostJobs:
 
     def plan(self, drives, tests, parallel=1, tune=None):
         host = Host()
-        seen = inspection.inspect(host, [drive.selector for drive in drives])
+        seen = inspection.inspect(host, [parse(drive.selector) for drive in drives])
         return planning.render(
             tests,
             run={"id": "r", "name": "n"},

@@ -19,6 +19,7 @@ from command_log import destructive
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
@@ -61,7 +62,7 @@ class Lab:
 
     def inspect(self, state=True):
         (seen,) = inspection.inspect(
-            Host(), [dict(self.drive.selector, **self.options)], state_dir=self.state if state else None
+            Host(), [parse(dict(self.drive.selector, **self.options))], state_dir=self.state if state else None
         )
         return seen
 

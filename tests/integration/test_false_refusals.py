@@ -17,6 +17,7 @@ import own_machine
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 
 
@@ -50,7 +51,7 @@ def test_a_child_that_is_about_to_start_a_program_is_no_user(loop_drive, argv, c
     starting.start()
     try:
         forked.wait(0.5)
-        (seen,) = inspection.inspect(Host(), [drive.selector], {drive.path: handle}, terms=None)
+        (seen,) = inspection.inspect(Host(), [parse(drive.selector)], {drive.path: handle}, terms=None)
     finally:
         starting.join()
         children[0].kill()

@@ -19,6 +19,7 @@ import pytest
 from host_jobs import MIB, events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
@@ -56,7 +57,7 @@ def mounts_of(path):
 
 
 def looked_at(drive, place):
-    (seen,) = inspection.inspect(Host(), [drive.selector], None, str(place.folder / "state"), "other")
+    (seen,) = inspection.inspect(Host(), [parse(drive.selector)], None, str(place.folder / "state"), "other")
     return seen
 
 
@@ -172,5 +173,5 @@ def test_a_job_that_is_killed_leaves_nothing_mounted_and_ext4_that_its_run_knows
     seen = looked_at(drive, jobs)
     codes = {refusal["code"] for refusal in seen["refusals"]}
     assert codes == ({"unsigned_data"} if kind == "ext4" else {"signature"}), seen["refusals"]
-    (own,) = inspection.inspect(Host(), [drive.selector], None, str(jobs.folder / "state"), "r")
+    (own,) = inspection.inspect(Host(), [parse(drive.selector)], None, str(jobs.folder / "state"), "r")
     assert own["eligible"] == (kind == "ext4")

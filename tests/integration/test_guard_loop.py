@@ -17,6 +17,7 @@ from wrong_drive import SIZE, run
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity as drive
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, rules
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 
@@ -30,7 +31,7 @@ def inspect(disk, selectors=None, held=None):
     """The guard's results; it may have run probing commands only, and may have changed no byte."""
     commands = []
     before = disk.digest()
-    results = inspection.inspect(Host(log=commands.append), selectors or [disk.entry], held)
+    results = inspection.inspect(Host(log=commands.append), [parse(each) for each in selectors or [disk.entry]], held)
     assert disk.digest() == before
     assert not [command for command in commands if destructive(command)]
     for result in results:
@@ -108,7 +109,7 @@ def test_what_stacks_up_under_our_hold_is_seen(disk):
 
 
 def test_nothing_is_written_to_a_drive_that_is_not_held(disk):
-    plan = {"selector": disk.entry, "expected": inspect(disk)[0]["identity"]}
+    plan = {"entry": parse(disk.entry), "expected": inspect(disk)[0]["identity"]}
     held = HeldDrive(Host(), plan, {"run": "r"}, same_boot=True)
     with pytest.raises(Refused) as refused:
         held.content_is_ours()

@@ -19,6 +19,7 @@ import pytest
 from host_jobs import MIB, ODD_SIZE, QUICK, TUNE, events, fill_step
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import workbench
@@ -101,7 +102,7 @@ def test_another_drive_behind_the_same_name_is_refused(jobs, loop_drive):
 def test_a_signature_counts_until_our_first_write_and_not_after_it(jobs, loop_drive, tmp_path):
     """Random data may look like a file system by chance; that must not end a campaign of many hours."""
     drive = loop_drive()
-    plan = jobs.plan([drive], planning.load_plan([QUICK]))["drives"][0]
+    plan = entry.of_plan(jobs.plan([drive], planning.load_plan([QUICK])))["drives"][0]
     held = HeldDrive(Host(), plan, {"run": "r"}, same_boot=True)
     held.take()
     try:

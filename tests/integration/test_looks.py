@@ -24,6 +24,7 @@ from conftest import REPO
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import look_lock
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import chances, inspection, places
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import look as guard_look
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.blockreader import BlockReader
@@ -34,14 +35,15 @@ LOOK_S = 4.0
 PROGRAM = """
 import json, sys
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.inspection import inspect
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
-print(json.dumps(inspect(Host(), json.loads(sys.argv[1]), terms=Terms(float(sys.argv[2])))[0]))
+print(json.dumps(inspect(Host(), [parse(json.loads(sys.argv[1]))], terms=Terms(float(sys.argv[2])))[0]))
 """
 
 
 def look(drive):
-    argv = [sys.executable, "-c", PROGRAM, json.dumps([drive.selector]), str(LOOK_S)]
+    argv = [sys.executable, "-c", PROGRAM, json.dumps(drive.selector), str(LOOK_S)]
     return subprocess.Popen(
         argv, stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": str(REPO / "playbooks/collections")}
     )
@@ -78,13 +80,13 @@ def test_a_little_data_is_found_where_the_file_behind_a_drive_says_so(offset):
             os.pwrite(out.fileno(), os.urandom(length), place)
         path = own_machine.attach(file, "--direct-io=on", "--offset", str(offset))
         try:
-            (seen,) = inspection.inspect(Host(), [{"backing_file": str(file)}], terms=Terms(0.2))
+            (seen,) = inspection.inspect(Host(), [parse({"backing_file": str(file)})], terms=Terms(0.2))
             assert [refusal["code"] for refusal in seen["refusals"]] == ["unsigned_data"] and seen["look"][
                 "allocated_bytes"
             ] == length
             with file.open("r+b") as out:
                 os.pwrite(out.fileno(), bytes(length), place)
-            (seen,) = inspection.inspect(Host(), [{"backing_file": str(file)}], terms=Terms(1.0))
+            (seen,) = inspection.inspect(Host(), [parse({"backing_file": str(file)})], terms=Terms(1.0))
             assert seen["eligible"] and seen["look"]["aimed_blocks"] > 0 and seen["look"]["blocks"] > 0, seen
         finally:
             subprocess.run(["losetup", "--detach", path], check=True)
@@ -153,6 +155,6 @@ def test_a_look_that_does_not_end_is_told(loop_drive, monkeypatch):
     drive = loop_drive()
     monkeypatch.setattr(inspection, "OTHER_LOOK_S", 0.5)
     with look_lock(drive.name):
-        (seen,) = inspection.inspect(Host(), [drive.selector])
+        (seen,) = inspection.inspect(Host(), [parse(drive.selector)])
     assert [refusal["code"] for refusal in seen["refusals"]] == ["locked"]
     assert drive.name in seen["refusals"][0]["message"]

@@ -17,6 +17,7 @@ from own_data_lab import QUICK
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, own_data
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.sentinels import Sentinels
@@ -85,10 +86,10 @@ def test_sentinels_of_a_purge_that_was_cut_are_ours(lab):
     handle = os.open(lab.drive.path, os.O_RDWR | os.O_DIRECT)
     sentinels.plant(handle)
     os.close(handle)
-    (seen,) = inspection.inspect(Host(), [lab.drive.selector], state_dir=lab.state, run_id="two")
+    (seen,) = inspection.inspect(Host(), [parse(lab.drive.selector)], state_dir=lab.state, run_id="two")
     assert seen["eligible"] and seen["own_data"]["proved"] == "content"
     lab.put(0, b"x")
-    (seen,) = inspection.inspect(Host(), [lab.drive.selector], state_dir=lab.state, run_id="two")
+    (seen,) = inspection.inspect(Host(), [parse(lab.drive.selector)], state_dir=lab.state, run_id="two")
     assert not seen["eligible"]
 
 

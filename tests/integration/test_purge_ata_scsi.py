@@ -28,6 +28,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import now
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
@@ -86,7 +87,7 @@ class Bench:
         self.commands, self.journal = [], []
         self.host = Server(log=self.commands.append)
         self.plan = {
-            "selector": {"backing_file": str(self.file)},
+            "entry": parse({"backing_file": str(self.file)}),
             "drive": "SN",
             "expected": identity.identity(self.host, loop.name),
             "tests": [],
@@ -225,7 +226,7 @@ def test_the_guard_reads_the_same_states(bench, transport, facts, code):
     made = bench(transport)
     made.change(**facts)
     before = made.digest()
-    (result,) = inspection.inspect(made.host, [made.plan["selector"]])
+    (result,) = inspection.inspect(made.host, [made.plan["entry"]])
     assert code in [refusal["code"] for refusal in result["refusals"]] and not result["eligible"]
     with pytest.raises(Refused):
         made.held().take()

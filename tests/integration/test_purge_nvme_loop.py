@@ -22,6 +22,7 @@ from emulated_nvme import EMULATORS, SIZE, benched
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
@@ -93,7 +94,7 @@ def test_nvme_would_refuse_the_namespace_itself_while_we_hold_it(bench):
     """Why it is the controller's node: the namespace would need --force, which drops nvme-cli's own check."""
     held = HeldDrive(
         bench.server(),
-        {"selector": bench.loop.selector, "expected": identity.identity(bench.server(), bench.loop.name)},
+        {"entry": parse(bench.loop.selector), "expected": identity.identity(bench.server(), bench.loop.name)},
         {"run": "r"},
         True,
     )
@@ -138,7 +139,7 @@ def test_a_stop_leaves_a_sanitize_to_the_drive_and_the_next_job_waits_for_it(ben
     assert bench.run_dir.read_status()["state"] == "stopped"
     assert [record["outcome"] for record in bench.journal("test_finished")] == ["interrupted"]
     # Whoever looks at the drive now is told; the run that goes on is not (findings.standing).
-    (seen,) = inspection.inspect(bench.server(), [bench.loop.selector], state_dir=bench.run_dir.state_dir)
+    (seen,) = inspection.inspect(bench.server(), [parse(bench.loop.selector)], state_dir=bench.run_dir.state_dir)
     assert (
         "sanitize_running" in [refusal["code"] for refusal in seen["refusals"]]
         and seen["own_data"]["state"] == "writing"
@@ -189,7 +190,7 @@ def test_a_sanitize_of_somebody_else_refuses_the_drive(bench):
 
 @pytest.fixture
 def held(bench):
-    plan = {"selector": bench.loop.selector, "expected": identity.identity(bench.server(), bench.loop.name)}
+    plan = {"entry": parse(bench.loop.selector), "expected": identity.identity(bench.server(), bench.loop.name)}
     taken = HeldDrive(bench.server(), plan, {"run": "r"}, same_boot=True)
     taken.take()
     yield taken
@@ -233,7 +234,7 @@ def test_a_changed_block_size_is_expected_where_it_was_said(bench, held):
 
 
 def test_a_drive_is_identified_without_a_read(bench, monkeypatch):
-    plan = {"selector": bench.loop.selector, "expected": identity.identity(bench.server(), bench.loop.name)}
+    plan = {"entry": parse(bench.loop.selector), "expected": identity.identity(bench.server(), bench.loop.name)}
     waiting = HeldDrive(bench.server(), plan, {"run": "r"}, same_boot=True)
     monkeypatch.setattr(inspection, "inspect", lambda *_, **__: pytest.fail("the guard reads"))
     waiting.identify()

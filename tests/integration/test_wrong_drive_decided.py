@@ -20,6 +20,7 @@ from wrong_drive import SERVER, needs, run
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_file, own_data
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.inspection import inspect
@@ -83,8 +84,8 @@ def _purge_over(named, other):
     assert ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) == 0
     run("mount", "--make-rprivate", "/")
     host = Host()
-    (seen,) = inspect(host, [named.entry])
-    held = HeldDrive(host, {"selector": named.entry, "expected": seen["identity"]}, {"run": "r"}, same_boot=True)
+    (seen,) = inspect(host, [parse(named.entry)])
+    held = HeldDrive(host, {"entry": parse(named.entry), "expected": seen["identity"]}, {"run": "r"}, same_boot=True)
     held.take()
     work = Work(
         host=host,
@@ -234,7 +235,7 @@ def test_case_83_an_entry_of_the_ledger_that_cannot_be_trusted(bench):
     bench.site.state.mkdir(parents=True)
     for name, spoil in SPOILT.items():
         disk = bench.disk(name)
-        (identity,) = [seen["identity"] for seen in inspect(host, [disk.entry], terms=None)]
+        (identity,) = [seen["identity"] for seen in inspect(host, [parse(disk.entry)], terms=None)]
         before = own_data.begin(host, str(bench.site.state), identity, "night")
         disk.write(0, b"what failed")
         own_data.end(host, before, identity, "iops: read_iops is 5")

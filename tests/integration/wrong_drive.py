@@ -74,7 +74,7 @@ class Disk:
     @property
     def label(self):
         """What the inventory calls it."""
-        return entry.label(self.entry)
+        return entry.parse(self.entry).label
 
     @property
     def name(self):

@@ -21,7 +21,7 @@ from guest import Guest
 from guest_drives import Nvme
 from wrong_drive import Outcome
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import label
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 
 REPO = Path(__file__).resolve().parents[2]
 PLAY_TIMEOUT_S = 900
@@ -168,7 +168,7 @@ class Lab:
         """
         self.host["ssd_drives"] = [entry]
         outcome = self.outcome("purge", *args)
-        outcome.refused(label(entry), *codes)
+        outcome.refused(parse(entry).label, *codes)
         assert told in outcome.output, outcome.output
         return outcome
 

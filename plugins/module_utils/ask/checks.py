@@ -11,6 +11,7 @@ from ..checks import facts as check_facts
 from ..checks import table
 from ..checks.base import HostFacts
 from ..core.host import Host
+from ..drive.entry import parse
 from ..machine import snapshot
 
 # SMART tells it in one byte; tools that count on are believed up to there.
@@ -39,7 +40,8 @@ def answer(host: Host, given: dict[str, t.Any]) -> dict[str, t.Any]:
     """Its result."""
     seen = snapshot.gather(host)
     wanted = {name: given[name] for name in (*RULES, *LIMITS, "parallel_drives", "write_cache_chosen")}
-    facts = check_facts.gather(host, given["drives"], seen, wanted, given["traffic_s"], given["readable"])
+    entries = [parse(drive) for drive in given["drives"]]
+    facts = check_facts.gather(host, entries, seen, wanted, given["traffic_s"], given["readable"])
     found = table.run(facts, given["levels"], check_facts.vendor(host, facts))
     # The journal has the list of PCI Express functions, which is long.
     shown = dict(seen, pcie={"drives": seen["pcie"]["drives"]})

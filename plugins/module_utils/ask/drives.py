@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..core.host import Host
+from ..drive.entry import parse
 from ..guard.inspection import discover, inspect
 from ..guard.look import Terms
 from ..purge.methods import facts
@@ -24,7 +25,8 @@ OPTIONS: dict[str, t.Any] = {
 def answer(host: Host, given: dict[str, t.Any]) -> dict[str, t.Any]:
     """Its result."""
     terms = Terms(None if given["look"] == "full" else given["look_s"])
-    drives = inspect(host, given["drives"], state_dir=given["state_dir"], terms=terms)
+    entries = [parse(drive) for drive in given["drives"]]
+    drives = inspect(host, entries, state_dir=given["state_dir"], terms=terms)
     if given["discover"]:
         named = {entry["path"] for entry in drives}
         drives += [entry for entry in discover(host, given["state_dir"], terms) if entry["path"] not in named]

@@ -15,7 +15,7 @@ import typing as t
 from ..core.host import COMMAND_NOT_FOUND, Host
 from ..drive import health
 from ..drive import identity as drives_util
-from ..drive.entry import label, options
+from ..drive.entry import Entry
 from ..machine import pcie
 from ..tools import iomemory, iomemory_pci
 from .base import WARNING, CheckedDrive, HostFacts, is_virtual
@@ -59,7 +59,7 @@ Snapshot = t.Mapping[str, t.Any]
 
 def gather(
     host: Host,
-    entries: t.Sequence[t.Mapping[str, t.Any]],
+    entries: t.Sequence[Entry],
     snapshot: Snapshot,
     wanted: t.Mapping[str, t.Any],
     traffic_s: float = 0,
@@ -67,12 +67,11 @@ def gather(
 ) -> HostFacts:
     """The facts of a host and of those drives that can be found; the guard tells about the others.
 
-    entries: as in ssd_drives; snapshot: snapshot.gather's. traffic_s: how long each of the drives named in `readable`
-      is read, all of
-    them at once, before its temperature and error counters count.
+    snapshot: snapshot.gather's. traffic_s: how long each of the drives named in `readable` is read, all of them at
+    once, before its temperature and error counters count.
     """
     found = [(entry, name) for entry in entries for name in _find(host, entry)]
-    labels = [label(entry) for entry, _name in found]
+    labels = [entry.label for entry, _name in found]
     identities = [drives_util.identity(host, name) for _entry, name in found]
     before = [pcie.path_to_root(host, pcie.address_of(host, name)) for _entry, name in found]
     # Traffic shows nothing on a device of software.
@@ -94,7 +93,7 @@ def gather(
     )
 
 
-def _find(host: Host, entry: t.Mapping[str, t.Any]) -> list[str]:
+def _find(host: Host, entry: Entry) -> list[str]:
     """The kernel name of a drive, where there is exactly one."""
     try:
         names = drives_util.find(host, entry)
@@ -123,7 +122,7 @@ def _read(host: Host, path: str, seconds: float) -> str | None:
 
 def _drive(
     host: Host,
-    entry: t.Mapping[str, t.Any],
+    entry: Entry,
     identity: t.Mapping[str, t.Any],
     snapshot: Snapshot,
     before: t.Sequence[pcie.Device],
@@ -133,11 +132,11 @@ def _drive(
     after = pcie.path_to_root(host, pcie.address_of(host, name))
     queues = (snapshot.get("tunables") or {}).get("queue") or {}
     return CheckedDrive(
-        drive=label(entry),
+        drive=entry.label,
         identity=identity,
         path=after,
         health=health.read(host, identity),
-        options=options(entry),
+        options=entry.options,
         driver=_driver(host, after[0]) if after else {},
         aer_rose=None if untouched else pcie.aer_increase(before, after),
         traffic=untouched or "",

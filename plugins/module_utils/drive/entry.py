@@ -1,10 +1,13 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The grammar of an entry of `ssd_drives`: the selector that names a drive, and the options beside it."""
+"""An entry of `ssd_drives`, parsed once where it comes in, and its grammar: the selector that names a drive, and the
+options beside it.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import typing as t
 
@@ -56,8 +59,39 @@ _COUNTED, _LEAST_COUNTED = ("0123456789ABCDEF", "1234567890" * 3), 8
 _HEX_NAME = re.compile(r"(?:wwn-|nvme-)?(?:naa\.|eui\.|uuid\.|0x)?([0-9a-f][0-9a-f -]*)", re.IGNORECASE)
 
 
-def selector_problem(selector: t.Any) -> str | None:
-    """What is wrong with the form of one entry of `ssd_drives`, its options included; None if it is well formed."""
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One entry of `ssd_drives`. given: as it came in, which is what goes into files and answers. problem: what is
+    wrong with its form, that of its options included; None if it is well formed.
+
+    label: the drive's stable identity in every record, which is the selector's value; of a malformed entry, how it
+      reads. kind: which of SELECTOR_KEYS that value is of. options: each of OPTION_KEYS; `cpus` and `write_cache` are
+      texts, None: not given. A malformed entry has no kind, and no option is given in it.
+    """
+
+    given: t.Any
+    problem: str | None
+    kind: str
+    label: str
+    options: t.Mapping[str, t.Any]
+
+
+def parse(given: t.Any) -> Entry:
+    """What JSON or YAML has for an entry of `ssd_drives`, whatever that is."""
+    problem = _problem(given)
+    if problem is not None:
+        reads = str(dict(given)) if isinstance(given, t.Mapping) else repr(given)
+        return Entry(given, problem, "", reads, _options({}))
+    kind = next(key for key in SELECTOR_KEYS if key in given)
+    return Entry(given, None, kind, given[kind].strip(), _options(given))
+
+
+def of_plan(plan: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """A plan.json for the process that works through it: each of its drives has its `entry` beside the selector."""
+    return dict(plan, drives=[dict(drive, entry=parse(drive.get("selector"))) for drive in plan["drives"]])
+
+
+def _problem(selector: t.Any) -> str | None:
     if not isinstance(selector, t.Mapping):
         return "it is {!r}, not a mapping with one of the keys {}".format(selector, ", ".join(SELECTOR_KEYS))
     keys = [key for key in selector if key not in OPTION_KEYS]
@@ -97,16 +131,7 @@ def _option_problem(entry: t.Mapping[str, t.Any]) -> str | None:
     return f"its option {wrong[0]} is {entry[wrong[0]]!r}; it must be {OPTION_KEYS[wrong[0]].wanted}" if wrong else None
 
 
-def selector_item(entry: t.Mapping[str, t.Any]) -> tuple[str, str]:
-    """The key and the value that name the drive, in a well-formed entry of `ssd_drives`, as given."""
-    key = next(key for key in SELECTOR_KEYS if key in entry)
-    return key, entry[key]
-
-
-def options(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The options of a well-formed entry, each of OPTION_KEYS: lists and booleans as given, `cpus` and `write_cache` as
-    texts, None: not given.
-    """
+def _options(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     given = {key: entry.get(key, option.default) for key, option in OPTION_KEYS.items()}
     cache, cpus = given["write_cache"], given["cpus"]
     return dict(
@@ -115,13 +140,6 @@ def options(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         cpus=None if cpus is None else str(cpus),
         write_cache={True: "on", False: "off"}.get(cache, cache),
     )
-
-
-def label(selector: t.Any) -> str:
-    """The drive's stable identity in every record: the selector's value. For a malformed selector, how it reads."""
-    if selector_problem(selector) is None:
-        return selector_item(selector)[1].strip()
-    return str(dict(selector)) if isinstance(selector, t.Mapping) else repr(selector)
 
 
 def wwn_key(text: str) -> str | None:

@@ -14,7 +14,7 @@ import typing as t
 from ..core import sysfs
 from ..core.host import Host, container
 from . import attributes, loop, vendor
-from .entry import BY_ID, SELECTOR_KEYS, by_id_name, selector_item, selector_problem, wwn_key
+from .entry import BY_ID, SELECTOR_KEYS, Entry, by_id_name, parse, wwn_key
 
 # /sys/block/*/size and stat count these, whatever the drive's own block is (Documentation/block/stat.rst).
 SYSFS_SECTOR_BYTES = 512
@@ -30,15 +30,13 @@ _HEX_DIGITS = re.compile(r"[0-9a-f]+")
 _NO_DRIVE = re.compile(r"(dm-|md|zram|ram|sr|fd|zd|drbd|bcache|mtdblock|rbd)[0-9]|md_|mmcblk[0-9]+(boot|rpmb|gp)")
 
 
-def find(host: Host, selector: t.Mapping[str, t.Any]) -> list[str]:
-    """The kernel names that a selector matches as a whole, sorted; a `by_id` may name a partition. Raises ValueError
-    for a malformed selector.
+def find(host: Host, entry: Entry) -> list[str]:
+    """The kernel names that an entry's selector matches as a whole, sorted; a `by_id` may name a partition. Raises
+    ValueError for a malformed entry.
     """
-    problem = selector_problem(selector)
-    if problem:
-        raise ValueError(problem)
-    key, value = selector_item(selector)
-    value = value.strip()
+    if entry.problem:
+        raise ValueError(entry.problem)
+    key, value = entry.kind, entry.label
     if key == "by_id":
         return _find_by_id(host, value)
     if key == "backing_file":
@@ -72,8 +70,8 @@ def node(name: str) -> str:
     return "/dev/" + name.replace("!", "/")
 
 
-def best_selector(host: Host, name: str) -> dict[str, str] | None:
-    """The first selector of SELECTOR_KEYS that matches this drive and no other; None if there is none."""
+def best_entry(host: Host, name: str) -> Entry | None:
+    """An entry with the first selector of SELECTOR_KEYS that matches this drive and no other; None if there is none."""
     links = [os.path.basename(link) for link in host.glob(BY_ID + "*") if host.realpath(link) == node(name)]
     values: dict[str, t.Sequence[str | None]] = {
         "serial": [serial(host, name)],
@@ -83,9 +81,9 @@ def best_selector(host: Host, name: str) -> dict[str, str] | None:
     }
     for key in SELECTOR_KEYS:
         for value in values[key]:
-            selector = {key: value or ""}
-            if selector_problem(selector) is None and find(host, selector) == [name]:
-                return selector
+            entry = parse({key: value or ""})
+            if entry.problem is None and find(host, entry) == [name]:
+                return entry
     return None
 
 

@@ -13,7 +13,8 @@ import typing as t
 from ..core.deadline import Hangs
 from ..core.host import Host
 from ..core.locks import Lock, Locked, drive_lock
-from ..drive import entry, identity
+from ..drive import identity
+from ..drive.entry import Entry
 from . import counters, inspection, ledger_file, own_data, probe, rules
 from .look import Terms
 
@@ -30,7 +31,8 @@ class Refused(Exception):
 
 
 class HeldDrive:
-    """One drive of the plan. `expected`: its identity as preflight saw it; `same_boot`: whether that was in this boot.
+    """One drive of a plan (entry.of_plan). `expected`: its identity as preflight saw it; `same_boot`: whether that was
+    in this boot.
 
     `state_dir`: where our ledger is (own_data); without it nothing is known of what earlier runs left. `terms`: how to
       look at what lies
@@ -47,7 +49,7 @@ class HeldDrive:
         terms: Terms = Terms(),
     ) -> None:
         self._host = host
-        self._selector = plan["selector"]
+        self._entry: Entry = plan["entry"]
         self._expected = plan["expected"]
         self._owner = owner
         self._same_boot = same_boot
@@ -95,11 +97,11 @@ class HeldDrive:
 
         Raises Refused, and then holds nothing. The guard's checks are still to come (`take`).
         """
-        names = identity.find(self._host, self._selector)
+        names = identity.find(self._host, self._entry)
         seen = identity.identity(self._host, names[0]) if len(names) == 1 else None
         if seen is None:
             raise self._refused("ambiguous" if names else "not_found", ", ".join(names))
-        refusals = rules.compare(self._expected, seen, self._same_boot, who=entry.label(self._selector))
+        refusals = rules.compare(self._expected, seen, self._same_boot, who=self._entry.label)
         if refusals:
             raise Refused(refusals)
         self.path, self.identity = seen["path"], seen
@@ -111,7 +113,7 @@ class HeldDrive:
         # We look at what it holds once it is held and before we write: nobody else can write from then on.
         terms = self._terms if held and not self._content_is_ours else None
         seen = inspection.inspect(
-            self._host, [self._selector], held, self._state_dir, self._owner.get("run"), terms, self._terms.stop
+            self._host, [self._entry], held, self._state_dir, self._owner.get("run"), terms, self._terms.stop
         )[0]
         self.look = seen["look"] or self.look
         # What a drive holds says nothing once we have written random data to it: a signature may turn up by chance.
@@ -149,7 +151,7 @@ class HeldDrive:
         raise self._refused("busy", f" (it cannot be opened exclusively: {problem.strerror})")
 
     def _refused(self, code: str, detail: str) -> Refused:
-        return Refused(rules.refuse(code, self._selector, self.path or None, detail))
+        return Refused(rules.refuse(code, self._entry.label, self.path or None, detail))
 
     def content_is_ours(self) -> None:
         """To be called before the first write: while we go on holding the drive, what it holds is what we wrote.
@@ -244,7 +246,7 @@ class HeldDrive:
         self._open_again(())
 
     def _open_again(self, may_change: t.Collection[str]) -> None:
-        names = identity.find(self._host, self._selector)
+        names = identity.find(self._host, self._entry)
         seen = identity.identity(self._host, names[0]) if len(names) == 1 else {}
         self._expected = dict(self._expected, **{key: seen[key] for key in may_change if key in seen})
         self.check()
@@ -274,7 +276,7 @@ class HeldDrive:
         """
         name = os.path.basename(self.path)
         seen = identity.identity(self._host, name) if self._host.exists("/sys/class/block/" + name) else None
-        refusals = rules.compare(self._expected, seen, self._same_boot, who=entry.label(self._selector))
+        refusals = rules.compare(self._expected, seen, self._same_boot, who=self._entry.label)
         size = os.lseek(self.descriptor(), 0, os.SEEK_END)
         if not refusals and size != self.identity["size_bytes"]:
             raise self._refused(

@@ -15,7 +15,7 @@ from ..core import trust
 from ..core.host import Host
 from ..core.locks import Lock, Locked, UntrustedLock, look_lock
 from ..drive import identity
-from ..drive.entry import label, selector_item
+from ..drive.entry import Entry
 from . import ledger_file
 from .device import user_space
 from .facts import Facts, Machine, add
@@ -30,7 +30,7 @@ OTHER_LOOK_S = 120.0
 
 def inspect(
     host: Host,
-    selectors: t.Sequence[t.Any],
+    entries: t.Sequence[Entry],
     held: t.Mapping[str, int] | None = None,
     state_dir: str | None = None,
     run_id: str | None = None,
@@ -52,23 +52,21 @@ def inspect(
     look: None or {blocks, aimed_blocks, allocated_bytes, size_bytes, seconds, whole, seen_bytes}}`; path and identity
       are None where no single drive matches.
     """
-    located = [_locate(host, selector) for selector in selectors]
+    located = [_locate(host, entry) for entry in entries]
     names = [name for name, _refused in located if name]
     with _no_other_look(host, names, stop) as others:
         shared = _shared(host, names, state_dir, quick=bool(held))
         seen = []
-        for index, (selector, (name, refused)) in enumerate(zip(selectors, located)):
-            one = _Entry(selector, None, refused)
+        for index, (entry, (name, refused)) in enumerate(zip(entries, located)):
+            one = _Seen(entry, None, refused)
             if name is not None:
                 same = [
-                    label(selectors[other])
+                    entries[other].label
                     for other, (twin, _none) in enumerate(located)
                     if twin == name and other != index
                 ]
-                one = _safe_probe(host, name, selector, dict(held or {}), shared, state_dir)
-                one.refused += make_refusals("duplicate", label(selector), same) + _kept_from(
-                    others.get(name), label(selector)
-                )
+                one = _safe_probe(host, name, entry, dict(held or {}), shared, state_dir)
+                one.refused += make_refusals("duplicate", entry.label, same) + _kept_from(others.get(name), entry.label)
             seen.append(one)
         _look_at(host, seen, dict(held or {}), terms, run_id)
         return [one.result(run_id) for one in seen]
@@ -81,10 +79,10 @@ def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Ter
         shared = _shared(host, names, state_dir)
         seen = []
         for name in names:
-            selector = identity.best_selector(host, name)
-            one = _safe_probe(host, name, selector, {}, shared, state_dir)
+            entry = identity.best_entry(host, name)
+            one = _safe_probe(host, name, entry, {}, shared, state_dir)
             one.refused += _kept_from(others.get(name), identity.node(name))
-            if selector is None:
+            if entry is None:
                 one.refused += make_refusals("no_identity", identity.node(name), [""])
             seen.append(one)
         _look_at(host, seen, {}, terms, None)
@@ -148,17 +146,19 @@ def _wait_for(lock: Lock, deadline_s: float, stop: t.Callable[[], bool]) -> None
 
 
 @dataclasses.dataclass
-class _Entry:
-    """What is known of one entry of ssd_drives. refused: what was found outside the rules; ledger: own_data's entry."""
+class _Seen:
+    """What is known of one drive. entry: that names it; refused: what was found outside the rules; ledger: own_data's
+    entry.
+    """
 
-    selector: t.Any
+    entry: Entry | None
     facts: Facts | None
     refused: list[Refusal]
     ledger: dict[str, t.Any] | None = None
 
     def standing(self, run_id: str | None) -> list[Refusal]:
         """The refusals that neither a proof nor the entry itself lifts yet."""
-        lifted = lifted_codes(self.selector, self.facts.own_data if self.facts else None)
+        lifted = lifted_codes(self.entry, self.facts.own_data if self.facts else None)
         return [refusal for refusal in self._all(run_id) if refusal["code"] not in lifted]
 
     def may_be_ours(self, run_id: str | None) -> bool:
@@ -172,16 +172,19 @@ class _Entry:
         return any(refusal["code"] == "bad_selector" for refusal in self.refused)
 
     def _all(self, run_id: str | None) -> list[Refusal]:
-        found = [*self.refused, *(refusals(self.facts, self.selector) if self.facts else [])]
+        label = self.entry.label if self.entry else None
+        found = [*self.refused, *(refusals(self.facts, label) if self.facts else [])]
         settled = ours(self.facts.own_data if self.facts else None, run_id)
         return [refusal for refusal in found if refusal["code"] not in settled]
 
     def result(self, run_id: str | None = None) -> dict[str, t.Any]:
         """As `inspect` returns it."""
         facts, left = self.facts, self.standing(run_id)
+        # An entry that is null names nothing either.
+        entry = self.entry if self.entry and self.entry.given is not None else None
         return {
-            "selector": None if self._is_malformed else self.selector,
-            "drive": label(self.selector) if self.selector is not None else None,
+            "selector": None if self._is_malformed or entry is None else entry.given,
+            "drive": entry.label if entry else None,
             "path": facts.path if facts else None,
             "identity": facts.identity if facts else None,
             "eligible": facts is not None and not left,
@@ -194,7 +197,7 @@ class _Entry:
 
 
 def _look_at(
-    host: Host, seen: t.Sequence[_Entry], held: dict[str, int], terms: Terms | None, run_id: str | None
+    host: Host, seen: t.Sequence[_Seen], held: dict[str, int], terms: Terms | None, run_id: str | None
 ) -> None:
     """Look at all drives at once that nothing else speaks against; a signature on a drive that we wrote to may be there
     by chance.
@@ -204,26 +207,26 @@ def _look_at(
         list(pool.map(lambda one: _safe_look(host, one, held, terms or Terms()), waiting))
 
 
-def _safe_look(host: Host, one: _Entry, held: dict[str, int], terms: Terms) -> None:
+def _safe_look(host: Host, one: _Seen, held: dict[str, int], terms: Terms) -> None:
     facts = one.facts
     if facts is None:
         return
     try:
-        look_at(host, facts, held.get(facts.path), terms, one.ledger, lifted_codes(one.selector, facts.own_data))
+        look_at(host, facts, held.get(facts.path), terms, one.ledger, lifted_codes(one.entry, facts.own_data))
     except Stopped:
         raise
     except Exception as error:  # whatever it is: an unknown is a refusal
         one.refused += make_refusals("probe_failed", facts.path, [f"{type(error).__name__}: {error}"])
 
 
-def _locate(host: Host, selector: t.Any) -> tuple[str | None, list[Refusal]]:
-    """The one kernel name behind a selector, or why there is none."""
-    who = label(selector)
-    problem = entry_problem(selector)
+def _locate(host: Host, entry: Entry) -> tuple[str | None, list[Refusal]]:
+    """The one kernel name behind an entry, or why there is none."""
+    who = entry.label
+    problem = entry_problem(entry)
     if problem:
         return None, make_refusals("bad_selector", who, [problem])
     try:
-        names = identity.find(host, selector)
+        names = identity.find(host, entry)
     except (OSError, ValueError) as error:
         return None, make_refusals("probe_failed", who, [str(error)])
     if len(names) > 1:
@@ -231,21 +234,21 @@ def _locate(host: Host, selector: t.Any) -> tuple[str | None, list[Refusal]]:
     return (
         (names[0], [])
         if names
-        else (None, make_refusals("not_found", who, [" by its " + selector_item(selector)[0] + user_space(host)]))
+        else (None, make_refusals("not_found", who, [" by its " + entry.kind + user_space(host)]))
     )
 
 
 def _safe_probe(
-    host: Host, name: str, selector: t.Any, held: dict[str, int], shared: Machine, state_dir: str | None
-) -> _Entry:
+    host: Host, name: str, entry: Entry | None, held: dict[str, int], shared: Machine, state_dir: str | None
+) -> _Seen:
     path = identity.node(name)
     try:
         ledger, untrusted = _ledger(state_dir, identity.identity(host, name))
         facts = probe(host, name, held.get(path), shared, ledger)
         add(facts.untrusted, *untrusted)
-        return _Entry(selector, facts, [], ledger)
+        return _Seen(entry, facts, [], ledger)
     except Exception as error:  # whatever it is: an unknown is a refusal
-        return _Entry(selector, None, make_refusals("probe_failed", path, [f"{type(error).__name__}: {error}"]))
+        return _Seen(entry, None, make_refusals("probe_failed", path, [f"{type(error).__name__}: {error}"]))
 
 
 def _ledger(state_dir: str | None, who: t.Mapping[str, t.Any]) -> tuple[dict[str, t.Any] | None, list[str]]:

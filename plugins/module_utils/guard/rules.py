@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..drive.entry import label, options, selector_problem
+from ..drive.entry import Entry
 from .facts import WRITING, Facts
 from .texts import ALLOW, OVERWRITE, REFUSALS, RELEASE, UNFINISHED, Text
 
@@ -73,13 +73,12 @@ CONTENT_CODES = ("partition_table", "efi_system_partition", "signature", "unsign
 _SAME = ("serial", "wwn", "model", "size_bytes", "logical_block_size_bytes", "backing_file", "backing")
 
 
-def entry_problem(entry: t.Any) -> str | None:
+def entry_problem(entry: Entry) -> str | None:
     """What is wrong with an entry of ssd_drives, the codes of its `allow` included; None if nothing is."""
-    problem = selector_problem(entry)
-    if problem:
-        return problem
+    if entry.problem:
+        return entry.problem
     lifted = [code for code, text in REFUSALS.items() if text.overridable == ALLOW]
-    for code in options(entry)["allow"]:
+    for code in entry.options["allow"]:
         if code not in lifted:
             other = REFUSALS[code].overridable if code in REFUSALS else ""
             reason = (
@@ -93,9 +92,9 @@ def entry_problem(entry: t.Any) -> str | None:
     return None
 
 
-def refusals(facts: Facts, selector: t.Any = None) -> list[Refusal]:
-    """Every reason, from the facts alone, why the drive may not be erased."""
-    who = facts.path if selector is None else f"{label(selector)} ({facts.path})"
+def refusals(facts: Facts, label: str | None = None) -> list[Refusal]:
+    """Every reason, from the facts alone, why the drive may not be erased. label: its entry's; None without one."""
+    who = facts.path if label is None else f"{label} ({facts.path})"
     return [
         refusal
         for code, rule in RULES
@@ -113,10 +112,9 @@ def _text_of(code: str, known: t.Mapping[str, t.Any] | None) -> Text:
     return Text(UNFINISHED.problem.format(**words), UNFINISHED.remedy.format(**words))
 
 
-def refuse(code: str, selector: t.Any, path: str | None, detail: str) -> list[Refusal]:
+def refuse(code: str, label: str, path: str | None, detail: str) -> list[Refusal]:
     """A refusal for something that was found outside the rules, in the same words as theirs."""
-    who = label(selector)
-    return make_refusals(code, f"{who} ({path})" if path else who, [detail])
+    return make_refusals(code, f"{label} ({path})" if path else label, [detail])
 
 
 def compare(expected: t.Any, actual: t.Any, same_boot: bool, who: str = "the drive") -> list[Refusal]:
@@ -145,13 +143,13 @@ def ours(known: t.Mapping[str, t.Any] | None, run_id: str | None) -> tuple[str, 
     return (*(("unsigned_data",) if proved else ()), *(("evidence",) if own and not known.get("removed") else ()))
 
 
-def lifted_codes(selector: t.Any, known: t.Mapping[str, t.Any] | None = None) -> tuple[str, ...]:
+def lifted_codes(entry: Entry | None, known: t.Mapping[str, t.Any] | None = None) -> tuple[str, ...]:
     """The codes that the entry overrides; `known`: what the ledger says of the drive. An entry that is not right
     overrides nothing.
     """
-    if entry_problem(selector) is not None:
+    if entry is None or entry_problem(entry) is not None:
         return ()
-    given = options(selector)
+    given = entry.options
     overwrite = [code for code, text in REFUSALS.items() if text.overridable == OVERWRITE]
     released = known is not None and given[RELEASE] == known["run_id"]
     return (*given["allow"], *(overwrite if given[OVERWRITE] else ()), *(("evidence",) if released else ()))

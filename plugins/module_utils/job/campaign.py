@@ -25,7 +25,7 @@ from .station import Job, Station
 
 
 class Campaign:
-    """All that happens to one drive in one run. `plan`: the drive's entry in plan.json."""
+    """All that happens to one drive in one run. `plan`: the drive in plan.json (entry.of_plan)."""
 
     def __init__(self, job: Job, plan: t.Mapping[str, t.Any]) -> None:
         self._station = Station(job, plan)
@@ -143,7 +143,7 @@ class Campaign:
             if began and began.get(name) != held.identity.get(name)
         ]
         if other:
-            raise Refused(rules.refuse("identity_changed", self._station.plan["selector"], held.path, "; ".join(other)))
+            raise Refused(rules.refuse("identity_changed", self._station.drive, held.path, "; ".join(other)))
 
     def _power(self) -> dict[str, t.Any]:
         """In which boot, and after how many power cycles of the drive, it is measured."""

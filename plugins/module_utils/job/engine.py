@@ -24,6 +24,7 @@ from ..core import trust
 from ..core.files import remove_asides
 from ..core.host import Host
 from ..core.locks import Locked, host_holder, host_lock
+from ..drive import entry
 from ..guard.look import Terms
 from ..machine import snapshot
 from ..measure.fio import Interrupted
@@ -59,7 +60,7 @@ class HostJob:
         plan = run_dir.read_plan()
         if plan is None:
             raise FileNotFoundError(run_dir.plan)
-        self._plan = plan
+        self._plan = entry.of_plan(plan)
         self._stop = threading.Event()
         self._tuned: TunedHost | None = None
         self._shown_at = time.monotonic()

@@ -53,7 +53,7 @@ class Job(t.NamedTuple):
 
 
 class Station:
-    """One drive of one run. `plan`: the drive's entry in plan.json; `reads_only`: its fio may not write."""
+    """One drive of one run. `plan`: the drive in plan.json (entry.of_plan); `reads_only`: its fio may not write."""
 
     def __init__(self, job: Job, plan: t.Mapping[str, t.Any], reads_only: bool = False) -> None:
         self.job = job

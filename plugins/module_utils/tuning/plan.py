@@ -15,7 +15,7 @@ import typing as t
 from ..core.host import Host
 from ..core.sysfs import number
 from ..drive import identity as drive
-from ..drive.entry import options
+from ..drive.entry import Entry
 from ..machine import cpus, pcie
 from ..machine.cpus import NOWHERE, Place
 from . import irq
@@ -30,31 +30,29 @@ OFF_WITHOUT_PLP = "off_without_plp"
 
 
 class Target(t.NamedTuple):
-    """A drive of the plan that is there: the plan's label and entry, its kernel name, PCI function, identity and
-    options.
-    """
+    """A drive of the plan that is there: the plan's label and entry, its kernel name, PCI function and identity."""
 
     drive: str
-    selector: t.Mapping[str, t.Any]
+    entry: Entry
     name: str
     address: str | None
     identity: t.Mapping[str, t.Any]
-    options: t.Mapping[str, t.Any]
     # The state of the write cache that its tests need; preflight has seen that it is one.
     cache: str | None = None
 
 
 def targets(host: Host, plan: t.Mapping[str, t.Any]) -> list[Target]:
-    """The drives of a plan.json that this host has now; one that cannot be told apart is left to the guard."""
+    """The drives of a plan (entry.of_plan) that this host has now; one that cannot be told apart is left to the
+    guard.
+    """
     found = []
-    for entry in plan["drives"]:
-        names = drive.find(host, entry["selector"])
+    for planned in plan["drives"]:
+        entry = planned["entry"]
+        names = drive.find(host, entry)
         if len(names) == 1:
-            seen, given = drive.identity(host, names[0]), options(entry["selector"])
-            cache = next((test["write_cache"] for test in entry.get("tests") or [] if test.get("write_cache")), None)
-            found.append(
-                Target(entry["drive"], entry["selector"], names[0], pcie.address_of(host, names[0]), seen, given, cache)
-            )
+            seen, address = drive.identity(host, names[0]), pcie.address_of(host, names[0])
+            cache = next((test["write_cache"] for test in planned.get("tests") or [] if test.get("write_cache")), None)
+            found.append(Target(planned["drive"], entry, names[0], address, seen, cache))
     return found
 
 
@@ -146,7 +144,7 @@ def _write_caches(tune: t.Mapping[str, t.Any], found: t.Sequence[Target]) -> lis
     rule = tune.get("write_cache") or {}
     settings = []
     for target in found:
-        wanted = (target.cache or target.options["write_cache"]) if rule else None
+        wanted = (target.cache or target.entry.options["write_cache"]) if rule else None
         wanted = wanted or _by_rule(rule, target.identity)
         if wanted:
             settings.append(
@@ -156,7 +154,7 @@ def _write_caches(tune: t.Mapping[str, t.Any], found: t.Sequence[Target]) -> lis
                     WRITE_CACHE_PATH + target.name,
                     wanted,
                     target.name,
-                    selector=target.selector,
+                    selector=target.entry.given,
                 )
             )
     return settings
@@ -212,6 +210,6 @@ class Places:
 
 
 def _want(host: Host, target: Target, limits: t.Sequence[t.Mapping[str, t.Any]]) -> Want:
-    by_hand = target.options["numa_node"]
+    by_hand = target.entry.options["numa_node"]
     node = target.identity.get("numa_node") if by_hand is None else by_hand
-    return Want(target.drive, node, target.options["cpus"], most_cpus(host, target, limits))
+    return Want(target.drive, node, target.entry.options["cpus"], most_cpus(host, target, limits))

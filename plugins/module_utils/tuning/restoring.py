@@ -8,7 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from ..core.host import Host
-from ..drive import entry, identity
+from ..drive import identity
+from ..drive.entry import parse
 from . import kinds as tuning_kinds
 from .kinds import KINDS, Setting, current
 
@@ -37,10 +38,11 @@ def order(settings: t.Sequence[Setting]) -> list[Setting]:
 def restored(host: Host, item: Setting, same_boot: bool, let_go: bool) -> Setting:
     """One setting as it was before the run, in this boot or after another; `let_go`: as in settings.restore."""
     if KINDS[item["kind"]].survives_reboot:
-        names = identity.find(host, item["selector"])
+        entry = parse(item["selector"])
+        names = identity.find(host, entry)
         if len(names) == 1:
             return _back(host, dict(item, device=names[0]))
-        message = "the drive {0} is not there".format(entry.label(item["selector"]))
+        message = f"the drive {entry.label} is not there"
         if not (same_boot or let_go):
             return dict(item, effective=None, outcome="failed", message=message)
         name = item["name"].replace("_", " ")

@@ -11,6 +11,7 @@ import typing as t
 
 from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, drive_lock
+from ..drive.entry import Entry, parse
 from ..guard import inspection
 from ..guard.held import HeldDrive, Refused
 from ..purge.iomemory import MAY_CHANGE, reformat, shape
@@ -92,7 +93,8 @@ def _format(host: Host, card: Card, options: t.Mapping[str, t.Any], check: bool)
     if card.sector_bytes == sector_bytes and abs((card.size_pct or size_pct) - size_pct) <= _PCT_APART:
         return CardChange(False, card, card, [], "")
     state_dir = options.get("state_dir")
-    identity = _eligible(host, card, state_dir)
+    entry = parse({"serial": card.serial})
+    identity = _eligible(host, card, entry, state_dir)
     planned = card._replace(sector_bytes=sector_bytes, size_bytes=None)
     if check or options.get("mode") != "destructive":
         asked = (
@@ -101,12 +103,12 @@ def _format(host: Host, card: Card, options: t.Mapping[str, t.Any], check: bool)
             else f"{card.serial} would be ERASED and reformatted; nothing was done, since mode is not destructive"
         )
         return CardChange(check, card, planned, commands, asked)
-    return CardChange(True, card, _erase(host, card, identity, state_dir, sector_bytes, size_pct), commands, "")
+    return CardChange(True, card, _erase(host, card, entry, identity, state_dir, sector_bytes, size_pct), commands, "")
 
 
-def _eligible(host: Host, card: Card, state_dir: str | None) -> dict[str, t.Any]:
+def _eligible(host: Host, card: Card, entry: Entry, state_dir: str | None) -> dict[str, t.Any]:
     """The drive's identity, if the guard lets it be erased. Raises IomemoryError with every reason why not."""
-    seen = inspection.inspect(host, [{"serial": card.serial}], None, state_dir)[0]
+    seen = inspection.inspect(host, [entry], None, state_dir)[0]
     if not seen["eligible"] or seen["identity"]["kernel_name"] != card.block:
         reasons = ["{}: {}".format(refusal["code"], refusal["message"]) for refusal in seen["refusals"]]
         raise IomemoryError(
@@ -119,11 +121,17 @@ def _eligible(host: Host, card: Card, state_dir: str | None) -> dict[str, t.Any]
 
 
 def _erase(
-    host: Host, card: Card, identity: dict[str, t.Any], state_dir: str | None, sector_bytes: int, size_pct: int
+    host: Host,
+    card: Card,
+    entry: Entry,
+    identity: dict[str, t.Any],
+    state_dir: str | None,
+    sector_bytes: int,
+    size_pct: int,
 ) -> Card:
     held = HeldDrive(
         host,
-        {"selector": {"serial": card.serial}, "expected": identity},
+        {"entry": entry, "expected": identity},
         dict(_OWNER),
         same_boot=True,
         state_dir=state_dir,

@@ -10,8 +10,7 @@ from __future__ import annotations
 import copy
 import typing as t
 
-from ...module_utils.drive.entry import label as selector_label
-from ...module_utils.drive.entry import options
+from ...module_utils.drive.entry import Entry, parse
 from ..common import schema as schemas
 from ..common.schema import role_choices
 from . import arrays, preferred, purge_values, together
@@ -85,10 +84,11 @@ def _drives(
     rendered = []
     known = [drive["identity"] for drive in drives if drive.get("identity")]
     problems = [f"{host}: {text}" for text in arrays.host_problems(tests, known, settings, POLLED, len(left_out))]
-    labels = [*(selector_label(schemas.plain(drive["selector"])) for drive in drives), *left_out]
-    for place, drive in enumerate(drives):
+    entries = [parse(schemas.plain(drive["selector"])) for drive in drives]
+    labels = [*(entry.label for entry in entries), *left_out]
+    for place, (drive, entry) in enumerate(zip(drives, entries)):
         carried = [test for test in tests if arrays.is_carried(test, place, len(drives))]
-        done, wrong = _for_drive(drive, carried, settings, host, known)
+        done, wrong = _for_drive(drive, entry, carried, settings, host, known)
         for test, asked in zip(done.get("tests", ()), carried):
             test.update(arrays.on_drive(asked, labels))
         rendered.append(done)
@@ -125,26 +125,26 @@ def _criteria(settings: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
 
 def _for_drive(
     drive: t.Mapping[str, t.Any],
+    entry: Entry,
     tests: t.Sequence[Test],
     settings: t.Mapping[str, t.Any],
     host: str,
     of_host: t.Sequence[t.Mapping[str, t.Any]],
 ) -> tuple[dict[str, t.Any], list[str]]:
     """One of the plan's drives, and what it can't do. of_host: the identities of all its drives."""
-    selector = schemas.plain(drive["selector"])
-    label, identity = selector_label(selector), drive.get("identity")
-    where = f"{host}: drive {label}"
+    identity = drive.get("identity")
+    where = f"{host}: drive {entry.label}"
     if not identity:
         return {}, [f"{where}: was not found, so nothing can be planned for it"]
     fitted = _fit_tests(tests, identity, settings, of_host)
     problems = _poll_problems(any(test["cells"] for test in tests), identity, settings, where)
-    problems += _cache_problems(tests, selector, where)
+    problems += _cache_problems(tests, entry, where)
     problems += [
         f"{where}: test {test['name']}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong
     ]
     rendered = {
-        "drive": label,
-        "selector": selector,
+        "drive": entry.label,
+        "selector": entry.given,
         "expected": schemas.plain(identity),
         "vendor": _vendor(identity, settings),
         "tests": [done for done, _wrong in fitted],
@@ -159,9 +159,9 @@ def _engine_problems(settings: t.Mapping[str, t.Any], host: str) -> list[str]:
     return [f"{host}: workload_ioengine: {engine!r} must be one of: {', '.join(engines)}"]
 
 
-def _cache_problems(tests: t.Sequence[Test], selector: t.Mapping[str, t.Any], where: str) -> list[str]:
+def _cache_problems(tests: t.Sequence[Test], entry: Entry, where: str) -> list[str]:
     """What an entry of ssd_drives says of the write cache must not stand against what a test needs."""
-    own = options(selector)["write_cache"]
+    own = entry.options["write_cache"]
     against = next((test for test in tests if own and test["write_cache"] not in (None, own)), None)
     if against is None:
         return []

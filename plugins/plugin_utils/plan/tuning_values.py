@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...module_utils.drive.entry import label, options, selector_problem
+from ...module_utils.drive.entry import Entry
 from ...module_utils.machine import cpus
 from ...module_utils.machine.snapshot import VM as VM_NAMES
 from ...module_utils.tuning.boot import ARGUMENT
@@ -212,14 +212,14 @@ def _vm_problems(given: t.Any) -> list[str]:
 
 
 def host_problems(
-    asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any] | None, drives: t.Any
+    asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any] | None, entries: t.Sequence[Entry]
 ) -> list[tuple[str, str]]:
-    """What a host cannot do of what is asked of it: [(drive or "", message)]. snapshot: host_checks'; drives: its
-    ssd_drives.
+    """What a host cannot do of what is asked of it: [(drive or "", message)]. snapshot: host_checks'; entries: of
+    its ssd_drives.
     """
     if not snapshot:
         return []
-    entries = [entry for entry in drives or [] if selector_problem(entry) is None] if isinstance(drives, list) else []
+    entries = [entry for entry in entries if entry.problem is None]
     return (
         [("", text) for text in _governor_problem(asked, snapshot)]
         + [found for entry in entries for found in _place_problems(entry, snapshot)]
@@ -239,28 +239,26 @@ def _governor_problem(asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.A
     ]
 
 
-def _place_problems(entry: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any]) -> list[tuple[str, str]]:
-    given, found = options(entry), []
+def _place_problems(entry: Entry, snapshot: t.Mapping[str, t.Any]) -> list[tuple[str, str]]:
+    given, found = entry.options, []
     online, nodes = snapshot["cpu"].get("online") or "", snapshot["numa"].get("nodes") or {}
     try:
         absent = cpus.missing(cpus.parse(given["cpus"] or ""), cpus.parse(online)) if online else ""
     except ValueError as error:
-        return [(label(entry), f"cpus: {error}")]
+        return [(entry.label, f"cpus: {error}")]
     if absent:
-        found.append(
-            (label(entry), f"cpus: CPU {absent} does not exist or is offline; this host has the CPUs {online}")
-        )
+        found.append((entry.label, f"cpus: CPU {absent} does not exist or is offline; this host has the CPUs {online}"))
     if given["numa_node"] is not None and nodes and str(given["numa_node"]) not in nodes:
         found.append(
             (
-                label(entry),
+                entry.label,
                 f"numa_node: there is no node {given['numa_node']}; this host has {', '.join(sorted(nodes))}",
             )
         )
     return found
 
 
-def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[tuple[str, str]]:
+def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[Entry]) -> list[tuple[str, str]]:
     """CPUs given by hand to two drives that may run at the same time."""
     if drives_at_once(asked.get("ssd_parallel_drives", 1), len(entries)) < 2:
         return []
@@ -268,7 +266,7 @@ def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[t.Mapping[str, t
     seen: dict[int, str] = {}
     for entry in entries:
         try:
-            own = cpus.parse(options(entry)["cpus"] or "")
+            own = cpus.parse(entry.options["cpus"] or "")
         except ValueError:
             continue
         shared = sorted({(seen[cpu], cpu) for cpu in own if cpu in seen})
@@ -278,6 +276,6 @@ def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[t.Mapping[str, t
                 f"cpus: CPU {listed} is also given to drive {other}, and both may run at the same time "
                 "(ssd_parallel_drives)"
             )
-            found.append((label(entry), message))
-        seen.update({cpu: label(entry) for cpu in own})
+            found.append((entry.label, message))
+        seen.update({cpu: entry.label for cpu in own})
     return found

@@ -9,7 +9,7 @@ import re
 import textwrap
 import typing as t
 
-from ...module_utils.drive import entry
+from ...module_utils.drive.entry import SELECTOR_KEYS
 from ..common import units
 from .findings import named_once
 
@@ -21,6 +21,8 @@ _ENTRY_INDENT = " " * 8
 _WIDTH = 120
 # No host's drives push those of others out of the output.
 MOST_DRIVES, MOST_REASONS = 200, 20
+# The key of a selector and its value, as a host told them: they need not be what an entry takes.
+Named = tuple[str, str]
 # What makes a text of an inventory a template.
 _TEMPLATE = ("{{", "{%", "{#")
 # A YAML 1.1 reader takes some plain words for booleans or null, and anything like a number for one.
@@ -45,16 +47,15 @@ def _host(host: str, answer: t.Any) -> list[str]:
     lines = [f"    {_name(host)}:"]
     if drives is None:
         return [*lines, *_comments("      ", [f"no answer: {_message(answer)}"]), "      ssd_drives: []"]
-    chosen: list[t.Any] = []
-    rest: list[t.Any] = []
+    chosen: list[str] = []
+    rest: list[str] = []
     for drive in drives[:MOST_DRIVES]:
-        fits = drive.get("eligible") is True and _has_name(drive) and not _is_template(drive)
-        (chosen if fits else rest).append(drive)
-    lines.append("      ssd_drives:" if chosen else "      ssd_drives: []")
-    for drive in chosen:
-        lines.append(f"{_ENTRY_INDENT}{_entry(drive)}  # {_about(drive)}")
-    for drive in rest:
-        lines += _comments(_ENTRY_INDENT, [f"not eligible: {_about(drive)}", *_reasons(drive)])
+        named = _named(drive)
+        if named and drive.get("eligible") is True and not _is_template(named):
+            chosen.append(f"{_ENTRY_INDENT}{_entry(named)}  # {_about(drive)}")
+        else:
+            rest += _comments(_ENTRY_INDENT, [f"not eligible: {_about(drive)}", *_reasons(drive, named)])
+    lines += ["      ssd_drives:" if chosen else "      ssd_drives: []", *chosen, *rest]
     if len(drives) > MOST_DRIVES:
         lines += _comments(_ENTRY_INDENT, [f"and {len(drives) - MOST_DRIVES} more drives, which are not shown"])
     if not drives:
@@ -62,19 +63,20 @@ def _host(host: str, answer: t.Any) -> list[str]:
     return lines
 
 
-def _has_name(drive: t.Mapping[str, t.Any]) -> bool:
-    """Whether its selector names it: a host may answer what it likes, and must not end the list of the others."""
+def _named(drive: t.Mapping[str, t.Any]) -> Named | None:
+    """What its selector names it by: a host may answer what it likes, and must not end the list of the others."""
     selector = drive.get("selector")
-    if not isinstance(selector, t.Mapping) or not any(key in selector for key in entry.SELECTOR_KEYS):
-        return False
-    return isinstance(entry.selector_item(selector)[1], str)
+    if not isinstance(selector, t.Mapping):
+        return None
+    key = next((key for key in SELECTOR_KEYS if key in selector), "")
+    return (key, selector[key]) if key and isinstance(selector[key], str) else None
 
 
-def _is_template(drive: t.Mapping[str, t.Any]) -> bool:
+def _is_template(named: Named) -> bool:
     """Ansible would run what a drive's name says, at the next play with this inventory. No real drive
     has such a name.
     """
-    return any(mark in str(entry.selector_item(drive["selector"])[1]) for mark in _TEMPLATE)
+    return any(mark in named[1] for mark in _TEMPLATE)
 
 
 def _drives(answer: t.Any) -> list[t.Any] | None:
@@ -89,10 +91,10 @@ def _message(answer: t.Any) -> str:
     return "; ".join(said)
 
 
-def _entry(drive: t.Mapping[str, t.Any]) -> str:
+def _entry(named: Named) -> str:
     """`- serial: "0123"`: always in quotes."""
-    key, value = entry.selector_item(drive["selector"])
-    return f"- {key}: {_quoted(str(value))}"
+    key, value = named
+    return f"- {key}: {_quoted(value)}"
 
 
 def _about(drive: t.Mapping[str, t.Any]) -> str:
@@ -107,18 +109,18 @@ def _about(drive: t.Mapping[str, t.Any]) -> str:
     return _one_line(", ".join(str(part) for part in parts if part))
 
 
-def _reasons(drive: t.Mapping[str, t.Any]) -> list[str]:
-    named = [_entry(drive)] if _has_name(drive) else []
-    named += (
+def _reasons(drive: t.Mapping[str, t.Any], named: Named | None) -> list[str]:
+    lines = [_entry(named)] if named else []
+    lines += (
         ["  its name holds an Ansible template ({{, {% or {#): check the drive, and who runs this host"]
-        if named and _is_template(drive)
+        if named and _is_template(named)
         else []
     )
     refusals = drive.get("refusals", [])
-    name = str(entry.selector_item(drive["selector"])[1]).strip() if named else str(drive.get("path"))
+    name = named[1].strip() if named else str(drive.get("path"))
     told = [f"  {refusal['code']}: {named_once(refusal, name)[1]}" for refusal in refusals[:MOST_REASONS]]
     more = [f"  and {len(refusals) - MOST_REASONS} more reasons"] if len(refusals) > MOST_REASONS else []
-    return named + told + more
+    return lines + told + more
 
 
 def _comments(indent: str, texts: t.Iterable[str]) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...module_utils.drive.entry import label
+from ...module_utils.drive.entry import Entry, parse
 from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
 from ...module_utils.run.folder import RUN_ID_PATTERN
@@ -67,7 +67,8 @@ class View(t.NamedTuple):
     misplaced: those of values.MISPLACED that it has. checks: findings of host_checks; snapshot, wear: its snapshot and
     wear.
     left_out: {drive: why} of the drives that are left out of all other fields. gone: why the whole host is.
-    unseen: what is known of such drives that may be in use all the same, as drive_facts has it, or {selector}.
+    unseen: such drives may be in use all the same: (entry, what drive_facts has of it).
+    entries: of its ssd_drives, without those that are left out; None: that is no list.
     """
 
     name: str
@@ -84,7 +85,15 @@ class View(t.NamedTuple):
     wear: t.Sequence[t.Mapping[str, t.Any]] | None = None
     left_out: t.Mapping[str, str] = {}
     gone: str = ""
-    unseen: t.Sequence[t.Mapping[str, t.Any]] = ()
+    unseen: t.Sequence[tuple[Entry, t.Mapping[str, t.Any]]] = ()
+    entries: t.Sequence[Entry] | None = None
+
+    @classmethod
+    def of(cls, name: str, asked: t.Mapping[str, t.Any] | None, *answers: t.Any, **fields: t.Any) -> View:
+        """A host's variables and answers, its ssd_drives parsed."""
+        given = plain((asked or {}).get("ssd_drives"))
+        entries = [parse(drive) for drive in given] if isinstance(given, list) else None
+        return cls(name, asked, *answers, **fields)._replace(entries=entries)
 
 
 class Run(t.NamedTuple):
@@ -175,8 +184,8 @@ def _host_settings(view: View) -> list[Finding]:
 
 def answered_drives(view: View) -> list[Finding]:
     """Whether the host looked at the drives that are asked for, and no others."""
-    asked = plain((view.asked or {}).get("ssd_drives"))
-    if view.drives is None or not isinstance(asked, list):
+    asked = view.entries
+    if view.drives is None or asked is None:
         return []
     told = [(plain(entry.get("selector")), entry.get("drive")) for entry in view.drives]
     # A host gives malformed entries back as null; named_drives tells what is wrong with them.
@@ -191,19 +200,19 @@ def answered_drives(view: View) -> list[Finding]:
     ]
 
 
-def _is_about(told: tuple[t.Any, t.Any], asked: t.Any) -> bool:
+def _is_about(told: tuple[t.Any, t.Any], asked: Entry) -> bool:
     """Whether the host's (selector, label) is of that entry. A malformed one has no label."""
-    return told[0] is None if rules.entry_problem(asked) else told == (asked, label(asked))
+    return told[0] is None if rules.entry_problem(asked) else told == (asked.given, asked.label)
 
 
 def named_drives(view: View) -> list[Finding]:
     """Whether the host's ssd_drives is a list of selectors."""
     if view.asked is None:
         return []
-    given = plain(view.asked.get("ssd_drives"))
-    if given == [] and view.left_out:
+    given, names_none = plain(view.asked.get("ssd_drives")), view.entries is not None and not view.entries
+    if names_none and view.left_out:
         return []
-    if given is None or given == []:
+    if given is None or names_none:
         hint = f" ({view.similar[0]} is set; did you mean ssd_drives?)" if view.similar else ""
         return [
             Finding(
@@ -214,9 +223,9 @@ def named_drives(view: View) -> list[Finding]:
                 view.name,
             )
         ]
-    if not isinstance(given, list):
+    if view.entries is None:
         return [Finding(f'ssd_drives: {given!r} is not a list; write - serial: "…" for each drive', view.name)]
-    problems = [(index, rules.entry_problem(selector)) for index, selector in enumerate(given)]
+    problems = [(index, rules.entry_problem(entry)) for index, entry in enumerate(view.entries)]
     return [
         Finding(f"ssd_drives[{index}]: bad_selector: {problem}; discover.yml prints entries to copy", view.name)
         for index, problem in problems

@@ -22,7 +22,7 @@ def of_hosts(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[s
     plans, found = {}, []
     for view in views:
         # Nothing is left to be done on a host whose drives are all left out.
-        if view.asked is None or (view.left_out and not view.asked["ssd_drives"]):
+        if view.asked is None or (view.left_out and not view.entries):
             continue
         drives = [
             entry

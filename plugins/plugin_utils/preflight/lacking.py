@@ -56,5 +56,5 @@ def tuning(view: View, run: Run | None) -> list[Finding]:
         return []
     return [
         Finding(message, view.name, drive)
-        for drive, message in tuning_values.host_problems(view.asked, view.snapshot, view.asked.get("ssd_drives"))
+        for drive, message in tuning_values.host_problems(view.asked, view.snapshot, view.entries or ())
     ]

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.drive.entry import label, options, selector_problem
 from ...module_utils.drive.identity import OWN_NAMES
 from ...module_utils.guard.facts import EVIDENCE
-from ..common.schema import plain
 from ..results.last_written import Key, Left, wrote
 from ..results.runs import Own
 from .findings import Finding, Run, View
@@ -104,8 +102,7 @@ def _is_older(ledger: t.Mapping[str, t.Any] | None, known: Left, began: t.Mappin
 
 def _released(view: View, drive: str) -> t.Any:
     """The run whose evidence the drive's entry releases."""
-    asked = plain((view.asked or {}).get("ssd_drives"))
-    for entry in asked if isinstance(asked, list) else []:
-        if selector_problem(entry) is None and label(entry) == drive:
-            return options(entry)["release_evidence"]
+    for entry in view.entries or ():
+        if entry.problem is None and entry.label == drive:
+            return entry.options["release_evidence"]
     return None

@@ -11,8 +11,7 @@ from __future__ import annotations
 import typing as t
 from types import MappingProxyType
 
-from ...module_utils.drive.entry import label
-from ..common.schema import plain
+from ...module_utils.drive.entry import parse
 from ..store import quarantine, records
 from . import unavailable
 from .findings import Run, View, host_list, named_once, shared_value, standing
@@ -101,19 +100,17 @@ def _means(mark: quarantine.Quarantined, identity: str, host: str, drive: str) -
 
 
 def _asked(view: View) -> list[str]:
-    asked = plain((view.asked or {}).get("ssd_drives"))
-    return [label(entry) for entry in asked] if isinstance(asked, list) else []
+    return [entry.label for entry in view.entries or ()]
 
 
 def _without(view: View, reasons: t.Mapping[str, str]) -> View:
     """A drive that is left out may be in use all the same, so nobody else may have it (same.py)."""
     if not reasons or view.asked is None:
         return view
-    drives = [entry for entry in plain(view.asked["ssd_drives"]) if label(entry) not in reasons]
     return view._replace(
-        asked={**view.asked, "ssd_drives": drives},
+        entries=[entry for entry in view.entries or () if entry.label not in reasons],
         drives=None if view.drives is None else [one for one in view.drives if one["drive"] not in reasons],
         checks=None if view.checks is None else [one for one in view.checks if one.get("drive") not in reasons],
         left_out=reasons,
-        unseen=[one for one in view.drives or () if one["drive"] in reasons],
+        unseen=[(parse(one.get("selector")), one) for one in view.drives or () if one["drive"] in reasons],
     )

@@ -45,7 +45,7 @@ def choose(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> t
                 offered = methods.offers_for(entry["purge_capabilities"], identity, {**test["purge"], **changed})
                 chosen[drive["drive"], test["name"]] = methods.choose(test["purge"]["method"], offered)
             except PurgeError as error:
-                (refusal,) = rules.refuse(error.code, entry["selector"], entry["path"], str(error))
+                (refusal,) = rules.refuse(error.code, drive["drive"], entry["path"], str(error))
                 found[of_refusal(refusal, view.name, drive["drive"])] = None
             if test["purge"].get("lba_size_bytes"):
                 # What was read of the drive has the LBA size of before.

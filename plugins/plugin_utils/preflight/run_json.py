@@ -13,7 +13,6 @@ import typing as t
 from ansible.release import __version__ as ansible_version
 
 from ...module_utils.core.files import SCHEMA_VERSION
-from ...module_utils.drive.entry import label
 from ..common import cellnames
 from ..common import schema as schemas
 from ..common.values import number
@@ -93,9 +92,10 @@ def record(
         for budgets in [_wear_budgets(view)]
         for models in [_models(view)]
         for short in [_left_out_tests(view)]
-        for last in [label(view.asked["ssd_drives"][-1]) if view.asked["ssd_drives"] else ""]
+        for labels in [[entry.label for entry in view.entries or ()]]
+        for last in labels[-1:] or [""]
         for drive, why in [
-            *((label(each), again.counts(view, label(each))) for each in view.asked["ssd_drives"]),
+            *((label, again.counts(view, label)) for label in labels),
             *((drive, {"left_out": why, **again.counts(view, drive)}) for drive, why in view.left_out.items()),
         ]
     ]

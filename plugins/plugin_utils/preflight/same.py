@@ -11,7 +11,7 @@ import re
 import typing as t
 from types import MappingProxyType
 
-from ...module_utils.drive.entry import by_id_name, selector_item, selector_problem, wwn_key
+from ...module_utils.drive.entry import Entry, by_id_name, parse, wwn_key
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import values
 from ..common.schema import plain
@@ -57,46 +57,53 @@ def named_elsewhere(views: t.Sequence[View], others: Entries = MappingProxyType(
 
     others: of hosts that are not in this play (--limit).
     """
-    asked = {view.name: ((view.asked or {}).get("ssd_drives"), "is unreachable") for view in views if view.unreachable}
-    asked.update({host: (entries, "is not in this play") for host, entries in others.items()})
+    asked: dict[str, tuple[t.Sequence[Entry], str]] = {
+        **{view.name: (view.entries or (), "is unreachable") for view in views if view.unreachable},
+        **{host: (_parsed(given), "is not in this play") for host, given in others.items()},
+    }
     known: dict[tuple[str, str], dict[str, str]] = {}
     for host, (entries, why) in asked.items():
-        for entry in plain(entries) if isinstance(entries, list) else []:
+        for entry in entries:
             for name in _may_mean(entry):
                 known.setdefault(name, {})[host] = why
     for view in views:
-        for name in (name for drive in view.unseen for name in (*_may_mean(drive.get("selector")), *_all_names(drive))):
-            known.setdefault(name, {})[view.name] = "is left out" if view.gone else "leaves it out"
+        for entry, drive in view.unseen:
+            for name in (*_may_mean(entry), *_all_names(drive, entry)):
+                known.setdefault(name, {})[view.name] = "is left out" if view.gone else "leaves it out"
     known.pop(_NOBODY, None)
     return [
         Finding(
             f"duplicate: {host} names it too and {why}, so nobody knows whether {host} uses it; name it under one host "
             "only (if these are two drives with one serial number, name them by wwn)",
             view.name,
-            str(entry["drive"]),
+            str(drive["drive"]),
         )
         for view in views
-        for entry in view.drives or ()
-        for host, why in {host: why for name in _all_names(entry) for host, why in known.get(name, {}).items()}.items()
+        for drive in view.drives or ()
+        for names in [_all_names(drive, parse(drive.get("selector")))]
+        for host, why in {host: why for name in names for host, why in known.get(name, {}).items()}.items()
         if host != view.name
     ]
+
+
+def _parsed(given: t.Any) -> list[Entry]:
+    return [parse(drive) for drive in plain(given)] if isinstance(given, list) else []
 
 
 _NOBODY = ("", "")
 _NAMED_BY_WWN = ("wwn-", "nvme-eui.", "nvme-uuid.", "nvme-nguid.")
 
 
-def _called(entry: t.Any) -> tuple[str, str]:
+def _called(entry: Entry) -> tuple[str, str]:
     """What an entry of ssd_drives calls its drive, as far as that means the same on any host; else _NOBODY."""
-    if selector_problem(entry) is not None:
+    if entry.problem is not None:
         return _NOBODY
-    key, value = selector_item(entry)
-    value = value.strip()
+    key, value = entry.kind, entry.label
     alike = {"serial": value, "wwn": wwn_key(value), "by_id": by_id_name(value)}
     return (key, alike[key] or "") if alike.get(key) else _NOBODY
 
 
-def _may_mean(entry: t.Any) -> list[tuple[str, str]]:
+def _may_mean(entry: Entry) -> list[tuple[str, str]]:
     """What the drive of an entry may be called that nobody looked at: a name in /dev/disk/by-id holds its world wide
     name, or ends with its serial number, which a namespace may follow.
     """
@@ -110,11 +117,11 @@ def _may_mean(entry: t.Any) -> list[tuple[str, str]]:
     return [called, *([("wwn", wwn)] if wwn else []), *(("serial", serial) for serial in sorted(serials) if serial)]
 
 
-def _all_names(entry: t.Mapping[str, t.Any]) -> list[tuple[str, str]]:
-    """What a drive that was looked at may be called."""
-    identity = entry.get("identity") or {}
+def _all_names(drive: t.Mapping[str, t.Any], entry: Entry) -> list[tuple[str, str]]:
+    """What a drive that was looked at, and the entry that named it, call it."""
+    identity = drive.get("identity") or {}
     serial, wwn = str(identity.get("serial") or ""), wwn_key(str(identity.get("wwn") or "")) or ""
-    names = [_called(entry.get("selector")), ("serial", serial), ("wwn", wwn)]
+    names = [_called(entry), ("serial", serial), ("wwn", wwn)]
     return list(dict.fromkeys(name for name in names if name[1]))
 
 

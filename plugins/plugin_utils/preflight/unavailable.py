@@ -11,9 +11,8 @@ from __future__ import annotations
 import typing as t
 from types import MappingProxyType
 
-from ...module_utils.drive.entry import label
+from ...module_utils.drive.entry import parse
 from ...module_utils.run.states import SETTLED_STATES
-from ..common.schema import plain
 from ..gate import text
 from .findings import Finding, Run, View, named_drives, named_once, shared_value, standing
 
@@ -71,7 +70,7 @@ def not_found(view: View, run: Run | None) -> dict[str, str]:
 
 def nothing_left(views: t.Sequence[View], run: Run | None) -> list[Finding]:
     """What a plan is told that has no drive left, some for not being available."""
-    left = [view for view in views if view.asked is not None and plain(view.asked.get("ssd_drives"))]
+    left = [view for view in views if view.asked is not None and _has_drives(view, view.asked)]
     if run is None or left or not any(view.gone or _lacks(view) for view in views):
         return []
     head = Finding("ssd_unavailable: no drive is left, so there is nothing to run; each is left out for this reason:")
@@ -81,6 +80,11 @@ def nothing_left(views: t.Sequence[View], run: Run | None) -> list[Finding]:
         *gone,
         *(Finding(why, view.name, drive) for view in views if not view.gone for drive, why in view.left_out.items()),
     ]
+
+
+def _has_drives(view: View, asked: t.Mapping[str, t.Any]) -> bool:
+    """Whether drives are left on the host; one whose ssd_drives is no list is told that instead."""
+    return bool(asked.get("ssd_drives") if view.entries is None else view.entries)
 
 
 def _lacks(view: View) -> bool:
@@ -111,12 +115,10 @@ def _stuck(view: View, run: Run, kept: t.Collection[tuple[str, str]]) -> str:
 
 
 def _without(view: View, why: str) -> View:
-    asked = dict(view.asked or {})
-    entries = plain(asked["ssd_drives"])
-    told = view.drives or ()
+    entries, told = view.entries or (), view.drives or ()
     # By all that the host told of a drive, and by what it is called.
     return view._replace(
-        asked={**asked, "ssd_drives": []},
+        entries=[],
         facts=None,
         drives=[],
         unreachable="",
@@ -124,7 +126,7 @@ def _without(view: View, why: str) -> View:
         checks=None,
         snapshot=None,
         wear=None,
-        left_out={label(entry): why for entry in entries},
+        left_out={entry.label: why for entry in entries},
         gone=why,
-        unseen=[*told, *({"selector": entry} for entry in entries)],
+        unseen=[*((parse(one.get("selector")), one) for one in told), *((entry, {}) for entry in entries)],
     )

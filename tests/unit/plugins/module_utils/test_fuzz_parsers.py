@@ -166,7 +166,7 @@ OF_TEXTS = {
     "power state": (lambda text: (power.current(text), power.operational(text, 1)), ()),
     "AER": (lambda text: pcie.aer_total(text, "TOTAL_ERR_COR"), ()),
     "selector": (
-        lambda text: (entry.selector_problem({"serial": text}), files.slug(text), entry.label({"wwn": text})),
+        lambda text: (entry.parse({"serial": text}), files.slug(text), entry.parse({"wwn": text})),
         (),
     ),
 }
@@ -310,7 +310,7 @@ def inspect(fake, asked="", change=None):
         return result._replace(rc=change[0], stdout=change[1], stderr=change[2]) if names[-1] == asked else result
 
     fake.run = run
-    (result,) = inspection.inspect(fake, [SELECTOR])
+    (result,) = inspection.inspect(fake, [entry.parse(SELECTOR)])
     assert result["eligible"] is (not result["refusals"])
     json.dumps(result)
     return result, names

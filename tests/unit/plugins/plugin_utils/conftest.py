@@ -33,7 +33,7 @@ def fleet(tmp_path):
             **variables,
         }
         if unreachable:
-            return View(name, asked, unreachable=unreachable)
+            return View.of(name, asked, unreachable=unreachable)
         entries = [
             {
                 "selector": {"serial": serial},
@@ -45,6 +45,6 @@ def fleet(tmp_path):
             }
             for serial in drives
         ]
-        return View(name, asked, list(runs), FACTS, entries)
+        return View.of(name, asked, list(runs), FACTS, entries)
 
     return make

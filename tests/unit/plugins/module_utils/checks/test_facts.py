@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import facts as check_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory_pci
 
@@ -54,7 +55,8 @@ def server(fake):
 
 
 def gather(host, traffic_s=0.0, readable=(), entries=({"serial": "S1"},)):
-    return check_facts.gather(host, entries, snapshot.gather(host, tools={}), WANTED, traffic_s, readable)
+    parsed = [parse(entry) for entry in entries]
+    return check_facts.gather(host, parsed, snapshot.gather(host, tools={}), WANTED, traffic_s, readable)
 
 
 def test_a_drive_is_gathered_with_all_that_the_checks_need(server):

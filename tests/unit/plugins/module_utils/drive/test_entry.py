@@ -7,12 +7,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import (
-    label,
-    options,
-    selector_item,
-    selector_problem,
-)
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import of_plan, parse
 
 
 @pytest.mark.parametrize(
@@ -66,10 +61,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import (
     ],
 )
 def test_a_malformed_selector_is_told(fake, selector, says):
-    assert says in selector_problem(selector)
+    entry = parse(selector)
+    assert says in entry.problem and entry.given == selector
     with pytest.raises(ValueError, match=says):
-        identity.find(fake, selector)
-    assert isinstance(label(selector), str)
+        identity.find(fake, entry)
+    assert (entry.kind, entry.options) == ("", NO_OPTIONS)
+    assert entry.label == (str(selector) if isinstance(selector, dict) else repr(selector))
 
 
 @pytest.mark.parametrize(
@@ -81,8 +78,8 @@ def test_a_slug_is_one_safe_file_name(text, safe):
 
 
 def test_the_label_is_the_value():
-    assert label({"serial": " S1 "}) == "S1"
-    assert label({"allow": ["signature"], "wwn": "eui.01"}) == "eui.01"
+    assert parse({"serial": " S1 "}).label == "S1"
+    assert parse({"allow": ["signature"], "wwn": "eui.01"}).label == "eui.01"
 
 
 NO_OPTIONS = {
@@ -110,8 +107,19 @@ NO_OPTIONS = {
 )
 def test_options_stand_beside_the_selector(fake, given, wanted):
     fake.nvme("nvme0n1", "259:1", "A")
-    entry = dict(given, serial=" A ")
-    assert selector_problem(entry) is None
-    assert selector_item(entry) == ("serial", " A ")
+    entry = parse(dict(given, serial=" A "))
+    assert entry.problem is None and entry.given == dict(given, serial=" A ")
+    assert (entry.kind, entry.label) == ("serial", "A")
     assert identity.find(fake, entry) == ["nvme0n1"]
-    assert options(entry) == dict(NO_OPTIONS, **wanted)
+    assert entry.options == dict(NO_OPTIONS, **wanted)
+
+
+def test_a_plan_is_worked_through_with_its_entries_and_stays_as_it_is():
+    drives = [{"drive": "A", "selector": {"serial": "A", "cpus": 4}}, {"drive": "B"}]
+    plan = {"host": "h1", "drives": drives}
+    read = of_plan(plan)
+    assert read == {
+        "host": "h1",
+        "drives": [dict(drives[0], entry=parse(drives[0]["selector"])), dict(drives[1], entry=parse(None))],
+    }
+    assert plan == {"host": "h1", "drives": drives} and all("entry" not in drive for drive in drives)

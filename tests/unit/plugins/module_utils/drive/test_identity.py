@@ -6,15 +6,16 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 
 
 def test_serials_are_compared_as_a_whole(fake):
     fake.nvme("nvme1n1", "259:1", "SN1  ")
     fake.nvme("nvme10n1", "259:2", "SN10")
-    assert identity.find(fake, {"serial": "SN1"}) == ["nvme1n1"]
-    assert identity.find(fake, {"serial": " SN10 "}) == ["nvme10n1"]
+    assert identity.find(fake, parse({"serial": "SN1"})) == ["nvme1n1"]
+    assert identity.find(fake, parse({"serial": " SN10 "})) == ["nvme10n1"]
     for other in ("SN", "sn1", "SN1*", "N1", "SN[0-9]", "all"):
-        assert identity.find(fake, {"serial": other}) == []
+        assert identity.find(fake, parse({"serial": other})) == []
 
 
 def test_an_empty_serial_matches_nothing(fake):
@@ -25,7 +26,7 @@ def test_an_empty_serial_matches_nothing(fake):
 def test_two_drives_with_one_serial_are_both_found(fake):
     fake.nvme("nvme0n1", "259:1", "SAME")
     fake.nvme("nvme1n1", "259:2", "SAME")
-    assert identity.find(fake, {"serial": "SAME"}) == ["nvme0n1", "nvme1n1"]
+    assert identity.find(fake, parse({"serial": "SAME"})) == ["nvme0n1", "nvme1n1"]
 
 
 @pytest.mark.parametrize(
@@ -42,15 +43,15 @@ def test_two_drives_with_one_serial_are_both_found(fake):
 def test_a_wwn_is_a_number_however_it_is_written(fake, spelling):
     fake.nvme("nvme0n1", "259:1", "A", wwid="eui.0025385b71b00eb0")
     fake.nvme("nvme1n1", "259:2", "B", wwid="eui.0025385b71b00eb1")
-    assert identity.find(fake, {"wwn": spelling}) == ["nvme0n1"]
+    assert identity.find(fake, parse({"wwn": spelling})) == ["nvme0n1"]
 
 
 def test_every_name_of_a_namespace_counts_but_zeros_do_not(fake):
     fake.nvme(
         "nvme0n1", "259:1", "A", nguid="00000000-0000-0000-0000-000000000000", eui="00 25 38 5b 71 b0 0e b0", uuid=""
     )
-    assert identity.find(fake, {"wwn": "eui.0025385b71b00eb0"}) == ["nvme0n1"]
-    assert identity.find(fake, {"wwn": "uuid.11111111-2222-3333-4444-555555555555"}) == []
+    assert identity.find(fake, parse({"wwn": "eui.0025385b71b00eb0"})) == ["nvme0n1"]
+    assert identity.find(fake, parse({"wwn": "uuid.11111111-2222-3333-4444-555555555555"})) == []
     assert identity.wwn(fake, "nvme0n1") is None  # no wwid of its own: unknown, not made up
 
 
@@ -66,8 +67,8 @@ def test_udev_is_asked_last(fake):
         "S:disk/by-id/x\nE:ID_SERIAL_SHORT=FROMUDEV\nE:ID_WWN=0x5000c500a1b2c3d4\n"
         "E:ID_MODEL_ENC=Big\\x20Disk\\x20\\x20\n",
     )
-    assert identity.find(fake, {"serial": "FROMUDEV"}) == ["sda"]
-    assert identity.find(fake, {"wwn": "naa.5000C500A1B2C3D4"}) == ["sda"]
+    assert identity.find(fake, parse({"serial": "FROMUDEV"})) == ["sda"]
+    assert identity.find(fake, parse({"wwn": "naa.5000C500A1B2C3D4"})) == ["sda"]
     assert identity.identity(fake, "sda")["model"] == "Big Disk"
 
 
@@ -91,7 +92,7 @@ def test_a_link_that_udev_gives_another_drive_too_is_ambiguous(fake, claims, exp
     fake.link("/dev/disk/by-id/ata-X", "/dev/sda")
     for number, link in claims.items():
         fake.put("/run/udev/data/b" + number, f"I:1\nS:disk/by-id/{link}\nE:ID_BUS=ata\n")
-    assert identity.find(fake, {"by_id": "ata-X"}) == expected
+    assert identity.find(fake, parse({"by_id": "ata-X"})) == expected
 
 
 @pytest.mark.parametrize("selector", [{"serial": "OLD"}, {"wwn": "0x5000c500a1b2c3d4"}, {"by_id": "ata-OLD"}])
@@ -101,9 +102,9 @@ def test_what_udev_knows_of_the_drive_before_names_no_other_drive(fake, selector
     fake.link("/dev/disk/by-id/ata-OLD", "/dev/sda")
     known = "S:disk/by-id/ata-OLD\nS:disk/by-diskseq/{}\nE:ID_SERIAL_SHORT=OLD\nE:ID_WWN=0x5000c500a1b2c3d4\n"
     fake.put("/run/udev/data/b8:0", known.format(7))
-    assert identity.find(fake, selector) == ["sda"]
+    assert identity.find(fake, parse(selector)) == ["sda"]
     fake.put("/run/udev/data/b8:0", known.format(3))
-    assert identity.find(fake, selector) == []
+    assert identity.find(fake, parse(selector)) == []
     seen = identity.identity(fake, "sda")
     assert (seen["serial"], seen["wwn"], seen["model"]) == (None, None, None)
 
@@ -113,11 +114,11 @@ def test_a_name_that_udev_tells_counts_only_where_the_kernel_has_none(fake):
     block = fake.disk("sda", "8:0", path)
     fake.link(block + "/device", path)
     fake.put("/run/udev/data/b8:0", "E:ID_WWN=0x5000c500a1b2c3d4\n")
-    assert identity.find(fake, {"wwn": "0x5000c500a1b2c3d4"}) == ["sda"]
+    assert identity.find(fake, parse({"wwn": "0x5000c500a1b2c3d4"})) == ["sda"]
     fake.put(path + "/wwid", "t10.ATA     EXAMPLE SN7")
-    assert identity.find(fake, {"wwn": "0x5000c500a1b2c3d4"}) == ["sda"]
+    assert identity.find(fake, parse({"wwn": "0x5000c500a1b2c3d4"})) == ["sda"]
     fake.put(path + "/wwid", "naa.5000c500ffffffff")
-    assert identity.find(fake, {"wwn": "0x5000c500a1b2c3d4"}) == []
+    assert identity.find(fake, parse({"wwn": "0x5000c500a1b2c3d4"})) == []
 
 
 def test_by_id_follows_the_link_to_a_disk_or_a_partition(fake):
@@ -127,11 +128,11 @@ def test_by_id_follows_the_link_to_a_disk_or_a_partition(fake):
     fake.link("/dev/disk/by-id/ata-X-part1", "/dev/sda1")
     fake.link("/dev/disk/by-id/ata-GONE", "/dev/sdz")
     fake.link("/dev/disk/by-id/odd", "/dev/null")
-    assert identity.find(fake, {"by_id": "ata-X"}) == ["sda"]
-    assert identity.find(fake, {"by_id": "/dev/disk/by-id/ata-X"}) == ["sda"]
-    assert identity.find(fake, {"by_id": "ata-X-part1"}) == ["sda1"]
+    assert identity.find(fake, parse({"by_id": "ata-X"})) == ["sda"]
+    assert identity.find(fake, parse({"by_id": "/dev/disk/by-id/ata-X"})) == ["sda"]
+    assert identity.find(fake, parse({"by_id": "ata-X-part1"})) == ["sda1"]
     for name in ("ata-GONE", "odd", "ata-*", "nothing"):
-        assert identity.find(fake, {"by_id": name}) == []
+        assert identity.find(fake, parse({"by_id": name})) == []
 
 
 def test_a_loop_device_is_found_by_its_file_and_only_when_attached(fake):
@@ -142,9 +143,9 @@ def test_a_loop_device_is_found_by_its_file_and_only_when_attached(fake):
     fake.loop(4, "/srv/b.img")
     fake.put("/srv/a.img", "")
     fake.link("/srv/link.img", "/srv/a.img")
-    assert identity.find(fake, {"backing_file": "/srv/a.img"}) == ["loop1"]
-    assert identity.find(fake, {"backing_file": "/srv/link.img"}) == ["loop1"]
-    assert identity.find(fake, {"backing_file": "/srv/b.img"}) == ["loop3", "loop4"]
+    assert identity.find(fake, parse({"backing_file": "/srv/a.img"})) == ["loop1"]
+    assert identity.find(fake, parse({"backing_file": "/srv/link.img"})) == ["loop1"]
+    assert identity.find(fake, parse({"backing_file": "/srv/b.img"})) == ["loop3", "loop4"]
     assert identity.whole_drives(fake) == ["loop1", "loop2", "loop3", "loop4"]
 
 
@@ -296,7 +297,8 @@ def test_the_best_selector_is_the_first_that_names_one_drive(fake):
     fake.nvme("nvme2n1", "259:2", "0123")
     fake.disk("vda", "254:0")
     fake.loop(0, "/srv/a.img")
-    assert [identity.best_selector(fake, name) for name in ("nvme0n1", "nvme1n1", "nvme2n1", "vda", "loop0")] == [
+    best = [identity.best_entry(fake, name) for name in ("nvme0n1", "nvme1n1", "nvme2n1", "vda", "loop0")]
+    assert [entry and entry.given for entry in best] == [
         {"wwn": "eui.0025385b71b00eb0"},
         {"by_id": "nvme-second"},
         {"serial": "0123"},

@@ -8,6 +8,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity, vendor
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 
 
 def identify(serial, model="Micron P420m-MTFDGAR700MAX", firmware="B2120508"):
@@ -46,8 +47,8 @@ def test_a_p420m_says_who_it_is(emulated, answers):
         "B2120508",
     )
     assert (seen["transport"], seen["numa_node"], seen["path"]) == ("pcie", 1, "/dev/rssda")
-    assert identity.find(host, {"serial": "000000001215A4B2"}) == ["rssda"]
-    assert identity.find(host, {"serial": "1215A4B2"}) == []
+    assert identity.find(host, parse({"serial": "000000001215A4B2"})) == ["rssda"]
+    assert identity.find(host, parse({"serial": "1215A4B2"})) == []
 
 
 @pytest.mark.parametrize("page", [None, bytes(512), b""])
@@ -56,7 +57,7 @@ def test_a_driver_that_does_not_answer_leaves_it_unnamed(emulated, answers, page
     host.block("rssda", "252:0", "04:00.0")
     answers["page"] = page
     assert identity.identity(host, "rssda")["serial"] is None
-    assert identity.best_selector(host, "rssda") is None
+    assert identity.best_entry(host, "rssda") is None
 
 
 def test_an_iomemory_card_is_named_by_fio_status(emulated):
@@ -65,7 +66,7 @@ def test_an_iomemory_card_is_named_by_fio_status(emulated):
         host.block(name, number, "")
     host.put("/sys/bus/pci/devices/0000:05:00.0/numa_node", "1")
     host.put("/sys/bus/pci/devices/0000:04:00.0/numa_node", "-1")
-    assert identity.find(host, {"serial": "C2"}) == ["fiob"]
+    assert identity.find(host, parse({"serial": "C2"})) == ["fiob"]
     seen = identity.identity(host, "fiob")
     assert (seen["serial"], seen["transport"], seen["numa_node"], seen["firmware"]) == ("C2", "pcie", 1, "v7.1.15")
     assert identity.identity(host, "fioa")["numa_node"] is None

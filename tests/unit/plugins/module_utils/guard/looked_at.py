@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 
 SELECTOR = {"serial": "SN1"}
 
 
 def codes(fake, *selectors):
-    (result,) = inspection.inspect(fake, selectors or [SELECTOR])
+    (result,) = inspection.inspect(fake, [parse(selector) for selector in selectors or [SELECTOR]])
     assert result["eligible"] is (not result["refusals"])
     for refusal in result["refusals"] + result["overridden"]:
         assert sorted(refusal) == ["code", "message"] and "{detail}" not in refusal["message"]

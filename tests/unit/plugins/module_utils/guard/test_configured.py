@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 
 UUID = "6a3f0c52-11f2-4ad8-9b1e-0c2f0d5a9b11"
@@ -26,7 +27,7 @@ def host(fake, monkeypatch):
 
 
 def refusals(host):
-    (result,) = inspection.inspect(host, [{"serial": "SN1", "allow": ["partition_table"]}])
+    (result,) = inspection.inspect(host, [parse({"serial": "SN1", "allow": ["partition_table"]})])
     return {refusal["code"]: refusal["message"] for refusal in result["refusals"]}
 
 

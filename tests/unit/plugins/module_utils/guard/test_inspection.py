@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import facts as guard_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, rules, texts, users
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.guard.looked_at import (
@@ -29,7 +30,7 @@ CLEAN = {"name": "sda", "path": "/dev/sda", "kind": "drive", "identity": {"size_
 
 
 def test_a_drive_that_nobody_uses_is_eligible(drive_of):
-    (result,) = inspection.inspect(drive_of, [SELECTOR])
+    (result,) = inspection.inspect(drive_of, [parse(SELECTOR)])
     assert result["eligible"] is True and result["refusals"] == []
     assert (result["selector"], result["drive"], result["path"]) == (SELECTOR, "SN1", "/dev/nvme0n1")
     assert result["identity"]["serial"] == "SN1"
@@ -207,7 +208,7 @@ def test_an_error_nobody_thought_of_is_refused(drive_of, monkeypatch):
 def test_what_user_space_drives_is_named_when_a_drive_is_missing(drive_of):
     for address, kind in (("0000:05:00.0", "0x010802"), ("0000:06:00.0", "0x020000")):
         drive_of.put(f"/sys/bus/pci/drivers/vfio-pci/{address}/class", kind)
-    (result,) = inspection.inspect(drive_of, [{"serial": "gone"}])
+    (result,) = inspection.inspect(drive_of, [parse({"serial": "gone"})])
     assert (
         "0000:05:00.0 (vfio-pci)" in result["refusals"][0]["message"]
         and "06:00" not in result["refusals"][0]["message"]
@@ -273,7 +274,7 @@ def test_every_code_has_its_text_and_every_text_a_remedy():
 def test_a_long_list_is_cut(drive_of):
     for index in range(9):
         drive_of.mount("/dev/nvme0n1", "259:0", f"/srv/{index}")
-    (result,) = inspection.inspect(drive_of, [SELECTOR])
+    (result,) = inspection.inspect(drive_of, [parse(SELECTOR)])
     assert result["refusals"][0]["message"].startswith("SN1 (/dev/nvme0n1): it is mounted: /dev/nvme0n1 on /srv/0; ")
     assert "; 5 more. Unmount it everywhere" in result["refusals"][0]["message"]
     json.dumps(result)

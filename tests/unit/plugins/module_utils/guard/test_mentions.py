@@ -10,6 +10,7 @@ import uuid
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, mentions
 
 SERIAL, UUID = "SN123456", "6a3f0c52-11f2-4ad8-9b1e-0c2f0d5a9b11"
@@ -29,7 +30,7 @@ def host(fake, monkeypatch):
 
 
 def refusals(host):
-    (result,) = inspection.inspect(host, [{"serial": SERIAL}])
+    (result,) = inspection.inspect(host, [parse({"serial": SERIAL})])
     return {refusal["code"]: refusal["message"] for refusal in result["refusals"]}
 
 
@@ -245,7 +246,7 @@ def test_a_server_with_a_stock_enterprise_linux(host):
 
 def test_it_can_be_lifted_for_one_drive(host):
     host.put(*USES[0])
-    (result,) = inspection.inspect(host, [{"serial": SERIAL, "allow": ["mentioned"]}])
+    (result,) = inspection.inspect(host, [parse({"serial": SERIAL, "allow": ["mentioned"]})])
     assert result["eligible"] and [refusal["code"] for refusal in result["overridden"]] == ["mentioned"]
 
 

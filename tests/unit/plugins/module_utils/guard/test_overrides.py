@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import facts as guard_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, rules, texts
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.guard.looked_at import (
@@ -33,7 +34,7 @@ def overriding(**options):
 )
 def test_an_override_lifts_its_own_code_and_is_told(drive_of, stage, options, refused, overridden):
     stage(drive_of)
-    (result,) = inspection.inspect(drive_of, [overriding(**options)])
+    (result,) = inspection.inspect(drive_of, [parse(overriding(**options))])
     assert [refusal["code"] for refusal in result["refusals"]] == refused
     assert [refusal["code"] for refusal in result["overridden"]] == overridden
     assert result["eligible"] is (not refused)
@@ -53,7 +54,7 @@ def test_an_override_lifts_its_own_code_and_is_told(drive_of, stage, options, re
     ],
 )
 def test_what_cannot_be_overridden_is_a_bad_selector_that_says_so(drive_of, code, says):
-    (result,) = inspection.inspect(drive_of, [overriding(allow=["partition_table", code])])
+    (result,) = inspection.inspect(drive_of, [parse(overriding(allow=["partition_table", code]))])
     (refusal,) = result["refusals"]
     assert refusal["code"] == "bad_selector" and says in refusal["message"] and result["overridden"] == []
 
@@ -128,7 +129,7 @@ def test_data_without_a_signature_is_told_by_who_left_it(known, says, never):
     facts = guard_facts.Facts(
         "sda", "/dev/sda", "drive", {}, unsigned=["the block at byte 0 is not blank"], own_data=known
     )
-    (refusal,) = [refusal for refusal in rules.refusals(facts, SELECTOR) if refusal["code"] == "unsigned_data"]
+    (refusal,) = [refusal for refusal in rules.refusals(facts, "SN1") if refusal["code"] == "unsigned_data"]
     assert says in refusal["message"] and never not in refusal["message"]
     assert ("-e ssd_run_id=r" in refusal["message"]) == (
         never == "no run of this collection"
@@ -137,6 +138,6 @@ def test_data_without_a_signature_is_told_by_who_left_it(known, says, never):
 
 @pytest.mark.parametrize("release, lifted", [("old", ("evidence",)), ("OLD", ()), (None, ())])
 def test_evidence_is_released_for_the_run_that_is_named(release, lifted):
-    entry = dict(SELECTOR, **({"release_evidence": release} if release else {}))
+    entry = parse(dict(SELECTOR, **({"release_evidence": release} if release else {})))
     assert rules.lifted_codes(entry, dict(LEFT, state="evidence")) == lifted
     assert rules.lifted_codes(entry, None) == ()

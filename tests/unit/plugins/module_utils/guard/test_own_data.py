@@ -9,6 +9,7 @@ import os
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_file, own_data, rules
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.guard.noted import IDENTITY
 
@@ -84,7 +85,7 @@ def test_evidence_counts_for_a_new_run_of_the_same_id(left):
     assert "evidence" in rules.ours(left.seen(), "second") and "evidence" not in rules.ours(left.seen(), "third")
     own_data.close(left.state_dir, "second", removed=True)
     assert rules.ours(left.seen(), "second") == () and left.seen()["state"] == "evidence"
-    assert "evidence" in rules.lifted_codes({"serial": "S", "release_evidence": "second"}, left.seen())
+    assert "evidence" in rules.lifted_codes(parse({"serial": "S", "release_evidence": "second"}), left.seen())
 
 
 def test_evidence_of_a_run_that_wrote_nothing_is_kept(left):

@@ -10,6 +10,7 @@ import os
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import descriptors, inspection, openers, users
 
 SELECTOR = {"serial": "SN1"}
@@ -31,7 +32,7 @@ def host(fake, monkeypatch):
 
 
 def refusals(host):
-    (result,) = inspection.inspect(host, [SELECTOR])
+    (result,) = inspection.inspect(host, [parse(SELECTOR)])
     return {refusal["code"]: refusal["message"] for refusal in result["refusals"]}
 
 

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import options
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import NOWHERE
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import drift, irq, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
@@ -96,8 +96,7 @@ def test_a_function_without_message_signalled_interrupts_has_its_line(server):
 
 
 def tuned(host, **tune):
-    selector = {"serial": "S1"}
-    plan = {"tune": tune, "drives": [{"drive": "S1", "selector": selector}], "parallel_drives": 1}
+    plan = {"tune": tune, "drives": [{"drive": "S1", "entry": parse({"serial": "S1"})}], "parallel_drives": 1}
     found = tuning_plan.targets(host, plan)
     return tuning_plan.expand(host, tune, found, tuning_plan.Places(host, plan, found))
 
@@ -124,7 +123,7 @@ def test_fio_gets_no_cpu_that_the_jobs_cpuset_does_not_have(server):
     server.put("/sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-5\n")
     plan = {
         "tune": {"numa": {"limits": []}},
-        "drives": [{"drive": "S1", "selector": {"serial": "S1"}}],
+        "drives": [{"drive": "S1", "entry": parse({"serial": "S1"})}],
         "parallel_drives": 1,
     }
     assert tuning_plan.Places(server, plan, tuning_plan.targets(server, plan)).take("S1").cpus == "4-5"
@@ -135,7 +134,7 @@ def test_a_preview_of_one_concern_shares_the_cpus_out_as_the_whole_plan_does(ser
     whole = {"numa": {"limits": []}, "interrupts": {"cores": 1}}
     plan = {
         "tune": {concern: whole[concern]},
-        "drives": [{"drive": "S1", "selector": {"serial": "S1"}}],
+        "drives": [{"drive": "S1", "entry": parse({"serial": "S1"})}],
         "parallel_drives": 1,
     }
     settings, places = tuned_host.preview(server, plan, whole)
@@ -157,7 +156,7 @@ def test_a_preview_shows_what_is_left_once_smt_is_off(server, control, cpus, cou
     }
     plan = {
         "tune": {"sysfs": [governor]},
-        "drives": [{"drive": "S1", "selector": {"serial": "S1"}}],
+        "drives": [{"drive": "S1", "entry": parse({"serial": "S1"})}],
         "parallel_drives": 1,
     }
     whole = {
@@ -209,7 +208,7 @@ def test_of_a_drives_pci_function_only_what_is_there_is_set(server):
     plan = {
         "tune": tune,
         "drives": [
-            {"drive": name, "selector": entry}
+            {"drive": name, "entry": parse(entry)}
             for name, entry in (("S1", {"serial": "S1"}), ("L", {"backing_file": "/a.img"}))
         ],
         "parallel_drives": 1,
@@ -231,6 +230,6 @@ def test_of_a_drives_pci_function_only_what_is_there_is_set(server):
 )
 def test_the_first_limit_that_fits_a_drive_counts(server, limits, most):
     server.link(FUNCTION + "/driver", "/sys/bus/pci/drivers/nvme")
-    (target,) = tuning_plan.targets(server, {"drives": [{"drive": "S1", "selector": {"serial": "S1"}}]})
+    (target,) = tuning_plan.targets(server, {"drives": [{"drive": "S1", "entry": parse({"serial": "S1"})}]})
     assert tuning_plan.most_cpus(server, target, limits) == most
-    assert options(target.selector)["cpus"] is None and NOWHERE.cpus is None
+    assert target.entry.options["cpus"] is None and NOWHERE.cpus is None

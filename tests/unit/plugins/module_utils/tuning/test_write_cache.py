@@ -10,6 +10,7 @@ import os
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import write_cache
@@ -85,7 +86,7 @@ def settings(host, state="leave", plp_models=(), **options):
     plan = {
         "tune": tune,
         "parallel_drives": 1,
-        "drives": [{"drive": entry["serial"], "selector": entry} for entry in entries],
+        "drives": [{"drive": entry["serial"], "entry": parse(entry)} for entry in entries],
     }
     found = tuning_plan.targets(host, plan)
     return tuning_plan.expand(host, tune, found, tuning_plan.Places(host, plan, found))
@@ -159,7 +160,7 @@ def test_it_is_set_as_the_tests_of_the_drive_need_it(drives):
     plan = {
         "tune": tune,
         "parallel_drives": 1,
-        "drives": [{"drive": "S0", "selector": {"serial": "S0"}, "tests": tests}],
+        "drives": [{"drive": "S0", "entry": parse({"serial": "S0"}), "tests": tests}],
     }
     found = tuning_plan.targets(drives, plan)
     (setting,) = tuning_plan.expand(drives, tune, found, tuning_plan.Places(drives, plan, found))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 
 TUNE = {
@@ -42,8 +42,7 @@ class Sysfs(Host):
 
 def expand(host, tune=None):
     """The settings of a plan's `tune` for one drive."""
-    selector = {"serial": "S1"}
-    targets = [tuning_plan.Target("S1", selector, "nvme0n1", None, {"model": "EXAMPLE"}, entry.options(selector))]
+    targets = [tuning_plan.Target("S1", parse({"serial": "S1"}), "nvme0n1", None, {"model": "EXAMPLE"})]
     plan = {"tune": tune or TUNE, "parallel_drives": 1}
     return tuning_plan.expand(host, plan["tune"], targets, tuning_plan.Places(host, plan, targets))
 

@@ -37,7 +37,7 @@ class Held:
     refuse = None
 
     def __init__(self, _host, plan, _owner, same_boot, state_dir):
-        self.log.append(("made", plan["selector"], same_boot, state_dir))
+        self.log.append(("made", plan["entry"].given, same_boot, state_dir))
 
     def take(self):
         self.log.append("take")

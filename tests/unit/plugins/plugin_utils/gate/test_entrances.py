@@ -208,7 +208,7 @@ def view_of(name, given, answered):
             fields[field] = answered[module][key]
     if "snapshot" in answered["host_checks"]:
         fields["snapshot"] = answered["host_checks"]["snapshot"]
-    return View(name, given, failures=failures, **fields)
+    return View.of(name, given, failures=failures, **fields)
 
 
 # Asked before any process is forbidden.

@@ -190,7 +190,7 @@ def test_drives_that_nobody_asked_for_are_compared_with_nothing(fleet):
 def test_names_that_may_mean_one_drive_are_joined_once():
     """A fleet's drives whose serial numbers are one and whose models begin alike."""
     views = [
-        View(f"h{number}", {}, (), FACTS, [{**drives(1, serial="S", model="M" * number)[0], "drive": "S"}])
+        View.of(f"h{number}", {}, (), FACTS, [{**drives(1, serial="S", model="M" * number)[0], "drive": "S"}])
         for number in range(1, 250)
     ]
     with little(5):
@@ -209,7 +209,7 @@ def test_no_hosts_warnings_push_others_away():
     """run.json keeps them, and every later play reads it."""
     bad = {"check": "link", "drive": None, "level": "warning", "remedy": "r"}
     checks = [{**bad, "message": f"m{number}"} for number in range(10_000)]
-    views = [View("h1", {}, checks=checks), View("h2", {}, checks=[{**bad, "message": "mine"}])]
+    views = [View.of("h1", {}, checks=checks), View.of("h2", {}, checks=[{**bad, "message": "mine"}])]
     found = host_checks.warnings(views, None)
     assert len(found) == host_checks.MOST_WARNINGS + 2
     assert found[-2]["message"] == "and 9800 more warnings of this host" and found[-1]["message"] == "mine"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import tuning, tuning_values
 
@@ -107,7 +108,7 @@ def test_what_yaml_makes_of_on_off_and_nothing_is_understood(name, value):
     ],
 )
 def test_what_a_host_cannot_do_is_found_before_the_run(asked, drives, says):
-    assert tuning_values.host_problems(asked, SNAPSHOT, drives) == [says]
+    assert tuning_values.host_problems(asked, SNAPSHOT, [parse(drive) for drive in drives]) == [says]
 
 
 @pytest.mark.parametrize(
@@ -117,12 +118,12 @@ def test_what_a_host_cannot_do_is_found_before_the_run(asked, drives, says):
         ({"tune_governor": "none", "tune_cpu_enabled": False}, []),
         ({"ssd_parallel_drives": "auto"}, [{"serial": "A", "cpus": "0-3"}]),
         ({"ssd_parallel_drives": 1}, [{"serial": "A", "cpus": "0-3"}, {"serial": "B", "cpus": "2-5"}]),
-        ({}, "nonsense"),
+        ({}, ["nonsense"]),
         ({}, [{"nonsense": 1}]),
     ],
 )
 def test_what_it_can_do_is_no_finding(asked, drives):
-    assert tuning_values.host_problems(asked, SNAPSHOT, drives) == []
+    assert tuning_values.host_problems(asked, SNAPSHOT, [parse(drive) for drive in drives]) == []
 
 
 def test_a_host_that_told_nothing_is_not_judged():

@@ -28,7 +28,7 @@ RUN = Run("r1-again", "qualify-again", {})
 
 
 def view(drive="S1", **identity):
-    return View("h1", {"ssd_again": AGAIN}, drives=[{"drive": drive, "identity": {**IDENTITY, **identity}}])
+    return View.of("h1", {"ssd_again": AGAIN}, drives=[{"drive": drive, "identity": {**IDENTITY, **identity}}])
 
 
 @pytest.fixture(name="results")
@@ -48,7 +48,7 @@ def test_the_same_drives_of_the_same_play_may_be_measured_again(results):
 
 
 def test_no_second_measurement_has_nothing_to_say(results):
-    assert again.findings([View("h1", {})], RUN, results) == [] and again.record([View("h1", {})]) == {}
+    assert again.findings([View.of("h1", {})], RUN, results) == [] and again.record([View.of("h1", {})]) == {}
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_it_is_measured_again_once_or_never(given, right):
 
 def test_plan_mode_says_so_where_a_criterion_is_relative():
     share = {"metric": "write_iops", "min_of_median": 0.9}
-    views = [View("h1", {"ssd_retest": 1})]
-    assert again.wanted(views) and not again.wanted([View("h1", {"ssd_retest": 0})])
+    views = [View.of("h1", {"ssd_retest": 1})]
+    assert again.wanted(views) and not again.wanted([View.of("h1", {"ssd_retest": 0})])
     assert "(<run id>-again)" in again.plan_lines(True, [share])[0]
     assert again.plan_lines(True, [{"metric": "write_iops", "min": 1}]) == again.plan_lines(False, [share]) == []
 
@@ -104,6 +104,6 @@ def test_plan_mode_says_so_where_a_criterion_is_relative():
 @pytest.mark.parametrize("state, others", [("finished", 0), (None, 1), ("failed", 1)])
 def test_a_play_of_a_run_that_is_done_takes_up_its_second_measurement(state, others):
     """A controller that died while drives were measured again: the next play goes on."""
-    working = View("h1", {}, runs=[{"run_id": "r1-again", "state": "running", "run_name": "qualify-again"}])
+    working = View.of("h1", {}, runs=[{"run_id": "r1-again", "state": "running", "run_name": "qualify-again"}])
     run = Run("r1", "qualify", {"h1": state} if state else {})
     assert len(findings.other_live_runs(working, run)) == others

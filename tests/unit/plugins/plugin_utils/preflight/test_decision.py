@@ -86,7 +86,7 @@ def test_everything_is_told_at_once(fleet):
         fleet(drives=[], ssd_plan=["wsat", "ipos"]),
         fleet("h2", ["S1"], refusals=["swap"], ssd_plan=["wsat", "ipos"], ssd_results_dir="/proc/x"),
         fleet("h3", ["S1"], ssd_mode=True),
-        View("h4", None),
+        View.of("h4", None),
         fleet("h5", ["S5", "S5"], ssd_parallel_drives=2),
     )
     text = "\n".join(decided.findings)

@@ -8,6 +8,7 @@ import datetime
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.inspection import inspect
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import findings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
@@ -29,7 +30,7 @@ ASKED = {
 def view(
     name="h1", runs=(), drives=None, facts=None, unreachable="", failures=None, similar=(), asked=True, **variables
 ):
-    return View(
+    return View.of(
         name, {**ASKED, **variables} if asked else None, runs, facts, drives, unreachable, failures or {}, similar
     )
 
@@ -270,7 +271,7 @@ def test_a_malformed_selector_is_told_once():
 )
 def test_a_malformed_entry_makes_no_answer_one_about_other_drives(malformed, tmp_path):
     asked = [malformed, {"backing_file": str(tmp_path / "none")}]
-    answer = inspect(Host(), asked)
+    answer = inspect(Host(), [parse(each) for each in asked])
     assert findings.answered_drives(view(ssd_drives=asked, drives=answer)) == []
     assert findings.answered_drives(view(ssd_drives=asked, drives=answer[::-1]))
     assert findings.answered_drives(view(ssd_drives=asked, drives=[*answer, answer[0]]))

@@ -23,7 +23,9 @@ def view(name, *drives, levels=None, **changes):
     entries = [
         {"drive": serial, "identity": {"model": model, "firmware": firmware}} for serial, model, firmware in drives
     ]
-    return View(name, {"preflight_levels": levels or {}}, drives=entries, checks=[], snapshot={**SNAPSHOT, **changes})
+    return View.of(
+        name, {"preflight_levels": levels or {}}, drives=entries, checks=[], snapshot={**SNAPSHOT, **changes}
+    )
 
 
 def told(*views):
@@ -95,5 +97,5 @@ def test_each_hosts_inventory_chooses_the_level_and_an_unchecked_host_stays_so()
         view("h2", ("S2", "A", "2"), levels="nonsense"),
     )
     assert [seen[host][0][1] for host in ("h1", "h2")] == ["blocks", "warning"]
-    (unchecked,) = fleet_checks.added([View("h3", {})])
+    (unchecked,) = fleet_checks.added([View.of("h3", {})])
     assert unchecked.checks is None

@@ -23,14 +23,11 @@ def view(drives=("S1", "S2"), name="h1", step="qualify", identities=True):
     ]
     checks = [{"check": "temperature", "drive": serial} for serial in drives] + [{"check": "bios", "drive": None}]
     asked = {"ssd_drives": [{"serial": serial} for serial in drives], "ssd_step": step}
-    return View(name, asked, drives=entries, checks=checks)
+    return View.of(name, asked, drives=entries, checks=checks)
 
 
 def left(views):
-    return [
-        ([entry["serial"] for entry in one.asked["ssd_drives"]], [entry["drive"] for entry in one.drives])
-        for one in views
-    ]
+    return [([entry.label for entry in one.entries], [told["drive"] for told in one.drives]) for one in views]
 
 
 def test_a_marked_drive_is_left_out_of_all_that_is_decided_on_and_told():

@@ -56,7 +56,7 @@ def make(tests, variables=None, **capabilities):
         "refusals": [],
         "purge_capabilities": found,
     }
-    view = View("h1", asked={}, drives=[entry])
+    view = View.of("h1", asked={}, drives=[entry])
     short = {"precondition": False, "cells": [CELL], "rounds": {"max": 1}}
     given = [{"name": f"t{number}", **({} if "base" in test else short), **test} for number, test in enumerate(tests)]
     rendered = render.render(

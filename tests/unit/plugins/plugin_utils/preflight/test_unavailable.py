@@ -12,6 +12,7 @@ import os
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision, left_out, unavailable
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Finding, Run, View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, run_record
@@ -21,8 +22,8 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results im
 
 NEW = Run("r9", "qualify", {})
 LOST = {
-    "unreachable": lambda view: View(view.name, view.asked, unreachable="ssh: timed out"),
-    "garbage": lambda view: View(view.name, view.asked, failures={"examine": "this answer cannot be trusted"}),
+    "unreachable": lambda view: View.of(view.name, view.asked, unreachable="ssh: timed out"),
+    "garbage": lambda view: View.of(view.name, view.asked, failures={"examine": "this answer cannot be trusted"}),
     "a part failed": lambda view: view._replace(drives=None, failures={"drive_facts": "no sysfs"}),
     "other drives": lambda view: view._replace(drives=[{**view.drives[0], "selector": {"serial": "S9"}}]),
     "an unfinished run": lambda view: view._replace(runs=[{"run_id": "r1", "run_name": "qualify", "state": "dead"}]),
@@ -116,9 +117,9 @@ def test_no_other_refusal_is_left_out(night, code):
 
 
 def test_what_is_wrong_with_the_variables_of_a_lost_host_is_told_all_the_same(night):
-    lost = View("h2", {**night("h2").asked, "ssd_look_s": "soon"}, unreachable="gone")
+    lost = View.of("h2", {**night("h2").asked, "ssd_look_s": "soon"}, unreachable="gone")
     assert any("ssd_look_s" in line for line in decide(night(), lost).findings)
-    unread = decide(night(), View("h2", None, failures={"examine": "'serial' is undefined"}))
+    unread = decide(night(), View.of("h2", None, failures={"examine": "'serial' is undefined"}))
     assert unread.findings == ["h2: could not be checked: 'serial' is undefined"]
 
 
@@ -140,9 +141,8 @@ def test_a_drive_is_known_by_what_the_lost_host_told_of_it(night):
     """h2 names it by another name than h1, answered about it, and then a part of its answer failed."""
     there = night("h2", ["S2"])
     named = {"wwn": "0x5000c50015ea71aa"}
-    asked = {**there.asked, "ssd_drives": [named]}
-    entries = [{**there.drives[0], "selector": named, "drive": named["wwn"]}]
-    lost = there._replace(asked=asked, drives=entries, failures={"host_checks": "no dmesg"})
+    told = [{**there.drives[0], "selector": named, "drive": named["wwn"]}]
+    lost = there._replace(entries=[parse(named)], drives=told, failures={"host_checks": "no dmesg"})
     (found,) = decide(night(drives=["S1", "S2"]), lost).findings
     assert found.startswith("h1: drive S2: duplicate: h2 names it too")
 
@@ -232,7 +232,7 @@ def test_a_second_measurement_that_lost_a_host_leaves_its_first_result_and_says_
 
 
 def test_a_reason_is_one_line_of_some_length(night):
-    lost = View("h2", night("h2").asked, failures={"examine": "bad\x1b[2J\n" * 10000})
+    lost = View.of("h2", night("h2").asked, failures={"examine": "bad\x1b[2J\n" * 10000})
     why = unavailable.hosts([lost], NEW, {}, [])["h2"]
     assert why.isprintable() and len(why) < 1000
 
@@ -265,7 +265,7 @@ WWN = "0x5000c50015ea71aa"
     ],
 )
 def test_a_drive_that_a_lost_host_names_by_id_is_not_erased_on_another(night, by_id):
-    lost = View("h1", {**night().asked, "ssd_drives": [{"by_id": by_id}]}, unreachable="no route")
+    lost = View.of("h1", {**night().asked, "ssd_drives": [{"by_id": by_id}]}, unreachable="no route")
     other = night("h2", ["S9"])
     other.drives[0]["identity"]["wwn"] = WWN
     assert any("h1 names it too" in finding for finding in decide(lost, other).findings)
@@ -280,9 +280,7 @@ def test_a_drive_in_quarantine_is_not_erased_under_another_hosts_name(fleet):
     one, other = fleet("h1", ["S1", "S9"], model="M"), fleet("h2", ["S9"], model="M")
     one.drives[1]["identity"]["wwn"] = other.drives[0]["identity"]["wwn"] = WWN
     wwn = {"wwn": WWN}
-    other = other._replace(
-        asked={**other.asked, "ssd_drives": [wwn]}, drives=[{**other.drives[0], "selector": wwn, "drive": WWN}]
-    )
+    other = other._replace(entries=[parse(wwn)], drives=[{**other.drives[0], "selector": wwn, "drive": WWN}])
     assert decision.decide([one], False, NOW, marks=[mark]).findings == []
     assert any("h1 names it too" in found for found in decision.decide([one, other], False, NOW, marks=[mark]).findings)
 

@@ -15,7 +15,7 @@ NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
 
 
 def view(name="h1", runs=(), **variables):
-    return View(name, {"ssd_run_name": "qualify", "ssd_run_id": "", **variables}, runs)
+    return View.of(name, {"ssd_run_name": "qualify", "ssd_run_id": "", **variables}, runs)
 
 
 def run_of(run_id, state, name="qualify"):
