@@ -22,6 +22,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import valu
         ("ssd_unknown_causes", "warn", ""),
         ("ssd_unknown_causes", "spoil", ""),
         ("ssd_unknown_causes", True, "must be one of: warn, spoil"),
+        ("ssd_unknown_causes", ["warn"], "must be one of: warn, spoil"),
     ],
 )
 def test_what_spoils_a_cell_can_be_set(variable, value, says):
