@@ -40,6 +40,9 @@ Rules = t.Mapping[str, Rule]
 def limited(schema: t.Mapping[str, t.Any]) -> Rule:
     """The rule of a whole number whose limits a JSON Schema has."""
     otherwise = ", or null" if "null" in schema["type"] else ""
+    if "enum" in schema:
+        known = [each for each in schema["enum"] if each is not None]
+        return Rule(f"one of: {', '.join(map(str, known))}{otherwise}", lambda value: value in known)
     least, most = schema["minimum"], schema["maximum"]
     return Rule(f"a whole number from {least} to {most}{otherwise}", lambda value: least <= value <= most)
 

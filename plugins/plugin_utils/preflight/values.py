@@ -11,9 +11,11 @@ import re
 import typing as t
 
 from ...module_utils.measure.limits import Limits
+from ..common import schema as schemas
 from ..common import specs, values
 from ..common.schema import plain
 from ..common.specs import Rule
+from ..plan import cells as celling
 from ..plan import purge_values, times, tuning_values
 
 # Variables that a host must not have, with where they belong.
@@ -78,6 +80,10 @@ RULES = {
     "ssd_tests_dirs": Rule("a list of folders"),
     "ssd_validity_limits": Rule("a mapping of names to numbers"),
 }
+PRECONDITION_RULES = {
+    "precondition_passes": specs.limited(schemas.load("test")["properties"]["precondition"]["properties"]["passes"]),
+    "precondition_block_size": Rule("a block size, such as 128KiB", celling.is_size),
+}
 # Each says more of a wrong value than its type: findings.py.
 TOLD_ELSEWHERE = ("ssd_run_name", "ssd_run_id")
 
@@ -102,6 +108,8 @@ def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
         + _limits(asked)
         + tuning_values.problems(asked)
         + purge_values.problems(asked)
+        + specs.problems("precondition", asked, PRECONDITION_RULES)
+        + specs.problems("workload", asked)
     )
 
 

@@ -38,7 +38,7 @@ def wrong(variable, value):
         ("ssd", values.RULES),
         ("tune", tuning_values.RULES),
         ("preflight", host_checks.RULES),
-        ("precondition", {}),
+        ("precondition", values.PRECONDITION_RULES),
         ("purge", {}),
         ("workload", {}),
     ],
@@ -137,3 +137,5 @@ def test_a_default_is_a_copy():
 def test_a_limit_of_a_schema_is_a_rule():
     rule = specs.limited({"type": ["integer", "null"], "minimum": 1, "maximum": 9})
     assert rule.wanted == "a whole number from 1 to 9, or null" and rule.holds(9) and not rule.holds(10)
+    rule = specs.limited({"type": "integer", "enum": [512, 4096]})
+    assert rule.wanted == "one of: 512, 4096" and rule.holds(512) and not rule.holds(1024)

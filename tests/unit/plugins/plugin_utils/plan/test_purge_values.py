@@ -43,6 +43,7 @@ def test_right_values(asked):
         ({"purge_lba_size_bytes": 4}, "purge_lba_size_bytes: 4 must be a whole number from 512"),
         ({"purge_iomemory_size_pct": 70}, "purge_iomemory_size_pct: 70 must be"),
         ({"purge_iomemory_sector_bytes": True}, "purge_iomemory_sector_bytes: True must be"),
+        ({"purge_iomemory_sector_bytes": 1024}, "purge_iomemory_sector_bytes: 1024 must be one of: 512, 4096, or null"),
     ],
 )
 def test_wrong_values_are_told_with_what_is_right(asked, problem):
