@@ -12,9 +12,12 @@ import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import drives
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import leaving
+from ansible_collections.ssdlab.fleet.plugins.modules import iomemory
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs as settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking, findings, values
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import exports
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 NAMES = sorted(path.parent.parent.name for path in ROLES.glob("*/meta/main.yml"))
@@ -181,6 +184,26 @@ def test_the_description_tells_the_limit_that_counts(name, least):
     assert f"at least {least}" in told(name)
 
 
-def test_the_module_drive_facts_takes_the_words_of_ssd_look():
-    assert tuple(drives.OPTIONS["look"]["choices"]) == settings.choices("ssd_look")
-    assert set(settings.choices("ssd_leave")) == {leaving.AS_IS, leaving.BLANK}
+PLAN = schema.load("plan")["properties"]
+
+
+@pytest.mark.parametrize(
+    "choices, name",
+    [
+        (drives.OPTIONS["look"]["choices"], "ssd_look"),
+        ((leaving.BLANK, leaving.AS_IS), "ssd_leave"),
+        (PLAN["leave"]["enum"], "ssd_leave"),
+        (PLAN["tune"]["properties"]["write_cache"]["properties"]["state"]["enum"], "tune_write_cache"),
+        (iomemory.ARGUMENTS["mode"]["choices"], "ssd_mode"),
+        (exports.FORMATS, "report_exports"),
+        (load("awx", "vars/main.yml")["__awx_questions"]["mode"]["choices"], "ssd_mode"),
+    ],
+)
+def test_modules_schemas_and_surveys_take_the_choices_of_the_roles(choices, name):
+    """None of them can read a role's spec: modules run on hosts, schemas and surveys are data."""
+    assert tuple(choices) == settings.choices(name)
+
+
+def test_the_module_drive_facts_has_the_default_of_ssd_look():
+    for option, name in (("look", "ssd_look"), ("look_s", "ssd_look_s")):
+        assert drives.OPTIONS[option]["default"] == settings.default(name)
