@@ -9,7 +9,8 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain, role_default
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.values import drives_at_once
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values
@@ -25,7 +26,7 @@ class ActionModule(HostAction):
         refuse_injected_facts()
         variables = task_vars or {}
         given = [name for name in (*NAMES, *hostplan.TAGS) if name in variables]
-        values = {name: role_default(name) for name in NAMES if name not in given}
+        values = {name: specs.default(name) for name in NAMES if name not in given}
         values.update(plain({name: self._templar.template(variables[name]) for name in given}))
         problems = tuning_values.problems(values)
         if problems:

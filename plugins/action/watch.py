@@ -16,7 +16,7 @@ from ansible.utils.display import Display
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import DEAD
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import role_default
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import progress, remote_status
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.connections import HostConnection
@@ -89,7 +89,7 @@ def _state_dir(variables: dict[str, t.Any], name: str) -> str:
     if mine is not None and mine != own:
         return str(mine)
     found = hostvars[name].get(STATE_DIR) if name in hostvars else None
-    return str(role_default(STATE_DIR) if found is None else found)
+    return str(specs.default(STATE_DIR) if found is None else found)
 
 
 def _raiser(error: Exception) -> t.Callable[[], remote_status.HostStatus]:

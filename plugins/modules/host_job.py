@@ -17,7 +17,7 @@ description:
   - The job is a transient unit if systemd is PID 1, otherwise a session of its own. Once started, it does not need the
     controller.
   - The job works through the plan that preflight of the same play made and approved with
-    O(ssdlab.fleet.ssd#role:main:ssd_mode=destructive). It starts no other, whatever a variable became since.
+    O(ssdlab.fleet.ssd#role:variables:ssd_mode=destructive). It starts no other, whatever a variable became since.
   - An action plugin of the same name sends that plan to the host, with the engine if the host does not have it yet.
 options:
   state:

@@ -19,7 +19,8 @@ description:
     would change.
   - It cannot know which interrupts the kernel places itself, so it shows those as ones that would change.
   - An action plugin of the same name takes what is asked for from the variables of the role P(ssdlab.fleet.tune#role),
-    and the drives from O(ssdlab.fleet.ssd#role:main:ssd_drives). A variable that is not set has its role's default.
+    and the drives from O(ssdlab.fleet.ssd#role:variables:ssd_drives). A variable that is not set has its role's
+    default.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
 attributes:

@@ -79,6 +79,15 @@ CASES = {
         set_var(ssd_watch_interval_s=-3),
         ["rack1-07", "ssd_watch_interval_s: -3 must be 0 (automatic)"],
     ),
+    # A choice and a type of a role's spec: Ansible itself would only drop the host.
+    "a word that is no choice": (
+        set_var(ssd_look="ful"),
+        ["rack1-07", "ssd_look: 'ful' must be one of: sample, full; did you mean full?"],
+    ),
+    "a switch that is none": (
+        set_var(tune_smt_enabled="maybe"),
+        ["rack1-07", "tune_smt_enabled: 'maybe' must be true or false"],
+    ),
     "a queue attribute that is a path": (set_var(tune_queue={"../x": 1}), ["rack1-07", "tune_queue: '../x'"]),
     "a host name with a slash": (
         lambda s: s.hosts.update({"a/b": s.hosts.pop("rack1-07")}),

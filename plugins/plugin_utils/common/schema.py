@@ -15,8 +15,6 @@ import re
 import typing as t
 from pathlib import Path
 
-import yaml
-
 try:
     import jsonschema
 except ImportError:  # preflight says how to install it
@@ -104,24 +102,6 @@ def with_defaults(data: t.Any, schema: Schema, root: Schema | None = None) -> t.
     if isinstance(data, list):
         return [with_defaults(item, schema.get("items", {}), root) for item in data]
     return data
-
-
-def role_default(variable: str) -> t.Any:
-    """A variable's default in the role that its prefix names, for code that runs outside of that role.
-    Raises KeyError.
-    """
-    return _role_file(variable.split("_", 1)[0], "defaults/main.yml")[variable]
-
-
-def role_choices(role: str) -> dict[str, list[str]]:
-    """{variable: what it may be} of a role's variables for which its argument_specs.yml lists that."""
-    options = _role_file(role, "meta/argument_specs.yml")["argument_specs"]["main"]["options"]
-    return {name: option["choices"] for name, option in options.items() if "choices" in option}
-
-
-@functools.cache
-def _role_file(role: str, path: str) -> t.Any:
-    return yaml.safe_load((COLLECTION / "roles" / role / path).read_text(encoding="utf-8"))
 
 
 def suggestion(word: str, known: t.Iterable[str]) -> str:

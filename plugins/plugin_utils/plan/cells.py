@@ -35,6 +35,11 @@ def size_bytes(text: str | int) -> int:
     return int(match["number"]) * UNIT_BYTES[match["unit"] or "B"]
 
 
+def is_size(text: str) -> bool:
+    """Whether this is a block size."""
+    return BLOCK_SIZE.fullmatch(text) is not None
+
+
 def cell_id(cell: t.Mapping[str, t.Any]) -> str:
     """The cell's name in records and file names: rand-4k-w100-tc4-qd32 (loads.name_part); a mix by its share of reads:
     r65. Before the drive is known, rand-preferred-… for its preferred write size.

@@ -11,6 +11,7 @@ import typing as t
 from ...module_utils.purge import methods
 from ...module_utils.purge.method import PurgeError
 from ..common import schema as schemas
+from ..common import specs
 from ..common import values as numbers
 from . import limits, purge_values, times, together, tuning, tuning_values
 from . import render as planning
@@ -32,11 +33,10 @@ VARIABLES = (
     "ssd_validity_limits",
     *tuning.VARIABLES,
     *purge_values.VARIABLES,
-    "precondition_block_size",
-    "precondition_passes",
+    *specs.options("precondition"),
+    *specs.options("workload"),
     "vendor_iomemory_dma_delay",
     "vendor_rssdm",
-    "workload_ioengine",
 )
 # What --tags and --skip-tags of the play say: the concerns of tuning are tags too.
 TAGS = ("ansible_run_tags", "ansible_skip_tags")

@@ -8,45 +8,37 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from ...module_utils.purge import methods
 from ..common import schema as schemas
-from ..common.schema import plain, suggestion
-from ..common.values import whole
+from ..common import specs
+from ..common.schema import plain
+from ..common.values import integer
 
-# Keys in the plan and in a test file, whose schema says what each may be; with purge_ before it the variable. Null
-# leaves it to the drive and its capacity.
-OPTIONS = ("lba_size_bytes", "timeout_s", "stuck_s", "iomemory_size_pct", "iomemory_sector_bytes")
-METHODS = ("auto", *methods.METHODS, "none")
-VARIABLES = ("purge_method", *(f"purge_{key}" for key in OPTIONS))
+# Keys in the plan and in a test file, whose schema has their ranges; with purge_ before it the variable. Null leaves it
+# to the drive and its capacity.
+VARIABLES = tuple(specs.options("purge"))
+OPTIONS = tuple(name.removeprefix("purge_") for name in VARIABLES if name != "purge_method")
 
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with a host's purge variables, as "variable: message"."""
-    found = []
-    method = plain(asked.get("purge_method"))
-    if method is not None and method not in METHODS:
-        found.append(f"purge_method: {method!r} must be one of: {', '.join(METHODS)}{suggestion(method, METHODS)}")
-    for key, (least, most) in _ranges().items():
-        variable = f"purge_{key}"
-        value = plain(asked.get(variable))
-        number = whole(value)
-        if value not in (None, "") and (number is None or not least <= number <= most):
-            found.append(f"{variable}: {value!r} must be a whole number from {least} to {most}, or null")
-    return found
+    given = {name: value for name, value in asked.items() if name != "purge_method" or value is not None}
+    return specs.problems("purge", given, _rules())
 
 
-@functools.lru_cache(maxsize=1)
-def _ranges() -> dict[str, tuple[int, int]]:
+@functools.cache
+def _rules() -> dict[str, specs.Rule]:
     known = schemas.load("test")["properties"]["purge"]["properties"]
-    return {key: (known[key]["minimum"], known[key]["maximum"]) for key in OPTIONS}
+    return {f"purge_{key}": specs.limited(known[key]) for key in OPTIONS}
 
 
 def spec(given: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The purge of a rendered test: what its file says, and from the variables what it leaves open."""
-    method = given["method"] if given["method"] != "auto" else str(plain(variables.get("purge_method")) or "auto")
+    method = given["method"]
+    if method == "auto":
+        method = str(plain(variables.get("purge_method")) or specs.default("purge_method"))
     if method == "none":
         return {"method": method}
-    options = {key: given.get(key) or whole(plain(variables.get(f"purge_{key}"))) for key in OPTIONS}
+    options = {key: given.get(key) or integer(plain(variables.get(f"purge_{key}"))) for key in OPTIONS}
     return {"method": method, **{key: value for key, value in options.items() if value}}
 
 

@@ -12,7 +12,8 @@ import typing as t
 
 from ...module_utils.drive.entry import Entry, parse
 from ..common import schema as schemas
-from ..common.schema import role_choices
+from ..common import specs
+from ..common.values import integer
 from . import arrays, preferred, purge_values, together
 from . import cells as celling
 from .jobs import POLLED, fill_jobs, sections_of, with_job
@@ -21,8 +22,6 @@ from .testfiles import PlanError, Test, load_plan
 __all__ = ["PlanError", "load_plan", "render", "step_plan"]
 
 SCHEMA_VERSION = 1
-# How long the host looks at a drive before it writes, where nothing says so (ssd_look_s).
-LOOK_S = 10.0
 # Of a test, what only the controller needs.
 NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats", "run_margin", "departs")
 OVERWRITE_BLOCK_BYTES = 131_072
@@ -99,16 +98,14 @@ def _drives(
 def _defaults() -> dict[str, t.Any]:
     """Of the variables that a step may not have set."""
     return {
-        "workload_ioengine": schemas.role_default("workload_ioengine"),
-        "purge_method": "auto",
-        "ssd_parallel_drives": 1,
+        **{name: specs.default(name) for name in ("workload_ioengine", "purge_method", "ssd_parallel_drives")},
         "ssd_leave": "as_is",
     }
 
 
 def _look(settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     full = settings.get("ssd_look") == "full"
-    return {"seconds": None if full else float(settings.get("ssd_look_s") or LOOK_S)}
+    return {"seconds": None if full else float(settings.get("ssd_look_s") or specs.default("ssd_look_s"))}
 
 
 def _validity(settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -153,7 +150,7 @@ def _for_drive(
 
 
 def _engine_problems(settings: t.Mapping[str, t.Any], host: str) -> list[str]:
-    engine, engines = settings["workload_ioengine"], role_choices("workload")["workload_ioengine"]
+    engine, engines = settings["workload_ioengine"], specs.choices("workload_ioengine")
     if engine in engines:
         return []
     return [f"{host}: workload_ioengine: {engine!r} must be one of: {', '.join(engines)}"]
@@ -199,11 +196,9 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
 
     variables: precondition_passes and precondition_block_size, where they are set (purge_method counts in `render`).
     """
-    given = variables or {}
-    fill = {
-        "passes": int(given.get("precondition_passes", 2)),
-        "block_size_bytes": celling.size_bytes(given.get("precondition_block_size", "128KiB")),
-    }
+    names = ("precondition_passes", "precondition_block_size")
+    passes, block_size = ((variables or {}).get(name, specs.default(name)) for name in names)
+    fill = {"passes": integer(passes), "block_size_bytes": celling.size_bytes(block_size)}
     steps: dict[str, dict[str, t.Any]] = {
         "purge": {"title": "Purge", "purge": {"method": "auto"}, "precondition": None},
         "precondition": {"title": "Precondition", "purge": {"method": "none"}, "precondition": fill},

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ..common import specs
+
 CPU = "/sys/devices/system/cpu/"
 FREQUENCY = CPU + "cpu[0-9]*/cpufreq/"
 QUEUE = "/sys/block/@ssd_name@/queue/"
@@ -124,26 +126,9 @@ CONCERNS: dict[str, t.Callable[[Variables], Spec]] = {
 # Changes the kernel's command line before the host job; no part of the plan.
 BOOT = "boot"
 SWITCHES = tuple(f"tune_{name}_enabled" for name in CONCERNS)
+BOOT_VARIABLES = (f"tune_{BOOT}_enabled", "tune_boot_arguments", "tune_reboot_timeout_s")
 # What the plan's `tune` depends on, switches included.
-VARIABLES = (
-    "tune_aspm_policy",
-    "tune_cpu_dma_latency_us",
-    "tune_cpu_limits",
-    "tune_energy_performance_preference",
-    "tune_frequency",
-    "tune_governor",
-    "tune_idle_states_above_us",
-    "tune_interrupt_cores",
-    "tune_plp_models",
-    "tune_queue",
-    "tune_runtime_power",
-    "tune_services_stopped",
-    "tune_turbo",
-    "tune_updates_stopped",
-    "tune_vm",
-    "tune_write_cache",
-    *SWITCHES,
-)
+VARIABLES = tuple(name for name in specs.options("tune") if name not in BOOT_VARIABLES)
 
 
 def wanted(variables: Variables, run_tags: t.Collection[str] = (), skip_tags: t.Collection[str] = ()) -> list[str]:

@@ -14,8 +14,10 @@ from ...module_utils.drive.entry import Entry
 from ...module_utils.machine import cpus
 from ...module_utils.machine.snapshot import VM as VM_NAMES
 from ...module_utils.tuning.boot import ARGUMENT
-from ..common.schema import plain, role_choices, role_default, suggestion
-from ..common.values import drives_at_once, whole
+from ..common import specs, values
+from ..common.schema import plain, suggestion
+from ..common.specs import Rule, shown
+from ..common.values import drives_at_once, is_unset, switch, whole, word
 from . import tuning
 
 ATTRIBUTE = re.compile(r"[a-z_]+")
@@ -24,71 +26,21 @@ WORD = re.compile(r"[a-z0-9_-]*")
 UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.\\@-]*")
 # Of each pair the kernel takes one, and zeroes the other (Documentation/admin-guide/sysctl/vm.rst).
 VM_PAIRS = (("dirty_ratio", "dirty_bytes"), ("dirty_background_ratio", "dirty_background_bytes"))
-CHOICES = role_choices("tune")
-WORDS = (*CHOICES, "tune_governor", "tune_energy_performance_preference")
-TRUE, FALSE = ("true", "yes", "on", "1", "y", "t"), ("false", "no", "off", "0", "n", "f", "")
 LEAST_REBOOT_S = 900
-LONGEST_SHOWN = 200
 # /dev/cpu_dma_latency takes a signed word of 32 bits.
 MOST_LATENCY_US = 2**31 - 1
-
-
-def switch(value: t.Any) -> bool | None:
-    """A switch, also from a text as AWX and -e give it; None: it is none."""
-    if isinstance(value, bool):
-        return value
-    text = str(value).strip().lower() if isinstance(value, (str, int)) else "?"
-    return True if text in TRUE else False if text in FALSE else None
-
-
-def word(value: t.Any) -> t.Any:
-    """YAML reads a bare on and off as true and false."""
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else "" if value is None else value
-
-
-def _is_unset(value: t.Any) -> bool:
-    return value is None or (isinstance(value, str) and value.strip().lower() in ("", "null", "none"))
 
 
 def normal(variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The variables in the form that tuning.py takes; `problems` has found nothing wrong with them."""
     found = dict(variables)
-    for name in WORDS:
-        found[name] = str(word(found[name]))
-    for name in ("tune_cpu_dma_latency_us", "tune_idle_states_above_us"):
-        found[name] = None if _is_unset(found[name]) else whole(found[name])
-    for name in tuning.SWITCHES:
-        found[name] = bool(switch(found[name]))
-    for name in ("tune_queue", "tune_vm"):
-        # YAML reads a key without a value as null.
-        found[name] = found[name] or {}
-    return found
+    found.update(specs.in_type("tune", {name: plain(found[name]) for name in tuning.VARIABLES}))
+    latency = found["tune_cpu_dma_latency_us"]
+    return {**found, "tune_cpu_dma_latency_us": None if is_unset(latency) else whole(latency)}
 
 
-def shown(value: t.Any) -> str:
-    """A value as a message shows it; a huge one only begins there."""
-    text = repr(value)
-    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
-
-
-def _one_of(words: t.Collection[str]) -> tuple[t.Callable[[t.Any], bool], str]:
-    shown = ", ".join(repr(each) if not each else each for each in words)
-    return lambda value: word(value) in words, f"one of: {shown}"
-
-
-def _word() -> tuple[t.Callable[[t.Any], bool], str]:
-    return (
-        lambda value: isinstance(word(value), (str, int)) and WORD.fullmatch(str(word(value))) is not None,
-        "a word of a-z, 0-9, _ and -, or '' to leave it",
-    )
-
-
-def _units() -> tuple[t.Callable[[t.Any], bool], str]:
-    return lambda value: _texts(value, UNIT), "a list of names of systemd units, such as irqbalance or apt-daily.timer"
-
-
-def _texts(value: t.Any, pattern: t.Pattern[str]) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) and pattern.fullmatch(item) for item in value)
+def _are(texts: t.Sequence[str], pattern: t.Pattern[str]) -> bool:
+    return all(pattern.fullmatch(text) for text in texts)
 
 
 def _is_latency(value: t.Any) -> bool:
@@ -96,71 +48,46 @@ def _is_latency(value: t.Any) -> bool:
     return us is not None and us <= MOST_LATENCY_US
 
 
-def _limit(value: t.Any) -> bool:
-    """Whether this is one entry of tune_cpu_limits."""
-    keys = set(value) - {"cpus"} if isinstance(value, dict) else set()
-    return (
-        bool(keys)
-        and keys <= {"model", "driver"}
-        and all(isinstance(value[key], str) for key in keys)
-        and bool(whole(value.get("cpus")))
-    )
-
-
-# {variable: (whether a value is right, what it has to be)}
-RULES: dict[str, tuple[t.Callable[[t.Any], bool], str]] = {
-    **{name: _one_of(words) for name, words in CHOICES.items()},
-    "tune_governor": _word(),
-    "tune_energy_performance_preference": _word(),
-    "tune_cpu_dma_latency_us": (
-        lambda value: _is_unset(value) or _is_latency(value),
+UNITS = Rule("a list of names of systemd units, such as irqbalance or apt-daily.timer", lambda units: _are(units, UNIT))
+GOVERNING = Rule("a word of a-z, 0-9, _ and -, or '' to leave it", lambda text: WORD.fullmatch(text) is not None)
+# Beyond type and choices, which the role's spec has.
+RULES = {
+    "tune_governor": GOVERNING,
+    "tune_energy_performance_preference": GOVERNING,
+    "tune_cpu_dma_latency_us": Rule(
         f"a whole number of microseconds up to {MOST_LATENCY_US}, or null to leave it",
+        lambda value: is_unset(value) or _is_latency(value),
     ),
-    "tune_idle_states_above_us": (
-        lambda value: _is_unset(value) or whole(value) is not None,
-        "a whole number of microseconds, or null to leave them",
+    "tune_idle_states_above_us": Rule("a whole number of microseconds, or null to leave them", lambda us: us >= 0),
+    "tune_services_stopped": UNITS,
+    "tune_updates_stopped": UNITS,
+    "tune_interrupt_cores": Rule(
+        "auto, or a whole number of cores", lambda value: value == values.AUTO or whole(value) is not None
     ),
-    "tune_services_stopped": _units(),
-    "tune_updates_stopped": _units(),
-    "tune_interrupt_cores": (
-        lambda value: value == "auto" or whole(value) is not None,
-        "auto, or a whole number of cores",
-    ),
-    "tune_cpu_limits": (
-        lambda value: isinstance(value, list) and all(_limit(item) for item in value),
+    "tune_cpu_limits": Rule(
         "a list of mappings with cpus (at least 1) and model or driver (shell patterns)",
+        lambda limits: all(limit["cpus"] >= 1 for limit in limits),
     ),
-    "tune_plp_models": (
-        lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
-        "a list of shell patterns for models",
-    ),
-    "tune_boot_arguments": (
-        lambda value: _texts(value, ARGUMENT),
+    "tune_plp_models": Rule("a list of shell patterns for models"),
+    "tune_boot_arguments": Rule(
         "a list of kernel arguments, each without spaces and quotes, such as idle=poll",
+        lambda arguments: _are(arguments, ARGUMENT),
     ),
-    "tune_reboot_timeout_s": (
-        lambda value: (whole(value) or 0) >= LEAST_REBOOT_S,
+    "tune_reboot_timeout_s": Rule(
         f"a whole number of at least {LEAST_REBOOT_S}: servers take long to boot",
+        lambda seconds: seconds >= LEAST_REBOOT_S,
     ),
+    "tune_queue": Rule("a mapping of attributes below /sys/block/<name>/queue to their values"),
+    "tune_vm": Rule("a mapping of names below /proc/sys/vm to their values"),
 }
-RULES.update(
-    {
-        name: (lambda value: switch(value) is not None, "true or false")
-        for name in (*tuning.SWITCHES, "tune_boot_enabled")
-    }
-)
 
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with the variables of tuning, as "variable: message"."""
     given = {name: plain(asked[name]) for name in asked if name.startswith("tune_")}
-    found = [
-        f"{name}: {shown(given[name])} must be {RULES[name][1]}"
-        for name in RULES
-        if name in given and not RULES[name][0](given[name])
-    ]
+    found = specs.problems("tune", given, RULES)
     names = ("tune_governor", "tune_energy_performance_preference")
-    governor, preference = (word(given[name] if given.get(name) is not None else role_default(name)) for name in names)
+    governor, preference = (word(given[name] if given.get(name) is not None else specs.default(name)) for name in names)
     if governor == "performance" and preference not in ("", "performance", "0"):
         advice = "leave it at performance, or take the governor powersave"
         found.append(
@@ -171,12 +98,8 @@ def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def _queue_problems(given: t.Any) -> list[str]:
-    if given is None:
-        return []
     if not isinstance(given, dict):
-        return [
-            f"tune_queue: {shown(given)} is not a mapping of attributes below /sys/block/<name>/queue to their values"
-        ]
+        return []
     found = []
     for key, value in given.items():
         if not isinstance(key, str) or not ATTRIBUTE.fullmatch(key):
@@ -193,10 +116,8 @@ def _queue_problems(given: t.Any) -> list[str]:
 
 
 def _vm_problems(given: t.Any) -> list[str]:
-    if given is None:
-        return []
     if not isinstance(given, dict):
-        return [f"tune_vm: {shown(given)} is not a mapping of names below /proc/sys/vm to their values"]
+        return []
     found = [
         f"tune_vm: {shown(name)} is not one of: {', '.join(VM_NAMES)}{suggestion(name, VM_NAMES)}"
         for name in given
@@ -229,7 +150,8 @@ def host_problems(
 
 def _governor_problem(asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any]) -> list[str]:
     governor, known = plain(asked.get("tune_governor")), snapshot["tunables"].get("governors") or []
-    if not governor or not known or governor in known or not switch(asked.get("tune_cpu_enabled", True)):
+    enabled = switch(asked.get("tune_cpu_enabled", specs.default("tune_cpu_enabled")))
+    if not governor or not known or governor in known or not enabled:
         return []
     return [
         (
@@ -260,7 +182,7 @@ def _place_problems(entry: Entry, snapshot: t.Mapping[str, t.Any]) -> list[tuple
 
 def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[Entry]) -> list[tuple[str, str]]:
     """CPUs given by hand to two drives that may run at the same time."""
-    if drives_at_once(asked.get("ssd_parallel_drives", 1), len(entries)) < 2:
+    if drives_at_once(asked.get("ssd_parallel_drives"), len(entries)) < 2:
         return []
     found: list[tuple[str, str]] = []
     seen: dict[int, str] = {}

@@ -11,7 +11,7 @@ import os
 import typing as t
 
 from ..common.schema import plain
-from ..common.values import whole
+from ..common.values import integer
 from ..results import again, decision_record, held_to
 from .findings import Finding, Run, View, shared_value
 
@@ -37,7 +37,7 @@ def of(views: t.Sequence[View]) -> str:
 
 def wanted(views: t.Sequence[View]) -> bool:
     """Whether drives that miss only relative criteria are measured again; a second measurement is not."""
-    return whole(shared_value(views, "ssd_retest") or 0) == 1 and not of(views)
+    return integer(shared_value(views, "ssd_retest") or 0) == 1 and not of(views)
 
 
 def record(views: t.Sequence[View]) -> dict[str, t.Any]:

@@ -15,11 +15,10 @@ from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ...module_utils.run.states import LIVE_STATES, SETTLED_STATES
-from ..common.schema import plain, suggestion
+from ..common.schema import plain
 from ..results import again, held_to
 from . import values
 
-MODES = ("plan", "destructive")
 # What an interrupted run may itself have left on a drive, and its host job puts right first: a purge that goes on, our
 # password of a security erase.
 HOST_SETTLES = ("sanitize_running", "ata_security")
@@ -113,7 +112,6 @@ def settings(views: t.Sequence[View]) -> list[Finding]:
     """Wrong values of variables, and different ones where the fleet needs the same."""
     found = [finding for name in FLEET_WIDE for finding in _differing(views, name)]
     name, run_id = (shared_value(views, key) for key in ("ssd_run_name", "ssd_run_id"))
-    found += [finding for view in views for finding in _mode(view)]
     if not isinstance(name, str) or not RUN_NAME_PATTERN.fullmatch(name):
         found.append(
             Finding(
@@ -129,15 +127,12 @@ def settings(views: t.Sequence[View]) -> list[Finding]:
                 f"letter or a digit{_no_text(run_id)}"
             )
         )
-    criteria = shared_value(views, "ssd_criteria") or []
-    if not isinstance(criteria, list):
-        found.append(Finding(f"ssd_criteria: {criteria!r} is not a list of mappings with metric and min or max"))
-    else:
-        found += [
-            Finding(f"ssd_criteria: {problem}")
-            for criterion in criteria
-            for problem in held_to.criterion_problems(criterion)
-        ]
+    criteria = shared_value(views, "ssd_criteria")
+    found += [
+        Finding(f"ssd_criteria: {problem}")
+        for criterion in (criteria if isinstance(criteria, list) else ())
+        for problem in held_to.criterion_problems(criterion)
+    ]
     found += [Finding(problem, view.name) for view in views for problem in values.name_problems(view.name)]
     return found + [finding for view in views for finding in _host_settings(view)]
 
@@ -156,15 +151,6 @@ def _differing(views: t.Sequence[View], name: str) -> list[Finding]:
         return []
     shown = "; ".join(f"{value} on {host_list(hosts)}" for value, hosts in by_value.items())
     return [Finding(f"{name}: must be the same on all hosts of a run, but is {shown}")]
-
-
-def _mode(view: View) -> list[Finding]:
-    mode = plain((view.asked or {}).get("ssd_mode", "plan"))
-    if mode in MODES:
-        return []
-    return [
-        Finding(f"ssd_mode: {mode!r} must be one of the words: {', '.join(MODES)}{suggestion(mode, MODES)}", view.name)
-    ]
 
 
 def _host_settings(view: View) -> list[Finding]:

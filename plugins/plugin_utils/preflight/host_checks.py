@@ -7,22 +7,34 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.ask.checks import LIMITS
 from ...module_utils.checks.base import BLOCKS, LEVELS, WARNING
 from ...module_utils.checks.table import CODES
 from ...module_utils.machine import snapshot
 from ...module_utils.run.states import SETTLED_STATES
-from ..common import values
+from ..common import specs, values
 from ..common.schema import plain, suggestion
-from . import findings
+from ..common.specs import Rule
+from . import asking, findings
 from .findings import Finding, Run, View
 
-# The mappings of versions: (variable, what its keys are).
-RULES = (
-    ("preflight_firmware", "a shell pattern for models"),
-    ("preflight_drivers", "the name of a kernel driver"),
-    ("preflight_versions", "a tool, or kernel"),
-)
+# The mappings of versions: {variable: what its keys are}.
+VERSIONS = {
+    "preflight_firmware": "a shell pattern for models",
+    "preflight_drivers": "the name of a kernel driver",
+    "preflight_versions": "a tool, or kernel",
+}
+# What the variables must be, where the type in the role's spec says too little.
+RULES = {
+    "preflight_levels": Rule(f"a mapping of checks to one of the words {', '.join(LEVELS)}"),
+    "preflight_link": Rule("a mapping of models to speed_gts and width"),
+    "preflight_tools": Rule("a list of the names of commands"),
+    "preflight_traffic_s": Rule("a number of seconds"),
+    "preflight_warm_up_s": Rule("a number of seconds"),
+    **{
+        name: Rule(f"a mapping; its keys are each {keys}, its values a version or a list of versions")
+        for name, keys in VERSIONS.items()
+    },
+}
 # A server with two dozen drives that all have several things to tell has fewer.
 MOST_WARNINGS = 200
 VERSIONED = ("kernel", *snapshot.TOOLS)
@@ -93,47 +105,21 @@ def _place(host: str, drives: t.Sequence[str]) -> str:
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with the variables of the checks, as "variable: message"."""
+    # Null is the default of the module, which is the role's.
+    given = {name: plain(value) for name, value in asked.items() if value is not None}
+    mappings = {name: value for name, value in given.items() if isinstance(value, dict)}
+    if isinstance(given.get("preflight_tools"), str):
+        given["preflight_tools"] = asking.listed(given["preflight_tools"])
     return (
-        _level_problems(plain(asked.get("preflight_levels")))
-        + [problem for name, keys in RULES for problem in _rule_problems(name, keys, plain(asked.get(name)))]
-        + _tool_problems(plain(asked.get("preflight_versions")))
-        + _link_problems(plain(asked.get("preflight_link")))
-        + _typed_problems(asked)
+        specs.problems("preflight", given, RULES)
+        + _level_problems(mappings.get("preflight_levels", {}))
+        + [problem for name in VERSIONS for problem in _version_problems(name, mappings.get(name, {}))]
+        + _tool_problems(mappings.get("preflight_versions", {}))
+        + _link_problems(mappings.get("preflight_link", {}))
     )
 
 
-def _typed_problems(asked: t.Mapping[str, t.Any]) -> list[str]:
-    given = [(name, kind, fits, plain(asked[name])) for name, kind, fits in TYPED if asked.get(name) is not None]
-    return [f"{name}: {value!r} must be {kind}" for name, kind, fits, value in given if not fits(value)]
-
-
-def _are_names(value: t.Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(item, str) for item in value))
-
-
-def _is_number(value: t.Any) -> bool:
-    return values.number(value) is not None
-
-
-def _is_whole_number(value: t.Any) -> bool:
-    found = values.number(value)
-    return found is not None and found.is_integer()
-
-
-# The role's other variables: (variable, what it must be, whether a value is that). As its spec has it, which a run does
-# not check host by host.
-TYPED: tuple[tuple[str, str, t.Callable[[t.Any], bool]], ...] = (
-    ("preflight_tools", "a list of the names of commands", _are_names),
-    *((f"preflight_{name}", "a whole number", _is_whole_number) for name in LIMITS),
-    *((f"preflight_{name}_s", "a number of seconds", _is_number) for name in ("traffic", "warm_up")),
-)
-
-
-def _level_problems(given: t.Any) -> list[str]:
-    if given is None:
-        return []
-    if not isinstance(given, dict):
-        return [f"preflight_levels: {given!r} is not a mapping of checks to one of the words {', '.join(LEVELS)}"]
+def _level_problems(given: t.Mapping[t.Any, t.Any]) -> list[str]:
     found = [
         f"preflight_levels: there is no check {name!r}{suggestion(name, CODES)} (docs/checks.md lists them)"
         for name in given
@@ -146,23 +132,17 @@ def _level_problems(given: t.Any) -> list[str]:
     ]
 
 
-def _rule_problems(name: str, keys: str, given: t.Any) -> list[str]:
-    if given is None:
-        return []
-    if not isinstance(given, dict):
-        return [
-            f"{name}: {given!r} is not a mapping; its keys are each {keys}, its values a version or a list of versions"
-        ]
-    wrong = [(key, value) for key, value in given.items() if not _is_rule(value)]
+def _version_problems(name: str, given: t.Mapping[t.Any, t.Any]) -> list[str]:
+    wrong = [(key, value) for key, value in given.items() if not _is_version(value)]
     return [
         f"{name}.{key}: {value!r} must be a string, or a list of strings, in quotes: YAML reads 3.30 as 3.3"
         for key, value in wrong
     ]
 
 
-def _tool_problems(given: t.Any) -> list[str]:
+def _tool_problems(given: t.Mapping[t.Any, t.Any]) -> list[str]:
     """A tool of another name would never be compared."""
-    wrong = [name for name in given if name not in VERSIONED] if isinstance(given, dict) else []
+    wrong = [name for name in given if name not in VERSIONED]
     return [
         (
             f"preflight_versions: no check reads the version of {name!r}{suggestion(name, VERSIONED)} (known: "
@@ -172,16 +152,12 @@ def _tool_problems(given: t.Any) -> list[str]:
     ]
 
 
-def _is_rule(value: t.Any) -> bool:
+def _is_version(value: t.Any) -> bool:
     texts = value if isinstance(value, list) else [value]
     return bool(texts) and all(isinstance(text, str) and text.strip() for text in texts)
 
 
-def _link_problems(given: t.Any) -> list[str]:
-    if given is None:
-        return []
-    if not isinstance(given, dict):
-        return [f"preflight_link: {given!r} is not a mapping of models to speed_gts and width"]
+def _link_problems(given: t.Mapping[t.Any, t.Any]) -> list[str]:
     found = []
     for model, link in given.items():
         if not isinstance(link, dict) or not link or set(link) - set(LINK_KEYS):

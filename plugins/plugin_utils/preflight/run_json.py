@@ -13,7 +13,7 @@ import typing as t
 from ansible.release import __version__ as ansible_version
 
 from ...module_utils.core.files import SCHEMA_VERSION
-from ..common import cellnames
+from ..common import cellnames, specs
 from ..common import schema as schemas
 from ..common.values import number
 from ..common.version import collection_version
@@ -30,7 +30,7 @@ def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """
     wrong = {problem.split(":")[0].split(".")[0] for problem in values.problems(asked)}
     given = {
-        name: schemas.role_default(name) if asked.get(name) is None or name in wrong else asked[name]
+        name: specs.default(name) if asked.get(name) is None or name in wrong else asked[name]
         for name in hostplan.VARIABLES
     }
     return {**given, **{name: asked[name] for name in hostplan.GIVEN if name in asked}}
@@ -56,7 +56,7 @@ def criteria(views: t.Sequence[View]) -> t.Any:
 def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
     """The assumed write rate in MiB/s; the role's default for what is no number (a finding says so)."""
     given = number(asked.get("ssd_assumed_write_mib_s"))
-    return given if given and given > 0 else float(schemas.role_default("ssd_assumed_write_mib_s"))
+    return given if given and given > 0 else float(specs.default("ssd_assumed_write_mib_s"))
 
 
 def record(
@@ -106,7 +106,7 @@ def record(
         **again.record(views),
         "asked": asked,
         "criteria": criteria(views) or [],
-        "unknown_causes": findings.shared_value(views, "ssd_unknown_causes") or "warn",
+        "unknown_causes": findings.shared_value(views, "ssd_unknown_causes") or specs.default("ssd_unknown_causes"),
         "tests": {name: about for host_tests in tests.values() for name, about in host_tests.items()},
         "versions": {
             "collection": collection_version(),

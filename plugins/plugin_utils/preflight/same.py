@@ -162,7 +162,7 @@ def side_by_side(view: View, run: Run | None) -> list[Finding]:
     lock.
     """
     asked = view.asked or {}
-    one_by_one = values.drives_at_once(asked.get("ssd_parallel_drives", 1), len(view.drives or ())) < 2
+    one_by_one = values.drives_at_once(asked.get("ssd_parallel_drives"), len(view.drives or ())) < 2
     if one_by_one or asked.get("ssd_step") == "tune" or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
     seen: dict[str, list[str]] = {}

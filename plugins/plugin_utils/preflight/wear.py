@@ -13,8 +13,7 @@ import fnmatch
 import typing as t
 
 from ...module_utils.measure.rounds import cell_s
-from ..common import units
-from ..common import values as numbers
+from ..common import specs, units
 from ..plan import arrays, streams, times
 from ..plan import cells as celling
 from . import purges, values
@@ -77,12 +76,11 @@ def _rate(cell: Mapping, bytes_per_s: float, size: int) -> float:
 
 def rated_bytes(model: str | None, ratings: t.Any) -> float | None:
     """The rated life in bytes by ssd_rated_tbw, [{model: shell pattern, tbw: terabytes}]: of the first entry that fits;
-    None: not known.
+    None: not known, or the list is wrong (a finding says so).
     """
-    for entry in ratings if isinstance(ratings, list) else []:
-        if values.rating_problem(entry) == "" and fnmatch.fnmatchcase((model or "").strip(), str(entry["model"])):
-            return float(numbers.number(entry["tbw"]) or 0) * TB
-    return None
+    right = specs.in_type("ssd", {"ssd_rated_tbw": ratings}).get("ssd_rated_tbw", [])
+    fitting = (entry["tbw"] * TB for entry in right if fnmatch.fnmatchcase((model or "").strip(), entry["model"]))
+    return next(fitting, None)
 
 
 def allowed_bytes(model: str | None, asked: Mapping) -> float | None:

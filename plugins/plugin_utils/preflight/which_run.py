@@ -9,6 +9,7 @@ import datetime
 import typing as t
 
 from ...module_utils.run.states import LIVE_STATES
+from ..common import specs
 from ..results import runs
 from .findings import Finding, Run, View, host_list, shared_value
 
@@ -45,7 +46,7 @@ def overlap(views: t.Sequence[View], run: Run | None) -> tuple[str, str]:
     busy = [host for host, state in (run.attach if run else {}).items() if state in LIVE_STATES]
     if run is None or not busy or shared_value(views, "ssd_run_id"):
         return "", ""
-    chosen = str(shared_value(views, "ssd_overlap") or "attach")
+    chosen = str(shared_value(views, "ssd_overlap") or specs.default("ssd_overlap"))
     does = {
         "attach": "this play attaches to it",
         "skip": "nothing is started",

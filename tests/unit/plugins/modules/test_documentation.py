@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import STATE_DIR
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import role_default
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
 
 FOLDER = Path(__file__).resolve().parents[4] / "plugins/modules"
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
@@ -88,7 +88,7 @@ def test_documentation_and_role_have_the_state_folder_that_the_code_has(module):
 
 
 def test_role_and_discover_have_the_state_folder_that_the_code_has():
-    assert role_default("ssd_state_dir") == STATE_DIR
+    assert specs.default("ssd_state_dir") == STATE_DIR
     discover = (FOLDER.parents[1] / "playbooks/discover.yml").read_text(encoding="utf-8")
     assert f"ssd_state_dir | default('{STATE_DIR}')" in discover
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -15,9 +14,8 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
 from ansible_collections.ssdlab.fleet.plugins.modules import host_checks
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking
-
-REPO = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture
@@ -59,10 +57,8 @@ def test_the_inventory_chooses_levels(call):
 
 def test_the_documentation_and_the_role_preflight_have_the_defaults_that_count():
     documented = yaml.safe_load(host_checks.DOCUMENTATION)["options"]
-    specs = yaml.safe_load((REPO / "roles/preflight/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    role = specs["argument_specs"]["main"]["options"]
     for name, option in checks.OPTIONS.items():
         assert {key: documented[name].get(key) for key in option} == option, name
         if name in asking.CHECKED:
-            assert role[f"preflight_{name}"]["default"] == option["default"], name
+            assert specs.default(f"preflight_{name}") == option["default"], name
     assert set(documented) == set(checks.OPTIONS)

@@ -6,10 +6,10 @@ from __future__ import annotations
 import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema, specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning
 
-DEFAULTS = {name: schema.role_default(name) for name in hostplan.VARIABLES}
+DEFAULTS = {name: specs.default(name) for name in hostplan.VARIABLES}
 DRIVE = {
     "drive": "S1",
     "selector": {"serial": "S1"},

@@ -9,7 +9,7 @@ import yaml
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory
 from ansible_collections.ssdlab.fleet.plugins.modules import iomemory as iomemory_module
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema, specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, purge_values
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 
@@ -43,6 +43,7 @@ def test_right_values(asked):
         ({"purge_lba_size_bytes": 4}, "purge_lba_size_bytes: 4 must be a whole number from 512"),
         ({"purge_iomemory_size_pct": 70}, "purge_iomemory_size_pct: 70 must be"),
         ({"purge_iomemory_sector_bytes": True}, "purge_iomemory_sector_bytes: True must be"),
+        ({"purge_iomemory_sector_bytes": 1024}, "purge_iomemory_sector_bytes: 1024 must be one of: 512, 4096, or null"),
     ],
 )
 def test_wrong_values_are_told_with_what_is_right(asked, problem):
@@ -80,7 +81,7 @@ def test_a_test_file_goes_before_the_variables(given, variables, expected):
 def test_every_variable_is_carried_into_the_plan_and_has_a_default():
     assert set(purge_values.VARIABLES) <= set(hostplan.VARIABLES)
     for variable in purge_values.VARIABLES:
-        assert schema.role_default(variable) in (None, "auto")
+        assert specs.default(variable) in (None, "auto")
 
 
 def test_schemas_and_role_know_every_method_and_option():
@@ -89,12 +90,7 @@ def test_schemas_and_role_know_every_method_and_option():
         schema.load("plan")["$defs"]["test"]["properties"]["purge"]["properties"],
     )
     options = set(purge_values.OPTIONS)
-    specs = yaml.safe_load((schema.COLLECTION / "roles/purge/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    assert (
-        set(methods.METHODS)
-        <= set(test["method"]["enum"])
-        == set(specs["argument_specs"]["main"]["options"]["purge_method"]["choices"])
-    )
+    assert set(methods.METHODS) <= set(test["method"]["enum"]) == set(specs.choices("purge_method"))
     assert options == set(test) - {"method"} and options <= set(plan)
 
 
@@ -115,8 +111,7 @@ def test_the_size_of_a_card_has_one_range_for_a_purge_and_one_for_the_tool():
     least, most = asked["minimum"], asked["maximum"]
     assert (planned["minimum"], planned["maximum"]) == (least, most)
     assert iomemory.LEAST_SIZE_PCT <= least and most == iomemory.MOST_SIZE_PCT
-    role = yaml.safe_load((schema.COLLECTION / "roles/purge/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    told = role["argument_specs"]["main"]["options"]["purge_iomemory_size_pct"]["description"]
+    told = specs.option("purge_iomemory_size_pct")["description"]
     module = yaml.safe_load(iomemory_module.DOCUMENTATION)["options"]["size_pct"]["description"]
     assert f"{least} to {most}" in told and f"A purge takes {least} to {most}" in module
     assert f"{iomemory.LEAST_SIZE_PCT} to {iomemory.MOST_SIZE_PCT} per cent" in module

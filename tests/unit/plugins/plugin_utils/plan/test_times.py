@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, times
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import values
@@ -105,7 +105,7 @@ def test_the_budget_is_kept_and_more_time_keeps_no_fewer(plan, hours):
 
 
 def variables(**changed):
-    return {**{name: schema.role_default(name) for name in hostplan.VARIABLES}, "ssd_step": "qualify", **changed}
+    return {**{name: specs.default(name) for name in hostplan.VARIABLES}, "ssd_step": "qualify", **changed}
 
 
 def test_a_hosts_plan_has_what_fits_and_the_rest_is_told():

@@ -6,11 +6,11 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import tuning, tuning_values
 
-VARIABLES = (*tuning.VARIABLES, "tune_boot_arguments", "tune_boot_enabled", "tune_reboot_timeout_s")
-DEFAULTS = {name: schema.role_default(name) for name in VARIABLES}
+VARIABLES = (*tuning.VARIABLES, *tuning.BOOT_VARIABLES)
+DEFAULTS = {name: specs.default(name) for name in VARIABLES}
 SNAPSHOT = {
     "cpu": {"online": "0-7"},
     "numa": {"nodes": {"0": {}, "1": {}}},
@@ -41,11 +41,12 @@ def test_the_defaults_are_right_and_so_are_their_texts():
         ("tune_write_cache", "auto", "must be one of: leave"),
         ("tune_plp_models", "M*", "must be a list"),
         ("tune_services_stopped", ["a b"], "must be a list of names of systemd units"),
+        ("tune_services_stopped", ["tuned", "a b"], "such as irqbalance or apt-daily.timer; wrong: 'a b'"),
         ("tune_updates_stopped", "apt-daily.timer", "must be a list of names of systemd units"),
         ("tune_vm", {"dirty_ratio": 10, "dirty_bytes": 5}, "exclude each other"),
         ("tune_vm", {"swappiness": "much"}, "tune_vm.swappiness: 'much' must be a whole number"),
         ("tune_vm", {"overcommit_memory": 1}, "is not one of: swappiness"),
-        ("tune_vm", 5, "is not a mapping"),
+        ("tune_vm", 5, "must be a mapping of names below /proc/sys/vm"),
         ("tune_queue", {"Scheduler": "none"}, "only a-z and _"),
         ("tune_queue", {"scheduler": None}, "must be a word or a whole number"),
         ("tune_queue", {"scheduler": ""}, "must be a word or a whole number"),

@@ -79,7 +79,7 @@ def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
 @pytest.mark.parametrize(
     ("variable", "value", "expected"),
     [
-        ("ssd_mode", True, "h1: ssd_mode: True must be one of the words: plan, destructive"),
+        ("ssd_mode", True, "h1: ssd_mode: True must be one of: plan, destructive"),
         ("ssd_mode", False, "h1: ssd_mode: False must be"),
         ("ssd_mode", "yes", "h1: ssd_mode: 'yes' must be"),
         ("ssd_mode", "Destructive", "did you mean destructive?"),
@@ -113,7 +113,7 @@ def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
         ("ssd_watch_for_s", "-1", "h1: ssd_watch_for_s: '-1' must be 0 (until all have ended)"),
         ("ssd_give_up_s", "-1", "h1: ssd_give_up_s: '-1' must be 0 (never give up)"),
         ("ssd_give_up_s", "soon", "h1: ssd_give_up_s: 'soon' must be"),
-        ("tune_queue", ["none"], "h1: tune_queue: ['none'] is not a mapping"),
+        ("tune_queue", ["none"], "h1: tune_queue: ['none'] must be a mapping of attributes below /sys/block"),
         ("tune_queue", {"../x": 1}, "h1: tune_queue: '../x' is not the name of an attribute"),
         ("tune_queue", {"a/b": 1}, "h1: tune_queue: 'a/b' is not the name"),
         ("tune_queue", {7: 1}, "h1: tune_queue: 7 is not the name"),
@@ -122,7 +122,11 @@ def test_a_name_that_cannot_be_a_folder_is_found_before_collect(name):
         ("tune_queue", {"scheduler": None}, "h1: tune_queue.scheduler: None must be"),
         ("ssd_parallel_drives", True, "h1: ssd_parallel_drives: True must be"),
         ("ssd_assumed_write_mib_s", "fast", "h1: ssd_assumed_write_mib_s: 'fast' must be"),
-        ("ssd_criteria", {"metric": "iops"}, "ssd_criteria: {'metric': 'iops'} is not a list"),
+        (
+            "ssd_criteria",
+            {"metric": "iops"},
+            "h1: ssd_criteria: {'metric': 'iops'} must be a list of mappings with metric",
+        ),
         (
             "ssd_criteria",
             [{"metric": "iops", "min": 1, "model": ["A*"]}],

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_checks
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record
@@ -72,7 +71,10 @@ def test_one_warning_of_many_drives_or_of_many_checks_is_one_line():
             None,
         ),
         ({"preflight_firmware": {"M*": "1", "*": ["2", ">=3"]}}, None),
-        ({"preflight_levels": ["pcie_link"]}, "preflight_levels: ['pcie_link'] is not a mapping"),
+        (
+            {"preflight_levels": ["pcie_link"]},
+            "preflight_levels: ['pcie_link'] must be a mapping of checks to one of the words ok, ",
+        ),
         ({"preflight_levels": {"pcie_lnk": "ok"}}, "there is no check 'pcie_lnk'; did you mean pcie_link?"),
         (
             {"preflight_levels": {"wear": "block"}},
@@ -81,7 +83,7 @@ def test_one_warning_of_many_drives_or_of_many_checks_is_one_line():
         ({"preflight_levels": {"wear": True}}, "preflight_levels.wear: True must be"),
         (
             {"preflight_firmware": "FW1"},
-            "preflight_firmware: 'FW1' is not a mapping; its keys are each a shell pattern for models",
+            "preflight_firmware: 'FW1' must be a mapping; its keys are each a shell pattern for models",
         ),
         ({"preflight_drivers": {"nvme": []}}, "preflight_drivers.nvme: [] must be a string"),
         (
@@ -96,7 +98,7 @@ def test_one_warning_of_many_drives_or_of_many_checks_is_one_line():
         ({"preflight_link": {"*": 4}}, "preflight_link.*: 4 must be a mapping with speed_gts and width"),
         ({"preflight_link": {"*": {"lanes": 4}}}, "must be a mapping with speed_gts and width"),
         ({"preflight_link": {"*": {"width": "x4"}}}, "preflight_link.*.width: 'x4' must be a number above 0"),
-        ({"preflight_link": [4]}, "preflight_link: [4] is not a mapping"),
+        ({"preflight_link": [4]}, "preflight_link: [4] must be a mapping of models to speed_gts and width"),
         (
             {
                 "preflight_tools": ["fio"],
@@ -125,8 +127,7 @@ def test_wrong_variables_are_told(asked, told):
 
 def test_every_variable_of_the_role_that_has_a_type_is_checked():
     """A run leaves it to this, not to the role's spec (roles/workload/tasks/main.yml)."""
-    path = schema.COLLECTION / "roles/preflight/meta/argument_specs.yml"
-    options = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
+    options = specs.options("preflight")
     assert set(options) == {
         name for name in options if host_checks.problems({name: 0.5 if options[name]["type"] != "float" else {}})
     }

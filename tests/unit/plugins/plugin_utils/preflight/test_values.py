@@ -22,8 +22,28 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import valu
         ("ssd_unknown_causes", "warn", ""),
         ("ssd_unknown_causes", "spoil", ""),
         ("ssd_unknown_causes", True, "must be one of: warn, spoil"),
+        ("ssd_unknown_causes", ["warn"], "must be one of: warn, spoil"),
     ],
 )
 def test_what_spoils_a_cell_can_be_set(variable, value, says):
     found = values.problems({variable: value})
     assert (len(found) == 1 and says in found[0] and variable in found[0]) if says else found == []
+
+
+@pytest.mark.parametrize(
+    "variable, value, says",
+    [
+        ("precondition_passes", "2", ""),
+        ("precondition_passes", "many", "precondition_passes: 'many' must be a whole number from 1 to 100"),
+        ("precondition_passes", 0, "precondition_passes: 0 must be a whole number from 1 to 100"),
+        ("precondition_block_size", "1MiB", ""),
+        ("precondition_block_size", "1 MB", "precondition_block_size: '1 MB' must be a block size, such as 128KiB"),
+        ("workload_ioengine", "io_urng", "must be one of: libaio, io_uring, io_uring_polled; did you mean io_uring?"),
+        ("ssd_step", "pruge", "ssd_step: 'pruge' must be one of: qualify, purge, precondition, tune"),
+        ("ssd_collect_limits", "all", "ssd_collect_limits: 'all' must be a mapping"),
+        ("ssd_folders_in_store", "maybe", "ssd_folders_in_store: 'maybe' must be true or false"),
+    ],
+)
+def test_what_a_run_would_stumble_over_later_is_told_before_it(variable, value, says):
+    found = values.problems({variable: value})
+    assert (len(found) == 1 and says in found[0]) if says else found == []
