@@ -131,7 +131,7 @@ def _no_process(_spec: Spec, fd: int, data: bytes) -> int:
     def refuse(*_args: t.Any, **_kwargs: t.Any) -> t.Any:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    setattr(subprocess.Popen, "_execute_child", refuse)
+    setattr(subprocess.Popen, "__init__", refuse)
     return real_write(fd, data)
 
 

@@ -12,8 +12,9 @@ import jsonschema
 import pytest
 from host_jobs import QUICK, events
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import calibration, engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import together as deciding
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import workbench
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import together
@@ -31,12 +32,15 @@ def slow_reads(monkeypatch):
 
 def one_port(monkeypatch):
     """As if the drives shared a port: what reads at the same time shares the rate."""
-    each = calibration.Calibration._each
+    cell = workbench.Workbench.cell
 
-    def shared(self, drives, step):
-        return {drive: iops and iops / len(drives) for drive, iops in each(self, drives, step).items()}
+    def shared(self, name, *arguments):
+        result = cell(self, name, *arguments)
+        if name.startswith("together-"):  # then how many drives read
+            result["read"]["iops"] /= int(name.split("-")[1])
+        return result
 
-    monkeypatch.setattr(calibration.Calibration, "_each", shared)
+    monkeypatch.setattr(workbench.Workbench, "cell", shared)
 
 
 def spans(journal):

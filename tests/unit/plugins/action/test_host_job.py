@@ -17,12 +17,12 @@ HERE = host_job.ENGINE.name
 
 
 @pytest.fixture
-def start(monkeypatch):
+def start(monkeypatch, tmp_path):
     """`start(has, listed, attach, check)`: (whether each question carried the engine, the answer)."""
 
     def begin(has, listed, attach=None, check=False):
-        action = host_job.ActionModule.__new__(host_job.ActionModule)
-        action._task = SimpleNamespace(check_mode=check)
+        templar = SimpleNamespace(template=lambda value: value)
+        action = host_job.ActionModule(SimpleNamespace(check_mode=check), None, None, None, templar, None)
         carried = []
 
         def ask(_module, arguments, _variables):
@@ -35,14 +35,9 @@ def start(monkeypatch):
             known = data is not None and has != "never"
             return {"action": "start" if known or has is True else "send_engine"}
 
-        for name, value in {
-            "ask": ask,
-            "_plan": lambda *_: "packed",
-            "_run_folder": lambda *_: "/nowhere",
-            "_begin_anew": lambda *_: None,
-        }.items():
-            monkeypatch.setattr(action, name, value, raising=False)
-        variables = {"inventory_hostname": "h", "ssd_attach": {"h": attach}}
+        monkeypatch.setattr(action, "ask", ask)
+        monkeypatch.setattr(host_job.decision_record, "plan", lambda *_: "packed")
+        variables = {"inventory_hostname": "h", "ssd_attach": {"h": attach}, "ssd_results_dir": str(tmp_path)}
         return carried, action._start(listed, {"run_id": "r"}, variables)
 
     return begin

@@ -46,8 +46,7 @@ def test_what_was_asked_stays_known_where_the_host_does_not_answer(monkeypatch, 
     def ask(*_arguments):
         raise error
 
-    action = examine.ActionModule.__new__(examine.ActionModule)
-    action._task = Task()
+    action = examine.ActionModule(Task(), None, None, None, None, None)
     monkeypatch.setattr(HostAction.__bases__[0], "run", lambda *_arguments: {})
     monkeypatch.setattr(examine, "refuse_injected_facts", lambda: None)
     monkeypatch.setattr(action, "ask", ask)

@@ -17,6 +17,8 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
 class Screen:
     """Stands in for ansible's Display."""
 
+    verbosity = 0
+
     def __init__(self):
         self.lines, self.errors = [], []
 
@@ -75,9 +77,7 @@ def callback():
 
 
 def play():
-    made = fleet.CallbackModule()
-    made._display = Screen()
-    return made
+    return fleet.CallbackModule(display=Screen())
 
 
 def collected(folder, host, *outcomes, state="ok"):

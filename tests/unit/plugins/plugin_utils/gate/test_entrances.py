@@ -21,7 +21,7 @@ import tarfile
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import answers, journal, records
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import answers, records
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, gather, raw
@@ -99,8 +99,8 @@ MINE = {(drive.host, drive.serial) for drive in generator.DEMO}
 
 @pytest.fixture(autouse=True)
 def unchanged_files_are_read_once(monkeypatch):
-    """Reading them is most of the time that a report takes; of a changed journal, the other lines are read once."""
-    files, lines = {}, {}
+    """Reading them is most of the time that a report takes."""
+    files = {}
 
     def read(run_dir, host, run=None, really=raw.read):
         paths = [pathlib.Path(raw.folder_of(run_dir, host), name) for name in ("journal.jsonl", "plan.json")]
@@ -109,13 +109,7 @@ def unchanged_files_are_read_once(monkeypatch):
             files[run_dir, host] = content, really(run_dir, host, run)
         return files[run_dir, host][1]
 
-    def event(line, where, problems, really=journal._event):
-        if lines.get(line) is None:
-            lines[line] = really(line, where, problems)
-        return lines[line]
-
     monkeypatch.setattr(raw, "read", read)
-    monkeypatch.setattr(journal, "_event", event)
 
 
 @pytest.mark.thorough

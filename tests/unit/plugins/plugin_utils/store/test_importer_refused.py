@@ -15,12 +15,14 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import journal, shape
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import journal
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
     engine,
     exports,
     importer,
     rawfiles,
+    records,
+    schema,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.store.imports import change, put, read, verdicts
@@ -30,16 +32,18 @@ def test_a_killed_transaction_leaves_nothing_of_its_host(url, run_dir, monkeypat
     """The third host breaks in mid-write: the others are whole, it is not there at all, and the next import adds it
     alone.
     """
-    write = importer._Part.write
-    calls = []
+    upsert = importer.upsert
+    hosts = []
 
-    def broken(self, *arguments):
-        calls.append(1)
-        write(self, *arguments)
-        if len(calls) == 3:
+    def broken(connection, table, *arguments, **how):
+        upsert(connection, table, *arguments, **how)
+        # The last of a host's part.
+        if table.name == schema.tables().measurement.name:
+            hosts.append(table)
+        if len(hosts) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(importer._Part, "write", broken)
+    monkeypatch.setattr(importer, "upsert", broken)
     with pytest.raises(KeyboardInterrupt):
         put(url, run_dir)
     assert len(read(url, "part")) == 2 and len(read(url, "campaign")) == 2
@@ -113,18 +117,27 @@ def test_values_that_the_store_does_not_take_cost_that_host_its_place_alone(run_
     """Behind the gate a column may still be too small, PostgreSQL's index for a name of some thousand letters: the
     others' parts are written.
     """
-    measurement = importer._Part._measurement
+    complete = records.complete
 
-    def too_large(self, key, judged, record):
-        found = measurement(self, key, judged, record)
-        return found and {**found, "attempt": 2**63 if record["host"] == "server-2" else 1}
+    def too_large(folder, host):
+        found, problem = complete(folder, host)
+        return [
+            {**record, "attempt": 2**63} if (host, record["kind"]) == ("server-2", "test") else record
+            for record in found
+        ], problem
 
-    monkeypatch.setattr(importer._Part, "_measurement", too_large)
+    monkeypatch.setattr(records, "complete", too_large)
     done = put(url, run_dir)
     assert [problem for problem in done.problems if "server-2" in problem and "too large" in problem] and len(
         done.problems
     ) == 1
     assert set(verdicts(url)) >= {"SIM0001", "SIM0003", "SIM0004"} and "SIM0002" not in verdicts(url)
+
+
+def let_through(path, _problems):
+    """The events of a journal as they stand there."""
+    lines = Path(path).read_text().splitlines() if Path(path).exists() else []
+    return [event for event in map(json.loads, lines) if event["event"] in journal.EVENTS]
 
 
 @pytest.mark.parametrize("earlier", [False, True], ids=["sent now", "in the store since an earlier version"])
@@ -138,8 +151,7 @@ def test_a_round_that_no_table_holds_ends_nobodys_export(run_dir, url, tmp_path,
             line["round"] += 2**53
     place.write_text("".join(json.dumps(line) + "\n" for line in lines))
     if earlier:
-        let_through = shape.Shape({})
-        monkeypatch.setattr(journal, "_of_event", lambda _kind: let_through)
+        monkeypatch.setattr(journal, "events", let_through)
     put(url, run_dir)
     monkeypatch.undo()
     (path,) = exports.write(url, run_dir.name, str(tmp_path / "export"), ["csv"])

@@ -18,6 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
     engine,
     exports,
     importer,
+    records,
 )
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.store.imports import (
@@ -122,14 +123,15 @@ def test_a_slice_that_another_overtakes_judges_with_the_drives_of_both(url, held
     """The first slice wrote its run.json, then the second came as a whole, then the first went on."""
     names = [f"server-{number}" for number in range(9)]
     first, second = (slice_of(held_to_peers, tmp_path / hosts[0], hosts) for hosts in (names[:4], names[4:]))
-    import_host = importer._import_host
+    source = records.source
 
     def overtaken(*arguments):
         monkeypatch.undo()
         put(url, second)
-        return import_host(*arguments)
+        return source(*arguments)
 
-    monkeypatch.setattr(importer, "_import_host", overtaken)
+    # Asked of each host before anything of it is written.
+    monkeypatch.setattr(records, "source", overtaken)
     put(url, first)
     assert sorted(verdicts(url).values()) == ["fail"] + ["pass"] * 8
 
