@@ -31,7 +31,7 @@ NOTHING: t.Mapping[str, t.Any] = {
     "baseline": None,
     "repeatability": [],
 }
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 
 
 class Against(t.NamedTuple):
@@ -43,17 +43,17 @@ class Against(t.NamedTuple):
 
     baseline: str = ""
     nights: int = EARLIER_RUNS
-    stored: t.Callable[[Mapping, int], t.Any] | None = None
+    stored: t.Callable[[Record, int], t.Any] | None = None
 
 
 class Judged(t.NamedTuple):
     """judgement: of judge.judge. fleet: the section of summary.json."""
 
-    judgement: Mapping
-    fleet: Mapping
+    judgement: Record
+    fleet: Record
 
 
-def judge_run(results_dir: str, run: Mapping, records: t.Sequence[Mapping], against: Against = Against()) -> Judged:
+def judge_run(results_dir: str, run: Record, records: t.Sequence[Record], against: Against = Against()) -> Judged:
     """results_dir: where the runs before and the baselines are. records: the newest of each key; with `cells`, where
     criteria need them.
     """
@@ -77,7 +77,7 @@ def judge_run(results_dir: str, run: Mapping, records: t.Sequence[Mapping], agai
     return Judged(host_fault.marked(run, judgement, fleet, earlier.past.claims, moves.last_measured(records)), fleet)
 
 
-def judgement_of(results_dir: str, run: Mapping, records: t.Sequence[Mapping]) -> Mapping:
+def judgement_of(results_dir: str, run: Record, records: t.Sequence[Record]) -> Record:
     """The judgement of judge_run, without a look at the fleet where no verdict or fault hangs on it."""
     judgement = judge.judge(run, records, references(results_dir, run, records))
     if packages.problem():
@@ -91,7 +91,7 @@ def judgement_of(results_dir: str, run: Mapping, records: t.Sequence[Mapping]) -
     return host_fault.marked(run, judgement, standing.told, claims, moves.last_measured(records))
 
 
-def _claims(results_dir: str, run: Mapping) -> list[t.Any]:
+def _claims(results_dir: str, run: Record) -> list[t.Any]:
     """Where drives were in the runs before, and which were low there (moves.of_summary)."""
     from . import moves
 
@@ -99,7 +99,7 @@ def _claims(results_dir: str, run: Mapping) -> list[t.Any]:
     return [claim for summary in earlier for claim in moves.of_summary(summary)]
 
 
-def references(results_dir: str, run: Mapping, records: t.Sequence[Mapping]) -> held_to.References:
+def references(results_dir: str, run: Record, records: t.Sequence[Record]) -> held_to.References:
     """What relative criteria of a run are shares of; results_dir and records as of judge_run."""
     lacking = packages.problem()
     if lacking:

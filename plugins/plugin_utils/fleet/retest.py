@@ -11,7 +11,7 @@ import typing as t
 from ..results import held_to, judge
 from .judging import Judged
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 # More at once than this share of the drives is no matter of single drives: the run or the criterion is at fault.
 MOST_OF_FLEET = 0.25
 
@@ -32,7 +32,7 @@ class Wanted(t.NamedTuple):
     left: list[str]
 
 
-def wanted(run: Mapping, records: t.Sequence[Mapping], judged: Judged) -> Wanted:
+def wanted(run: Record, records: t.Sequence[Record], judged: Judged) -> Wanted:
     """The drives that fail by relative criteria alone: those of their tests, and the tests that these go on from.
 
     A drive that misses an absolute limit is not measured again: its host keeps it as evidence. Nor is one of a low
@@ -86,7 +86,7 @@ def _most(drives: int) -> int:
     return max(1, int(MOST_OF_FLEET * drives))
 
 
-def _absolute(criteria: t.Sequence[Mapping]) -> list[Mapping]:
+def _absolute(criteria: t.Sequence[Record]) -> list[Record]:
     """The criteria without their relative limits."""
     sound = [criterion for criterion in criteria if not held_to.criterion_problems(criterion)]
     bare = [
@@ -96,7 +96,7 @@ def _absolute(criteria: t.Sequence[Mapping]) -> list[Mapping]:
     return [criterion for criterion in bare if any(criterion.get(limit) is not None for limit in held_to.ABSOLUTE)]
 
 
-def _with_those_before(names: list[str], about: t.Mapping[str, Mapping]) -> tuple[str, ...]:
+def _with_those_before(names: list[str], about: t.Mapping[str, Record]) -> tuple[str, ...]:
     """The tests and those whose state they go on from, in the order of the plan."""
     found = list(names)
     for name in found:

@@ -19,7 +19,7 @@ from . import files as report_files
 from . import rows as drive_rows
 from .sources import Sources
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 
 
 class ReportError(Exception):
@@ -46,7 +46,7 @@ class Report(t.NamedTuple):
 
     path: str
     changed: bool
-    judgement: Mapping
+    judgement: Record
     message: str
 
 
@@ -86,7 +86,7 @@ def make(
     return Report(os.path.join(folder, "index.html"), changed, sources.judgement, said)
 
 
-def _before(results_dir: str, run: Mapping) -> Mapping | None:
+def _before(results_dir: str, run: Record) -> Record | None:
     """The verdicts of the newest run of that name before this one: of its own report, or judged from its records; None
     where there is none.
     """
@@ -106,14 +106,14 @@ def _before(results_dir: str, run: Mapping) -> Mapping | None:
     return {"run": {"id": newest.id}, "drives": drives}
 
 
-def load_run(results_dir: str, run_id: str) -> Mapping:
+def load_run(results_dir: str, run_id: str) -> Record:
     """run.json of a run. Raises ReportError."""
     if not rundir.RUN_ID_PATTERN.fullmatch(run_id):
         what = f"ssd_run_id {run_id!r} is not a valid run id" if run_id else "ssd_run_id is empty"
         raise ReportError(f"{what}: give the id of a run; in {results_dir} there are: {_known(results_dir)}")
     path = os.path.join(results_dir, run_id, run_record.RUN)
     try:
-        run: Mapping | None = texts.writable(read_json(path))
+        run: Record | None = texts.writable(read_json(path))
     except ValueError as error:
         raise ReportError(
             f"{path} is not readable ({error}); run the playbook preflight with ssd_run_id={run_id} to write it again"
@@ -177,7 +177,7 @@ def files(sources: Sources, run_dir: str, asked: Asked = Asked()) -> t.Iterator[
     )
 
 
-def outcome(made: Report) -> Mapping:
+def outcome(made: Report) -> Record:
     """What the task returns: {report, message, verdicts, drives: [{host, drive, model, verdict, reason}], all_passed,
     failures: [lines]}.
     """

@@ -12,7 +12,7 @@ import typing as t
 from ..common.units import rounded
 from ..results.verdicts import CHANGED, OTHERWISE, VERDICTS
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 
 MOST_ROWS = 100
 # Of hosts in a sentence.
@@ -24,7 +24,7 @@ def report_of(run_id: str, earlier: t.Container[str]) -> str:
     return f"../../{run_id}/report/index.html" if run_id in earlier else ""
 
 
-def news(fleet: Mapping, earlier: t.Container[str]) -> Mapping | None:
+def news(fleet: Record, earlier: t.Container[str]) -> Record | None:
     """{run, href, told: [texts]} of the run before, the most telling first; run "" where there was none. None where the
     fleet was not judged.
     """
@@ -36,7 +36,7 @@ def news(fleet: Mapping, earlier: t.Container[str]) -> Mapping | None:
     return {"run": found["run"], "href": report_of(found["run"], earlier), "told": told}
 
 
-def hosts(found: Mapping) -> list[str]:
+def hosts(found: Record) -> list[str]:
     """Hosts that became slow as a whole since the run before, and those that no longer are. found: fleet.since."""
     told = []
     for key, one, several in (
@@ -50,7 +50,7 @@ def hosts(found: Mapping) -> list[str]:
     return told
 
 
-def _verdicts(given: t.Sequence[Mapping]) -> list[str]:
+def _verdicts(given: t.Sequence[Record]) -> list[str]:
     """How many drives got worse and better verdicts, one of them by name."""
     told = []
     known = [entry for entry in given if entry["before"]]
@@ -68,7 +68,7 @@ def _drives(count: int) -> str:
     return f"{count:,} drive{'' if count == 1 else 's'}"
 
 
-def _worst(changes: t.Sequence[Mapping], where: str) -> list[str]:
+def _worst(changes: t.Sequence[Record], where: str) -> list[str]:
     """The figure of these that changed most, worse before better, and how many others did."""
     for verdict in CHANGED:
         found = [change for change in changes if change["verdict"] == verdict]
@@ -82,12 +82,12 @@ def _worst(changes: t.Sequence[Mapping], where: str) -> list[str]:
     return []
 
 
-def _firmware(change: Mapping) -> str:
+def _firmware(change: Record) -> str:
     now, then = change.get("firmware"), change.get("against")
     return f" with firmware {now} instead of {then}" if now and then and now != then else ""
 
 
-def since(found: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
+def since(found: Record | None, earlier: t.Container[str]) -> Record | None:
     """Verdicts and figures against the run before."""
     if not found:
         return None
@@ -97,7 +97,7 @@ def since(found: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
     return {**run, **shown, "hosts": hosts(found), **_table(found.get("changes") or [])}
 
 
-def compared(fleet: Mapping, earlier: t.Container[str]) -> list[Mapping]:
+def compared(fleet: Record, earlier: t.Container[str]) -> list[Record]:
     """What else the run was compared with: [{id, title, run, href, problem, changes, rest, otherwise}]; of the
     baseline both runs' figures (sides) too.
     """
@@ -117,7 +117,7 @@ def compared(fleet: Mapping, earlier: t.Container[str]) -> list[Mapping]:
     return found
 
 
-def repeats(fleet: Mapping) -> Mapping:
+def repeats(fleet: Record) -> Record:
     """How well figures repeat from run to run of one drive: {rows, more}; rows: as in summary.json, the worst of each
     model and test first.
     """
@@ -126,7 +126,7 @@ def repeats(fleet: Mapping) -> Mapping:
     return {"rows": ordered[:MOST_ROWS], "more": max(0, len(ordered) - MOST_ROWS)}
 
 
-def _table(changes: t.Sequence[Mapping]) -> Mapping:
+def _table(changes: t.Sequence[Record]) -> Record:
     """changes: rows of what is worse or better. rest: how many figures are neither. otherwise: what was not compared,
     and why.
     """

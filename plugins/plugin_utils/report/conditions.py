@@ -15,16 +15,16 @@ import typing as t
 from ...module_utils.machine.pcie import aer_text, link_text
 from . import curves
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 # Of links, addresses and messages: each is as long as a text may be.
 MOST_TOLD = 20
 
 
-def warnings(run: Mapping, host: str, drive: str | None) -> list[Mapping]:
+def warnings(run: Record, host: str, drive: str | None) -> list[Record]:
     """The warnings of a drive, or with drive None of the host as a whole: [{checks, message, remedy}]; several checks
     may share one message.
     """
-    found: dict[str, Mapping] = {}
+    found: dict[str, Record] = {}
     for item in run.get("warnings") or []:
         if item.get("host") == host and item.get("drive") == drive and item.get("level") == "warning":
             entry = found.setdefault(item["message"], {"checks": [], "message": item["message"], "remedies": {}})
@@ -36,7 +36,7 @@ def warnings(run: Mapping, host: str, drive: str | None) -> list[Mapping]:
     ]
 
 
-def samples(taken: t.Iterable[Mapping]) -> Mapping | None:
+def samples(taken: t.Iterable[Record]) -> Record | None:
     """`Samples.shown` of all of them."""
     seen = Samples()
     for sample in taken:
@@ -54,10 +54,10 @@ class Samples:
         self._warm = array.array("d")
         self._links: dict[str, None] = {}
         self._unread: dict[str, None] = {}
-        self._throttled: list[Mapping] = []
-        self._aer: Mapping = {}
+        self._throttled: list[Record] = []
+        self._aer: Record = {}
 
-    def take(self, sample: Mapping) -> None:
+    def take(self, sample: Record) -> None:
         """Add a sample record."""
         self._count += 1
         self._take_time(str(sample.get("time")))
@@ -84,7 +84,7 @@ class Samples:
         self._began = self._began or time
         self._seconds.append((time - self._began).total_seconds())
 
-    def shown(self) -> Mapping | None:
+    def shown(self) -> Record | None:
         """{count, temperature: "34 to 52 °C", polyline, link, throttled, errors, unread}; None without samples."""
         if not self._count:
             return None

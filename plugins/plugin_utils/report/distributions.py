@@ -18,7 +18,7 @@ from ..results import judge
 from . import svg
 from .sources import Sources
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 Figure = tuple[str, str, str]
 
 # Rows of the table of figures: those with outliers come first.
@@ -40,13 +40,13 @@ def figures(sources: Sources) -> libraries.pandas.DataFrame | None:
     return of_run(sources.run, records, judge.valid_tests(sources.run, [*sources.hosts.values(), *records]))
 
 
-def groups(fleet: Mapping, frame: libraries.pandas.DataFrame | None) -> list[Mapping]:
+def groups(fleet: Record, frame: libraries.pandas.DataFrame | None) -> list[Record]:
     """[{test, cell, metric, model, firmware, n, median, spread, worst, outliers, strip}]: groups with outliers first,
     at most MOST_GROUPS.
     """
     if frame is None or frame.empty:
         return []
-    named: dict[tuple[t.Any, ...], list[Mapping]] = {}
+    named: dict[tuple[t.Any, ...], list[Record]] = {}
     for found in fleet.get("outliers") or []:
         named.setdefault(tuple(found[name] for name in ("model", "firmware", "test", "cell", "metric")), []).append(
             found
@@ -54,7 +54,7 @@ def groups(fleet: Mapping, frame: libraries.pandas.DataFrame | None) -> list[Map
     by = frame.groupby(list(FIGURE), sort=False, dropna=False)["value"]
     values = {key: group.to_numpy() for key, group in by}
 
-    def outliers_of(group: Mapping) -> list[Mapping]:
+    def outliers_of(group: Record) -> list[Record]:
         return named.get(tuple(group[name] for name in ("model", "firmware", "test", "cell", "metric")), [])
 
     ordered = sorted(fleet.get("groups") or [], key=lambda group: -len(outliers_of(group)))
@@ -68,7 +68,7 @@ def groups(fleet: Mapping, frame: libraries.pandas.DataFrame | None) -> list[Map
     ]
 
 
-def _strip(group: Mapping, values: t.Any, outliers: list[Mapping]) -> str:
+def _strip(group: Record, values: t.Any, outliers: list[Record]) -> str:
     if values is None or not len(values):
         return ""
     scaled = _on_scale(group["metric"], values)
@@ -98,11 +98,11 @@ def _on_scale(metric: str, values: t.Any) -> t.Any:
 
 
 def heat(
-    fleet: Mapping,
+    fleet: Record,
     frame: libraries.pandas.DataFrame | None,
     keys: t.Sequence[tuple[str, str]],
     first: t.Sequence[Figure],
-) -> list[Mapping]:
+) -> list[Record]:
     """[{test, cell, metric, levels}], levels a character for each drive of `keys`; rates in which drives stand out
     lead, then figures with most outliers, then those of `first`.
     """

@@ -16,12 +16,12 @@ from . import series as report_series
 from .raw import HostRaw
 from .sources import Sources
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 # Of a test without a rule, no table tells so many cells by other means: they are seen at once.
 MOST_OPEN = 12
 
 
-def drive(sources: Sources, row: Mapping, judged: Mapping) -> Mapping:
+def drive(sources: Sources, row: Record, judged: Record) -> Record:
     """A row (rows.rows) and its entry in the judgement, with all that the page of the drive shows: path, size_bytes,
     identity, warnings, tests.
     """
@@ -56,7 +56,7 @@ def drive(sources: Sources, row: Mapping, judged: Mapping) -> Mapping:
     }
 
 
-def _test(sources: Sources, raw: HostRaw, judged: Mapping, test: Mapping, identity: Mapping) -> Mapping:
+def _test(sources: Sources, raw: HostRaw, judged: Record, test: Record, identity: Record) -> Record:
     record = sources.tests.get((judged["host"], judged["drive"]), {}).get(test["test"])
     spec = raw.tests.get(judged["drive"], {}).get(test["test"], {})
     about = (sources.run.get("tests") or {}).get(test["test"]) or {}
@@ -95,7 +95,7 @@ def _test(sources: Sources, raw: HostRaw, judged: Mapping, test: Mapping, identi
     )
 
 
-def _limit(check: Mapping) -> Mapping:
+def _limit(check: Record) -> Record:
     divisor = units.unit(check["metric"])[1]
     scaled = {name: check[name] / divisor if check[name] is not None else None for name in ("min", "max")}
     return {"metric": check["metric"], "cell": check["cell"], **scaled}

@@ -44,16 +44,16 @@ JUNIT_ELEMENT = {
 }
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-Mapping = dict[str, t.Any]
-Records = t.Mapping[tuple[str, str], t.Mapping[str, Mapping]]
+Record = dict[str, t.Any]
+Records = t.Mapping[tuple[str, str], t.Mapping[str, Record]]
 
 
 def summary(
-    run: Mapping,
-    judgement: Mapping,
-    fleet: Mapping,
-    derived: t.Mapping[tuple[str, str], Mapping] | None = None,
-    records: t.Mapping[tuple[str, str], Mapping] | None = None,
+    run: Record,
+    judgement: Record,
+    fleet: Record,
+    derived: t.Mapping[tuple[str, str], Record] | None = None,
+    records: t.Mapping[tuple[str, str], Record] | None = None,
     tests: Records | None = None,
 ) -> str:
     """summary.json (plugin_utils/common/schemas/summary.schema.json).
@@ -84,11 +84,11 @@ def summary(
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def _with_derived(drive: Mapping, found: Mapping) -> Mapping:
+def _with_derived(drive: Record, found: Record) -> Record:
     return {**drive, "tests": [{**test, **found.get(test["test"], {})} for test in drive["tests"]]}
 
 
-def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:
+def csv_text(run: Record, judgement: Record, records: Records) -> str:
     """results.csv: one row for each drive and test; the window of each tracked variable, then a column for each metric
     that any test has.
 
@@ -124,7 +124,7 @@ def csv_text(run: Mapping, judgement: Mapping, records: Records) -> str:
     return out.getvalue()
 
 
-def _row(run: Mapping, drive: Mapping, test: Mapping, record: Mapping) -> Mapping:
+def _row(run: Record, drive: Record, test: Record, record: Record) -> Record:
     purge, done = record.get("purge") or {}, test.get("precondition") or {}
     windows = {
         f"tracked_{place}_{name}": window[name]
@@ -167,7 +167,7 @@ def spreadsheet_cell(value: t.Any) -> t.Any:
     )
 
 
-def junit(run: Mapping, judgement: Mapping) -> str:
+def junit(run: Record, judgement: Record) -> str:
     """junit.xml: a testcase for each drive and test, and one named "drive" where no test explains the
     drive's verdict.
     """
@@ -189,21 +189,21 @@ def junit(run: Mapping, judgement: Mapping) -> str:
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _cases(drive: Mapping) -> list[ElementTree.Element]:
+def _cases(drive: Record) -> list[ElementTree.Element]:
     cases = [_case(drive, test["test"], *_said(drive, test)) for test in drive["tests"]]
     if drive["verdict"] not in [test["verdict"] for test in drive["tests"]]:
         cases.append(_case(drive, "drive", drive["verdict"], drive["reasons"]))
     return cases
 
 
-def _said(drive: Mapping, test: Mapping) -> tuple[str, list[str]]:
+def _said(drive: Record, test: Record) -> tuple[str, list[str]]:
     """What a test's case says: (a word of JUNIT_ELEMENT or pass, reasons)."""
     if drive.get("host_fault") and test["verdict"] == "fail":
         return "host_fault", [*drive["reasons"][:1], *test["reasons"]]
     return test["verdict"], test["reasons"]
 
 
-def _case(drive: Mapping, name: str, verdict: str, reasons: list[str]) -> ElementTree.Element:
+def _case(drive: Record, name: str, verdict: str, reasons: list[str]) -> ElementTree.Element:
     case = ElementTree.Element("testcase", {"classname": _xml(f"{drive['host']}.{drive['drive']}"), "name": _xml(name)})
     if verdict in JUNIT_ELEMENT:
         text = _xml("; ".join(reasons))

@@ -11,7 +11,7 @@ import typing as t
 
 from ..common import units
 from . import names
-from .listing import Mapping, figure_limits, made_page
+from .listing import Record, figure_limits, made_page
 
 # Of each line.
 MOST_NAMED = 10
@@ -19,7 +19,7 @@ LONGEST_WHY = 120
 LONGEST_NAME = 60
 
 
-def lines(rows: t.Sequence[Mapping], fleet: Mapping, made: t.Container[str]) -> list[Mapping]:
+def lines(rows: t.Sequence[Record], fleet: Record, made: t.Container[str]) -> list[Record]:
     """[{css, title, items: [{name, page, host, host_page, why}], more}] of failed drives, low hosts, and drives that
     stand out; none where there is nothing to tell. rows: worst first.
     """
@@ -39,18 +39,18 @@ def lines(rows: t.Sequence[Mapping], fleet: Mapping, made: t.Container[str]) -> 
     return [line for line in found if line["items"]]
 
 
-def _line(css: str, title: str, told: t.Sequence[Mapping], item: t.Callable[[Mapping], Mapping]) -> Mapping:
+def _line(css: str, title: str, told: t.Sequence[Record], item: t.Callable[[Record], Record]) -> Record:
     items = [item(each) for each in told[:MOST_NAMED]]
     return {"css": css, "title": title, "items": items, "more": len(told) - len(items)}
 
 
-def _drive(row: Mapping, made: t.Container[str], why: str) -> Mapping:
+def _drive(row: Record, made: t.Container[str], why: str) -> Record:
     host_page = made_page(names.host_page(row["host"]), made)
     about = {"name": _short(row["serial"] or row["short"], LONGEST_NAME), "page": made_page(row["page"], made)}
     return {**about, "host": _short(row["host"], LONGEST_NAME), "host_page": host_page, "why": _short(why)}
 
 
-def _host(entry: Mapping, made: t.Container[str], failed: t.Mapping[str, int]) -> Mapping:
+def _host(entry: Record, made: t.Container[str], failed: t.Mapping[str, int]) -> Record:
     by = _short(f"{units.rounded(entry['by_pct'], 2)} % worse in {entry['test']} {entry['metric']}")
     count = failed.get(entry["host"])
     more = [f"{count} of its drives failed because of that"] if count else []
@@ -59,7 +59,7 @@ def _host(entry: Mapping, made: t.Container[str], failed: t.Mapping[str, int]) -
     return {"name": name, "page": page, "host": "", "why": why}
 
 
-def _missed(row: Mapping) -> str:
+def _missed(row: Record) -> str:
     figure = row["figure"]
     if figure and figure["met"] is False:
         shown = units.show(figure["metric"], figure["value"])
@@ -67,7 +67,7 @@ def _missed(row: Mapping) -> str:
     return str(row["reasons"][0]) if row["reasons"] else ""
 
 
-def _apart(row: Mapping) -> str:
+def _apart(row: Record) -> str:
     return f"{row['outliers'][0]['test']}: {row['outliers'][0]['reason']}"
 
 

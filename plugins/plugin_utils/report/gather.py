@@ -16,9 +16,9 @@ from . import curves, derived, raw
 from . import series as report_series
 from .sources import Key, Sources
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 # {(host, drive): {test: …}}
-OfTests = dict[Key, dict[str, Mapping]]
+OfTests = dict[Key, dict[str, Record]]
 
 # In a larger fleet a drive's outline is thinned, its page has no median of the others, and a host is read again for its
 # pages.
@@ -27,25 +27,25 @@ THIN_POINTS = 60
 _FEW_HOSTS = 2
 
 
-def sources(run_dir: str, run: Mapping, loaded: store.Loaded, against: judging.Against = judging.Against()) -> Sources:
+def sources(run_dir: str, run: Record, loaded: store.Loaded, against: judging.Against = judging.Against()) -> Sources:
     """From run.json and the records of results.jsonl (their newest, as `store` loads them), and what the hosts left in
     raw/.
 
     against: what the fleet is compared with.
     """
-    of_kind: dict[str, list[Mapping]] = {"host": [], "drive": [], "test": []}
+    of_kind: dict[str, list[Record]] = {"host": [], "drive": [], "test": []}
     for record in loaded.records:
         of_kind.setdefault(record["kind"], []).append(record)
     whole = len(of_kind["test"]) <= MOST_WHOLE
     read = functools.lru_cache(maxsize=None if whole else _FEW_HOSTS)(functools.partial(raw.read, run_dir, run=run))
-    drives: dict[Key, Mapping] = {(record["host"], record["drive"]): record for record in of_kind["drive"]}
+    drives: dict[Key, Record] = {(record["host"], record["drive"]): record for record in of_kind["drive"]}
     tests: OfTests = {}
     for record in sorted(of_kind["test"], key=lambda record: record["host"]):
         tests.setdefault((record["host"], record["drive"]), {})[record["test"]] = record
     specs, outlines = _measured(run, tests, drives, read, whole)
     judged = judging.judge_run(os.path.dirname(run_dir), run, loaded.records, against)
     abouts = run.get("tests") or {}
-    keyed: dict[Key, Mapping] = {(drive["host"], drive["drive"]): drive for drive in judged.judgement["drives"]}
+    keyed: dict[Key, Record] = {(drive["host"], drive["drive"]): drive for drive in judged.judgement["drives"]}
     found = {
         key: derived.of_drive(drive, tests.get(key, {}), specs.get(key, {}), abouts, _size_bytes(drives.get(key)))
         for key, drive in keyed.items()
@@ -65,20 +65,20 @@ def sources(run_dir: str, run: Mapping, loaded: store.Loaded, against: judging.A
     )
 
 
-def _size_bytes(record: Mapping | None) -> int | None:
+def _size_bytes(record: Record | None) -> int | None:
     size = ((record or {}).get("identity") or {}).get("size_bytes")
     return size if isinstance(size, int) else None
 
 
 def _measured(
-    run: Mapping,
+    run: Record,
     tests: OfTests,
-    drives: t.Mapping[Key, Mapping],
+    drives: t.Mapping[Key, Record],
     read: t.Callable[[str], raw.HostRaw],
     whole: bool,
 ) -> tuple[OfTests, OfTests]:
     """Give each test record its cells, and return the rendered tests and the outlines of each drive, host by host."""
-    alike: dict[str, Mapping] = {}
+    alike: dict[str, Record] = {}
     specs: OfTests = {}
     outlines: OfTests = {}
     for key, records in tests.items():
@@ -103,7 +103,7 @@ def _measured(
     return specs, outlines
 
 
-def _thinned(outline: Mapping) -> Mapping:
+def _thinned(outline: Record) -> Record:
     if not outline["curves"]:
         return outline
     first = outline["curves"][0]

@@ -15,7 +15,7 @@ from ..fleet import differences
 from . import conditions, names
 from .sources import NO_RAW, Sources, racks
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 
 
 class HostSnapshots:
@@ -23,7 +23,7 @@ class HostSnapshots:
     models.
     """
 
-    def __init__(self, sources: Sources, rows: list[Mapping]) -> None:
+    def __init__(self, sources: Sources, rows: list[Record]) -> None:
         self._models: dict[str, set[str]] = {}
         # Of hosts with the same models, of which there may be thousands: counted once.
         self._alike: dict[frozenset[str], differences.Peers] = {}
@@ -44,7 +44,7 @@ class HostSnapshots:
         return differences.told(mine, self._alike[models], among=True)
 
 
-def host(sources: Sources, name: str, rows: list[Mapping], peers: HostSnapshots, made: t.Container[str]) -> Mapping:
+def host(sources: Sources, name: str, rows: list[Record], peers: HostSnapshots, made: t.Container[str]) -> Record:
     """{name, rack, state, message, facts, at_once, settings, changed, not_restored, warnings, journal, differs, low,
     drives: rows of its own}.
     """
@@ -73,7 +73,7 @@ def host(sources: Sources, name: str, rows: list[Mapping], peers: HostSnapshots,
     }
 
 
-def _at_once(told: Mapping | None) -> Mapping | None:
+def _at_once(told: Record | None) -> Record | None:
     """How the host found how many drives it measures at a time, with each trial's `shares` in the order of drives."""
     if not told:
         return None

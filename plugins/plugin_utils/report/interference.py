@@ -17,10 +17,10 @@ CAPTION = (
 )
 # A drive that kept this share of the rate kept it: fio's own rate is within 1 %.
 KEPT = 0.98
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 
 
-def table(cells: t.Sequence[Mapping], measured: Measurement | None) -> Mapping | None:
+def table(cells: t.Sequence[Record], measured: Measurement | None) -> Record | None:
     """The map as tables.matrices has it, with a caption and a corner of its own; None where the cells are no grid.
 
     A cell of it has two streams with a rate each, one that reads and one that writes; reads alone are a cell with a
@@ -59,7 +59,7 @@ def table(cells: t.Sequence[Mapping], measured: Measurement | None) -> Mapping |
     }
 
 
-def _place(cell: Mapping) -> tuple[int, int] | None:
+def _place(cell: Record) -> tuple[int, int] | None:
     """The rates (reads, writes) that a cell asks for; None for any other cell."""
     jobs = cell.get("jobs") or [cell]
     rates = {job["read_pct"]: job.get("rate_iops") for job in jobs if not job.get("trim")}

@@ -12,7 +12,7 @@ from ..results.verdicts import VERDICTS
 from . import curves, distributions, names
 from .sources import Sources, racks
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 MOST_SPARKS = 1000
 SPARK_POINTS = 24
 LONGEST_TEXT = 240
@@ -22,7 +22,7 @@ def made_page(page: str, made: t.Container[str]) -> str:
     return page if page in made else ""
 
 
-def data(sources: Sources, rows: list[Mapping], made: t.Container[str], frame: t.Any) -> Mapping:
+def data(sources: Sources, rows: list[Record], made: t.Container[str], frame: t.Any) -> Record:
     """What the page's script lists, filters, sorts and colours: texts once, drives as short lists (fleet.js.j2 names
     the fields).
     """
@@ -58,7 +58,7 @@ def data(sources: Sources, rows: list[Mapping], made: t.Container[str], frame: t
 
 
 def _listed(
-    row: Mapping, places: t.Mapping[str, t.Mapping[str, int]], texts: dict[str, int], page: str, spark: str
+    row: Record, places: t.Mapping[str, t.Mapping[str, int]], texts: dict[str, int], page: str, spark: str
 ) -> list[t.Any]:
     """A drive of the page's script. texts: those told so far, and their places; it adds its own."""
     figure = row["figure"]
@@ -88,7 +88,7 @@ def _listed(
     ]
 
 
-def _why(row: Mapping) -> str:
+def _why(row: Record) -> str:
     if row["verdict"] == "pass" and row["outliers"]:
         return str(row["outliers"][0]["reason"])
     if row["verdict"] == "pass" and row["low"]:
@@ -97,16 +97,16 @@ def _why(row: Mapping) -> str:
     return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
 
 
-def _met(figure: Mapping) -> int:
+def _met(figure: Record) -> int:
     """0: held to nothing, or not valid; 1: met; 2: missed."""
     return 0 if figure["met"] is None else 1 if figure["met"] else 2
 
 
-def _off(figure: Mapping) -> float | None:
+def _off(figure: Record) -> float | None:
     return None if figure["off_median"] is None else round(100 * figure["off_median"], 1)
 
 
-def figure_limits(figure: Mapping) -> list[str]:
+def figure_limits(figure: Record) -> list[str]:
     """["at least 70,000 IOPS"]: the limits that a figure of a row is held to."""
     return [
         f"{word} {units.show(figure['metric'], figure[end])}"
@@ -115,16 +115,16 @@ def figure_limits(figure: Mapping) -> list[str]:
     ]
 
 
-def _said(figure: Mapping) -> str:
+def _said(figure: Record) -> str:
     name = f"{'' if figure['valid'] else 'not valid · '}{figure['test']} {figure['metric']}"
     return ", ".join([name, *figure_limits(figure)])
 
 
-def _first(row: Mapping) -> Mapping | None:
+def _first(row: Record) -> Record | None:
     return next((outline for outline in row["outlines"] if outline["curves"]), None)
 
 
-def _most(rows: list[Mapping]) -> dict[str, float]:
+def _most(rows: list[Record]) -> dict[str, float]:
     """The highest value of the small curves of each test: all are drawn to one scale, so that a low one shows."""
     most: dict[str, float] = {}
     for outline in filter(None, map(_first, rows)):
@@ -134,7 +134,7 @@ def _most(rows: list[Mapping]) -> dict[str, float]:
     return most
 
 
-def _spark(row: Mapping, most: t.Mapping[str, float]) -> str:
+def _spark(row: Record, most: t.Mapping[str, float]) -> str:
     outline = _first(row)
     values = outline["curves"][0]["values"] if outline else []
     xs, ys = curves.thin(list(range(len(values))), values, SPARK_POINTS)
@@ -146,6 +146,6 @@ def _spark(row: Mapping, most: t.Mapping[str, float]) -> str:
     )
 
 
-def _is_tracked(group: Mapping, run: Mapping) -> bool:
+def _is_tracked(group: Record, run: Record) -> bool:
     about_test = (run.get("tests") or {}).get(group["test"]) or {}
     return any(group["metric"] == item.get("metric") for item in about_test.get("tracked") or [])

@@ -15,7 +15,7 @@ from ..common.drives import order
 from ..results import limits
 from ..results.verdicts import VERDICTS
 from . import changes, curves, distributions, first, names, svg
-from .listing import Mapping, data, made_page
+from .listing import Record, data, made_page
 from .sources import Sources
 
 # What is told in full above the tables; the rest is counted, and found in them.
@@ -24,7 +24,7 @@ MOST_TOLD = 20
 MOST_CURVES = 150
 
 
-def view(sources: Sources, rows: list[Mapping], made: t.Container[str], earlier: t.Container[str] = ()) -> Mapping:
+def view(sources: Sources, rows: list[Record], made: t.Container[str], earlier: t.Container[str] = ()) -> Record:
     """What index.html.j2 shows. rows: rows.rows. made: the pages that there are. earlier: ids of runs whose reports lie
     beside this one.
     """
@@ -58,24 +58,24 @@ def view(sources: Sources, rows: list[Mapping], made: t.Container[str], earlier:
     }
 
 
-def cards(attention: t.Sequence[Mapping]) -> list[Mapping]:
+def cards(attention: t.Sequence[Record]) -> list[Record]:
     """Rows that need attention, as they are told: drives of a host with the same verdict for the same reasons, or by
     the host's fault, at once, as `drives` of the first.
     """
-    alike: dict[t.Any, list[Mapping]] = {}
+    alike: dict[t.Any, list[Record]] = {}
     for number, row in enumerate(attention):
         own = number if row["outliers"] or not row["reasons"] else row["host_fault"] or tuple(row["reasons"])
         alike.setdefault((row["host"], row["verdict"], own), []).append(row)
     return [{**drives[0], "drives": drives} for drives in alike.values()]
 
 
-def _silent(sources: Sources, told: t.Container[str]) -> list[Mapping]:
+def _silent(sources: Sources, told: t.Container[str]) -> list[Record]:
     """The records of hosts that something is wrong with, of which no drive that was not tested tells that."""
     mute = [record for record in sources.hosts.values() if record.get("state") not in ("ok", None)]
     return sorted((record for record in mute if record["host"] not in told), key=lambda record: order(record["host"]))
 
 
-def about(sources: Sources, rows: list[Mapping]) -> Mapping:
+def about(sources: Sources, rows: list[Record]) -> Record:
     """What every page of a run says of it."""
     finished = [record.get("finished") or "" for tests in sources.tests.values() for record in tests.values()]
     return {
@@ -90,7 +90,7 @@ def about(sources: Sources, rows: list[Mapping]) -> Mapping:
     }
 
 
-def _departures(tests: Mapping) -> list[Mapping]:
+def _departures(tests: Record) -> list[Record]:
     """The tests that are no longer those of the source that they state: {test, source, keys}."""
     return [
         {"test": name, "source": about.get("source"), "keys": about["departs"]["keys"]}
@@ -99,7 +99,7 @@ def _departures(tests: Mapping) -> list[Mapping]:
     ]
 
 
-def headline(rows: list[Mapping], fleet: Mapping) -> str:
+def headline(rows: list[Record], fleet: Record) -> str:
     """The run in one or two sentences."""
     if not rows:
         return "No drive was asked for."
@@ -135,7 +135,7 @@ def headline(rows: list[Mapping], fleet: Mapping) -> str:
     )
 
 
-def _margin(margin: Mapping | None, earlier: t.Container[str]) -> Mapping | None:
+def _margin(margin: Record | None, earlier: t.Container[str]) -> Record | None:
     """Drives that went beyond the margin, or of which no power cycle is proved, come first."""
     if not margin:
         return None
@@ -144,9 +144,9 @@ def _margin(margin: Mapping | None, earlier: t.Container[str]) -> Mapping | None
     return {"run": margin["run"], "href": href, "drives": order[:MOST_TOLD], "more": max(0, len(order) - MOST_TOLD)}
 
 
-def _overlays(sources: Sources, rows: list[Mapping], made: t.Container[str]) -> list[Mapping]:
+def _overlays(sources: Sources, rows: list[Record], made: t.Container[str]) -> list[Record]:
     """A chart for each test: the tracked curves of the drives, those that need attention on top."""
-    charts: dict[str, list[tuple[Mapping, Mapping]]] = {}
+    charts: dict[str, list[tuple[Record, Record]]] = {}
     for row in rows:
         for outline in row["outlines"]:
             if (
@@ -160,7 +160,7 @@ def _overlays(sources: Sources, rows: list[Mapping], made: t.Container[str]) -> 
     return [_overlay(titles.get(test, test), drawn, counts[test], made) for test, drawn in charts.items() if drawn]
 
 
-def _overlay(title: str, drawn: list[tuple[Mapping, Mapping]], of: int, made: t.Container[str]) -> Mapping:
+def _overlay(title: str, drawn: list[tuple[Record, Record]], of: int, made: t.Container[str]) -> Record:
     first = drawn[0][1]
     metric, unit = first["curves"][0]["metric"], first["curves"][0]["unit"]
     by_capacity = first["saturating"] and bool(first["multiples"])
@@ -190,7 +190,7 @@ def _overlay(title: str, drawn: list[tuple[Mapping, Mapping]], of: int, made: t.
     return {"test": first["test"], "title": title, "metric": metric, "svg": chart, "drawn": len(lines), "of": of}
 
 
-def _limits(drawn: list[tuple[Mapping, Mapping]], metric: str) -> list[tuple[float, str]]:
+def _limits(drawn: list[tuple[Record, Record]], metric: str) -> list[tuple[float, str]]:
     found: dict[float, str] = {}
     for row, outline in drawn:
         figure = row["figure"]

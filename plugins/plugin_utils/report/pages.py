@@ -21,13 +21,13 @@ from . import names, page, raw, render, svg
 from . import rows as drive_rows
 from .sources import Sources
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 # (run id, when it started, value), oldest first
 Points = list[tuple[str, str, float]]
 # by (serial number, test, metric)
 Figures = dict[tuple[str, str, str], Points]
 # What drives with these serial numbers did in the runs before this one (run.json): store/drive_history.py.
-History = t.Callable[[Mapping, t.Collection[str]], Figures]
+History = t.Callable[[Record, t.Collection[str]], Figures]
 
 # Up to so many drives every one has a page; beyond, only so many of those that need attention, and those that are asked
 # for.
@@ -36,7 +36,7 @@ MOST_PAGES = 200
 MOST_FILES = 400
 
 
-def chosen(rows: list[Mapping], asked: t.Sequence[str], folder: str) -> list[Mapping]:
+def chosen(rows: list[Record], asked: t.Sequence[str], folder: str) -> list[Record]:
     """The rows whose pages are made. asked: shell patterns over host, drive and serial number. Pages that the folder
     has from before are kept up to date.
     """
@@ -52,7 +52,7 @@ def chosen(rows: list[Mapping], asked: t.Sequence[str], folder: str) -> list[Map
     ]
 
 
-def _is_asked(row: Mapping, asked: t.Sequence[str]) -> bool:
+def _is_asked(row: Record, asked: t.Sequence[str]) -> bool:
     return any(
         fnmatch.fnmatchcase(str(row[name] or ""), pattern) for pattern in asked for name in ("host", "drive", "serial")
     )
@@ -65,19 +65,19 @@ def _listed(folder: str) -> set[str]:
         return set()
 
 
-def of(rows: list[Mapping], shown: list[Mapping]) -> set[str]:
+def of(rows: list[Record], shown: list[Record]) -> set[str]:
     """The pages that there are, of drives and hosts; all as of texts."""
     return {row["page"] for row in shown} | {names.host_page(name) for name in _hosts(rows, shown)}
 
 
-def _hosts(rows: list[Mapping], shown: list[Mapping]) -> list[str]:
+def _hosts(rows: list[Record], shown: list[Record]) -> list[str]:
     """The hosts with a page, those of shown drives first: whoever looks for a bad drive or host finds at least it."""
     found = [row for row in rows if row["verdict"] == "fail" or row["outliers"] or row["low"] is not None]
     return list(dict.fromkeys(row["host"] for row in [*shown, *found]))
 
 
 def texts(
-    sources: Sources, rows: list[Mapping], shown: list[Mapping], run_dir: str, history: History | None
+    sources: Sources, rows: list[Record], shown: list[Record], run_dir: str, history: History | None
 ) -> t.Iterator[tuple[str, str]]:
     """(name from the report's folder, text) of each page. rows: all drives, in the order of the fleet's page; shown:
     those with pages.
@@ -89,10 +89,10 @@ def texts(
     peers = host_views.HostSnapshots(sources, rows)
     about = page.about(sources, rows)
     common = {**about, "up": "../", "made": made}
-    of_host: dict[str, list[Mapping]] = {}
+    of_host: dict[str, list[Record]] = {}
     for row in rows:
         of_host.setdefault(row["host"], []).append(row)
-    of_shown: dict[str, list[Mapping]] = {}
+    of_shown: dict[str, list[Record]] = {}
     for row in shown:
         of_shown.setdefault(row["host"], []).append(row)
     for name in _hosts(rows, shown):
@@ -107,7 +107,7 @@ def texts(
 _WRITTEN = re.compile(r"\.(json\.gz|fio|err)\Z|\Adrive-(telemetry\.bin|smartctl\.txt)\.gz\Z")
 
 
-def drive(sources: Sources, row: Mapping, judged: Mapping, run_dir: str, past: Figures) -> Mapping:
+def drive(sources: Sources, row: Record, judged: Record, run_dir: str, past: Figures) -> Record:
     """What the page of a drive shows."""
     view = drive_views.drive(sources, row, judged)
     files = _raw_files(run_dir, row)
@@ -118,7 +118,7 @@ def drive(sources: Sources, row: Mapping, judged: Mapping, run_dir: str, past: F
     return {**view, "kept_logs": logs, "raw_files": files, "history": _history(sources, row, judged, run_dir, past)}
 
 
-def _raw_files(run_dir: str, row: Mapping) -> Mapping:
+def _raw_files(run_dir: str, row: Record) -> Record:
     """{href of the folder, files: [{name, href}], more}: what the host left of the drive, as it lies on this
     controller; links are from the page's folder. What no job of ours writes has none: a browser may run what it holds.
     """
@@ -131,7 +131,7 @@ def _raw_files(run_dir: str, row: Mapping) -> Mapping:
     return {"href": base, "files": files, "more": max(0, len(listed) - MOST_FILES), "listed": listed}
 
 
-def _history(sources: Sources, row: Mapping, judged: Mapping, run_dir: str, past: Figures) -> list[Mapping]:
+def _history(sources: Sources, row: Record, judged: Record, run_dir: str, past: Figures) -> list[Record]:
     """[{test, metric, rows: [{run, started, value, change, href}], svg}] of what tests track, this run's
     figure last.
     """
@@ -152,7 +152,7 @@ def _history(sources: Sources, row: Mapping, judged: Mapping, run_dir: str, past
     return found
 
 
-def _past(points: Points, metric: str, run_dir: str) -> Mapping:
+def _past(points: Points, metric: str, run_dir: str) -> Record:
     unit, divisor = units.unit(metric)
     rows = []
     for place, (run_id, started, value) in enumerate(points):

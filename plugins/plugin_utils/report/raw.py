@@ -17,7 +17,7 @@ from ..results import again, at_once, proof
 from ..results import conditions as compared
 from . import conditions
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 # From so many settings on that went alike, one line stands for all of them.
 MANY_ALIKE = 5
 # At tests of drives. Two dozen drives with all tests, each begun several times, are a tenth of it.
@@ -37,17 +37,17 @@ class Measurement:
     """
 
     def __init__(self) -> None:
-        self.rounds: list[Mapping] = []
-        self.cells: dict[str, dict[int, Mapping]] = {}
-        self.averages: list[Mapping] = []
+        self.rounds: list[Record] = []
+        self.cells: dict[str, dict[int, Record]] = {}
+        self.averages: list[Record] = []
         self.largest_gap_s: float | None = None
         self.samples = conditions.Samples()
         self.histograms: dict[str, dict[str, dict[int, int]]] = {}
-        self.fill: Mapping | None = None
+        self.fill: Record | None = None
         self.link: str | None = None
         self.proof = proof.Proof({}, {}, None)
 
-    def take(self, event: Mapping) -> None:
+    def take(self, event: Record) -> None:
         """Add one journal record of this attempt."""
         self.proof.take(event)
         if event["event"] == "round":
@@ -84,9 +84,9 @@ class HostRaw(t.NamedTuple):
     outcome, restored}]; `problem`: what was left out.
     """
 
-    facts: Mapping
-    settings: list[Mapping]
-    tests: dict[str, dict[str, Mapping]]
+    facts: Record
+    settings: list[Record]
+    tests: dict[str, dict[str, Record]]
     measurements: dict[tuple[str, str, int], Measurement]
     problem: str = ""
 
@@ -98,7 +98,7 @@ def folder_of(run_dir: str, host: str) -> str | None:
     return os.path.join(run_dir, "raw", host)
 
 
-def read(run_dir: str, host: str, run: Mapping | None = None) -> HostRaw:
+def read(run_dir: str, host: str, run: Record | None = None) -> HostRaw:
     """All of one host; what is missing is empty. run: run.json, which its figures are held to.
 
     What was measured again (results/again.py) are further attempts.
@@ -117,14 +117,14 @@ def read(run_dir: str, host: str, run: Mapping | None = None) -> HostRaw:
     return first._replace(measurements=measurements, problem=problem)
 
 
-def _read(run_dir: str, host: str, run: Mapping | None, run_id: str) -> HostRaw:
+def _read(run_dir: str, host: str, run: Record | None, run_id: str) -> HostRaw:
     folder = folder_of(run_dir, host)
     if folder is None:
         return HostRaw({}, [], {}, {})
-    facts: Mapping = {}
-    calibrated: Mapping = {}
+    facts: Record = {}
+    calibrated: Record = {}
     asked = at_once.asked_of(run, host)
-    settings: dict[tuple[t.Any, t.Any], Mapping] = {}
+    settings: dict[tuple[t.Any, t.Any], Record] = {}
     measurements: dict[tuple[str, str, int], Measurement] = collections.defaultdict(Measurement)
     problems = journal.Problems()
     tests = tests_of(journal.plan(os.path.join(folder, PLAN), problems))
@@ -156,7 +156,7 @@ def _read(run_dir: str, host: str, run: Mapping | None, run_id: str) -> HostRaw:
     )
 
 
-def _host_facts(short: Mapping) -> Mapping:
+def _host_facts(short: Record) -> Record:
     """What the host was, as texts by name."""
     tools = ", ".join(f"{name} {version}" for name, version in short["tools"].items() if version and name != "fio")
     memory = units.rounded(short["memory_bytes"] / 2**30) + " GiB" if short["memory_bytes"] else None
@@ -167,9 +167,9 @@ def _host_facts(short: Mapping) -> Mapping:
     }
 
 
-def _grouped(settings: list[Mapping]) -> list[Mapping]:
+def _grouped(settings: list[Record]) -> list[Record]:
     """The settings, with those of many CPUs, drives or interrupts that went alike as one."""
-    groups: dict[tuple[t.Any, ...], list[Mapping]] = {}
+    groups: dict[tuple[t.Any, ...], list[Record]] = {}
     for item in settings:
         value = None if item.get("outcome") == "managed" else item.get("effective")
         after = (item.get("restored") or {}).get("outcome")
@@ -187,14 +187,14 @@ def _grouped(settings: list[Mapping]) -> list[Mapping]:
     ]
 
 
-def tests_of(plan: Mapping) -> dict[str, dict[str, Mapping]]:
+def tests_of(plan: Record) -> dict[str, dict[str, Record]]:
     """The rendered tests of a plan.json, by drive and name."""
     return {
         entry["drive"]: {test["name"]: test for test in entry.get("tests") or []} for entry in plan.get("drives") or []
     }
 
 
-def _take_settings(settings: dict[tuple[t.Any, t.Any], Mapping], kind: str, items: list[Mapping]) -> None:
+def _take_settings(settings: dict[tuple[t.Any, t.Any], Record], kind: str, items: list[Record]) -> None:
     for item in items:
         entry = settings.setdefault((item.get("name"), item.get("path")), {"restored": None})
         if kind == "restored":
@@ -206,7 +206,7 @@ def _take_settings(settings: dict[tuple[t.Any, t.Any], Mapping], kind: str, item
             entry.update({name: value for name, value in item.items() if name != "before" or "before" not in entry})
 
 
-def cell_figures(read_side: Mapping | None, write_side: Mapping | None) -> Mapping:
+def cell_figures(read_side: Record | None, write_side: Record | None) -> Record:
     """One figure for each of CELL_SERIES over both directions; the percentile is the slower direction's."""
     sides = [side for side in (read_side, write_side) if side]
     iops = sum(side.get("iops") or 0 for side in sides)

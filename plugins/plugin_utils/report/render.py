@@ -15,12 +15,12 @@ from markupsafe import Markup
 
 from ..common import units
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 
 TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 
 
-def html(template: str, view: Mapping) -> str:
+def html(template: str, view: Record) -> str:
     """A page from its template."""
     return _environment().get_template(template).render(view)
 

@@ -13,7 +13,7 @@ from ..fleet import judging, retest
 from ..results import again, run_record, store
 from . import build, gather
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 LONGEST_NAME = 60
 # Who a drive is, whatever path it has.
 IDENTITY = ("serial", "wwn", "model", "size_bytes", "backing_file")
@@ -22,7 +22,7 @@ IDENTITY = ("serial", "wwn", "model", "size_bytes", "backing_file")
 class Plan(t.NamedTuple):
     """hosts: `ssd_again` of each host that measures again (docs/internals.md). lines: for people."""
 
-    hosts: dict[str, Mapping]
+    hosts: dict[str, Record]
     lines: list[str]
 
 
@@ -44,7 +44,7 @@ def plan(results_dir: str, run: t.Mapping[str, str], seen: t.Mapping[str, t.Any]
         sources = gather.sources(run_dir, record, loaded)
         wanted = retest.wanted(record, loaded.records, judging.Judged(sources.judgement, sources.fleet))
         found, lines = wanted.drives, wanted.left
-    hosts: dict[str, Mapping] = {}
+    hosts: dict[str, Record] = {}
     for drive in found:
         looked_at = next((entry for entry in seen.get(drive.host) or () if entry["drive"] == drive.drive), None)
         if looked_at is None:
@@ -60,7 +60,7 @@ def _name(name: str) -> str:
     return name[: LONGEST_NAME - len(again.SUFFIX)] + again.SUFFIX
 
 
-def _unfinished(run_dir: str, begun: Mapping) -> list[retest.Again]:
+def _unfinished(run_dir: str, begun: Record) -> list[retest.Again]:
     """All that was asked of a second measurement, where a result of it is lacking."""
     lacking = [place for place, record in again.second(run_dir, begun).items() if "kind" not in record]
     hosts = {place[0] for place in lacking}
@@ -71,7 +71,7 @@ def _unfinished(run_dir: str, begun: Mapping) -> list[retest.Again]:
     ]
 
 
-def _add(hosts: dict[str, Mapping], drive: retest.Again, looked_at: Mapping, common: Mapping) -> None:
+def _add(hosts: dict[str, Record], drive: retest.Again, looked_at: Record, common: Record) -> None:
     own = hosts.setdefault(drive.host, {**common, "drives": [], "tests": [], "counts": {}, "identities": {}})
     own["drives"].append(looked_at["selector"])
     own["tests"] += [name for name in drive.tests if name not in own["tests"]]

@@ -17,10 +17,10 @@ from . import curves, names
 from . import series as report_series
 from .sources import Sources, racks
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 
 
-def rows(sources: Sources) -> list[Mapping]:
+def rows(sources: Sources) -> list[Record]:
     """[{host, drive, short, serial, model, firmware, rack, verdict, reasons, host_fault, own_reasons, figure, outliers,
     low, page, outlines}].
 
@@ -30,7 +30,7 @@ def rows(sources: Sources) -> list[Mapping]:
     below the others, then by name.
     """
     of_host = racks(sources.run)
-    outliers: dict[tuple[str, str], list[Mapping]] = {}
+    outliers: dict[tuple[str, str], list[Record]] = {}
     for found in sources.fleet.get("outliers") or []:
         outliers.setdefault((found["host"], found["drive"]), []).append(found)
     # Rates first: what people know a drive by.
@@ -63,18 +63,18 @@ def rows(sources: Sources) -> list[Mapping]:
     return sorted(made, key=_rank)
 
 
-def needs_attention(row: Mapping) -> bool:
+def needs_attention(row: Record) -> bool:
     """Whether somebody should look at the drive."""
     return row["verdict"] != "pass" or bool(row["outliers"]) or row["low"] is not None
 
 
-def own_reasons(judged: Mapping) -> list[str]:
+def own_reasons(judged: Record) -> list[str]:
     """The reasons that no test of the drive says itself."""
     said = {f"{test['test']}: {reason}" for test in judged["tests"] for reason in test["reasons"]}
     return [reason for reason in judged["reasons"] if reason not in said]
 
 
-def figure(judged: Mapping) -> Mapping | None:
+def figure(judged: Record) -> Record | None:
     """The figure that stands for the drive: of the first criterion missed, else of the first one, else what was
     tracked.
     """
@@ -106,18 +106,18 @@ def figure(judged: Mapping) -> Mapping | None:
     return None
 
 
-def _rank(row: Mapping) -> tuple[t.Any, ...]:
+def _rank(row: Record) -> tuple[t.Any, ...]:
     off = (row["figure"] or {}).get("off_median") or 0.0
     worse = -off if _more_is_worse(row) else off
     place = order(row["host"], row["drive"])
     return VERDICTS.index(row["verdict"]), row["host_fault"], not row["outliers"], row["low"] is None, worse, place
 
 
-def _more_is_worse(row: Mapping) -> bool:
+def _more_is_worse(row: Record) -> bool:
     return bool(row["figure"]) and metrics.is_latency(row["figure"]["metric"])
 
 
-def _shorten(drives: list[Mapping]) -> None:
+def _shorten(drives: list[Record]) -> None:
     """Give each drive a name for tables and charts: a path without the folder that it shares with the others."""
     paths = [drive["drive"] for drive in drives if "/" in drive["drive"]]
     shared = os.path.commonprefix(paths) if len(paths) > 1 else paths[0] if paths else ""
@@ -126,7 +126,7 @@ def _shorten(drives: list[Mapping]) -> None:
         drive["short"] = drive["drive"][len(folder) :] if "/" in drive["drive"] else drive["drive"]
 
 
-def _bars(drives: list[Mapping]) -> None:
+def _bars(drives: list[Record]) -> None:
     """Give each figure its share of the longest bar of the same test and metric, the limit's, and its distance from the
     median of the others.
     """
@@ -153,5 +153,5 @@ def _bars(drives: list[Mapping]) -> None:
         figure_["limit_pct"] = round(100 * limit / longest, 1) if limit is not None else None
 
 
-def _peers(drive: Mapping) -> tuple[str, str, str]:
+def _peers(drive: Record) -> tuple[str, str, str]:
     return drive["figure"]["test"], drive["figure"]["metric"], drive["model"] or ""

@@ -13,20 +13,20 @@ from . import latencies
 from .curves import medians_without, phases, significant
 from .raw import CELL_SERIES, Measurement
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 
 MEDIAN_POINTS = 300
 FEWEST_FOR_MEDIAN = 3
 
 
-def active_bytes(spec: Mapping, size_bytes: int | None) -> int | None:
+def active_bytes(spec: Record, size_bytes: int | None) -> int | None:
     """The ActiveRange of a test on a drive of so many bytes; None when the size is unknown."""
     return (size_bytes or 0) * (spec.get("active_range_pct") or 100) // 100 or None
 
 
 def outline(
-    record: Mapping, spec: Mapping, about: Mapping, measured: Measurement | None, size_bytes: int | None
-) -> Mapping:
+    record: Record, spec: Record, about: Record, measured: Measurement | None, size_bytes: int | None
+) -> Record:
     """What every drive of a fleet keeps of a test: the tracked curves.
 
     `record`: its test record; `spec`: the rendered test of plan.json ({} when unknown); `about`: its entry in run.json;
@@ -53,7 +53,7 @@ def outline(
     }
 
 
-def _tracked(record: Mapping, measured: Measurement | None) -> list[tuple[str, str]]:
+def _tracked(record: Record, measured: Measurement | None) -> list[tuple[str, str]]:
     windows = record.get("steady_state") or []
     rounds = measured.rounds if measured else []
     tracked = [(window["cell"], window["metric"]) for window in windows]
@@ -61,8 +61,8 @@ def _tracked(record: Mapping, measured: Measurement | None) -> list[tuple[str, s
 
 
 def test_series(
-    record: Mapping, spec: Mapping, about: Mapping, measured: Measurement | None, size_bytes: int | None
-) -> Mapping:
+    record: Record, spec: Record, about: Record, measured: Measurement | None, size_bytes: int | None
+) -> Record:
     """All that is drawn of one test of one drive: its outline (arguments as there), phases, latency, windows, the cell
     whose figures are the test's, its percentiles and histogram, fill, convergence.
     """
@@ -88,7 +88,7 @@ def test_series(
     }
 
 
-def _curve(cell: str, metric: str, rounds: list[Mapping], with_cell: bool) -> Mapping:
+def _curve(cell: str, metric: str, rounds: list[Record], with_cell: bool) -> Record:
     unit, divisor = units.unit(metric)
     values = [_scaled(entry["tracked"].get((cell, metric)), divisor) for entry in rounds]
     return {
@@ -104,7 +104,7 @@ def _scaled(value: t.Any, divisor: float) -> float | int | None:
     return significant(value / divisor) if isinstance(value, (int, float)) else None
 
 
-def _latency(cells: dict[str, dict[int, Mapping]], tracked: list[tuple[str, str]], rounds: list[int]) -> Mapping | None:
+def _latency(cells: dict[str, dict[int, Record]], tracked: list[tuple[str, str]], rounds: list[int]) -> Record | None:
     """Latency over the rounds, of a test with a single cell: of many cells it would mix unlike things."""
     if len(cells) != 1 or not tracked:
         return None
@@ -113,7 +113,7 @@ def _latency(cells: dict[str, dict[int, Mapping]], tracked: list[tuple[str, str]
     return {name: [significant(figures.get(number, {}).get(name), 4) for number in rounds] for name in names}
 
 
-def _window(window: Mapping, spec: Mapping, about: Mapping) -> Mapping:
+def _window(window: Record, spec: Record, about: Record) -> Record:
     unit, divisor = units.unit(window["metric"])
     rule = spec.get("steady_state") or about.get("steady_state") or {}
     return {
@@ -133,7 +133,7 @@ def _window(window: Mapping, spec: Mapping, about: Mapping) -> Mapping:
     }
 
 
-def _fill(curve: Mapping | None) -> Mapping | None:
+def _fill(curve: Record | None) -> Record | None:
     """Bandwidth over what a fill had written: {written_gb, values (MB/s)}."""
     if not curve:
         return None
@@ -145,8 +145,8 @@ def _fill(curve: Mapping | None) -> Mapping | None:
 
 
 def _convergence(
-    cells: dict[str, dict[int, Mapping]], tracked: list[tuple[str, str]], spec: Mapping, rounds: list[int]
-) -> Mapping | None:
+    cells: dict[str, dict[int, Record]], tracked: list[tuple[str, str]], spec: Record, rounds: list[int]
+) -> Record | None:
     """IOPS over the rounds for every block size at the tracked cell's R/W mix (PTS: steady-state convergence plot)."""
     specs = {cell["id"]: cell for cell in spec.get("cells") or []}
     if len(cells) < 2 or not tracked or tracked[0][0] not in specs:
@@ -175,13 +175,13 @@ def block_size(size_bytes: int) -> str:
     return f"{size_bytes / 1024:g} KiB"
 
 
-def medians(entries: list[Mapping]) -> None:
+def medians(entries: list[Record]) -> None:
     """Give each drive's series, of three drives of a model at least, the median curve of the others: {count, elapsed_s,
     multiples, rounds, values}.
 
     A drive that counted in its own median would hide in it what sets it apart.
     """
-    groups: dict[tuple[str, str], list[Mapping]] = {}
+    groups: dict[tuple[str, str], list[Record]] = {}
     for entry in entries:
         if entry["series"]["curves"] and entry["series"]["multiples"]:
             groups.setdefault((entry["series"]["test"], entry["model"]), []).append(entry["series"])

@@ -9,7 +9,7 @@ import typing as t
 
 from .raw import HostRaw
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 Key = tuple[str, str]
 NO_RAW = HostRaw({}, [], {}, {})
 
@@ -22,18 +22,18 @@ class Sources(t.NamedTuple):
     asked. `outlines`: {test: series.outline} of each drive. `derived`: derived.of_drive of each drive.
     """
 
-    run: Mapping
-    judgement: Mapping
-    fleet: Mapping
-    tests: dict[Key, dict[str, Mapping]]
-    drives: dict[Key, Mapping]
-    hosts: dict[str, Mapping]
+    run: Record
+    judgement: Record
+    fleet: Record
+    tests: dict[Key, dict[str, Record]]
+    drives: dict[Key, Record]
+    hosts: dict[str, Record]
     raw: t.Callable[[str], HostRaw]
-    outlines: dict[Key, dict[str, Mapping]]
-    derived: dict[Key, Mapping]
+    outlines: dict[Key, dict[str, Record]]
+    derived: dict[Key, Record]
     damaged_lines: list[int]
 
 
-def racks(run: Mapping) -> dict[str, str]:
+def racks(run: Record) -> dict[str, str]:
     """The rack of each host that has one (ssd_rack), as preflight noted it."""
     return {entry["host"]: str(entry["rack"]) for entry in run.get("asked") or [] if entry.get("rack")}

@@ -11,14 +11,14 @@ from markupsafe import Markup
 
 from . import matrixplots, svg
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 
 
 # Where a log axis begins: a bar from 0 ns has no logarithm.
 _LEAST_US = 0.001
 
 
-def plots(series: Mapping, limits: list[Mapping]) -> Mapping:
+def plots(series: Record, limits: list[Record]) -> Record:
     """{curve, latency, percentiles, histogram, fill, convergence: SVG, windows: [SVG]}, "" where nothing can be drawn.
 
     limits: of the test's criteria, in the units of its axes (drives.drive).
@@ -39,7 +39,7 @@ def plots(series: Mapping, limits: list[Mapping]) -> Mapping:
     }
 
 
-def _curve(curves: list[Mapping], limits: list[Mapping], along: list[float], x_title: str) -> Markup:
+def _curve(curves: list[Record], limits: list[Record], along: list[float], x_title: str) -> Markup:
     if not curves:
         return Markup("")
     first = curves[0]
@@ -56,12 +56,12 @@ def _curve(curves: list[Mapping], limits: list[Mapping], along: list[float], x_t
     return svg.lines(drawn, x_title, _title(first), held, f"{first['metric']} over the test")
 
 
-def _title(of: Mapping) -> str:
+def _title(of: Record) -> str:
     name = of["metric"].replace("_", " ")
     return f"{name} ({of['unit']})" if of["unit"] else name
 
 
-def _window(window: Mapping) -> Markup:
+def _window(window: Record) -> Markup:
     """The values of the rounds that decided, their average, the fitted line, and the band of the range."""
     rounds, average, slope = window["rounds"], window["average"], window["slope"]
     drawn = [svg.Line(_points(rounds, window["values"]), window["metric"], "c0")]
@@ -80,7 +80,7 @@ def _window(window: Mapping) -> Markup:
     return svg.lines(drawn, "Round", _title(window), band, about, named=True, y_low=low)
 
 
-def _percentiles(sides: list[Mapping]) -> Markup:
+def _percentiles(sides: list[Record]) -> Markup:
     labels = list(dict.fromkeys(label for side in sides for label, _us in side["points"]))
     labels.sort(key=lambda label: float("inf") if label == "max" else float(label))
     found = [dict(side["points"]) for side in sides]
@@ -89,7 +89,7 @@ def _percentiles(sides: list[Mapping]) -> Markup:
     return matrixplots.over(grid, "Percentile (%)", "latency percentiles; the figures are in the table below")
 
 
-def _histogram(sides: list[Mapping]) -> Markup:
+def _histogram(sides: list[Record]) -> Markup:
     drawn = {
         side["direction"]: [
             (max(low, _LEAST_US), max(high, 2 * _LEAST_US), share)
@@ -101,7 +101,7 @@ def _histogram(sides: list[Mapping]) -> Markup:
     return svg.steps(drawn, "Latency (µs), log", "Share of I/O (%), log", "share of I/O by latency")
 
 
-def _latency(latency: Mapping | None, along: list[float], x_title: str) -> Markup:
+def _latency(latency: Record | None, along: list[float], x_title: str) -> Markup:
     named = [("mean_latency_us", "mean"), ("p99_9_latency_us", "99.9 %"), ("max_latency_us", "maximum")]
     drawn = [
         svg.Line(_points(along, (latency or {}).get(name) or []), label, f"c{number}")
@@ -110,12 +110,12 @@ def _latency(latency: Mapping | None, along: list[float], x_title: str) -> Marku
     return svg.lines(drawn, x_title, "Latency (µs)", about="mean, 99.9 % and maximum latency over the test")
 
 
-def _fill(fill: Mapping | None) -> Markup:
+def _fill(fill: Record | None) -> Markup:
     lines = [svg.Line(_points(fill["written_gb"], fill["values"]), "bandwidth", "c0")] if fill else []
     return svg.lines(lines, "Written (GB)", "Bandwidth (MB/s)", about="bandwidth of the fill over what was written")
 
 
-def _convergence(convergence: Mapping | None, rounds: list[float]) -> Markup:
+def _convergence(convergence: Record | None, rounds: list[float]) -> Markup:
     drawn = [
         svg.Line(_points(rounds, line["values"]), line["label"], f"c{number % 4}")
         for number, line in enumerate(convergence["lines"] if convergence else ())

@@ -17,13 +17,13 @@ from . import page, render, stillplots
 from .others import Others
 from .sources import Sources
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 LEFT_OUT = "(left out here, as it names other drives)"
 # Of a view, what is figures and pictures of the drive alone.
 _FIGURES = ("series", "outlines", "matrices", "cells", "latency", "latencies")
 
 
-def text(sources: Sources, rows: list[Mapping], pattern: str) -> str:
+def text(sources: Sources, rows: list[Record], pattern: str) -> str:
     """The page of the models that match a shell pattern. Raises LookupError, which names the models that there are."""
     mine = [row for row in rows if row["model"] and fnmatch.fnmatchcase(row["model"], pattern)]
     if not mine:
@@ -63,7 +63,7 @@ def text(sources: Sources, rows: list[Mapping], pattern: str) -> str:
     return render.html("supplier.html.j2", view)
 
 
-def _others(rows: list[Mapping], mine: list[Mapping], all_criteria: list[t.Any], criteria: list[t.Any]) -> Others:
+def _others(rows: list[Record], mine: list[Record], all_criteria: list[t.Any], criteria: list[t.Any]) -> Others:
     """What names drives, hosts and models that are not this page's, and the criteria that are not about them."""
     keys = ("model", "serial", "drive", "host")
     own = {str(row[key]) for row in mine for key in keys if row[key]}
@@ -86,7 +86,7 @@ def _without(view: t.Any, others: Others) -> t.Any:
     return view
 
 
-def _static(drive: Mapping) -> Mapping:
+def _static(drive: Record) -> Record:
     """The drive with its charts as pictures: stillplots.plots in `plots` of each test."""
     return {
         **drive,

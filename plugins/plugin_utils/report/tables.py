@@ -12,7 +12,7 @@ from . import curves, latencies, matrixplots
 from . import series as report_series
 from .raw import Measurement
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 
 LEAST_FILLED = 0.25
 CELL_METRICS = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
@@ -27,7 +27,7 @@ TITLES = {
 }
 
 
-def matrices(cells: list[Mapping], measured: Measurement | None, about: Mapping, over: str) -> list[Mapping]:
+def matrices(cells: list[Record], measured: Measurement | None, about: Record, over: str) -> list[Record]:
     """Block sizes (rows) by R/W mixes (columns) of what the test tracks, average over its rounds; of latencies mean,
     99.999 % and maximum. [] when it is no matrix. over: those rounds, as latencies.span names them.
 
@@ -56,9 +56,9 @@ def _matrix(
     metric: str,
     places: list[list[str]],
     heads: tuple[list[str], list[str]],
-    figures: t.Mapping[str, Mapping],
+    figures: t.Mapping[str, Record],
     over: str,
-) -> Mapping | None:
+) -> Record | None:
     """One table of `matrices`; None without a figure. places: the cell of each place of it."""
     unit, divisor = units.unit(metric)
     sizes, mixes = heads
@@ -84,7 +84,7 @@ def _matrix(
     }
 
 
-def _of_cell(metrics: Mapping, metric: str) -> float | None:
+def _of_cell(metrics: Record, metric: str) -> float | None:
     """A figure of a cell; of a percentile, which each direction has by itself, the slower one's."""
     sides = [metrics.get(f"{side}_{metric}") for side in ("read", "write") if metric not in metrics]
     known = [value for value in sides if value is not None]
@@ -103,7 +103,7 @@ def _heat(value: float | None, known: list[float]) -> float | None:
     return round(curves.log_share(value, low, high), 3)
 
 
-def cells(specs: list[Mapping], measured: Measurement | None) -> list[Mapping]:
+def cells(specs: list[Record], measured: Measurement | None) -> list[Record]:
     """[{cell, figures: [texts of CELL_METRICS], shares: [(label, text)] of I/O within a time, steady: text}] averaged
     over the rounds that count.
     """
@@ -123,17 +123,17 @@ def cells(specs: list[Mapping], measured: Measurement | None) -> list[Mapping]:
     ]
 
 
-def _figure(metrics: Mapping, name: str) -> str:
+def _figure(metrics: Record, name: str) -> str:
     """A figure of a cell; of a stream that only trims, that of its trims."""
     return _shown(metrics, name if name in metrics or "iops" in metrics else f"trim_{name}")
 
 
-def _share(metrics: Mapping, name: str) -> str:
+def _share(metrics: Record, name: str) -> str:
     """A share of a cell's reads and writes; of a stream that only trims, of its trims."""
     return latencies.share_text(metrics.get(name if name in metrics or "iops" in metrics else f"trim_{name}"))
 
 
-def _own_steadiness(entry: Mapping) -> str:
+def _own_steadiness(entry: Record) -> str:
     """Whether a cell was steady by itself, tracked or not: "steady", or how far it ranged and moved; "–" where the test
     has no rule.
     """
@@ -148,6 +148,6 @@ def _own_steadiness(entry: Mapping) -> str:
     return " ".join(["not steady:", ", ".join(ratios)]) if ratios else "not steady"
 
 
-def _shown(metrics: Mapping, name: str) -> str:
+def _shown(metrics: Record, name: str) -> str:
     value = metrics.get(name)
     return units.rounded(value / units.unit(name)[1]) if isinstance(value, (int, float)) else "–"

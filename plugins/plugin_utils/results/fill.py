@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import typing as t
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 KEYS = ("passes", "bytes_written", "block_size_bytes", "data", "bandwidth_bytes_per_s", "kernel_bytes_written")
 
 
-def kind(record: t.Mapping[str, t.Any]) -> Mapping | None:
+def kind(record: t.Mapping[str, t.Any]) -> Record | None:
     """The KEYS of a test record's fill, each None where it is unknown; None without a fill."""
     done = record.get("precondition")
     return {key: done.get(key) for key in KEYS} if done else None

@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.run.criteria import MEASURED
 from . import held_to, prepared, proof, recheck, saturation, validity, worlds
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 
 
 class Ground(t.NamedTuple):
@@ -23,9 +23,9 @@ class Ground(t.NamedTuple):
 class RunFacts:
     """run.json and the records, found by host, drive and test."""
 
-    def __init__(self, run: Mapping, records: list[Mapping], references: held_to.References) -> None:
+    def __init__(self, run: Record, records: list[Record], references: held_to.References) -> None:
         self.references = references
-        self.tests: Mapping = run.get("tests") or {}
+        self.tests: Record = run.get("tests") or {}
         self.criteria = run.get("criteria") or []
         self.strict = run.get("unknown_causes") == "spoil"
         self.asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
@@ -33,7 +33,7 @@ class RunFacts:
         self.drive_records = {
             (record["host"], record["drive"]): record for record in records if record["kind"] == "drive"
         }
-        self.test_records: dict[tuple[str, str], dict[str, Mapping]] = {}
+        self.test_records: dict[tuple[str, str], dict[str, Record]] = {}
         for record in records:
             if record["kind"] == "test":
                 self.test_records.setdefault((record["host"], record["drive"]), {})[record["test"]] = record
@@ -53,7 +53,7 @@ def colon(message: str) -> str:
     return f": {message}" if message else ""
 
 
-def invalid(facts: RunFacts, host: str, drive: str, name: str, record: Mapping) -> Ground | None:
+def invalid(facts: RunFacts, host: str, drive: str, name: str, record: Record) -> Ground | None:
     """Why a test's figures don't count, or None."""
     about = facts.tests.get(name) or {}
     return _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _contradicted(
@@ -61,7 +61,7 @@ def invalid(facts: RunFacts, host: str, drive: str, name: str, record: Mapping) 
     )
 
 
-def _trouble(record: Mapping, steady_asked: bool) -> Ground | None:
+def _trouble(record: Record, steady_asked: bool) -> Ground | None:
     """Why a record is not a valid measurement, or None."""
     outcome = record.get("outcome")
     said = "; ".join(str(reason) for reason in record.get("reasons") or [])
@@ -82,7 +82,7 @@ def _trouble(record: Mapping, steady_asked: bool) -> Ground | None:
     return Ground("not_tested", f"the test has not finished (outcome {outcome!r})")
 
 
-def _contradicted(facts: RunFacts, host: str, drive: str, record: Mapping, about: Mapping) -> Ground | None:
+def _contradicted(facts: RunFacts, host: str, drive: str, record: Record, about: Record) -> Ground | None:
     """A record whose conditions did not hold, that is not steady by its own values, may still be fresh, whose window
     holds a spoilt round, or whose figures are not those of its journal: the host's word is not enough.
     """
@@ -103,7 +103,7 @@ def _contradicted(facts: RunFacts, host: str, drive: str, record: Mapping, about
     return Ground("invalid", said) if said else None
 
 
-def _without_its_state(facts: RunFacts, host: str, drive: str, about: Mapping) -> str:
+def _without_its_state(facts: RunFacts, host: str, drive: str, about: Record) -> str:
     """Why a test that goes on from another's state (`follows`) did not have it: that one does not count itself."""
     before = about.get("follows")
     if not before:
@@ -114,7 +114,7 @@ def _without_its_state(facts: RunFacts, host: str, drive: str, about: Mapping) -
     return f"it builds on the drive state that test {before} leaves, and that test is invalid"
 
 
-def _unsteady(windows: list[Mapping]) -> str:
+def _unsteady(windows: list[Record]) -> str:
     return "; ".join(
         str(reason) for window in windows if not window.get("steady") for reason in window.get("reasons") or []
     )

@@ -31,7 +31,7 @@ LIMITS = ABSOLUTE + RELATIVE
 TEXT_KEYS = ("test", "metric", "model", "cell", "baseline", "source")
 CRITERION_KEYS = ("test", "metric", *LIMITS, "baseline", "model", "cell", "source")
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 
 
 class Reference(t.NamedTuple):
@@ -58,7 +58,7 @@ def is_relative(criterion: t.Mapping[str, t.Any]) -> bool:
     return any(criterion.get(limit) is not None for limit in RELATIVE)
 
 
-def describe(criterion: Mapping) -> str:
+def describe(criterion: Record) -> str:
     """A criterion in one line: "criterion wsat write_iops min 500 (model MTFD*)"."""
     words = ["criterion"] + [str(criterion[field]) for field in ("test", "cell", "metric") if criterion.get(field)]
     words += [f"{limit} {units.plain(criterion[limit])}" for limit in LIMITS if criterion.get(limit) is not None]
@@ -68,7 +68,7 @@ def describe(criterion: Mapping) -> str:
     return f"{text} ({', '.join(notes)})" if notes else text
 
 
-def by_name(criteria: t.Iterable[t.Any]) -> dict[str, Mapping]:
+def by_name(criteria: t.Iterable[t.Any]) -> dict[str, Record]:
     """The criteria that can be applied, by what a check calls them (`describe`)."""
     return {describe(criterion): criterion for criterion in criteria if not criterion_problems(criterion)}
 
@@ -116,7 +116,7 @@ def criterion_problems(criterion: t.Any) -> list[str]:
     return problems
 
 
-def _unit_problem(criterion: Mapping, limit: str) -> str:
+def _unit_problem(criterion: Record, limit: str) -> str:
     """Why a limit is none in the metric's own unit: every drive would meet it, or none."""
     metric, value = str(criterion.get("metric") or ""), number(criterion[limit])
     if limit == "min" and value == 0:
@@ -136,7 +136,7 @@ def _unit_problem(criterion: Mapping, limit: str) -> str:
     return ""
 
 
-def _share_problems(criterion: Mapping, given: t.Sequence[str]) -> list[str]:
+def _share_problems(criterion: Record, given: t.Sequence[str]) -> list[str]:
     """Why a relative limit is no share that some drives meet and others miss."""
     shares = {limit: number(criterion[limit]) for limit in given if limit in RELATIVE}
     low = [
@@ -151,7 +151,7 @@ def _share_problems(criterion: Mapping, given: t.Sequence[str]) -> list[str]:
     ]
 
 
-def _wrong_way(criterion: Mapping, given: t.Sequence[str]) -> str:
+def _wrong_way(criterion: Record, given: t.Sequence[str]) -> str:
     """Why a criterion lets the worst drive pass: it bounds the better side of its metric alone."""
     metric = str(criterion.get("metric") or "")
     ways = {limit[:3] for limit in given}
@@ -164,7 +164,7 @@ def _wrong_way(criterion: Mapping, given: t.Sequence[str]) -> str:
     return ""
 
 
-def check(references: References, criterion: Mapping, host: str, drive: str, record: Mapping) -> Mapping | None:
+def check(references: References, criterion: Record, host: str, drive: str, record: Record) -> Record | None:
     """The criterion against the record's figure; None when the record has no such figure."""
     value = figure(criterion, record)
     if value is None:
@@ -189,7 +189,7 @@ def check(references: References, criterion: Mapping, host: str, drive: str, rec
     }
 
 
-def null_figure(criterion: Mapping, record: Mapping) -> list[str]:
+def null_figure(criterion: Record, record: Record) -> list[str]:
     """Why a measured test can neither meet nor miss a criterion, as a sentence: it has the metric, and no figure for
     it.
     """
@@ -207,7 +207,7 @@ def of_another_model(asked: t.Mapping[str, t.Any], identity: t.Mapping[str, t.An
     return [f"its record has the model {now}, but preflight saw {before}; check which drive was measured"]
 
 
-def of_unknown_model(criteria: t.Sequence[Mapping], identity: t.Mapping[str, t.Any]) -> list[str]:
+def of_unknown_model(criteria: t.Sequence[Record], identity: t.Mapping[str, t.Any]) -> list[str]:
     """Criteria that can't be told to be about a drive or not, as its record tells no model; a loop device has none."""
     if identity.get("model") or (identity and identity.get("transport") in VIRTUAL):
         return []
@@ -223,7 +223,7 @@ def _of(share: float | None, reference: float | None) -> float | None:
     return None if share is None or reference is None else share * reference
 
 
-def comparison(check: Mapping) -> str:
+def comparison(check: Record) -> str:
     """The figure against its limits, as a sentence with units: "write_iops 352 < 500 (criterion wsat write_iops min
     500)".
     """
@@ -240,8 +240,8 @@ def comparison(check: Mapping) -> str:
 
 
 def measured_again(
-    references: References, criteria: t.Sequence[Mapping], host: str, drive: str, record: Mapping
-) -> Mapping:
+    references: References, criteria: t.Sequence[Record], host: str, drive: str, record: Record
+) -> Record:
     """Of a test that was to be measured again (results/again.py): {run_id of the second measurement, told: what came of
     it, as a sentence, first: {outcome, metrics} of the first, None where that one counts}.
     """
@@ -263,13 +263,13 @@ def measured_again(
     }
 
 
-def of_left_out(criterion: Mapping, left_out: t.Iterable[str]) -> list[str]:
+def of_left_out(criterion: Record, left_out: t.Iterable[str]) -> list[str]:
     """A criterion on tests that were not measured for want of time, as a sentence."""
     names = [name for name in left_out if criterion.get("test") and is_for(criterion, name)]
     return [f"{describe(criterion)} was not judged: ssd_time_budget left out {', '.join(names)}"] if names else []
 
 
-def without_figure(criterion: Mapping, tests: list[Mapping], of_run: t.Iterable[str]) -> list[str]:
+def without_figure(criterion: Record, tests: list[Record], of_run: t.Iterable[str]) -> list[str]:
     """A criterion that nothing could be held against is said, not skipped, once its tests are all measured; one about
     another drive's plan is not.
     """

@@ -10,16 +10,14 @@ import typing as t
 from ...module_utils.run.criteria import figure, is_for, is_of_model
 from ..common.values import number
 from . import beside, freshness, held_to, tails, validity
-from .grounds import Ground, Mapping, RunFacts, colon, invalid
+from .grounds import Ground, Record, RunFacts, colon, invalid
 from .verdicts import VERDICTS
 
 # A sentence, and what a host says in it.
 MOST_REASON = 2000
 
 
-def judge(
-    run: Mapping, records: t.Iterable[Mapping], references: held_to.References = held_to.no_references
-) -> Mapping:
+def judge(run: Record, records: t.Iterable[Record], references: held_to.References = held_to.no_references) -> Record:
     """Judge every drive that was asked for, and every other one that has records.
 
     `run`: run.json. `records`: the newest of each key of results.jsonl; a test record may carry `cells`
@@ -38,7 +36,7 @@ def judge(
     return {"verdicts": counts, "all_passed": bool(drives) and counts["pass"] == len(drives), "drives": drives}
 
 
-def valid_tests(run: Mapping, records: t.Iterable[Mapping]) -> set[tuple[str, str, str]]:
+def valid_tests(run: Record, records: t.Iterable[Record]) -> set[tuple[str, str, str]]:
     """(host, drive, test) of the tests whose figures count, for others too: of drives that were asked for. A host could
     make up as many more as it takes to move the median of the fleet.
     """
@@ -51,12 +49,12 @@ def valid_tests(run: Mapping, records: t.Iterable[Mapping]) -> set[tuple[str, st
     }
 
 
-def _finite(metrics: Mapping) -> Mapping:
+def _finite(metrics: Record) -> Record:
     """Metrics as JSON can carry them: what is not a finite number is None."""
     return {name: value if number(value) is not None else None for name, value in metrics.items()}
 
 
-def _judge_drive(facts: RunFacts, host: str, drive: str) -> Mapping:
+def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     record = facts.drive_records.get((host, drive), {})
     identity = record.get("identity") or {}
     model = identity.get("model") or ""
@@ -111,9 +109,9 @@ def _short(reason: str) -> str:
 
 def _not_held(
     facts: RunFacts,
-    criteria: list[Mapping],
-    measured: t.Mapping[str, Mapping],
-    tests: list[Mapping],
+    criteria: list[Record],
+    measured: t.Mapping[str, Record],
+    tests: list[Record],
     left_out: t.Sequence[str],
 ) -> list[Ground]:
     """The criteria of a drive that nothing was held against."""
@@ -133,7 +131,7 @@ def _not_held(
     return lacking + [Ground("not_tested", text) for c in criteria for text in held_to.of_left_out(c, left_out)]
 
 
-def _pass_findings(tests: list[Mapping]) -> list[Ground]:
+def _pass_findings(tests: list[Record]) -> list[Ground]:
     """The criteria that a drive met, or that there was none."""
     met = [
         Ground("pass", f"{test['test']}: {held_to.comparison(check)}") for test in tests for check in test["criteria"]
@@ -142,7 +140,7 @@ def _pass_findings(tests: list[Mapping]) -> list[Ground]:
     return met or [Ground("pass", held_to.NO_CRITERION)]
 
 
-def _unjudged(test: Mapping) -> Mapping:
+def _unjudged(test: Record) -> Record:
     """A test of a drive that is held to nothing but what has no reference (too few peers): that is no pass."""
     lacking = [held_to.comparison(check) for check in test["criteria"] if check["met"] is None]
     return dict(test, verdict="invalid", reasons=lacking) if lacking and test["verdict"] == "pass" else test
@@ -154,7 +152,7 @@ def worst(verdicts: t.Iterable[str]) -> str:
     return next((verdict for verdict in VERDICTS if verdict in given), "not_tested")
 
 
-def _drive_findings(facts: RunFacts, host: str, drive: str, record: Mapping, tests: list[Mapping]) -> list[Ground]:
+def _drive_findings(facts: RunFacts, host: str, drive: str, record: Record, tests: list[Record]) -> list[Ground]:
     """What the campaign as a whole says: a drive passes only if its campaign was completed."""
     outcome = record.get("outcome")
     # Nobody asked for what a host says of it all the same.
@@ -170,7 +168,7 @@ def _drive_findings(facts: RunFacts, host: str, drive: str, record: Mapping, tes
     return [Ground(verdict, _why_no_record(facts, host, drive, record))]
 
 
-def _why_no_record(facts: RunFacts, host: str, drive: str, record: Mapping) -> str:
+def _why_no_record(facts: RunFacts, host: str, drive: str, record: Record) -> str:
     """The most telling reason why a drive's campaign left no result."""
     message = record.get("message") or ""
     outcome = record.get("outcome")
@@ -201,8 +199,8 @@ def _why_no_record(facts: RunFacts, host: str, drive: str, record: Mapping) -> s
 
 
 def _judge_test(
-    facts: RunFacts, host: str, drive: str, name: str, record: Mapping | None, criteria: list[Mapping]
-) -> Mapping:
+    facts: RunFacts, host: str, drive: str, name: str, record: Record | None, criteria: list[Record]
+) -> Record:
     about = facts.tests.get(name) or {}
     result = {
         "test": name,
@@ -245,14 +243,12 @@ def _judge_test(
     return _judged(facts, result, trouble, criteria, record)
 
 
-def _with_the_first(test: Mapping) -> Mapping:
+def _with_the_first(test: Record) -> Record:
     """A test that was measured again, or was to be: its reasons say so."""
     return dict(test, reasons=[*test["reasons"], test["again"]["told"]])
 
 
-def _judged(
-    facts: RunFacts, result: Mapping, trouble: Ground | None, criteria: list[Mapping], record: Mapping
-) -> Mapping:
+def _judged(facts: RunFacts, result: Record, trouble: Ground | None, criteria: list[Record], record: Record) -> Record:
     """The verdict of a test that has a record. trouble: why its figures don't count."""
     name = result["test"]
     if trouble:
@@ -269,12 +265,12 @@ def _judged(
     return dict(result, verdict="pass", reasons=reasons)
 
 
-def _without_figure(criterion: Mapping, record: Mapping) -> list[str]:
+def _without_figure(criterion: Record, record: Record) -> list[str]:
     """Why a test gave no figure for a criterion though it has the metric; empty where it gave one."""
     return tails.too_few(criterion, record, held_to.describe(criterion)) or held_to.null_figure(criterion, record)
 
 
-def _measured_apart(facts: RunFacts, criterion: Mapping, record: Mapping) -> list[str]:
+def _measured_apart(facts: RunFacts, criterion: Record, record: Record) -> list[str]:
     """Why a criterion was not judged that others of the model are held to: no drive gets around it by what its host
     tells of how it measured. Empty for any other.
     """

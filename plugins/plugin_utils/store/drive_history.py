@@ -15,14 +15,14 @@ from ..report.pages import Figures
 from ..results import runs, summaries
 from . import engine, frames, packages
 
-Mapping = dict[str, t.Any]
+Record = dict[str, t.Any]
 MOST_RUNS = 30
 # Of the reports of earlier runs, where there is no store: each is read as a whole.
 MOST_REPORTS = 10
 _SERIALS_A_QUERY = 500
 
 
-def of_drives(results_dir: str, store_url: str, run: Mapping, serials: t.Collection[str]) -> Figures:
+def of_drives(results_dir: str, store_url: str, run: Record, serials: t.Collection[str]) -> Figures:
     """{(serial, test, metric): points} of the runs before this one, of the metrics that tests track. A store that
     cannot be read tells nothing here: the task that fills it says what is wrong.
     """
@@ -70,7 +70,7 @@ def _of_store(url: str, serials: list[str], metrics: list[str], before: str) -> 
     return found
 
 
-def _of_reports(results_dir: str, run: Mapping, serials: set[str], metrics: set[str]) -> Figures:
+def _of_reports(results_dir: str, run: Record, serials: set[str], metrics: set[str]) -> Figures:
     starts = {own.id: own.started for own in runs.on_controller(results_dir)}
     found: Figures = {}
     for summary in summaries.earlier(results_dir, run, MOST_REPORTS):

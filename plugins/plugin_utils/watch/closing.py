@@ -14,7 +14,7 @@ from ..results import held_to
 from ..results.verdicts import VERDICTS
 from . import closing_fleet, progress
 
-Record = t.Mapping[str, t.Any]
+Mapping = t.Mapping[str, t.Any]
 Key = tuple[str, str]
 MOST_ROWS = 40
 # Of more drives only those that need attention are shown.
@@ -42,7 +42,7 @@ class _Row(t.NamedTuple):
     rank: tuple[int, bool] = (0, False)
 
 
-def lines(run: Record, records: t.Sequence[Record], summary: Record | None) -> list[str]:
+def lines(run: Mapping, records: t.Sequence[Mapping], summary: Mapping | None) -> list[str]:
     """run: run.json or {}. records: the newest of each key. summary: the run's report/summary.json, when it was made
     just now.
     """
@@ -67,7 +67,7 @@ def lines(run: Record, records: t.Sequence[Record], summary: Record | None) -> l
     return text + [_total(rows)]
 
 
-def _fleet(run: Record, summary: Record | None) -> list[str]:
+def _fleet(run: Mapping, summary: Mapping | None) -> list[str]:
     """What the report says of the fleet; of each test by the figure that the drives' rows show too."""
     fleet = (summary or {}).get("fleet") or {}
     told = run.get("tests") or {}
@@ -80,7 +80,7 @@ def _fleet(run: Record, summary: Record | None) -> list[str]:
     return closing_fleet.lines(fleet, figures)
 
 
-def _drives(run: Record, records: t.Iterable[Record], summary: Record | None) -> list[Key]:
+def _drives(run: Mapping, records: t.Iterable[Mapping], summary: Mapping | None) -> list[Key]:
     """Every drive asked for, then those that only have records, in that order."""
     known = [
         *(run.get("asked") or []),
@@ -90,7 +90,7 @@ def _drives(run: Record, records: t.Iterable[Record], summary: Record | None) ->
     return list(dict.fromkeys((item["host"], item["drive"]) for item in known))
 
 
-def _row(key: Key, run: Record, records: t.Sequence[Record], summary: Record | None) -> _Row:
+def _row(key: Key, run: Mapping, records: t.Sequence[Mapping], summary: Mapping | None) -> _Row:
     host, drive = key
     mine = [record for record in records if record["host"] == host and record.get("drive") == drive]
     campaign = next((record for record in mine if record["kind"] == "drive"), {})
@@ -111,7 +111,7 @@ def _row(key: Key, run: Record, records: t.Sequence[Record], summary: Record | N
     return _Row(host, drive, model, outcome, tests, why, outcome == "complete")
 
 
-def _test(record: Record, about: Record) -> str:
+def _test(record: Mapping, about: Mapping) -> str:
     """`iops steady after 5 rounds, write 41,201 IOPS`. about: what run.json tells of the test."""
     text = f"{record['test']} {record['outcome'].replace('_', ' ')}"
     tracked = next((item for item in record.get("steady_state") or [] if item.get("average") is not None), None)
@@ -123,7 +123,7 @@ def _test(record: Record, about: Record) -> str:
     return f"{text}, {progress.metric(name, metrics[name])}" if name else text
 
 
-def _headline(metrics: Record, about: Record) -> str | None:
+def _headline(metrics: Mapping, about: Mapping) -> str | None:
     """The figure of a test without steady state: the I/Os, and the rate for large blocks; of its one direction, if it
     has one.
     """

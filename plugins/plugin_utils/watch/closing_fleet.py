@@ -13,13 +13,13 @@ from ..common import units
 from ..results.verdicts import CHANGED, OTHERWISE
 from . import progress
 
-Record = t.Mapping[str, t.Any]
+Mapping = t.Mapping[str, t.Any]
 TITLES = ("MODEL", "FIRMWARE", "TEST", "METRIC", "N", "MEDIAN", "SPREAD", "WORST")
 # Of each kind; the report has all.
 MOST_LINES = 20
 
 
-def lines(fleet: Record, figures: t.Mapping[str, str]) -> list[str]:
+def lines(fleet: Mapping, figures: t.Mapping[str, str]) -> list[str]:
     """fleet: of summary.json, {} for none. figures: the metric to show of each test."""
     if fleet.get("problem"):
         return [fleet["problem"]]
@@ -39,7 +39,7 @@ def lines(fleet: Record, figures: t.Mapping[str, str]) -> list[str]:
     )
 
 
-def _row(group: Record) -> tuple[str, ...]:
+def _row(group: Mapping) -> tuple[str, ...]:
     metric, worst = group["metric"], group["worst"]
     median, value = (units.show(metric, number) for number in (group["median"], worst["value"]))
     spread = f"±{units.rounded(100 * group['spread'], 2)} %"
@@ -55,7 +55,7 @@ def _row(group: Record) -> tuple[str, ...]:
     )
 
 
-def _few(fleet: Record) -> list[str]:
+def _few(fleet: Mapping) -> list[str]:
     names = {(row["model"], row["firmware"]): row for row in fleet["too_few"]}
     told = [f"{' '.join(filter(None, name)) or 'no model'} ({row['n']})" for name, row in names.items()]
     return [
@@ -63,9 +63,9 @@ def _few(fleet: Record) -> list[str]:
     ]
 
 
-def _outliers(fleet: Record) -> list[str]:
+def _outliers(fleet: Mapping) -> list[str]:
     """One line a drive and test, by its worst figure."""
-    worst: dict[tuple[str, str, str], Record] = {}
+    worst: dict[tuple[str, str, str], Mapping] = {}
     for outlier in fleet["outliers"]:
         worst.setdefault((outlier["host"], outlier["drive"], outlier["test"]), outlier)
     return [
@@ -74,7 +74,7 @@ def _outliers(fleet: Record) -> list[str]:
     ]
 
 
-def _low_hosts(fleet: Record) -> list[str]:
+def _low_hosts(fleet: Mapping) -> list[str]:
     return [
         f"low host: {item['host']}: its {len(item['drives'])} drives are {units.rounded(item['by_pct'], 2)} % worse "
         f"in {item['test']} {item['metric']}"
@@ -83,7 +83,7 @@ def _low_hosts(fleet: Record) -> list[str]:
     ]
 
 
-def _chance(fleet: Record) -> list[str]:
+def _chance(fleet: Mapping) -> list[str]:
     if not fleet["comparisons"]:
         return []
     return [
@@ -94,7 +94,7 @@ def _chance(fleet: Record) -> list[str]:
     ]
 
 
-def _since(fleet: Record) -> list[str]:
+def _since(fleet: Mapping) -> list[str]:
     since = fleet.get("since")
     if not since:
         return []
@@ -109,7 +109,7 @@ def _since(fleet: Record) -> list[str]:
     return (told or [f"{head}: no verdict changed, and no figure was shown to"]) + _otherwise(head, since["changes"])
 
 
-def _longer(fleet: Record) -> list[str]:
+def _longer(fleet: Mapping) -> list[str]:
     """Against the nights before and the baseline; one firmware against another."""
     nights, baseline = fleet.get("nights") or {}, fleet.get("baseline") or {}
     head = f"against the {len(nights.get('runs') or [])} runs before"
@@ -125,7 +125,7 @@ def _longer(fleet: Record) -> list[str]:
     return told + _changes("in this run", fleet.get("firmwares") or [])
 
 
-def _changes(head: str, changes: t.Iterable[Record]) -> list[str]:
+def _changes(head: str, changes: t.Iterable[Mapping]) -> list[str]:
     return [
         f"{head}: {item['model']}{_firmwares(item)} {item['test']} {item['metric']} is "
         f"{units.rounded(100 * abs(item['by']), 2)} % {item['verdict']}"
@@ -135,7 +135,7 @@ def _changes(head: str, changes: t.Iterable[Record]) -> list[str]:
     ]
 
 
-def _otherwise(head: str, changes: t.Iterable[Record]) -> list[str]:
+def _otherwise(head: str, changes: t.Iterable[Mapping]) -> list[str]:
     """What was not compared, a line for each model, test and what changed."""
     found: dict[tuple[str, ...], int] = {}
     for item in changes:
@@ -148,7 +148,7 @@ def _otherwise(head: str, changes: t.Iterable[Record]) -> list[str]:
     ]
 
 
-def _firmwares(item: Record) -> str:
+def _firmwares(item: Mapping) -> str:
     """What the same drives ran then, where it was another one."""
     now, then = item.get("firmware"), item.get("against")
     return f" with firmware {now} instead of {then}" if now and then and now != then else ""
