@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files of criteria that the example inventory has: each is read as a site's would be, and can be met or missed."""
+"""The files of published criteria to copy: each is read as a site's would be, and can be met or missed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import crit
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import held_to
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
 
-FILES = sorted((COLLECTION / "inventories" / "lab" / "criteria").glob("*.yml"))
+FILES = sorted((COLLECTION / "docs" / "criteria").glob("*.yml"))
 SIZE = 3_840_000_000_000
 
 
@@ -59,6 +59,6 @@ def test_each_criterion_names_a_shipped_test_and_a_figure_that_it_reports(file, 
     ],
 )
 def test_a_slip_in_a_file_is_seen(right, wrong, why, tmp_path):
-    text = (COLLECTION / "inventories" / "lab" / "criteria" / "hyperscale.yml").read_text(encoding="utf-8")
+    text = (COLLECTION / "docs" / "criteria" / "hyperscale.yml").read_text(encoding="utf-8")
     found, _applied = told(read(tmp_path, text.replace(right, wrong)))
     assert right in text and any(why in line for line in found)
