@@ -21,6 +21,8 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.library import S
 
 MIB = 1 << 20
 SIZE = 16 * MIB
+# For a suite of many fills.
+SMALL_DRIVE = 8 * MIB
 # So few I/Os a second that a machine without a free CPU keeps up.
 WRITES, READS = 100, 300
 WRITE_BANDWIDTH, READ_BANDWIDTH = 8 * MIB, 16 * MIB
@@ -38,6 +40,7 @@ PLAY_S = 1200
 # A window as soon as there can be one; a busy machine gets a few more rounds.
 SOON = {"window": 3, "sample_every": 1, "min_capacity_multiple": 0, "confirm_windows": 0, "settle_s": 0}
 ROUNDS = {"max": 12, "capacity_multiple": None, "time_limit_s": None}
+SETTLED = {"steady_state": SOON, "rounds": ROUNDS}
 ONCE = {**ROUNDS, "max": 1}
 LOAD = {"threads": 1, "queue_depth": 4}
 # Two fills in place of hours of small writes: the drive is as worn.
@@ -62,6 +65,9 @@ def scaled(plan, test, /, **keys):
 def load(block_size, read_pct, access="random", runtime_s=1, **keys):
     """A cell of a second under a small load."""
     return {"access": access, "block_size": block_size, "read_pct": read_pct, **LOAD, "runtime_s": runtime_s, **keys}
+
+
+SMALL_WRITES = load("4KiB", 0)
 
 
 class Played:

@@ -8,32 +8,21 @@ from __future__ import annotations
 import os
 
 import pytest
-from suites_lab import (
-    MIB,
-    ONCE,
-    READ_BANDWIDTH,
-    READS,
-    ROUNDS,
-    SOON,
-    WORN,
-    WRITE_BANDWIDTH,
-    WRITES,
-    load,
-    number,
-    retried,
-    scaled,
-    unlike,
-    written,
-)
+import suites_lab as lab
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 
-CORNERS = [load("128KiB", 100, "sequential"), load("4KiB", 100), load("128KiB", 0, "sequential"), load("4KiB", 0)]
+CORNERS = [
+    lab.load("128KiB", 100, "sequential"),
+    lab.load("4KiB", 100),
+    lab.load("128KiB", 0, "sequential"),
+    lab.load("4KiB", 0),
+]
 CORNER_IOPS = {
-    "seq-128k-r100-tc1-qd4": READ_BANDWIDTH / (128 << 10),
-    "rand-4k-r100-tc1-qd4": READS,
-    "seq-128k-w100-tc1-qd4": WRITE_BANDWIDTH / (128 << 10),
-    "rand-4k-w100-tc1-qd4": WRITES,
+    "seq-128k-r100-tc1-qd4": lab.READ_BANDWIDTH / (128 << 10),
+    "rand-4k-r100-tc1-qd4": lab.READS,
+    "seq-128k-w100-tc1-qd4": lab.WRITE_BANDWIDTH / (128 << 10),
+    "rand-4k-w100-tc1-qd4": lab.WRITES,
 }
 
 
@@ -41,13 +30,13 @@ def corner_problems(played, name):
     """Each of CORNERS by its own rate, and in the page's table of all cells."""
     told = played.cells(name)
     seen = {cell: (told[cell]["iops"], pytest.approx(iops, rel=0.15)) for cell, iops in CORNER_IOPS.items()}
-    return unlike(seen) + played.untold(name, "All 4 cells", *CORNER_IOPS)
+    return lab.unlike(seen) + played.untold(name, "All 4 cells", *CORNER_IOPS)
 
 
 def test_smoke(site, tmp_path):
     """All of its workloads once, in seconds: what scripts/test plays of the shipped plans, beside the demo."""
-    asked = scaled("smoke", "smoke", cells=CORNERS, rounds=ONCE)
-    retried(site, tmp_path, [asked], {}, lambda played: corner_problems(played, "smoke"))
+    asked = lab.scaled("smoke", "smoke", cells=CORNERS, rounds=lab.ONCE)
+    lab.retried(site, tmp_path, [asked], {}, lambda played: corner_problems(played, "smoke"))
 
 
 @pytest.mark.long
@@ -55,22 +44,22 @@ def test_nightly(site, tmp_path):
     """Its figures are those of a fresh drive, as it says: the simulated one writes half as fast once it is worn."""
     single = {"read_pct": [100, 0], "block_size": "4KiB", "runtime_s": 2}
     tests = [
-        scaled("nightly", "nightly-saturation", cells=[load("4KiB", 0)], rounds={**ONCE, "max": 3}),
-        scaled("nightly", "nightly-corners", cells=CORNERS, rounds={**ONCE, "max": 2}),
-        scaled("nightly", "nightly-latency", matrix=single, rounds=ONCE),
+        lab.scaled("nightly", "nightly-saturation", cells=[lab.load("4KiB", 0)], rounds={**lab.ONCE, "max": 3}),
+        lab.scaled("nightly", "nightly-corners", cells=CORNERS, rounds={**lab.ONCE, "max": 2}),
+        lab.scaled("nightly", "nightly-latency", matrix=single, rounds=lab.ONCE),
     ]
 
     def problems_of(played):
         told = played.cells("nightly-latency")
         seen = {
             mix: (told[f"rand-4k-{mix}-tc1-qd1"]["mean_us"], pytest.approx(1e6 / true, rel=0.25))
-            for mix, true in (("r100", READS), ("w100", WRITES))
+            for mix, true in (("r100", lab.READS), ("w100", lab.WRITES))
         }
-        seen["fresh"] = (played.metric("nightly-saturation", "write_iops"), pytest.approx(WRITES, rel=0.1))
+        seen["fresh"] = (played.metric("nightly-saturation", "write_iops"), pytest.approx(lab.WRITES, rel=0.1))
         untold = played.untold("nightly-saturation") + played.untold("nightly-latency")
-        return unlike(seen) + corner_problems(played, "nightly-corners") + untold
+        return lab.unlike(seen) + corner_problems(played, "nightly-corners") + untold
 
-    retried(site, tmp_path, tests, {"size_bytes": 64 * MIB, "steady_iops": WRITES / 2}, problems_of)
+    lab.retried(site, tmp_path, tests, {"size_bytes": 64 * lab.MIB, "steady_iops": lab.WRITES / 2}, problems_of)
 
 
 # So small a drive asks for little by the terabyte.
@@ -79,51 +68,51 @@ FASTER = 438
 
 def streamed(name):
     """The streams of a shipped test of hyperscale's, at more for each terabyte, with trims that its range holds."""
-    (cell,) = written(name, "tests")["cells"]
+    (cell,) = lab.written(name, "tests")["cells"]
     jobs = [{**job, "rate_mib_s_per_tb": job["rate_mib_s_per_tb"] * FASTER} for job in cell["jobs"]]
     return {**cell, "runtime_s": 8, "jobs": [{**job, "block_size": "1MiB"} if job.get("trim") else job for job in jobs]}
 
 
 @pytest.mark.long
 def test_hyperscale_streams_keep_their_rates(site, tmp_path):
-    size, loads = 64 * MIB, ("hyperscale-l2r6", "hyperscale-l2r9")
+    size, loads = 64 * lab.MIB, ("hyperscale-l2r6", "hyperscale-l2r9")
     cells = {name: streamed(name) for name in loads}
-    tests = [scaled("hyperscale", name, cells=[cells[name]]) for name in loads]
+    tests = [lab.scaled("hyperscale", name, cells=[cells[name]]) for name in loads]
 
     def problems_of(played):
         seen, untold = {}, []
         for name in loads:
             told = {cell.rpartition(".")[2]: figures for cell, figures in played.cells(name).items()}
             for job in cells[name]["jobs"]:
-                true = job["rate_mib_s_per_tb"] * MIB * size / 1e12 / 1e6
+                true = job["rate_mib_s_per_tb"] * lab.MIB * size / 1e12 / 1e6
                 seen[f"{name}.{job['name']}"] = (told[job["name"]]["mb_s"], pytest.approx(true, rel=0.2))
             untold += played.untold(name)
-        return unlike(seen) + untold
+        return lab.unlike(seen) + untold
 
-    bandwidths = {"write_bandwidth": 32 * MIB, "read_bandwidth": 32 * MIB}
-    retried(site, tmp_path, tests, {"size_bytes": size, "read_iops": 3000, **bandwidths}, problems_of)
+    bandwidths = {"write_bandwidth": 32 * lab.MIB, "read_bandwidth": 32 * lab.MIB}
+    lab.retried(site, tmp_path, tests, {"size_bytes": size, "read_iops": 3000, **bandwidths}, problems_of)
 
 
 @pytest.mark.long
 def test_hyperscale_writes_that_wait_and_of_the_preferred_size(site, tmp_path):
     """Nothing of the plan fills the drive before them here, so they do it themselves."""
-    small = [load("4KiB", 0, "sequential", queue_depth=1, **wait) for wait in ({"fdatasync": 1}, {"sync": "dsync"})]
-    preferred = load("preferred", 0)
+    small = [lab.load("4KiB", 0, "sequential", queue_depth=1, **wait) for wait in ({"fdatasync": 1}, {"sync": "dsync"})]
+    preferred = lab.load("preferred", 0)
     then = {
-        "cells": [load("4KiB", 0)],
-        "rounds": ROUNDS,
-        "steady_state": {**SOON, "tracked": [{"metric": "write_bandwidth"}]},
+        "cells": [lab.load("4KiB", 0)],
+        "rounds": lab.ROUNDS,
+        "steady_state": {**lab.SOON, "tracked": [{"metric": "write_bandwidth"}]},
     }
-    soon = {"steady_state": SOON, "rounds": ROUNDS}
+    soon = {**lab.SETTLED}
     tests = [
-        scaled("hyperscale", "sync-writes", precondition=WORN, cells=small, **soon),
-        scaled("hyperscale", "preferred-writes", cells=[preferred], phases=[{"name": "4k", **then}], **soon),
+        lab.scaled("hyperscale", "sync-writes", precondition=lab.WORN, cells=small, **soon),
+        lab.scaled("hyperscale", "preferred-writes", cells=[preferred], phases=[{"name": "4k", **then}], **soon),
     ]
 
     def problems_of(played):
-        told, bandwidth = played.cells("sync-writes"), pytest.approx(WRITES * 4096, rel=0.1)
+        told, bandwidth = played.cells("sync-writes"), pytest.approx(lab.WRITES * 4096, rel=0.1)
         flushes = played.tests["sync-writes"]["metrics"]
-        seen = {cell: (figures["iops"], pytest.approx(WRITES, rel=0.15)) for cell, figures in told.items()}
+        seen = {cell: (figures["iops"], pytest.approx(lab.WRITES, rel=0.15)) for cell, figures in told.items()}
         seen["kinds"] = (sorted(cell.partition("-qd1-")[2] for cell in told), ["fdatasync1", "o_dsync"])
         seen["flushes"] = (flushes["sync_ios"], pytest.approx(flushes["write_ios"], abs=5))
         seen |= {
@@ -132,12 +121,12 @@ def test_hyperscale_writes_that_wait_and_of_the_preferred_size(site, tmp_path):
         }
         latencies = 'scope="row">sync</th>'
         return (
-            unlike(seen)
+            lab.unlike(seen)
             + played.untold("sync-writes", latencies)
             + played.untold("preferred-writes-4k", "rand-4k-w100")
         )
 
-    retried(site, tmp_path, tests, {}, problems_of)
+    lab.retried(site, tmp_path, tests, {}, problems_of)
 
 
 @pytest.mark.long
@@ -146,7 +135,7 @@ def test_the_map_shows_which_reads_writes_keep_from_coming(site, tmp_path):
     the map has its figures in brackets where fewer reads came than asked.
     """
     most, reads, writes = 500, (200, 400), (0, 20, 30)
-    left = {rate: most * (1 - rate * (128 << 10) / WRITE_BANDWIDTH) for rate in writes}
+    left = {rate: most * (1 - rate * (128 << 10) / lab.WRITE_BANDWIDTH) for rate in writes}
 
     def cell(read, write):
         reading = {"block_size": "4KiB", "read_pct": 100, "threads": 1, "queue_depth": 32, "rate_iops": read}
@@ -157,12 +146,12 @@ def test_the_map_shows_which_reads_writes_keep_from_coming(site, tmp_path):
         return {"name": f"r{read}w{write}", "runtime_s": 4, "jobs": jobs}
 
     cells = [cell(read, write) for write in writes for read in reads]
-    asked = scaled("hyperscale", "interference", cells=cells, rounds={**ONCE, "max": 2})
+    asked = lab.scaled("hyperscale", "interference", cells=cells, rounds={**lab.ONCE, "max": 2})
 
     def problems_of(played):
         shown = played.table("interference", "99th percentile of reads")
         in_brackets = [[text.startswith("(") for text in row] for row in shown]
-        tails = [[number(text.strip("()")) for text in row] for row in shown]
+        tails = [[lab.number(text.strip("()")) for text in row] for row in shown]
         told = {
             key.split(".")[0].split("-")[1]: each["iops"]
             for key, each in played.cells("interference").items()
@@ -175,6 +164,6 @@ def test_the_map_shows_which_reads_writes_keep_from_coming(site, tmp_path):
         }
         seen["brackets"] = (in_brackets, [[read > left[rate] for read in reads] for rate in writes])
         seen["tails grow"] = (sorted(row[1] for row in tails), [row[1] for row in tails])
-        return unlike(seen) + played.untold("interference", "reads alone", "20 writes/s", "400 reads/s")
+        return lab.unlike(seen) + played.untold("interference", "reads alone", "20 writes/s", "400 reads/s")
 
-    retried(site, tmp_path, [asked], {"read_iops": most, "reads_wait": 1}, problems_of)
+    lab.retried(site, tmp_path, [asked], {"read_iops": most, "reads_wait": 1}, problems_of)
