@@ -180,7 +180,7 @@ class Watch(openers.Watch):
 
     seen: collections.Counter[str] = collections.Counter()
 
-    def look(self, deep: bool) -> openers.Look:
+    def look(self, deep: bool) -> openers.OpenersByKey:
         """As ever."""
         found = super().look(deep)
         for key in self._watched() & found.keys():
