@@ -23,6 +23,12 @@ class PlanError(ValueError):
         self.problems = list(problems)
 
 
+def raise_for(origin: str, problems: t.Sequence[str]) -> None:
+    """Raise PlanError for problems of one file or entry, if there are any."""
+    if problems:
+        raise PlanError([f"{origin}: {problem}" for problem in problems])
+
+
 class Source(t.NamedTuple):
     """A test as someone wrote it. origin: its file, or ssd_plan[2]; shipped: part of this collection."""
 

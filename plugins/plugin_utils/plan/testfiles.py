@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tests and plans: laid over their bases and checked. Reads files (library.py), changes nothing."""
+"""Tests and plans, checked, each laid over its bases (bases.py). Reads files (library.py), changes nothing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import typing as t
 from pathlib import Path
 
 from ..common import schema as schemas
-from . import arrays, between, departures, filesystems, phases, saturation, unwritten
+from . import arrays, bases, between, departures, filesystems, phases, saturation, unwritten
 from . import cells as celling
-from .library import SHIPPED_DIR, Library, PlanError, Source
+from .library import SHIPPED_DIR, Library, PlanError, Source, raise_for
 
 __all__ = ["SHIPPED_DIR", "Library", "PlanError", "Test", "load_plan"]
 
@@ -93,10 +93,10 @@ def _no_plan(name: str, library: Library) -> str:
 
 def _load_tests(entry: Source, library: Library) -> list[Test]:
     """One entry of a plan as checked tests: one, or with each_cell one for each cell. Raises PlanError."""
-    source = _named(entry.data, entry.origin, library, ()) if isinstance(entry.data, str) else entry
-    data, own_cells = _flatten(source, library, ())
+    source = bases.named(entry.data, entry.origin, library, ()) if isinstance(entry.data, str) else entry
+    data, own_cells = bases.laid(source, library, ())
     schema = schemas.load("test")
-    _raise_for(
+    raise_for(
         source.origin,
         schemas.problems(_spelt_out(data, schema), schema) + ([] if "name" in data else ["name: is missing"]),
     )
@@ -115,35 +115,23 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
         wrong += (
             [f"phases: can't be combined with {key}, which lasts for one test"] if data.get(key) is not None else []
         )
-    _raise_for(source.origin, phases.link(done) + wrong)
-    stated = _with_source(source, library)
+    raise_for(source.origin, phases.link(done) + wrong)
+    stated = bases.with_source(source, library)
     if stated:
         name = stated.data.get("name") or t.cast(Path, stated.path).stem
         departures.mark(done, data["name"], _load_tests(stated, library), name)
     return done
 
 
-def _with_source(source: Source, library: Library) -> Source | None:
-    """The base that states the source which a test takes over; None where it states one itself, or none does."""
-    visited: tuple[Path, ...] = ()
-    one = source
-    while "source" not in one.data:
-        if "base" not in one.data:
-            return None
-        visited += (one.path,) if one.path else ()
-        one = _named(one.data["base"], one.origin, library, visited)
-    return None if one is source else one
-
-
 def _completed(data: Test, schema: schemas.Schema, origin: str) -> list[Test]:
     """A test, or a phase as one, with its defaults; with each_cell one for each cell. Raises PlanError."""
     follows = data.get("follows")
     data = _spelt_out({key: value for key, value in data.items() if key != "follows"}, schema)
-    _raise_for(f"{origin}: phase {data['name']}" if follows else origin, schemas.problems(data, schema))
+    raise_for(f"{origin}: phase {data['name']}" if follows else origin, schemas.problems(data, schema))
     test = {**schemas.with_defaults({"title": data["name"], **data}, schema), "follows": follows}
     tests = _split(test) if test["each_cell"] else [test]
     # The names of its cells may have made a test's name too long.
-    _raise_for(origin, [problem for one in tests for problem in schemas.problems({"name": one["name"]}, schema)])
+    raise_for(origin, [problem for one in tests for problem in schemas.problems({"name": one["name"]}, schema)])
     return tests
 
 
@@ -174,52 +162,6 @@ def _split(test: Test) -> list[Test]:
     return tests
 
 
-def _named(name: str, origin: str, library: Library, visited: tuple[Path, ...]) -> Source:
-    """A test by the name of its file, or of a plan and itself. `visited`: those that already build on it. Raises
-    PlanError.
-    """
-    found = library.find("tests", name, skip=visited)
-    if found:
-        return found
-    known = library.names("tests", name)
-    if name in known:
-        chain = " -> ".join(str(path) for path in visited)
-        raise PlanError([f"{origin}: base: {name!r} leads back to itself ({chain}); remove base from one of them"])
-    raise PlanError(
-        [f"{origin}: no test named {name!r}{schemas.suggestion(name, known)} (known tests: {', '.join(known)})"]
-    )
-
-
-def _flatten(source: Source, library: Library, visited: tuple[Path, ...]) -> tuple[Test, bool]:
-    """A test laid over its bases, and whether the site chose its cells. Each layer is checked, so that messages name
-    its file.
-    """
-    if not isinstance(source.data, dict):
-        raise PlanError([f"{source.origin}: must be a test name or a mapping of a test's keys"])
-    layer = dict(schemas.plain(source.data))
-    _raise_for(source.origin, schemas.problems(layer, schemas.load("test"), partial=True))
-    chooses = "cells" in layer or "block_size" in (layer.get("matrix") or {})
-    below: Test = {}
-    own = chooses and not source.shipped
-    if source.path:
-        visited += (source.path,)
-        layer.setdefault("name", source.path.stem)
-    base = layer.pop("base", None)
-    if base is not None:
-        below, own_below = _flatten(_named(base, source.origin, library, visited), library, visited)
-        own = own if chooses else own_below
-    if "cells" in layer and "matrix" not in layer:
-        below.pop("matrix", None)
-    return _merge(below, layer), own
-
-
-def _merge(below: t.Any, above: t.Any) -> t.Any:
-    """Mappings are merged key by key, everything else replaces."""
-    if isinstance(below, dict) and isinstance(above, dict):
-        return {**below, **{key: _merge(below.get(key), value) for key, value in above.items()}}
-    return above
-
-
 def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     """The internal form of a complete test (see load_plan). Raises PlanError."""
     cells = celling.expand(test)
@@ -236,7 +178,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     except ValueError as error:
         problems.append(f"filesystem.raid: {error}")
     several = arrays.rendered(test["array"], celling.size_bytes)
-    _raise_for(origin, problems)
+    raise_for(origin, problems)
     precondition = test["precondition"]
     if precondition:
         zeros = {"data": "zeros"} if precondition["data"] == "zeros" else {}
@@ -294,8 +236,3 @@ def _limit_problems(test: Test) -> list[str]:
             )
         ]
     return []
-
-
-def _raise_for(origin: str, problems: t.Sequence[str]) -> None:
-    if problems:
-        raise PlanError([f"{origin}: {problem}" for problem in problems])
