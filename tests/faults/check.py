@@ -21,7 +21,8 @@ from table import Case
 # A drive that hangs is given up after seconds here, not minutes.
 SHORT = {
     "fio": {"TERMINATE_GRACE_S": 1.0, "KILL_GRACE_S": 1.0},
-    "workbench": {"CELL_GRACE_S": 5.0, "STUCK_S": 3.0},
+    "workbench": {"CELL_GRACE_S": 5.0},
+    "fillcurve": {"STUCK_S": 3.0},
     # The guard alone looks for about 3 s at who uses a drive, longer on a busy machine.
     "deadline": {"STEP_TIMEOUT_S": 12.0, "STOP_GRACE_S": 2.0},
 }

@@ -19,7 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection as guard
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control as job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, workbench
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fillcurve, fio, workbench
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, drive_records, engines, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
@@ -34,6 +34,7 @@ __all__ = [
     "engine",
     "engines",
     "files",
+    "fillcurve",
     "fio",
     "guard",
     "Host",

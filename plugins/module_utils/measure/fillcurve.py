@@ -22,6 +22,8 @@ SHORTEST_S = 0.01
 LONGEST_S = 1.0
 # A step ends where its bytes were written, but for the rounding of floats.
 ROUNDING = 1e-12
+# A fill that writes nothing for so long is stuck.
+STUCK_S = 600.0
 
 Sample = t.Tuple[float, int]
 Read = t.Callable[[], t.Optional[int]]
@@ -29,6 +31,30 @@ Read = t.Callable[[], t.Optional[int]]
 
 class Short(Exception):
     """The kernel counted fewer bytes than were asked: the message says how many."""
+
+
+class Stuck(Exception):
+    """The kernel has counted nothing for STUCK_S."""
+
+
+class Progress:
+    """How much of a fill is done. read: None where the kernel does not count; total: the bytes to write."""
+
+    def __init__(self, read: Read, total: int, clock: t.Callable[[], float] = time.monotonic) -> None:
+        self._read, self._total, self._clock = read, total, clock
+        self._before = self._seen = read()
+        self._seen_s = clock()
+
+    def share(self) -> float | None:
+        """The share done, at most 1. Raises Stuck."""
+        written, now_s = self._read(), self._clock()
+        if written is None or self._before is None:
+            return None
+        if written != self._seen:
+            self._seen, self._seen_s = written, now_s
+        elif now_s - self._seen_s > STUCK_S:
+            raise Stuck(f"nothing was written for {STUCK_S:g} s: the drive hangs")
+        return min(1.0, (written - self._before) / self._total)
 
 
 class Recorder:

@@ -36,8 +36,6 @@ UNKNOWN_FORM = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 DISCARDS = witness.SECTORS["discard"]
 # How much longer than asked a cell may take before fio, or the drive, counts as hanging.
 CELL_GRACE_S = 30.0
-# A fill that writes nothing for so long is stuck.
-STUCK_S = 600.0
 
 
 class Workbench:
@@ -235,22 +233,15 @@ class Workbench:
         return told[0]
 
     def _progress(self, name: str, total: int, tick: t.Callable[[float | None], None]) -> t.Callable[[], None]:
-        """What a fill calls now and then: it shows the share done, and raises FioError once nothing was written for
-        STUCK_S.
-        """
-        before = self._held.bytes_written()
-        seen, seen_s = before, time.monotonic()
+        """What a fill calls now and then: it shows the share done, and raises FioError once it is stuck."""
+        progress = fillcurve.Progress(self._held.bytes_written, total)
 
         def share_done() -> None:
-            nonlocal seen, seen_s
-            written, now_s = self._held.bytes_written(), time.monotonic()
-            if written is None or before is None:
-                return tick(None)
-            if written != seen:
-                seen, seen_s = written, now_s
-            elif now_s - seen_s > STUCK_S:
-                raise self._of_drive()(f"{name}: nothing was written for {STUCK_S:g} s: the drive hangs")
-            return tick(min(1.0, (written - before) / total))
+            try:
+                share = progress.share()
+            except fillcurve.Stuck as error:
+                raise self._of_drive()(f"{name}: {error}") from None
+            tick(share)
 
         return share_done
 

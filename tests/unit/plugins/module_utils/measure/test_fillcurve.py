@@ -82,3 +82,22 @@ def test_a_curve_has_a_point_for_each_percent_and_pass():
     assert (len(found["bandwidth_bytes_per_s"]), found["step_bytes"]) == (200, SIZE / 100)
     assert len(watched([1, 1 + 40 * SIZE]).curve(SIZE, 40)["bandwidth_bytes_per_s"]) == 1000
     assert watched([0, 0]).curve(SIZE, 2) is None and watched([5, 5]).curve(SIZE, 2) is None
+
+
+def progress(*seen):
+    """What is told of the share done, for (seconds, bytes written) one after the other."""
+    times, counts = zip((0.0, seen[0][1]), *seen)
+    made = fillcurve.Progress(iter(counts).__next__, SIZE, iter(times).__next__)
+    return [made.share() for _look in seen]
+
+
+def test_the_share_done_is_what_was_written_since_the_fill_began():
+    assert progress((1.0, 50), (2.0, 50 + SIZE // 4), (3.0, 50 + 2 * SIZE)) == [0, 0.25, 1]
+    assert progress((1.0, None), (2 * fillcurve.STUCK_S, None)) == [None, None]
+
+
+def test_a_fill_is_stuck_when_nothing_was_written_for_long():
+    late = fillcurve.STUCK_S
+    assert progress((1.0, 50), (late, 90), (2 * late, 90)) == [0, 40 / SIZE, 40 / SIZE]
+    with pytest.raises(fillcurve.Stuck, match="nothing was written for 600 s: the drive hangs"):
+        progress((1.0, 50), (late, 90), (2 * late + 1, 90))
