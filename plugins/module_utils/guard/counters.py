@@ -50,3 +50,12 @@ def written(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     ]
     iostats = host.get("/sys/block/{}/queue/iostats".format(identity["kernel_name"])) == "1"
     return {"boot_id": host.get(BOOT_ID), "diskseq": identity.get("diskseq"), "sectors": sectors, "iostats": iostats}
+
+
+def bytes_written(host: Host, name: str) -> int | None:
+    """Bytes that the kernel has written to a device since it was attached; None: it does not count. Raises OSError,
+    ValueError and IndexError where its count can't be read.
+    """
+    if host.get(f"/sys/class/block/{name}/queue/iostats") == "0":
+        return None
+    return int(host.read(f"/sys/class/block/{name}/stat").split()[_WRITTEN]) * 512

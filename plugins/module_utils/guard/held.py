@@ -14,7 +14,7 @@ from ..core.deadline import Hangs
 from ..core.host import Host
 from ..core.locks import Lock, Locked, drive_lock
 from ..drive import entry, identity
-from . import inspection, ledger_file, own_data, probe, rules
+from . import counters, inspection, ledger_file, own_data, probe, rules
 from .look import Terms
 
 Refusal = t.Dict[str, str]
@@ -294,10 +294,5 @@ class HeldDrive:
         self._content_is_ours, self._before = False, None
 
     def bytes_written(self) -> int | None:
-        """Bytes that the kernel has written to the drive since it was attached (Documentation/block/stat.rst); None: it
-        does not count (iostats).
-        """
-        folder = f"/sys/class/block/{os.path.basename(self.path)}/"
-        if self._host.get(folder + "queue/iostats") == "0":
-            return None
-        return int(self._host.read(folder + "stat").split()[6]) * 512
+        """Bytes that the kernel has written to the drive since it was attached; None: it does not count (iostats)."""
+        return counters.bytes_written(self._host, os.path.basename(self.path))
