@@ -278,62 +278,20 @@ bugreport:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.core.files import STATE_DIR
 from ..module_utils.core.host import Host
-from ..module_utils.tools import iomemory, iomemory_pci
-from ..module_utils.vendor import iomemory_dma
-from ..module_utils.vendor.iomemory_settings import STATES, beacon, bring, shown
-
-ARGUMENTS = {
-    "serial": {"type": "str"},
-    "state": {"type": "str", "choices": list(STATES)},
-    "sector_bytes": {"type": "int", "choices": list(iomemory.SECTOR_BYTES)},
-    "size_pct": {"type": "int"},
-    "mode": {"type": "str", "choices": ["plan", "destructive"], "default": "plan"},
-    "dma_delay": {"type": "str"},
-    "beacon": {"type": "bool"},
-    "pci_check": {"type": "bool", "default": False},
-    "bugreport": {"type": "bool", "default": False},
-    "bugreport_dir": {"type": "path"},
-    "state_dir": {"type": "path", "default": STATE_DIR},
-}
-
-
-def run(host: Host, given: dict, check: bool) -> dict:
-    """The module's result. Raises IomemoryError, OSError."""
-    delay = iomemory_dma.apply(host, given["dma_delay"], check)
-    done = bring(host, given["serial"], given["state"], given, check) if given["state"] else None
-    lit = given["beacon"] is not None and beacon(host, given["serial"], given["beacon"], given["state_dir"], check)
-    report = iomemory.kept_bugreport(host, given["state_dir"]) if given["bugreport"] and not check else None
-    cards = iomemory.cards(host) if host.which("fio-status") or given["serial"] or given["pci_check"] else []
-    result = {
-        "changed": bool(delay.changed or lit or given["bugreport"] or (done and done.changed)),
-        "cards": [iomemory.facts(card) for card in cards],
-        "commands": done.commands if done else [],
-        "message": done.message if done else "",
-        "dma_delay": {"configured": delay.configured, "effective": delay.effective},
-        "driver_reload_required": delay.driver_reload_required,
-        "diff": {
-            "before": dict(shown(done and done.before), dma_delay=delay.before),
-            "after": dict(shown(done and done.after), dma_delay=delay.configured),
-        },
-    }
-    if given["pci_check"]:
-        result["findings"] = iomemory_pci.check(host, cards)
-    if report:
-        result["bugreport"] = report
-    return result
+from ..module_utils.tools.iomemory import IomemoryError
+from ..module_utils.vendor import iomemory_answer
 
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec=ARGUMENTS,
+        argument_spec=iomemory_answer.OPTIONS,
         required_by={"beacon": "serial", "state": "serial", "sector_bytes": "state", "size_pct": "state"},
         supports_check_mode=True,
     )
     try:
-        result = run(Host(), module.params, module.check_mode)
-    except (iomemory.IomemoryError, OSError) as error:
+        result = iomemory_answer.answer(Host(), module.params, module.check_mode)
+    except (IomemoryError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)
 
