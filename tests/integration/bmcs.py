@@ -25,50 +25,38 @@ class Bmc:
     """
 
     def __init__(self, folder):
-        import bcrypt  # comes with sushy-tools
-
-        self.folder = folder
-        subprocess.run(
-            [
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "rsa:2048",
-                "-nodes",
-                "-days",
-                "2",
-                "-subj",
-                "/CN=localhost",
-                "-addext",
-                "subjectAltName=DNS:localhost",
-                "-keyout",
-                str(folder / "key.pem"),
-                "-out",
-                str(folder / "cert.pem"),
-            ],
-            check=True,
-            capture_output=True,
-        )
-        digest = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
-        (folder / "users").write_text(f"{USER}:{digest}\n")
-        (folder / "sushy.conf").write_text(
-            "\n".join(
-                [
-                    "SUSHY_EMULATOR_FAKE_DRIVER = True",
-                    "SUSHY_EMULATOR_AUTH_FILE = {!r}".format(str(folder / "users")),
-                    f"SUSHY_EMULATOR_STATE_DIR = {str(folder)!r}",
-                    (
-                        f"SUSHY_EMULATOR_FAKE_SYSTEMS = [{{'uuid': {SYSTEM!r}, 'name': 'fake', 'power_state': 'On', "
-                        "'external_notifier': False, 'nics': []}]"
-                    ),
-                ]
-            )
-            + "\n"
-        )
+        self.folder, self.deaf = folder, folder / "deaf"
+        self._configure()
         with bound_socket(socket.SOCK_STREAM) as probe:
             self.port = probe.getsockname()[1]
-        self.deaf = folder / "deaf"
+        self.process = self._start()
+        deadline = time.monotonic() + 60
+        while self.power() is None:
+            assert self.process.poll() is None and time.monotonic() < deadline, (folder / "sushy.log").read_text()
+            time.sleep(0.3)
+
+    def _configure(self):
+        """Its certificate, user and system."""
+        import bcrypt  # comes with sushy-tools
+
+        certify = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost".split()
+        certify += ["-addext", "subjectAltName=DNS:localhost", "-keyout", "key.pem", "-out", "cert.pem"]
+        subprocess.run(certify, cwd=self.folder, check=True, capture_output=True)
+        digest = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
+        users = self.folder / "users"
+        users.write_text(f"{USER}:{digest}\n")
+        system = {"uuid": SYSTEM, "name": "fake", "power_state": "On", "external_notifier": False, "nics": []}
+        settings = {
+            "FAKE_DRIVER": True,
+            "AUTH_FILE": str(users),
+            "STATE_DIR": str(self.folder),
+            "FAKE_SYSTEMS": [system],
+        }
+        lines = [f"SUSHY_EMULATOR_{name} = {value!r}\n" for name, value in settings.items()]
+        (self.folder / "sushy.conf").write_text("".join(lines))
+
+    def _start(self):
+        """The emulator, which shuts nothing down while it is deaf."""
         code = [
             "import os, sys",
             "from sushy_tools.emulator.main import main",
@@ -83,29 +71,10 @@ class Bmc:
             "FakeDriver.set_power_state = obey",
             "main()",
         ]
-        self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                "\n".join(code),
-                "--config",
-                str(folder / "sushy.conf"),
-                "-i",
-                "localhost",
-                "-p",
-                str(self.port),
-                "--ssl-certificate",
-                str(folder / "cert.pem"),
-                "--ssl-key",
-                str(folder / "key.pem"),
-            ],
-            stdout=open(folder / "sushy.log", "w"),
-            stderr=subprocess.STDOUT,
-        )
-        deadline = time.monotonic() + 60
-        while self.power() is None:
-            assert self.process.poll() is None and time.monotonic() < deadline, (folder / "sushy.log").read_text()
-            time.sleep(0.3)
+        argv = [sys.executable, "-c", "\n".join(code), "-i", "localhost", "-p", str(self.port)]
+        files = {"config": "sushy.conf", "ssl-certificate": "cert.pem", "ssl-key": "key.pem"}
+        argv += [word for name, file in files.items() for word in (f"--{name}", str(self.folder / file))]
+        return subprocess.Popen(argv, stdout=open(self.folder / "sushy.log", "w"), stderr=subprocess.STDOUT)
 
     def power(self):
         request = urllib.request.Request(f"https://localhost:{self.port}/redfish/v1/Systems/{SYSTEM}")

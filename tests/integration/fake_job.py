@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import select
 import sys
+import typing as t
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
@@ -18,12 +19,24 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
 
 DRIVE, TEST = "A1", "iops"
+WINDOW = {
+    "cell": "c",
+    "metric": "write_iops",
+    "steady": True,
+    "rounds": 5,
+    "window_rounds": [1, 2, 3, 4, 5],
+    "window_values": [41200.6] * 5,
+    "average": 41200.6,
+    "range_ratio": 0.0,
+    "slope": 0.0,
+    "slope_ratio": 0.0,
+    "reasons": [],
+}
 
 
-def main(state_dir: str, run_id: str, seconds: str) -> None:
-    run_dir, host = folder.RunDir(state_dir, run_id), Host()
-    os.makedirs(run_dir.path, exist_ok=True)
-    fields = {
+def started(host: Host, run_id: str) -> dict[str, t.Any]:
+    """The status as the job begins."""
+    return {
         "run_id": run_id,
         "run_name": "qualify",
         "host": "as-planned",
@@ -38,7 +51,12 @@ def main(state_dir: str, run_id: str, seconds: str) -> None:
         "message": "",
         "drives": [folder.queued(DRIVE), folder.queued("B2")],
     }
-    status = folder.Status(run_dir.status, fields)
+
+
+def main(state_dir: str, run_id: str, seconds: str) -> None:
+    run_dir, host = folder.RunDir(state_dir, run_id), Host()
+    os.makedirs(run_dir.path, exist_ok=True)
+    status = folder.Status(run_dir.status, started(host, run_id))
     journal = folder.Journal(run_dir.journal, run_id=run_id, host="as-planned")
     test = {"drive": DRIVE, "test": TEST, "attempt": 1}
     journal.add(
@@ -53,25 +71,12 @@ def main(state_dir: str, run_id: str, seconds: str) -> None:
     )
     print("running", flush=True)
     select.select([sys.stdin], [], [], float(seconds))
-    window = {
-        "cell": "c",
-        "metric": "write_iops",
-        "steady": True,
-        "rounds": 5,
-        "window_rounds": [1, 2, 3, 4, 5],
-        "window_values": [41200.6] * 5,
-        "average": 41200.6,
-        "range_ratio": 0.0,
-        "slope": 0.0,
-        "slope_ratio": 0.0,
-        "reasons": [],
-    }
     journal.add(
         "test_finished",
         outcome="steady",
         reasons=[],
         rounds=5,
-        steady_state=[window],
+        steady_state=[WINDOW],
         metrics={"write_iops": 41200.6},
         cells=[],
         **test,

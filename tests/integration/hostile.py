@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+import typing as t
 from pathlib import Path
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import everything
@@ -18,6 +19,7 @@ REPO = Path(__file__).resolve().parents[2]
 COLLECTIONS = f"{REPO}/playbooks/collections:{REPO}/.ansible/collections"
 GOOD, BAD = "good", "bad"
 RUN = "20261121T130000Z-qualify"
+ENDED = "2026-11-21T13:00:00.000Z"
 # Ansible sends a module as a program, on the standard input (pipelining) or as a file.
 INTERPRETER = """#!{python} -IS
 import json, os, re, subprocess, sys
@@ -71,7 +73,16 @@ def finished_run(state_dir: Path, run_id: str = RUN, drive: str = "A1", host: st
     """A run's folder as a host job leaves it, with one drive and one steady test."""
     run_dir = RunDir(str(state_dir), run_id)
     Path(run_dir.path).mkdir(parents=True)
-    time = "2026-11-21T13:00:00.000Z"
+    journal = finished_journal({"schema_version": 1, "time": ENDED, "run_id": run_id, "host": host}, drive)
+    plan = {"schema_version": 1, "run": {"id": run_id, "name": "qualify"}, "drives": []}
+    Path(run_dir.status).write_text(json.dumps(finished_status(run_id, drive, host)))
+    Path(run_dir.journal).write_text("".join(json.dumps(record) + "\n" for record in journal))
+    Path(run_dir.plan).write_text(json.dumps(plan))
+    return run_dir
+
+
+def finished_status(run_id: str, drive: str, host: str) -> dict[str, t.Any]:
+    """The status.json of such a run."""
     entry = {
         "drive": drive,
         "path": "/dev/null",
@@ -87,7 +98,7 @@ def finished_run(state_dir: Path, run_id: str = RUN, drive: str = "A1", host: st
         "time_left_s": None,
         "message": "",
     }
-    status = {
+    return {
         "schema_version": 1,
         "run_id": run_id,
         "run_name": "qualify",
@@ -98,12 +109,16 @@ def finished_run(state_dir: Path, run_id: str = RUN, drive: str = "A1", host: st
         "unit": None,
         "engine_version": "0.1.0",
         "state": "finished",
-        "started": time,
-        "updated": time,
+        "started": ENDED,
+        "updated": ENDED,
         "restored": True,
         "message": "",
         "drives": [entry],
     }
+
+
+def finished_journal(common: dict[str, t.Any], drive: str) -> list[dict[str, t.Any]]:
+    """The records of its journal. common: to all of them."""
     window = {
         "cell": "rand-4k-w100-tc1-qd1",
         "metric": "write_iops",
@@ -117,9 +132,8 @@ def finished_run(state_dir: Path, run_id: str = RUN, drive: str = "A1", host: st
         "slope_ratio": 0.0,
         "reasons": [],
     }
-    common = {"schema_version": 1, "time": time, "run_id": run_id, "host": host}
     of_test = {**common, "drive": drive, "test": "iops", "attempt": 1}
-    journal = [
+    return [
         {
             **common,
             "event": "job_started",
@@ -149,12 +163,6 @@ def finished_run(state_dir: Path, run_id: str = RUN, drive: str = "A1", host: st
         },
         {**common, "event": "job_finished", "state": "finished"},
     ]
-    Path(run_dir.status).write_text(json.dumps(status))
-    Path(run_dir.journal).write_text("".join(json.dumps(record) + "\n" for record in journal))
-    Path(run_dir.plan).write_text(
-        json.dumps({"schema_version": 1, "run": {"id": run_id, "name": "qualify"}, "drives": []})
-    )
-    return run_dir
 
 
 def asked_run(results: Path, hosts: dict[str, str], run_id: str = RUN, started: str = "2026-11-21T13:00:00Z") -> Path:
