@@ -87,6 +87,21 @@ def variables(recording: Path, backing: str) -> Variables:
     }
 
 
+def _environment(counted: Path, forks: int) -> dict[str, str]:
+    """Of ansible-playbook, with the bench's plugins. counted: where they tell of the tasks."""
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_CONNECTION_PLUGINS": str(PLUGINS / "connection"),
+        "ANSIBLE_CALLBACK_PLUGINS": str(PLUGINS / "callback"),
+        "ANSIBLE_CALLBACKS_ENABLED": "ssdlab.fleet.fleet,task_count",
+        "ANSIBLE_PIPELINING": "1",
+        "ANSIBLE_FORKS": str(forks),
+        "ANSIBLE_NOCOLOR": "1",
+        "SSDLAB_FLEET_TASK_COUNT": str(counted),
+    }
+
+
 def play(
     folder: Path,
     hosts: t.Mapping[str, t.Any],
@@ -100,24 +115,8 @@ def play(
     own = {**shared, "ssd_results_dir": str(folder / "results"), "bench_sent": str(sent)}
     servers = {"ssd_servers": {"vars": own, "hosts": hosts}}
     inventory.write_text(json.dumps({"all": {"children": servers}}), encoding="utf-8")
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")},
-        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-        "ANSIBLE_CONNECTION_PLUGINS": str(PLUGINS / "connection"),
-        "ANSIBLE_CALLBACK_PLUGINS": str(PLUGINS / "callback"),
-        "ANSIBLE_CALLBACKS_ENABLED": "ssdlab.fleet.fleet,task_count",
-        "ANSIBLE_PIPELINING": "1",
-        "ANSIBLE_FORKS": str(forks),
-        "ANSIBLE_NOCOLOR": "1",
-        "SSDLAB_FLEET_TASK_COUNT": str(counted),
-        **(extra or {}),
-    }
-    argv = [
-        str(Path(sys.executable).parent / "ansible-playbook"),
-        str(playbook),
-        "-i",
-        str(inventory),
-    ]
+    environment = {**_environment(counted, forks), **(extra or {})}
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), str(playbook), "-i", str(inventory)]
     streams = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
     began = time.monotonic()
     with open(folder / "output.txt", "w", encoding="utf-8") as output:

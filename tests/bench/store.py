@@ -50,6 +50,17 @@ CELLS = [f"rand-4k-w{mix}-tc4-qd32" for mix in (100, 65, 35, 5)]
 RUN_ID, HOST_DRIVES = "20261121T130000Z-bench", 4
 TIME = "2026-11-21T13:00:00.000Z"
 PER_DRIVE = len(METRICS) * (1 + len(CELLS))
+IDENTITY = {"wwn": None, "size_bytes": 960_197_124_096, "logical_block_size_bytes": 512}
+# Of a test, in its journal and in results.jsonl; then in results.jsonl alone.
+TEST = {"test": "iops", "attempt": 1, "outcome": "complete", "reasons": [], "rounds": 5, "steady_state": []}
+TOLD = {
+    "title": "IOPS",
+    "started": TIME,
+    "finished": TIME,
+    "purge": None,
+    "precondition": None,
+    "not_applicable": [],
+}
 
 
 def values(seed: int) -> dict:
@@ -68,35 +79,11 @@ def folder(results: Path, drives: int) -> Path:
         if number % HOST_DRIVES == 0:
             lines.append({**envelope, "kind": "host", "state": "ok", "message": ""})
             (run_dir / "raw" / host).mkdir(parents=True)
-        identity = {
-            "serial": drive,
-            "wwn": None,
-            "model": f"MODEL {number % 3}",
-            "firmware": f"FW{number % 2}",
-            "size_bytes": 960_197_124_096,
-            "logical_block_size_bytes": 512,
-        }
+        identity = {**IDENTITY, "serial": drive, "model": f"MODEL {number % 3}", "firmware": f"FW{number % 2}"}
         told = {"path": "/dev/nvme0n1", "identity": identity, "outcome": "complete", "message": "", "refusals": []}
         lines.append({**envelope, "kind": "drive", "drive": drive, **told})
-        test = {
-            "test": "iops",
-            "attempt": 1,
-            "outcome": "complete",
-            "reasons": [],
-            "rounds": 5,
-            "steady_state": [],
-            "metrics": values(number),
-        }
-        record = {
-            **test,
-            "title": "IOPS",
-            "started": TIME,
-            "finished": TIME,
-            "purge": None,
-            "precondition": None,
-            "not_applicable": [],
-        }
-        lines.append({**envelope, "kind": "test", "drive": drive, **record})
+        test = {**TEST, "metrics": values(number)}
+        lines.append({**envelope, "kind": "test", "drive": drive, **test, **TOLD})
         cells = [{"cell": cell, "metrics": values(number + 1_000_003 * at)} for at, cell in enumerate(CELLS, 1)]
         with open(run_dir / "raw" / host / "journal.jsonl", "a", encoding="utf-8") as out:
             out.write(json.dumps({**envelope, "event": "test_finished", "drive": drive, **test, "cells": cells}) + "\n")

@@ -72,25 +72,14 @@ def test_the_notes_figure_11_before_its_fill_and_after_dd(site, tmp_path):
     themselves.
     """
     depth = {"threads": 8, "queue_depth": 1, "runtime_s": 1}
-    sizes = {"reads": ["1MiB", "4KiB", "512B"], "writes": ["4KiB", "1MiB"]}
-    tests = [
-        lab.scaled("micron-p420m", "micron-read", matrix={**depth, "block_size": sizes["reads"]}, **lab.SETTLED),
-        lab.scaled(
-            "micron-p420m", "micron", matrix={**depth, "access": "random", "block_size": sizes["writes"]}, **lab.SETTLED
-        ),
-        lab.scaled(
-            "micron-p420m",
-            "micron-mixed",
-            matrix={**depth, "access": "random", "read_pct": [70, 10], "block_size": "4KiB"},
-            **lab.SETTLED,
-        ),
-        lab.scaled(
-            "micron-p420m-small",
-            "micron-small",
-            matrix={**depth, "access": "random", "read_pct": [0, 70], "block_size": "512B"},
-            **lab.SETTLED,
-        ),
+    random = {**depth, "access": "random"}
+    grids = [
+        ("micron-p420m", "micron-read", {**depth, "block_size": ["1MiB", "4KiB", "512B"]}),
+        ("micron-p420m", "micron", {**random, "block_size": ["4KiB", "1MiB"]}),
+        ("micron-p420m", "micron-mixed", {**random, "read_pct": [70, 10], "block_size": "4KiB"}),
+        ("micron-p420m-small", "micron-small", {**random, "read_pct": [0, 70], "block_size": "512B"}),
     ]
+    tests = [lab.scaled(plan, test, matrix=matrix, **lab.SETTLED) for plan, test, matrix in grids]
     for name in ("micron-dd-random-write-4k", "micron-dd-random-read-4k"):
         cells = [{**cell, **depth} for cell in by_name("micron-p420m-dd")[name]["cells"]]
         tests.append(lab.scaled("micron-p420m-dd", name, cells=cells, **lab.SETTLED))

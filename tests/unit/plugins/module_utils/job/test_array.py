@@ -100,6 +100,36 @@ class Look:
         pass
 
 
+def station_of(job, plan, did):
+    """The station of a drive of the job; what it does is noted."""
+    label = plan["drive"]
+    found = types.SimpleNamespace(
+        job=job,
+        plan=plan,
+        drive=label,
+        name=label,
+        held=Held(did, label),
+        watchdog=types.SimpleNamespace(call=lambda _what, step, _longer_s=0.0: step()),
+        note=lambda event, **fields: did.append(event),
+        members=[],
+        did=did,
+        host=job.host,
+        stop=job.stop,
+    )
+
+    def guard(step, **_shown):
+        did.append(f"guard {label}")
+        if job.wrong and label == "a":
+            raise job.wrong
+
+    found.guard, found.target = guard, found.held
+    found.bench = types.SimpleNamespace(
+        on=lambda held, members: types.SimpleNamespace(begin_test=lambda: None, settle=lambda: None),
+        begin_test=lambda: None,
+    )
+    return found
+
+
 @pytest.fixture
 def lead(tmp_path, monkeypatch):
     """The station of the drive that carries the test; did: what was done."""
@@ -121,32 +151,7 @@ def lead(tmp_path, monkeypatch):
     )
 
     def station(job, plan):
-        label = plan["drive"]
-        found = types.SimpleNamespace(
-            job=job,
-            plan=plan,
-            drive=label,
-            name=label,
-            held=Held(did, label),
-            watchdog=types.SimpleNamespace(call=lambda _what, step, _longer_s=0.0: step()),
-            note=lambda event, **fields: did.append(event),
-            members=[],
-            did=did,
-            host=host,
-            stop=stop,
-        )
-
-        def guard(step, **_shown):
-            did.append(f"guard {label}")
-            if job.wrong and label == "a":
-                raise job.wrong
-
-        found.guard, found.target = guard, found.held
-        found.bench = types.SimpleNamespace(
-            on=lambda held, members: types.SimpleNamespace(begin_test=lambda: None, settle=lambda: None),
-            begin_test=lambda: None,
-        )
-        return found
+        return station_of(job, plan, did)
 
     made = mdadm.Array("raid0", "none", CHUNK, frozenset(NUMBERS.values()), "9:127")
     monkeypatch.setattr(array_members, "Station", station)

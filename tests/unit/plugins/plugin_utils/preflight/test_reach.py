@@ -126,8 +126,19 @@ def results(folder, run_id, model=MODEL, cells=(CELL,), **changes):
     run.update(asked=[{"host": "h1", "drive": "S9", "tests": ["wsat"]}], versions={})
     (place / "run.json").write_text(json.dumps(run))
     common = {"schema_version": 1, "time": "2026-01-01T00:00:00.000Z", "run_id": run_id, "host": "h1", "drive": "S9"}
+    records = drive_of(common, model), {**not_steady(common), **changes}
+    (place / "results.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def drive_of(common, model):
+    """The record of its drive."""
     drive = {**common, "kind": "drive", "path": "/dev/x", "outcome": "complete", "message": "", "refusals": []}
     drive["identity"] = {"model": model, "size_bytes": SEEN.size_bytes, "serial": "S9", "wwn": None, "firmware": None}
+    return drive
+
+
+def not_steady(common):
+    """The record of the test."""
     window = {
         "cell": CELL,
         "metric": "write_iops",
@@ -164,9 +175,8 @@ def results(folder, run_id, model=MODEL, cells=(CELL,), **changes):
         metrics={"write_bandwidth": 82e6},
         precondition=None,
     )
-    test["purge"] = FRESH
-    test.update(not_applicable=[], **changes)
-    (place / "results.jsonl").write_text("".join(json.dumps(record) + "\n" for record in (drive, test)))
+    test.update(purge=FRESH, not_applicable=[])
+    return test
 
 
 def test_earlier_results_are_read_from_the_results_folder(tmp_path):

@@ -89,6 +89,9 @@ def seen_of(write):
     }
 
 
+SPOILING = {"cause": "other_io", "level": "spoils", "message": "another process wrote"}
+
+
 def journal(test=None, spoilt=()):
     """The events of an honest host. spoilt: rounds that another user of the drive spoiled."""
     test = test or TEST
@@ -97,35 +100,13 @@ def journal(test=None, spoilt=()):
         number = rounds.count + 1
         bins, write = side(number)
         written += write["bytes"]
-        found = (
-            [{"cause": "other_io", "level": "spoils", "message": "another process wrote"}] if number in spoilt else []
-        )
-        events.append(
-            dict(
-                COMMON,
-                event="cell",
-                round=number,
-                cell="c",
-                seed=seed_of(number, "c"),
-                accepted=True,
-                read=None,
-                write=write,
-                seen=seen_of(write),
-                causes=found,
-            )
-        )
+        causes = [SPOILING] if number in spoilt else []
+        told = {"accepted": True, "read": None, "write": write, "seen": seen_of(write), "causes": causes}
+        events.append(dict(COMMON, event="cell", round=number, cell="c", seed=seed_of(number, "c"), **told))
         metrics, histograms = {"c": fio_result.metrics(None, write)}, {"c": {"write": bins}}
         rounds.add(metrics, written, 60.0 * number, histograms, number in spoilt)
-        events.append(
-            dict(
-                COMMON,
-                event="round",
-                round=number,
-                tracked=rounds.tracked(),
-                bytes_written=written,
-                elapsed_s=60.0 * number,
-            )
-        )
+        told = {"tracked": rounds.tracked(), "bytes_written": written, "elapsed_s": 60.0 * number}
+        events.append(dict(COMMON, event="round", round=number, **told))
     kept = [dict(item, event="histogram", **COMMON) for item in rounds.histograms()]
     averages, windows = rounds.averages(), rounds.steady_state()
     ends = {window["metric"] + FITTED_END: window["fitted_end"] for window in windows}
