@@ -23,7 +23,8 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 FOLDERS = ("/proc/sys/vm", "/sys/devices/system/cpu", "/sys/module/pcie_aspm/parameters")
 # Counters, and what the kernel changes by itself.
 MOVING = re.compile(
-    r"/(time|usage|above|below|rejected|last_state|stat|compact_memory|drop_caches|residency|scaling_cur_freq|cpuinfo_cur_freq)"
+    r"/(time|usage|above|below|rejected|last_state|stat|compact_memory|drop_caches|residency"
+    r"|scaling_cur_freq|cpuinfo_cur_freq)"
 )
 
 

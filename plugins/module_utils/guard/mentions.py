@@ -27,7 +27,8 @@ TOP = "/etc"
 MOST_BYTES, MOST_FILES, MOST_S = 1 << 20, 20000, 60.0
 # What only watches or tunes drives, keeps a record of what was, or is an inventory: it names drives that nobody uses.
 _NO_USE = re.compile(
-    r"/etc/(lvm/(archive|backup|cache|devices/backup)/|smartd\.conf$|smartmontools/|hdparm\.conf$|tuned/|multipath(\.conf$|/)|ansible/|target/backup/"
+    r"/etc/(lvm/(archive|backup|cache|devices/backup)/|smartd\.conf$|smartmontools/|hdparm\.conf$|tuned/"
+    r"|multipath(\.conf$|/)|ansible/|target/backup/"
     r"|selinux/|ssl/|pki/|alternatives/|blkid\.tab|mtab$|adjtime$"
     r"|telegraf/|collectd|netdata/|zabbix/|prometheus|munin/|nagios|icinga|nrpe|snmp/|sysstat/|hddtemp|udisks2/|tlp"
     r"|default/(hddtemp|smartmontools|prometheus-[^/]*)$)|/\.git/"

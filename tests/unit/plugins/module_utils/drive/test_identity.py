@@ -63,7 +63,8 @@ def test_udev_is_asked_last(fake):
     fake.disk("sda", "8:0")
     fake.put(
         "/run/udev/data/b8:0",
-        "S:disk/by-id/x\nE:ID_SERIAL_SHORT=FROMUDEV\nE:ID_WWN=0x5000c500a1b2c3d4\nE:ID_MODEL_ENC=Big\\x20Disk\\x20\\x20\n",
+        "S:disk/by-id/x\nE:ID_SERIAL_SHORT=FROMUDEV\nE:ID_WWN=0x5000c500a1b2c3d4\n"
+        "E:ID_MODEL_ENC=Big\\x20Disk\\x20\\x20\n",
     )
     assert identity.find(fake, {"serial": "FROMUDEV"}) == ["sda"]
     assert identity.find(fake, {"wwn": "naa.5000C500A1B2C3D4"}) == ["sda"]

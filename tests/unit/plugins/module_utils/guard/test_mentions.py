@@ -22,7 +22,8 @@ def host(fake, monkeypatch):
     fake.nvme_says("id-ctrl", {"sn": SERIAL})
     fake.put(
         "/run/udev/data/b259:0",
-        f"S:disk/by-id/nvme-EX_SN123456\nS:disk/by-path/pci-0000:01:00.0-nvme-1\nE:ID_FS_UUID={UUID}\nE:ID_FS_LABEL=Data\n",
+        "S:disk/by-id/nvme-EX_SN123456\nS:disk/by-path/pci-0000:01:00.0-nvme-1\n"
+        f"E:ID_FS_UUID={UUID}\nE:ID_FS_LABEL=Data\n",
     )
     return fake
 
