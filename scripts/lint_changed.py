@@ -18,6 +18,9 @@ UPSTREAM = ("origin/main", "main")
 # Of ansible-test's tests those that look at one file; the others are for the whole collection.
 SANITY = ("compile", "pep8", "pylint", "validate-modules", "yamllint")
 TYPED = ("plugins/module_utils/", "plugins/plugin_utils/")
+# How a script for a shell begins, and one in Python.
+SHELL = (b"#!/bin/sh", b"#!/bin/bash", b"#!/usr/bin/env bash", b"# shellcheck shell=")
+PYTHON = (b"#!/usr/bin/env python",)
 
 
 def git(*argv: str) -> str:
@@ -37,11 +40,10 @@ def changed() -> list[str]:
     return sorted(name for name in set(names) if name and not (ROOT / name).is_symlink())
 
 
-def is_shell(name: str) -> bool:
-    """A script for sh or bash, by its first line."""
+def begins(name: str, firsts: tuple[bytes, ...]) -> bool:
+    """Whether a file begins in one of these ways."""
     with (ROOT / name).open("rb") as file:
-        first = file.readline()
-    return first.startswith((b"#!/bin/sh", b"#!/bin/bash", b"#!/usr/bin/env bash", b"# shellcheck shell="))
+        return file.readline().startswith(firsts)
 
 
 def main() -> int:
@@ -51,10 +53,12 @@ def main() -> int:
     python = [name for name in files if name.endswith(".py")]
     yaml = [name for name in files if name.endswith((".yml", ".yaml"))]
     sanity = [word for test in SANITY for word in ("--test", test)]
-    shell = [name for name in files if is_shell(name)]
+    shell = [name for name in files if begins(name, SHELL)]
+    # The emulators of tools have no .py; ansible-test's sanity looks at none of them.
+    ours = python + [name for name in files if "." not in Path(name).name and begins(name, PYTHON)]
     linters = (
-        ["ruff", "check", "--force-exclude", *python] if python else [],
-        ["ruff", "format", "--check", "--force-exclude", *python] if python else [],
+        ["ruff", "check", "--force-exclude", *ours] if ours else [],
+        ["ruff", "format", "--check", "--force-exclude", *ours] if ours else [],
         # A type that changed shows where it is used, so all of them are looked at.
         ["mypy"] if any(name.startswith(TYPED) for name in python) else [],
         ["ansible-lint", "--offline", "--strict", "--profile", "production", *yaml] if yaml else [],
