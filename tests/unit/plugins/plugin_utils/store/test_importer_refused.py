@@ -134,6 +134,12 @@ def test_values_that_the_store_does_not_take_cost_that_host_its_place_alone(run_
     assert set(verdicts(url)) >= {"SIM0001", "SIM0003", "SIM0004"} and "SIM0002" not in verdicts(url)
 
 
+def let_through(path, _problems):
+    """The events of a journal as they stand there."""
+    lines = Path(path).read_text().splitlines() if Path(path).exists() else []
+    return [event for event in map(json.loads, lines) if event["event"] in journal.EVENTS]
+
+
 @pytest.mark.parametrize("earlier", [False, True], ids=["sent now", "in the store since an earlier version"])
 def test_a_round_that_no_table_holds_ends_nobodys_export(run_dir, url, tmp_path, monkeypatch, earlier):
     """It stands in the store's layouts, which every later read of any run goes through."""
@@ -145,15 +151,7 @@ def test_a_round_that_no_table_holds_ends_nobodys_export(run_dir, url, tmp_path,
             line["round"] += 2**53
     place.write_text("".join(json.dumps(line) + "\n" for line in lines))
     if earlier:
-        monkeypatch.setattr(
-            journal,
-            "events",
-            lambda path, _problems: (
-                event
-                for event in map(json.loads, Path(path).read_text().splitlines())
-                if event["event"] in journal.EVENTS
-            ),
-        )
+        monkeypatch.setattr(journal, "events", let_through)
     put(url, run_dir)
     monkeypatch.undo()
     (path,) = exports.write(url, run_dir.name, str(tmp_path / "export"), ["csv"])
