@@ -49,7 +49,7 @@ def test_nights_over_a_reboot_pass(lab, guest):
         left = lab.journal("left", night)
         assert [record["state"] for record in left] == (["blank"] if leave == "blank" else [])
         print(night, guards[0]["look"], left)
-        is_compared(lab.summary()["margin"], before)
+        is_compared(lab.summary()["fleet"]["margin"], before)
         before = night
         if night != "three":
             guest.run("sync")
