@@ -24,7 +24,6 @@ from .failed import is_of_drive
 from .measuring import Discarded, Measuring
 from .points import NoPoint, loads, on_cpus, with_points
 from .standing import (
-    KEPT_OUTCOMES,
     NOT_BEGUN,
     crash_text,
     discarded,
@@ -53,7 +52,7 @@ class DriveTests:
         self._waited_for: t.Mapping[str, t.Any] | None = None
         # test_finished of every test that stands, those of jobs before too.
         ended = [record for record in station.history if record["event"] == "test_finished"]
-        self.finished = [record for record in ended if record["outcome"] in KEPT_OUTCOMES]
+        self.finished = [record for record in ended if record["outcome"] in criteria.KEPT_OUTCOMES]
         # The causes of the rounds of the test that is on, and the loads that its cells got by the CPUs.
         self._tally = Tally()
         self._loads: list[dict[str, t.Any]] = []

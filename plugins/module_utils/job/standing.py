@@ -8,12 +8,10 @@ from __future__ import annotations
 import typing as t
 
 from ..measure import causes, fillcurve
-from ..run.criteria import MEASURED
+from ..run.criteria import KEPT_OUTCOMES, MEASURED
 
 Mapping = t.Mapping[str, t.Any]
 
-# Outcomes of a test that stands: a second run keeps it and never wipes the drive for it again.
-KEPT_OUTCOMES = (*MEASURED, "not_steady", "invalid", "error")
 # The first reason of a test that was not begun, as the host could not be tuned.
 NOT_BEGUN = "neither purged nor measured"
 

@@ -14,6 +14,9 @@ import typing as t
 Criterion = t.Mapping[str, t.Any]
 # Outcomes of a test whose figures count.
 MEASURED = ("steady", "complete")
+# Of a test that stands: a second job of the run keeps it and never wipes the drive for it again, but for the state that
+# another test goes on from.
+KEPT_OUTCOMES = (*MEASURED, "not_steady", "invalid", "error")
 
 
 def number(value: t.Any) -> float | None:

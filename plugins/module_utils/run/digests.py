@@ -33,6 +33,7 @@ def _definition(rendered: list[Record]) -> Record:
     left_out = [cell for each in rendered for cell in each.get("not_applicable", [])]
     # By the names that they have on every drive: a format may change what a drive prefers, and no definition.
     named = {cell["id"]: cell["preferred"] for cell in cells if cell.get("preferred")}
+    points = {named.get(cell["id"], cell["id"]): cell["point"] for cell in cells if cell.get("point")}
     return {
         "purge": (test.get("purge") or {}).get("method"),
         "precondition": fill and [fill.get("passes"), fill.get("block_size_bytes")],
@@ -45,6 +46,7 @@ def _definition(rendered: list[Record]) -> Record:
             for key in ("latency_targets_us", "last_rounds", "write_cache", "filesystem", "array")
             if key in test
         },
+        **({"points": points} if points else {}),
         "cells": sorted({named.get(cell["id"], cell["id"]) for cell in cells + left_out}),
         "runtimes_s": sorted({cell["runtime_s"] for cell in cells}),
     }

@@ -27,7 +27,7 @@ Option = dict[str, t.Any]
 
 class Rule(t.NamedTuple):
     """What a spec can't say of a variable. wanted: what it must be, for people. holds: whether a value of the right
-    type is right; it gets the value in that type, never null.
+    type is right; it gets the value in that type, null only of a variable that is raw.
     """
 
     wanted: str
@@ -164,7 +164,10 @@ def _wrong(role: str, given: dict[str, t.Any], rules: Rules) -> dict[str, t.Any]
 
 
 def _holds(variable: str, value: t.Any, rules: Rules) -> bool:
-    return variable not in rules or value is None or rules[variable].holds(value)
+    """What has one type is null only where that is its default, so only others' rules have to say."""
+    if variable not in rules or (value is None and option(variable)["type"] != "raw"):
+        return True
+    return rules[variable].holds(value)
 
 
 def _wanted(variable: str, value: t.Any, rules: Rules) -> str:

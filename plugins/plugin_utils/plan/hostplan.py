@@ -99,6 +99,13 @@ def left_out(variables: t.Mapping[str, t.Any], drives: Drives) -> dict[str, floa
     return _within(planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"]), variables, drives)[1]
 
 
+def left_out_cells(variables: t.Mapping[str, t.Any], drives: Drives) -> dict[str, list[str]]:
+    """The same by their cells, {name: their ids}. Raises PlanError."""
+    names = left_out(variables, drives)
+    asked = planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"]) if names else []
+    return {test["name"]: [cell["id"] for cell in test["cells"]] for test in asked if test["name"] in names}
+
+
 def _within(
     asked: list[dict[str, t.Any]], variables: t.Mapping[str, t.Any], drives: Drives
 ) -> tuple[list[dict[str, t.Any]], dict[str, float]]:

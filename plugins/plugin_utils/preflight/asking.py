@@ -14,7 +14,7 @@ from ..common.values import drives_at_once
 
 Values = dict[str, t.Any]
 # Options of host_checks that have a variable of their own.
-CHECKED = ("levels", *checks.RULES, *checks.LIMITS)
+MAPPINGS = ("levels", *checks.RULES)
 # Tools that some tests take; they are missing only where one of the plan does.
 MAY_TAKE = ("mdadm",)
 # What has a host prepared before its job: kernel arguments, and what needs a vendor's tool.
@@ -50,7 +50,9 @@ def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
         "drive_facts": {"drives": drives, "state_dir": state_dir, **look},
         "host_checks": {
             "drives": drives,
-            **{name: asked[f"preflight_{name}"] for name in CHECKED},
+            # An empty answer of a survey is an empty mapping.
+            **{name: asked[f"preflight_{name}"] or {} for name in MAPPINGS},
+            **{name: asked[f"preflight_{name}"] for name in checks.LIMITS},
             "parallel_drives": drives_at_once(asked["ssd_parallel_drives"], len(drives)),
             "write_cache_chosen": cache not in (unset, "leave")
             and (cache_enabled == unset or boolean(cache_enabled, strict=False)),

@@ -41,13 +41,14 @@ def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         "array",
         "departs",
     )
+    points = {cell["id"]: cell["point"] for cell in test["cells"] if cell.get("point")}
     return {
         **{key: test[key] for key in keys if key in test},
         **({"run_margin": test["run_margin"]} if test.get("run_margin") else {}),
         "tracked": (test["steady_state"] or {}).get("tracked", []),
         "cells": [cell["id"] for cell in test["cells"]],
         "leads": [cell["id"] for cell in test["cells"] if cell.get("lead")],
-        "points": {cell["id"]: cell["point"] for cell in test["cells"] if cell.get("point")},
+        **({"points": points} if points else {}),
         "runtimes_s": sorted({cell["runtime_s"] for cell in test["cells"]}),
     }
 

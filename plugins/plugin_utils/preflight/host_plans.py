@@ -36,7 +36,7 @@ def of_hosts(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[s
                 host=view.name,
                 boot_id=(view.facts or {}).get("boot_id", ""),
                 drives=drives,
-                left_out=list(view.left_out),
+                left_out=sorted(view.left_out),
                 engine_version=collection_version(),
             )
         except PlanError as error:

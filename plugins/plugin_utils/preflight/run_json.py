@@ -132,10 +132,10 @@ def _wear_budgets(view: View) -> dict[str, dict[str, int]]:
     return {drive: {"wear_budget_bytes": int(most)} for drive, most in allowed.items() if most is not None}
 
 
-def _left_out_tests(view: View) -> dict[str, list[str]]:
+def _left_out_tests(view: View) -> dict[str, t.Any]:
     """What run.json has of tests that ssd_time_budget leaves out on a host: a criterion on one is not met by that."""
-    names = list(hostplan.left_out(host_variables(view.asked or {}), view.drives or ()))
-    return {"left_out_tests": names} if names else {}
+    cells = hostplan.left_out_cells(host_variables(view.asked or {}), view.drives or ())
+    return {"left_out_tests": list(cells), "left_out_cells": cells} if cells else {}
 
 
 def _preferred(view: View, run: Run, tests: t.Mapping[str, t.Any]) -> dict[str, dict[str, int]]:

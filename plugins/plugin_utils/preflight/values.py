@@ -29,6 +29,7 @@ LONGEST_NAME_BYTES = 200
 # More than ten million are too many for an alarm on some systems.
 LEAST_SECONDS, MOST_SECONDS = 10, 10_000_000
 MOST_DAYS = 36500
+MOST_TBW = 1_000_000_000
 LEAST_LOOK_S, MOST_LOOK_S = 0.1, 3600
 LEAST_INTERVAL_S, LEAST_SAMPLE_S, LEAST_RATE_MIB_S = 0.5, 1, 0.001
 
@@ -73,8 +74,8 @@ RULES = {
         lambda budget: not budget or wear_budget(budget) is not None,
     ),
     "ssd_rated_tbw": Rule(
-        "a list of mappings with model (a shell pattern) and tbw (a number of terabytes above 0)",
-        lambda ratings: all(rating["tbw"] > 0 for rating in ratings),
+        "a list of mappings with model (a shell pattern) and tbw (a number of terabytes above 0, up to a billion)",
+        lambda ratings: all(0 < rating["tbw"] <= MOST_TBW for rating in ratings),
     ),
     "ssd_criteria": Rule("a list of mappings with metric and min or max"),
     "ssd_tests_dirs": Rule("a list of folders"),

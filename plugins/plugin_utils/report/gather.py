@@ -88,7 +88,7 @@ def _measured(
             measured = host.measurements.get((key[1], name, record.get("attempt", 1)))
             record["cells"] = measured.averages if measured else []
             record["link"] = measured.link if measured else None
-            others = any(place[:2] == (key[1], name) for place in host.measurements)
+            others = [each.proof for place, each in host.measurements.items() if place[:2] == (key[1], name)]
             record["proof"] = proof.of(record, measured.proof if measured else None, others)
             first = (record.get("again") or {}).get("first")
             if first:

@@ -32,6 +32,7 @@ COMPARED = (
     "filesystem",
     "array",
     "cells",
+    "points",
     "runtimes_s",
 )
 # Of a drive in a run, with what people call them; the load is of a test.

@@ -12,7 +12,7 @@ import typing as t
 from ...module_utils.drive.attributes import VIRTUAL
 from ...module_utils.run.criteria import figure, is_for, is_met, metrics_of
 from ...module_utils.run.folder import RUN_ID_PATTERN
-from ..common import units
+from ..common import cellnames, units
 from ..common.values import number
 from .verdicts import COUNTING
 
@@ -263,10 +263,24 @@ def measured_again(
     }
 
 
-def of_left_out(criterion: Record, left_out: t.Iterable[str]) -> list[str]:
-    """A criterion on tests that were not measured for want of time, as a sentence; without a test it is on all."""
+def of_left_out(criterion: Record, left_out: t.Iterable[str], cells: t.Mapping[str, t.Any]) -> list[str]:
+    """A criterion on tests that were not measured for want of time, as a sentence; without a test it is on all that
+    could have its figure. cells: of those tests, {test: ids}; one that is missing could.
+    """
     names = [name for name in left_out if is_for(criterion, name)]
+    if not criterion.get("test"):
+        names = [name for name in names if _could_have(criterion, cells.get(name))]
     return [f"{describe(criterion)} was not judged: ssd_time_budget left out {', '.join(names)}"] if names else []
+
+
+def _could_have(criterion: Record, cells: t.Sequence[str] | None) -> bool:
+    """Whether one of these cells has the criterion's figure, by whether it reads and writes."""
+    if cells is None:
+        return True
+    side, cell = str(criterion["metric"]).partition("_")[0], criterion.get("cell")
+    shares = [cellnames.told(name).get("read_pct") for name in cells if cell in (None, name)]
+    without = {"read": 0, "write": 100}.get(side)
+    return any(share is None or share != without for share in shares)
 
 
 def without_figure(criterion: Record, tests: list[Record], of_run: t.Iterable[str]) -> list[str]:

@@ -83,7 +83,7 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     findings += [Ground("invalid", text) for text in (held_to.of_unknown_model(sound, identity) if measured else [])]
     asked = facts.asked.get((host, drive)) or {}
     findings += [Ground("invalid", text) for text in held_to.of_another_model(asked, identity)]
-    findings += _not_held(facts, criteria, measured, tests, asked.get("left_out_tests") or ())
+    findings += _not_held(facts, criteria, measured, tests, asked)
     verdict = worst([finding.verdict for finding in findings])
     own = verdict == record.get("outcome") == "error" and record.get("drive_fault") is True
     # The worst first; what holds is only worth saying of a drive that passed.
@@ -116,7 +116,7 @@ def _not_held(
     criteria: list[Record],
     measured: t.Mapping[str, Record],
     tests: list[Record],
-    left_out: t.Sequence[str],
+    asked: Record,
 ) -> list[Ground]:
     """The criteria of a drive that nothing was held against."""
     # What a test has too few I/Os for, its own verdict says.
@@ -132,7 +132,8 @@ def _not_held(
         if held_to.describe(c) not in short
         for text in held_to.without_figure(c, tests, facts.tests)
     ]
-    return lacking + [Ground("not_tested", text) for c in criteria for text in held_to.of_left_out(c, left_out)]
+    left_out, cells = asked.get("left_out_tests") or (), asked.get("left_out_cells") or {}
+    return lacking + [Ground("not_tested", text) for c in criteria for text in held_to.of_left_out(c, left_out, cells)]
 
 
 def _pass_findings(tests: list[Record]) -> list[Ground]:

@@ -109,7 +109,7 @@ def _array(done: Mapping, about: Mapping, size_bytes: int | None) -> str:
 def _members(members: t.Sequence[Mapping], drives: t.Mapping[str, bool]) -> str:
     """Whether an array is of all drives of its host: of fewer ones, or of others, its figures are another array's."""
     told = {str(member.get("drive")) for member in members}
-    lacking = sorted(name for name, left_out in drives.items() if name not in told and not left_out)
+    lacking = sorted(name for name in drives if name not in told)
     more = sorted(told.difference(drives))
     found = [f"lacks {', '.join(lacking)}"] * bool(lacking) + [f"has {', '.join(more)}, not asked for"] * bool(more)
     return f"its array is not of all drives of its host: it {' and '.join(found)}" if found else ""

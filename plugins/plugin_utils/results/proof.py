@@ -13,7 +13,7 @@ import typing as t
 from ...module_utils.measure import sampler
 from ...module_utils.measure.limits import Limits
 from ...module_utils.measure.seeds import seed
-from ...module_utils.run.criteria import MEASURED
+from ...module_utils.run.criteria import KEPT_OUTCOMES, MEASURED
 from . import asked_cells
 from .figures import MOST_SAID, NOT_AGAIN, Figures
 from .points import Points, Sweeps
@@ -42,6 +42,8 @@ class Proof:
     nobody knows which, so causes are not looked for again. After test_finished: `wrong`, what contradicts what is told,
     and `unproved`, what could not be computed again, as sentences; `told`: what the journal says of TOLD_TWICE.
     sequence: of its records; None: by the cells alone. points: its cells that follow a sweep; None: nobody knows which.
+    place: which attempt it is; None: nobody asks. in_chain: that the test is measured again where a test of the same
+    state breaks off.
     """
 
     def __init__(
@@ -52,7 +54,10 @@ class Proof:
         strict: bool = False,
         sequence: Sequence | None = None,
         points: Points | None = None,
+        place: Attempt | None = None,
+        in_chain: bool = False,
     ) -> None:
+        self.place, self.in_chain = place, in_chain
         self._sequence = sequence or Sequence(cells)
         self._taken = Taken(cells, limits, strict, points)
         self._figures, self._points = Figures(self._taken, about), points
@@ -93,7 +98,7 @@ class Proof:
             self.wrong += [f"by its samples {text}" for text in self._seen.values()]
             self._figures.judge(event)
             self._judge_loads(event)
-            if self._points:
+            if self._points and not self.wrong:
                 self._points.keep(event["cells"], self._figures.averages)
         self._taken.forget()
 
@@ -130,14 +135,16 @@ def begin(run: Mapping, host: str, spec: Mapping, of: Attempt, sweeps: Sweeps) -
     names = cells or ([] if skipped is None else asked_cells.expected(about))
     points = Points((of.run_id, of.drive, of.test), about.get("points") or {}, about_of, sweeps)
     strict = run.get("unknown_causes") == "spoil"
-    return Proof(cells, about, known, strict, Sequence(names, seed_of), points)
+    chained = {str(given["follows"]) for given in (run.get("tests") or {}).values() if given.get("follows")}
+    in_chain = of.test in chained or bool(about.get("follows"))
+    return Proof(cells, about, known, strict, Sequence(names, seed_of), points, of, in_chain)
 
 
-def of(record: Mapping, seen: Proof | None, others: bool = False) -> dict[str, t.Any]:
+def of(record: Mapping, seen: Proof | None, others: t.Sequence[Proof] = ()) -> dict[str, t.Any]:
     """A record's `proof`, {wrong, unproved: sentences, written_bytes: by its cells}. seen: of its attempt's journal;
-    None where none was collected. others: whether the journal has other attempts at that test.
+    None where none was collected. others: of the other attempts at that test.
     """
-    wrong = list(seen.wrong) if seen else []
+    wrong = [*seen.wrong, *_chosen_among(seen, others)] if seen else []
     if seen is None and others and not record.get("again"):
         wrong = [f"its journal has other attempts, but none with the number {record.get('attempt')}"]
     if seen is None or seen.told is None:
@@ -148,6 +155,20 @@ def of(record: Mapping, seen: Proof | None, others: bool = False) -> dict[str, t
         "unproved": list(seen.unproved),
         "written_bytes": seen.written_bytes,
     }
+
+
+def _chosen_among(seen: Proof, others: t.Sequence[Proof]) -> list[str]:
+    """Whether a host may have measured several times, to report the best: what has a result is not measured again, but
+    in a chain, of which the newest attempt counts.
+    """
+    if seen.place is None:
+        return []
+    rivals = [each for each in others if each.place and each.place[:-1] == seen.place[:-1] and each is not seen]
+    newer = sorted(each.place.attempt for each in rivals if each.place and each.place.attempt > seen.place.attempt)
+    if newer:
+        return [f"its journal has a newer attempt, number {newer[-1]}"]
+    ended = [each for each in rivals if (each.told or {}).get("outcome") in KEPT_OUTCOMES]
+    return ["its journal has an earlier result of the same test"] if ended and not seen.in_chain else []
 
 
 def problem(record: Mapping, strict: bool = False) -> str:

@@ -112,7 +112,7 @@ def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
     for record in folder.hosts[host]:
         if record["kind"] == "test":
             attempt = (record["drive"], record["test"], record["attempt"])
-            others = any(place[:2] == attempt[:2] for place in proofs)
+            others = [each for place, each in proofs.items() if place[:2] == attempt[:2]]
             record = {**record, **found.get(attempt, {}), "proof": proof.of(record, proofs.get(attempt), others)}
         records.append(record)
     return records, problems.text()

@@ -12,12 +12,11 @@ import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import drives
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import leaving
-from ansible_collections.ssdlab.fleet.plugins.modules import iomemory
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendor import iomemory_answer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs as settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking, findings, values
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import exports
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 NAMES = sorted(path.parent.parent.name for path in ROLES.glob("*/meta/main.yml"))
@@ -194,8 +193,7 @@ PLAN = schema.load("plan")["properties"]
         ((leaving.BLANK, leaving.AS_IS), "ssd_leave"),
         (PLAN["leave"]["enum"], "ssd_leave"),
         (PLAN["tune"]["properties"]["write_cache"]["properties"]["state"]["enum"], "tune_write_cache"),
-        (iomemory.ARGUMENTS["mode"]["choices"], "ssd_mode"),
-        (exports.FORMATS, "report_exports"),
+        (iomemory_answer.OPTIONS["mode"]["choices"], "ssd_mode"),
         (load("awx", "vars/main.yml")["__awx_questions"]["mode"]["choices"], "ssd_mode"),
     ],
 )

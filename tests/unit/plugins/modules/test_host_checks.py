@@ -59,6 +59,6 @@ def test_the_documentation_and_the_role_preflight_have_the_defaults_that_count()
     documented = yaml.safe_load(host_checks.DOCUMENTATION)["options"]
     for name, option in checks.OPTIONS.items():
         assert {key: documented[name].get(key) for key in option} == option, name
-        if name in asking.CHECKED:
+        if name in (*asking.MAPPINGS, *checks.LIMITS):
             assert specs.default(f"preflight_{name}") == option["default"], name
     assert set(documented) == set(checks.OPTIONS)

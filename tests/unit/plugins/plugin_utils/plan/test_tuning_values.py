@@ -36,6 +36,7 @@ def test_the_defaults_are_right_and_so_are_their_texts():
         ("tune_idle_states_above_us", "deep", "must be a whole number of microseconds"),
         ("tune_aspm_policy", "off", "must be one of: performance"),
         ("tune_interrupt_cores", "all", "must be auto, or a whole number"),
+        ("tune_interrupt_cores", None, "must be auto, or a whole number"),
         ("tune_cpu_limits", [{"cpus": 8}], "must be a list of mappings"),
         ("tune_cpu_limits", [{"model": "*", "cpus": 0}], "must be a list of mappings"),
         ("tune_write_cache", "auto", "must be one of: leave"),

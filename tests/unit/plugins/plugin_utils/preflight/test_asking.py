@@ -36,6 +36,13 @@ def test_every_option_of_a_part_exists():
     assert {name for part, name in left if part != "run_info"} == {"discover", "readable"}
 
 
+def test_an_empty_answer_of_a_survey_is_an_empty_mapping():
+    """Preflight takes it, so the module on the host has to."""
+    given = {f"preflight_{name}": "" for name in asking.MAPPINGS}
+    told = asking.parts(asked(**given), UNSET)["host_checks"]
+    assert {name: told[name] for name in asking.MAPPINGS} == dict.fromkeys(asking.MAPPINGS, {})
+
+
 @pytest.mark.parametrize(("traffic", "warm_up", "seconds"), [(1, 0, 1), (1, 1200, 1200), (5, "3", 5), (0, 0, 0)])
 def test_the_drives_are_read_for_the_traffic_or_the_warm_up_whichever_is_longer(traffic, warm_up, seconds):
     variables = asked(preflight_traffic_s=traffic, preflight_warm_up_s=warm_up)

@@ -204,6 +204,7 @@ def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_to
     decided = decide(fleet(ssd_plan=plan, model="MTFD 1", ssd_criteria=[], ssd_time_budget="10min"))
     assert decided.findings == [] and [entry["tests"] for entry in decided.record["asked"]] == [["short"]]
     assert [entry["left_out_tests"] for entry in decided.record["asked"]] == [["long"]]
+    assert [list(entry["left_out_cells"]) for entry in decided.record["asked"]] == [["long"]]
     assert [entry["model"] for entry in decided.record["asked"]] == ["MTFD 1"]
     assert [test["name"] for test in decided.plans["h1"]["drives"][0]["tests"]] == ["short"]
     assert "  left out by ssd_time_budget (10min per drive): long (up to 1 h)" in decided.plan_text

@@ -44,6 +44,24 @@ def test_a_run_keeps_the_definitions_that_it_was_started_with(fleet, key):
     assert decide(fleet(ssd_plan=[{**QUICK, **CHANGES[key]}], ssd_run_id="r2")).findings == []
 
 
+def phased(most_us):
+    """A test of which a phase goes on at a point of the curve of another."""
+    sweep = {"matrix": {"block_size": ["4KiB"], "read_pct": [0], "threads": [1], "queue_depth": [1, 2], "runtime_s": 1}}
+    point = {"of": "sweep", "take": "most", "mean_latency_below_us": most_us}
+    at_it = {"cells": [{"block_size": "4KiB", "read_pct": 0, "point": point, "runtime_s": 1}]}
+    phases = [{"name": "sweep", "rounds": {"max": 1}, **sweep}, {"name": "at-it", "rounds": {"max": 1}, **at_it}]
+    return [{**QUICK, "phases": phases}]
+
+
+def test_the_rule_of_a_point_is_one_for_all_hosts_and_to_the_end_of_a_run(fleet):
+    """A cell is named after the point, not after its rule."""
+    hosts = fleet(ssd_plan=phased(5000)), fleet("h2", ["S2"], ssd_plan=phased(100))
+    assert any("differs in: points" in line for line in decide(*hosts).findings), decide(*hosts).findings
+    start(fleet, fleet(ssd_plan=phased(5000), ssd_run_id="r1"))
+    (found,) = decide(fleet(ssd_plan=phased(100), ssd_run_id="r1")).findings
+    assert "differs in: points" in found
+
+
 def test_the_definition_on_the_host_counts_where_the_controller_has_no_record(fleet):
     plan = hostplan.build(
         run_json.host_variables(fleet(ssd_plan=[QUICK]).asked),

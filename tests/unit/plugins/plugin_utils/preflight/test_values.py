@@ -39,6 +39,8 @@ def test_what_spoils_a_cell_can_be_set(variable, value, says):
         ("precondition_block_size", "1MiB", ""),
         ("precondition_block_size", "1 MB", "precondition_block_size: '1 MB' must be a block size, such as 128KiB"),
         ("workload_ioengine", "io_urng", "must be one of: libaio, io_uring, io_uring_polled; did you mean io_uring?"),
+        ("ssd_rated_tbw", [{"model": "*", "tbw": 7300}], ""),
+        ("ssd_rated_tbw", [{"model": "*", "tbw": 1e300}], "a number of terabytes above 0, up to a billion"),
         ("ssd_step", "pruge", "ssd_step: 'pruge' must be one of: qualify, purge, precondition, tune"),
         ("ssd_collect_limits", "all", "ssd_collect_limits: 'all' must be a mapping"),
         ("ssd_folders_in_store", "maybe", "ssd_folders_in_store: 'maybe' must be true or false"),

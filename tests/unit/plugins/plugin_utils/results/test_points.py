@@ -107,7 +107,7 @@ def judged(chosen, sweep=True, change=lambda events: None):
 
 def untold(events):
     """As if nothing of it qualified: its end does not tell what a rule goes by."""
-    for item in events[-1]["cells"]:
+    for item in (events[-1], *events[-1]["cells"]):
         item["metrics"] = {name: value for name, value in item["metrics"].items() if name not in points.FIGURES}
 
 

@@ -159,9 +159,9 @@ def test_the_fill_of_an_array_is_held_to_all_of_it():
     ("asked", "says"),
     [
         ({"a": {}, "b": {}}, ""),
-        # One may be left out before it begins, or since.
-        ({"a": {}, "b": {}, "c": {"left_out": "quarantined"}}, ""),
+        # One may be left out since it began; without one that was left out before, an honest host makes no array.
         ({"a": {}, "b": {"left_out": "quarantined"}}, ""),
+        ({"a": {}, "b": {}, "c": {"left_out": "quarantined"}}, "it lacks c"),
         ({"a": {}, "b": {}, "c": {}}, "not of all drives of its host: it lacks c"),
         ({"b": {}, "c": {}}, "it lacks c and has a, not asked for"),
     ],

@@ -13,6 +13,7 @@ from ansible_collections.ssdlab.fleet.tests.fixtures import samples
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.results.proven_journals import (
     ALL,
     BODY,
+    CELL,
     COMMON,
     MS,
     RULE,
@@ -146,7 +147,7 @@ def test_a_record_of_an_attempt_that_its_journal_does_not_have_does_not_count():
         "wrong": [],
         "unproved": [figures.NOT_AGAIN.format("its journal was not collected")],
     }
-    assert "none with the number 7" in proof.problem({**record, "proof": proof.of(record, None, others=True)})
+    assert "none with the number 7" in proof.problem({**record, "proof": proof.of(record, None, [proved(events)])})
 
 
 SAMPLE = {**COMMON, "event": "sample", **samples.SAMPLE}
@@ -186,3 +187,43 @@ def test_without_its_hosts_plan_a_test_has_the_cells_that_the_controller_asked_f
     for event in journal():
         made.take(event)
     assert ("its journal lacks small of round 1" in made.wrong) is found
+
+
+def attempts(*outcomes, chain=False):
+    """The proofs of so many attempts at one test, each with a whole journal that ends like this."""
+    test = dict(TEST, steady_state=None, rounds={"max": 3})
+    tests = {"t": about(test), **({"t-after": {"follows": "t"}} if chain else {})}
+    run = {"tests": tests, "asked": [{"host": "h", "drive": "d", "not_applicable": {}, "validity_limits": {}}]}
+    found = []
+    for number, outcome in enumerate(outcomes, 1):
+        made = proof.begin(run, "h", {"cells": [CELL]}, proof.Attempt("r", "d", "t", number), {})
+        for event in journal(test):
+            made.take({**event, "attempt": number, **({"outcome": outcome} if "outcome" in event else {})})
+        found.append(made)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "chain", "told", "says"),
+    [
+        (["interrupted", "complete"], False, 2, ""),
+        (["complete", "complete"], False, 2, "an earlier result of the same test"),
+        (["complete", "complete"], False, 1, "a newer attempt, number 2"),
+        (["not_steady", "complete"], False, 2, "an earlier result of the same test"),
+        # What goes on from its state was interrupted, so the state is made again.
+        (["complete", "complete"], True, 2, ""),
+        (["complete", "complete"], True, 1, "a newer attempt, number 2"),
+        (["complete", "interrupted"], False, 1, "a newer attempt, number 2"),
+    ],
+)
+def test_a_host_does_not_measure_several_times_to_report_the_best(outcomes, chain, told, says):
+    made = attempts(*outcomes, chain=chain)
+    record = dict(made[told - 1].told, attempt=told)
+    found = "; ".join(proof.of(record, made[told - 1], made)["wrong"])
+    assert says in found and bool(says) == ("attempt" in found or "earlier result" in found), found
+
+
+def test_a_second_measurement_by_the_controllers_order_is_no_earlier_result():
+    first, again = attempts("complete"), attempts("complete")
+    again[0].place = again[0].place._replace(run_id="r-again")
+    assert "result" not in " ".join(proof.of(dict(again[0].told, attempt=2), again[0], first + again)["wrong"])
