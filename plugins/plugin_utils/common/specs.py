@@ -107,6 +107,10 @@ def shown(value: t.Any) -> str:
 def _validated(role: str, given: dict[str, t.Any]) -> dict[str, t.Any] | None:
     """Values in their types; None where one does not fit."""
     strict = _strict_options(role)
+    if any(
+        strict[name]["type"] == "list" and not isinstance(value, (list, type(None))) for name, value in given.items()
+    ):
+        return None
     # Ansible reads mappings from texts such as a=b.
     if any("options" in strict[name] and not _are_entries(value) for name, value in given.items()):
         return None
@@ -135,6 +139,8 @@ def _strict(about: Option) -> Option:
     types: Option = {key: about[key] for key in ("type", "elements") if key in about}
     if not inner:
         types = {key: READERS.get(kind, kind) for key, kind in types.items()}
+        # ansible-core 2.17 takes elements of its own list alone.
+        types.update({"type": "list"} if "elements" in types else {})
     return {**about, **types, **({"options": inner} if inner else {})}
 
 
