@@ -147,7 +147,7 @@ def retried(site, folder, tests, figures, problems_of, **variables):
         if not wrong:
             break
     print(f"{len(played.tests)} tests in {played.seconds:.0f} s, attempt {attempt + 1}")
-    assert wrong == []
+    assert not wrong, wrong
     return played
 
 

@@ -107,7 +107,7 @@ def test_the_notes_figure_11_before_its_fill_and_after_dd(site, tmp_path):
         seen |= {name: (played.metric(name, "iops"), pytest.approx(true, rel=0.15)) for name, true in own.items()}
         loads = {test["load"] for test in played.tests.values()}
         seen["threads x depth"] = ({math.prod(map(int, text_numbers(text))) for text in loads}, {8})
-        untold = [line for name in played.tests for line in played.untold(name, "Load, as the host gives it")]
+        untold = [line for name in played.tests for line in played.untold(name, "Load chosen by the host")]
         return lab.unlike(seen) + untold + played.untold("micron-dd-random-read-4k", "of zeros")
 
     lab.retried(site, tmp_path, tests, {"size_bytes": lab.SMALL_DRIVE}, problems_of)

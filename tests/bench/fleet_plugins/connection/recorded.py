@@ -79,8 +79,8 @@ def call(payload: bytes) -> tuple[str, dict[str, t.Any]]:
 
 
 def key_of(name: str, arguments: t.Mapping[str, t.Any]) -> str:
-    """The file name of a recorded answer."""
-    alike = {key: value for key, value in arguments.items() if key not in OWN_ARGUMENTS}
+    """The file name of a recorded answer. No answer depends on how long the controller waits for it."""
+    alike = {key: value for key, value in arguments.items() if key not in (*OWN_ARGUMENTS, "limit_s")}
     text = TASK_FILE.sub('"ansible-tmp"', json.dumps(alike, sort_keys=True))
     return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
