@@ -151,7 +151,7 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    # Its default action ends the process whatever it waits for, and with it the locks.
+    # Its default action ends the process, and with it the locks, as soon as the kernel lets it go.
     signal.alarm(max(0, module.params["limit_s"]))
     module.exit_json(changed=False, **everything.answer(Host(), module.params, module.check_mode, validated))
 
