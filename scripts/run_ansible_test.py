@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run ansible-test on this checkout: run_ansible_test.py sanity|units [ansible-test's options]
 
-ansible-test wants the collection in a real folder .../ansible_collections/<namespace>/<name>, so the tracked files are
+ansible-test wants the collection in a real folder .../ansible_collections/<namespace>/<name>, so its files are
 copied to one below .cache, which also keeps its virtual environments between runs. It bootstraps pip by a script from a
 site of its own; a stand-in that uses PyPI's pip wheel does the same, so that PyPI is all it needs.
 """
@@ -37,9 +37,10 @@ sys.exit(main(["install"] + [option for option in sys.argv[1:] if option not in 
 """
 
 
-def tracked_files():
-    """The files that git knows, as they are now in the working tree."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+def own_files():
+    """The files that git knows or may come to know, as they are now in the working tree."""
+    argv = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(argv, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
     return [
         name for name in listed.split("\0") if name and not name.startswith(LEFT_OUT) and os.path.lexists(ROOT / name)
     ]
@@ -90,7 +91,7 @@ def provide_pip(home):
 
 def main(arguments):
     home = CACHE / "home"
-    copy_files(tracked_files())
+    copy_files(own_files())
     provide_pip(home)
     # It finds Python by name in PATH, where another one may come first.
     tools = Path(sys.executable).parent

@@ -30,6 +30,9 @@ USER = "tester"
 BOOT_TIMEOUT_S = 60
 # A usual capacity is no multiple of 128 KiB, so a drive of the bed isn't either.
 DRIVE_SIZE_BYTES = 64 * 2**20 + 90112
+# What Python compiles of modules and engines is kept for all servers; setup has the variables.
+KEPT_BYTECODE = Path(__file__).resolve().parents[1] / "kept_bytecode"
+BYTECODE = CACHE / "bytecode"
 # Settings as a host has them before it is tuned: none of them is what tuning wants.
 GOVERNOR_BEFORE = "powersave"
 QUEUE_BEFORE = {"scheduler": "mq-deadline", "nomerges": "0", "rq_affinity": "1", "add_random": "1"}
@@ -117,6 +120,7 @@ class Bed:
         for index in range(drives):
             server.drives.append(attach(self.files / f"{server.name}-drive{index + 1}.img"))
         cpu = fake_cpu_tree(self.files / f"{server.name}-cpu")
+        BYTECODE.mkdir(exist_ok=True)
         devices = [arg for drive in server.drives for arg in ("--device", drive.device)]
         # A container's /sys is read-only; its own drives' queue attributes are not, as on a server.
         queues = [arg for drive in server.drives for arg in ("--volume", sysfs_volume(drive.device))]
@@ -143,6 +147,10 @@ class Bed:
             "unmask=/sys/dev:/sys/dev/block",
             "--volume",
             f"{cpu}:/sys/devices/system/cpu",
+            "--volume",
+            f"{KEPT_BYTECODE}:/usr/local/lib/kept-bytecode:ro",
+            "--volume",
+            f"{BYTECODE}:/var/cache/kept-bytecode",
             *queues,
             *devices,
             *init,

@@ -142,7 +142,9 @@ def _read_all(texts: list[bytes], index: int, descriptor: int) -> None:
 
 
 def _import_all() -> None:
-    """Import Ansible's command, this collection's controller side, and the libraries that its report loads."""
+    """Import Ansible's command, this collection's controller side, and the libraries that its report loads, and compile
+    the report's templates.
+    """
     from ansible.plugins.loader import init_plugin_loader
     from ansible.utils.collection_loader import AnsibleCollectionConfig
 
@@ -155,6 +157,9 @@ def _import_all() -> None:
             importlib.import_module(module.name)
     for name in LIBRARIES:
         importlib.import_module(name)
+    templates = importlib.import_module(f"{PLUGINS}.plugin_utils.report.render").environment()
+    for name in templates.list_templates():
+        templates.get_template(name)
 
 
 def _play(request: dict, descriptors: list[int]) -> None:

@@ -23,7 +23,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("SSDLAB_FLEET_CACHE") or "/var/cache/ssdlab-fleet")
-RECIPE = ("image.py", "packages.txt", "setup")
+KEPT_BYTECODE = HERE.parent / "kept_bytecode/sitecustomize.py"
+RECIPE = (HERE / "image.py", HERE / "packages.txt", HERE / "setup", KEPT_BYTECODE)
 SUITE = "bookworm"
 MIB = 1 << 20
 DISK_BYTES = 4096 * MIB
@@ -60,8 +61,8 @@ def run(argv: list[str], check: bool = True, **kwargs) -> str:
 def folder() -> Path:
     """Where the image of this recipe is, or will be."""
     recipe = hashlib.sha256(SUITE.encode())
-    for name in RECIPE:
-        recipe.update((HERE / name).read_bytes())
+    for path in RECIPE:
+        recipe.update(path.read_bytes())
     return CACHE / f"guest-{recipe.hexdigest()[:12]}"
 
 
@@ -122,6 +123,8 @@ def _bootstrap(root: Path, public_key: Path) -> None:
             "--dpkgopt=path-exclude=/usr/share/locale/*",
             f"--customize-hook=upload {public_key} /root/guest.pub",
             f"--customize-hook=upload {HERE / 'setup'} /root/setup",
+            '--customize-hook=mkdir "$1/usr/local/lib/kept-bytecode"',
+            f"--customize-hook=copy-in {KEPT_BYTECODE} /usr/local/lib/kept-bytecode",
             '--customize-hook=chroot "$1" sh /root/setup',
             '--customize-hook=rm "$1/root/setup"',
             SUITE,

@@ -22,29 +22,30 @@ TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates"
 
 def html(template: str, view: Record) -> str:
     """A page from its template."""
-    return _environment().get_template(template).render(view)
+    return environment().get_template(template).render(view)
 
 
 def css() -> str:
     """The style of the pages that share it as a file."""
-    return _environment().get_template("report.css.j2").render() + "\n"
+    return environment().get_template("report.css.j2").render() + "\n"
 
 
 def script(*parts: str) -> str:
     """Scripts of pages that share them as a file, by their names."""
-    return "\n".join(_environment().get_template(f"{part}.js.j2").render() for part in parts) + "\n"
+    return "\n".join(environment().get_template(f"{part}.js.j2").render() for part in parts) + "\n"
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
+def environment() -> jinja2.Environment:
+    """Jinja with the report's templates and filters; it compiles each template once."""
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.ChainableUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
+    made.filters.update(
         figure=lambda value, metric: units.show(metric, value),
         rounded=units.rounded,
         percent=lambda ratio: units.rounded(100 * ratio, 3) + " %",
@@ -52,7 +53,7 @@ def _environment() -> jinja2.Environment:
         duration=units.duration,
         script_data=script_data,
     )
-    return environment
+    return made
 
 
 def script_data(content: t.Any) -> str:
