@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from wrong_drive import destructive
+from command_log import destructive
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import COMMAND_LOG
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import cells
 from guest import Guest
 from guest_drives import Nvme
-from wrong_drive import Outcome
+from wrong_drive_outcome import Outcome
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 

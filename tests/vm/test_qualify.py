@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import pytest
+from command_log import destructive
 from hardware import NEIGHBOUR, PLAIN
-from wrong_drive import destructive
 
 
 def test_plan_mode_changes_nothing(lab):
