@@ -25,6 +25,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def state(path=None):
     """The emulated drives, kept again when the block ends without an error; one tool at a time."""
     path = path or os.environ.get(VARIABLE) or os.path.join(HERE, "drives.json")
+    os.stat(path)  # no lock is left where there are no drives
     with open(path + ".lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with open(path, encoding="utf-8") as file:
