@@ -244,7 +244,7 @@ def bench(make_bench):
 @pytest.fixture
 def jobs(tmp_path, monkeypatch):
     """Host jobs of this process; they set handlers of signals."""
-    monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
+    monkeypatch.setattr(locks, "LOCK_DIR", own_machine.lock_folder(tmp_path / "locks"))
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
     yield HostJobs(tmp_path)
     for number, handler in before.items():

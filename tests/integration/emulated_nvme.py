@@ -14,6 +14,7 @@ import signal
 import sys
 
 import jsonschema
+import own_machine
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks, sysfs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
@@ -118,7 +119,7 @@ def benched(loop, folder, monkeypatch):
     for module in (attributes, sysfs, wear):
         monkeypatch.setattr(module, "nvme_controllers", lambda host, name: [CONTROLLER])
     monkeypatch.setattr(identity, "serial", lambda host, name: SERIAL if name == loop.name else None)
-    monkeypatch.setattr(locks, "LOCK_DIR", str(folder / "locks"))
+    monkeypatch.setattr(locks, "LOCK_DIR", own_machine.lock_folder(folder / "locks"))
     monkeypatch.setenv("SSDLAB_EMULATED_NVME", str(made.machine))
     monkeypatch.setenv("PATH", os.pathsep.join([EMULATORS, os.path.dirname(sys.executable), os.environ["PATH"]]))
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import cells
+import own_machine
 from command_log import destructive
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
@@ -183,7 +184,7 @@ class Lab:
 @contextlib.contextmanager
 def standing(folder, monkeypatch, loop_drive):
     """A lab with a drive of 32 MiB; locks are in its folder, and signals are handled as before afterwards."""
-    monkeypatch.setattr(locks, "LOCK_DIR", str(folder / "locks"))
+    monkeypatch.setattr(locks, "LOCK_DIR", own_machine.lock_folder(folder / "locks"))
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
     try:
         yield Lab(folder, loop_drive(size_bytes=32 << 20))

@@ -29,7 +29,7 @@ MEMORY_SETTINGS = "/proc/sys/vm"
 SHARED = "/run/netns"
 CLAIMS = Path("/dev/shm")
 # The kernel's block devices are everybody's, so what keeps two looks at one apart is too.
-LOOKS = "/run/ssdlab-fleet/looks"
+SHARED_LOOKS = CLAIMS / "ssdlab-fleet-looks"
 # Far above the numbers that `losetup --find` gives out, so that a number which a test detaches is still free when it
 # attaches another file to it.
 FIRST_LOOP, LOOPS = 1000, 100
@@ -51,11 +51,19 @@ def enter() -> None:
         os.makedirs(folder, exist_ok=True)
         _run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", folder)
     os.mkdir("/dev/disk/by-id")
-    shared_looks = CLAIMS / "ssdlab-fleet-looks"
-    for folder in (shared_looks, Path(LOOKS)):
-        folder.mkdir(mode=0o700, exist_ok=True)
-    _mount(str(shared_looks), LOOKS, MS_BIND)
+    SHARED_LOOKS.mkdir(mode=0o700, exist_ok=True)
+    lock_folder("/run/ssdlab-fleet")
     _copy_over(MEMORY_SETTINGS)
+
+
+def lock_folder(folder: os.PathLike | str) -> str:
+    """Make a folder for locks of a test's own, whose looks are everybody's all the same; its path."""
+    looks = os.path.join(folder, "looks")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    os.makedirs(looks, mode=0o700, exist_ok=True)
+    if os.geteuid() == 0 and not os.path.ismount(looks):
+        _mount(str(SHARED_LOOKS), looks, MS_BIND)
+    return str(folder)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ import types
 import ata_drive
 import emulator
 import jsonschema
+import own_machine
 import pytest
 import scsi_drive
 
@@ -147,7 +148,7 @@ def bench(loop_drive, tmp_path, monkeypatch):
     def make(transport):
         loop = loop_drive(size_bytes=40 << 20)
         monkeypatch.setattr(attributes, "transport", lambda host, name: transport)
-        monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
+        monkeypatch.setattr(locks, "LOCK_DIR", own_machine.lock_folder(tmp_path / "locks"))
         monkeypatch.setenv(emulator.VARIABLE, str(tmp_path / "machine.json"))
         here = os.path.dirname(emulator.__file__)
         monkeypatch.setenv("PATH", os.pathsep.join([here, os.path.dirname(sys.executable), os.environ["PATH"]]))
