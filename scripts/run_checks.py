@@ -112,7 +112,7 @@ CHECKS = (
     Check(
         "qualify",
         SERVERS,
-        f"{PYTEST} tests/integration/test_playbooks_local.py -k finished_run --junitxml=$RESULTS/qualify.xml",
+        f"{PYTEST} tests/integration/test_playbooks_local.py -k neither_tuned --junitxml=$RESULTS/qualify.xml",
         ("quick",),
     ),
     # Only by its name: every fault in every phase, then runs whose jobs are killed at random. About half an hour.

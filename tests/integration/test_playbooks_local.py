@@ -48,7 +48,8 @@ def test_a_finished_run_is_neither_tuned_nor_erased_again(lab, tmp_path):
 
 def test_another_criterion_on_a_finished_run_only_judges(lab):
     lab.vars["ssd_run_id"] = "fixed"
-    assert lab.play("qualify")[0] == 0
+    code, output = lab.play("qualify")
+    assert code == 0, output
     lab.vars["ssd_criteria"] = [{"metric": "write_iops", "min": 100000}]
     code, output = lab.play("qualify")
     assert code == 2, output
@@ -58,7 +59,8 @@ def test_another_criterion_on_a_finished_run_only_judges(lab):
 
 def test_another_definition_is_refused_for_a_run_that_has_its_figures(lab):
     lab.vars["ssd_run_id"] = "fixed"
-    assert lab.play("qualify")[0] == 0
+    code, output = lab.play("qualify")
+    assert code == 0, output
     (plan,) = lab.vars["ssd_plan"]
     lab.vars["ssd_plan"] = [dict(plan, rounds={"max": 24})]
     record = lab.results / "fixed" / "run.json"
