@@ -36,7 +36,7 @@ def corner_problems(played, name):
 def test_smoke(site, tmp_path):
     """All of its workloads once, in seconds: what scripts/test plays of the shipped plans, beside the demo."""
     asked = lab.scaled("smoke", "smoke", cells=CORNERS, rounds=lab.ONCE)
-    lab.retried(site, tmp_path, [asked], {}, lambda played: corner_problems(played, "smoke"))
+    assert not lab.wrong_when_played(site, tmp_path, [asked], {}, lambda played: corner_problems(played, "smoke"))
 
 
 @pytest.mark.long
@@ -59,7 +59,9 @@ def test_nightly(site, tmp_path):
         untold = played.untold("nightly-saturation") + played.untold("nightly-latency")
         return lab.unlike(seen) + corner_problems(played, "nightly-corners") + untold
 
-    lab.retried(site, tmp_path, tests, {"size_bytes": 64 * lab.MIB, "steady_iops": lab.WRITES / 2}, problems_of)
+    assert not lab.wrong_when_played(
+        site, tmp_path, tests, {"size_bytes": 64 * lab.MIB, "steady_iops": lab.WRITES / 2}, problems_of
+    )
 
 
 # So small a drive asks for little by the terabyte.
@@ -90,7 +92,9 @@ def test_hyperscale_streams_keep_their_rates(site, tmp_path):
         return lab.unlike(seen) + untold
 
     bandwidths = {"write_bandwidth": 32 * lab.MIB, "read_bandwidth": 32 * lab.MIB}
-    lab.retried(site, tmp_path, tests, {"size_bytes": size, "read_iops": 3000, **bandwidths}, problems_of)
+    assert not lab.wrong_when_played(
+        site, tmp_path, tests, {"size_bytes": size, "read_iops": 3000, **bandwidths}, problems_of
+    )
 
 
 @pytest.mark.long
@@ -126,7 +130,7 @@ def test_hyperscale_writes_that_wait_and_of_the_preferred_size(site, tmp_path):
             + played.untold("preferred-writes-4k", "rand-4k-w100")
         )
 
-    lab.retried(site, tmp_path, tests, {}, problems_of)
+    assert not lab.wrong_when_played(site, tmp_path, tests, {}, problems_of)
 
 
 @pytest.mark.long
@@ -166,4 +170,4 @@ def test_the_map_shows_which_reads_writes_keep_from_coming(site, tmp_path):
         seen["tails grow"] = (sorted(row[1] for row in tails), [row[1] for row in tails])
         return lab.unlike(seen) + played.untold("interference", "reads alone", "20 writes/s", "400 reads/s")
 
-    lab.retried(site, tmp_path, [asked], {"read_iops": most, "reads_wait": 1}, problems_of)
+    assert not lab.wrong_when_played(site, tmp_path, [asked], {"read_iops": most, "reads_wait": 1}, problems_of)

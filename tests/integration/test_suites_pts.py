@@ -64,7 +64,7 @@ def test_saturation_and_iops(of, site, tmp_path):
         )
 
     figures = {"size_bytes": lab.SMALL_DRIVE, "fresh_iops": FRESH}
-    lab.retried(site, tmp_path, [wsat, iops], figures, problems_of)
+    assert not lab.wrong_when_played(site, tmp_path, [wsat, iops], figures, problems_of)
 
 
 def test_throughput_and_latency(of, site, tmp_path):
@@ -103,7 +103,7 @@ def test_throughput_and_latency(of, site, tmp_path):
             + played.untold("latency-histogram")
         )
 
-    lab.retried(site, tmp_path, tests, {"size_bytes": lab.SMALL_DRIVE}, problems_of)
+    assert not lab.wrong_when_played(site, tmp_path, tests, {"size_bytes": lab.SMALL_DRIVE}, problems_of)
 
 
 # Streams of two seconds, which is a pass over the drive; between them small writes that scatter it.
@@ -145,7 +145,7 @@ def test_cross_stimulus_recovery(of, site, tmp_path):
         )
 
     figures = {"size_bytes": lab.SMALL_DRIVE, "write_bandwidth": STREAM_BYTES_PER_S, "scatter_cost": SCATTER_COST}
-    lab.retried(site, tmp_path, [xsr], figures, problems_of)
+    assert not lab.wrong_when_played(site, tmp_path, [xsr], figures, problems_of)
 
 
 SWEEP = {"threads": [2, 1], "queue_depth": [4, 2, 1], "runtime_s": 1}
@@ -199,4 +199,4 @@ def test_recovery_and_demand(of, site, tmp_path):
             + played.untold("ecw-sweep", "Demand intensity")
         )
 
-    lab.retried(site, tmp_path, tests, {"size_bytes": lab.SMALL_DRIVE}, problems_of)
+    assert not lab.wrong_when_played(site, tmp_path, tests, {"size_bytes": lab.SMALL_DRIVE}, problems_of)

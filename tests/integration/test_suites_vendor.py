@@ -64,7 +64,7 @@ def test_the_briefs_single_stimuli_and_both_sequences(site, tmp_path):
         return lab.unlike(seen) + untold + played.untold("brief-second-1-sequential", "Time to write the drive twice")
 
     figures = {"size_bytes": lab.SMALL_DRIVE, "write_bandwidth": STREAM_BYTES_PER_S, "scatter_cost": SCATTER_COST}
-    lab.retried(site, tmp_path, tests, {**figures, "read_iops": 1000}, problems_of)
+    assert not lab.wrong_when_played(site, tmp_path, tests, {**figures, "read_iops": 1000}, problems_of)
 
 
 def test_the_notes_figure_11_before_its_fill_and_after_dd(site, tmp_path):
@@ -110,7 +110,7 @@ def test_the_notes_figure_11_before_its_fill_and_after_dd(site, tmp_path):
         untold = [line for name in played.tests for line in played.untold(name, "Load chosen by the host")]
         return lab.unlike(seen) + untold + played.untold("micron-dd-random-read-4k", "of zeros")
 
-    lab.retried(site, tmp_path, tests, {"size_bytes": lab.SMALL_DRIVE}, problems_of)
+    assert not lab.wrong_when_played(site, tmp_path, tests, {"size_bytes": lab.SMALL_DRIVE}, problems_of)
 
 
 def named(played, begin):
@@ -161,7 +161,7 @@ def test_the_blogs_sweep_of_32_kib(site, tmp_path):
         return lab.unlike(seen) + played.untold("blog-sweep-32k", "Sweet spot: depth 8", "random 32 KiB, R/W 0/100")
 
     figures = {"size_bytes": lab.SMALL_DRIVE, "write_bandwidth": BLOG_IOPS * (32 << 10), "latency_s": BLOG_LATENCY_S}
-    lab.retried(site, tmp_path, tests, figures, problems_of)
+    assert not lab.wrong_when_played(site, tmp_path, tests, figures, problems_of)
 
 
 def test_the_guides_nine_jobs(site, tmp_path):
@@ -191,7 +191,7 @@ def test_the_guides_nine_jobs(site, tmp_path):
         seen = {name: (played.metric(name, "iops"), pytest.approx(true, rel=0.2)) for name, true in true_iops.items()}
         return lab.unlike({**reads, **seen}) + [line for name in guide for line in played.untold(name)]
 
-    lab.retried(site, tmp_path, tests, {"size_bytes": lab.SMALL_DRIVE, **bandwidths}, problems_of)
+    assert not lab.wrong_when_played(site, tmp_path, tests, {"size_bytes": lab.SMALL_DRIVE, **bandwidths}, problems_of)
 
 
 def test_the_guides_hot_and_cold_data(site, tmp_path):
@@ -212,7 +212,7 @@ def test_the_guides_hot_and_cold_data(site, tmp_path):
             + played.untold("hot-cold")
         )
 
-    lab.retried(site, tmp_path, [asked], {"size_bytes": lab.SMALL_DRIVE}, problems_of)
+    assert not lab.wrong_when_played(site, tmp_path, [asked], {"size_bytes": lab.SMALL_DRIVE}, problems_of)
 
 
 def test_the_guides_file_systems(site, tmp_path):
@@ -239,4 +239,4 @@ def test_the_guides_file_systems(site, tmp_path):
 
     # XFS takes 300 MB at least.
     bandwidths = {"write_bandwidth": 64 * lab.MIB, "read_bandwidth": 64 * lab.MIB}
-    lab.retried(site, tmp_path, tests, {"size_bytes": 320 * lab.MIB, **bandwidths}, problems_of)
+    assert not lab.wrong_when_played(site, tmp_path, tests, {"size_bytes": 320 * lab.MIB, **bandwidths}, problems_of)
