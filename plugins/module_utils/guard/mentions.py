@@ -186,8 +186,13 @@ def probe_mentions(host: Host, facts: Facts, shared: Machine) -> None:
     """The lines that name the drive, or anything on it: file and line."""
     if shared.texts_cut:
         add(facts.mentioned, shared.texts_cut)
-    pattern = _pattern(host, facts)
+    names = _names(host, facts)
+    pattern, plain = _pattern(names), [name.encode().lower() for name in names]
     for text in shared.texts:
+        lowered = text.data.lower()
+        # Hundreds of times as fast as the pattern, which few files need.
+        if not any(name in lowered for name in plain):
+            continue
         lines = list(_lines(text.data, pattern))
         told = text.parsed and any(found.startswith(text.path + " (") for found in facts.configured)
         if lines and not told and not _as_shipped(host, text):
@@ -203,10 +208,8 @@ def _lines(data: bytes, pattern: t.Pattern[bytes]) -> t.Iterable[int]:
             yield data.count(b"\n", 0, match.start()) + 1
 
 
-def _pattern(host: Host, facts: Facts) -> t.Pattern[bytes]:
-    """What names the drive, each as a whole: neither sda in sdaa nor SN1 in SN10. A partition that is not there now
-    counts too.
-    """
+def _names(host: Host, facts: Facts) -> dict[str, str]:
+    """{what names the drive: what may follow it, as a pattern}: a partition that is not there now counts too."""
     paths = {identity.node(member) for member in facts.family} | {tag for tag in facts.tags if tag.startswith("/dev/")}
     paths |= _other_names(host, paths, facts.numbers)
     uuids = [tag.partition("=")[2] for tag in facts.tags if tag.startswith(("UUID=", "PARTUUID="))]
@@ -217,9 +220,14 @@ def _pattern(host: Host, facts: Facts) -> t.Pattern[bytes]:
     world_wide = wwn_key(str(facts.identity.get("wwn") or "")) or ""
     words |= {world_wide} if len(world_wide) >= 12 else set()
     files = {str(facts.identity["backing_file"])} if facts.identity.get("backing_file") else set()
-    alternatives = [re.escape(path) + (_PARTITION if path[-1:].isdigit() else _PARTITION_OF_LETTERS) for path in paths]
-    alternatives += [re.escape(word) for word in words | files if word]
-    return re.compile((_WHOLE % "|".join(sorted(alternatives))).encode(), re.IGNORECASE)
+    partitions = {path: _PARTITION if path[-1:].isdigit() else _PARTITION_OF_LETTERS for path in paths}
+    return {**{word: "" for word in words | files if word}, **partitions}
+
+
+def _pattern(names: t.Mapping[str, str]) -> t.Pattern[bytes]:
+    """Each of these names as a whole: neither sda in sdaa nor SN1 in SN10."""
+    alternatives = sorted(re.escape(name) + more for name, more in names.items())
+    return re.compile((_WHOLE % "|".join(alternatives)).encode(), re.IGNORECASE)
 
 
 def _other_names(host: Host, nodes: set[str], numbers: set[str]) -> set[str]:
