@@ -56,7 +56,7 @@ def test_whatever_a_host_answers_ansible_gets_nothing_to_act_upon(module):
         results=[1],
     )
     allowed = {*PARTS[module]["properties"], *PARTS["common"]["properties"], "unknown_keys"}
-    for seed in range(MUTATIONS):
+    for seed in mutations.seeds(MUTATIONS):
         passed = answers.passed(module, mutations.mutated(answer, seed))
         facts = passed.pop("ansible_facts", {})
         assert set(passed) <= allowed and set(facts) <= {"discovered_interpreter_python"}, seed

@@ -66,14 +66,14 @@ def seen(text):
 def test_statuses_that_watch_reads():
     text = STREAM.format(zeros=" ".join("0" * 17), status="{status}")
     assert not any("no sense" in line for line in seen(text.format(status=json.dumps(STATUS))))
-    for seed in range(TRIES["status"]):
+    for seed in mutations.seeds(TRIES["status"]):
         status = json.dumps(mutations.mutated(STATUS, seed))
         assert all(line.isprintable() for line in seen(text.replace("{status}", status))), seed
 
 
 def test_streams_that_watch_reads():
     whole = STREAM.format(zeros=" ".join("0" * 17), status=json.dumps(STATUS))
-    for seed in range(TRIES["stream"]):
+    for seed in mutations.seeds(TRIES["stream"]):
         chance = random.Random(seed)
         letters = list(whole)
         for _change in range(chance.randint(1, 30)):

@@ -77,7 +77,7 @@ def test_whatever_passes_is_survived(run_dir, tmp_path, what):
     }[what]
     values = entrances.lines_of(path) if what != "plan" else [json.loads(path.read_text())]
     before, url = entrances.judged(run_dir), engine.resolve("", str(tmp_path))
-    for seed in range(TRIES[what]):
+    for seed in mutations.seeds(TRIES[what]):
         chance = random.Random(seed)
         share = chance.choice((0.1, 0.5, 1.0))
         changed = [
@@ -105,7 +105,7 @@ def test_whatever_answer_passes_preflight_and_discover_survive(tmp_path):
     other["host_info"]["host_info"].update(hostname="other", boot_id="c")
     other["drive_facts"]["drives"][0]["identity"].update(serial="S2", wwn="w2")
     good = entrances.view_of("good", entrances.asked(tmp_path, ssd_mode="destructive"), other)
-    for seed in range(TRIES["answers"]):
+    for seed in mutations.seeds(TRIES["answers"]):
         chance = random.Random(seed)
         module = list(entrances.KEYS)[seed % len(entrances.KEYS)]
         wanted = shape.of("answers", module)
