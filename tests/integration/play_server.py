@@ -21,6 +21,7 @@ import importlib
 import json
 import os
 import pkgutil
+import selectors
 import shutil
 import signal
 import socket
@@ -28,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import typing as t
 import warnings
 from pathlib import Path
 
@@ -41,12 +43,14 @@ SETTINGS = {
     "ANSIBLE_COLLECTIONS_PATH": COLLECTIONS,
 }
 # Loaded by a play, beside what the collection imports: the callbacks that Ansible tries include one that writes JUnit.
+# Without scipy.stats, which only nights that are compared need: each fork, and each look at what processes have mapped,
+# would pay for its 430 mappings.
 LIBRARIES = (
     "ansible.cli.playbook",
     "ansible_collections.ansible.builtin",
     "pandas",
     "plotly",
-    "scipy.stats",
+    "scipy.special",
     "sqlalchemy",
     "xml.dom.minidom",
 )
@@ -178,47 +182,54 @@ def _play(request: dict, descriptors: list[int]) -> None:
     main()
 
 
-def _supervise(connection: socket.socket, request: dict, descriptors: list[int]) -> None:
-    """Run one play in a session of its own, and tell its pid, then its exit code."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+def _start(connection: socket.socket, request: dict, descriptors: list[int], servers: t.Iterable[int]) -> int:
+    """Run one play in a session of its own, without these descriptors of the server; a descriptor that can be read when
+    it has ended.
+    """
     pid = os.fork()
     if pid == 0:
-        connection.close()
+        for descriptor in (connection.detach(), *servers):
+            os.close(descriptor)
         os.setsid()
         _play(request, descriptors)
-    for descriptor in descriptors:
-        os.close(descriptor)
     connection.sendall(f"{pid}\n".encode())
-    status = os.waitpid(pid, 0)[1]
-    connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    return os.pidfd_open(pid)
+
+
+def _tell_end(connection: socket.socket, play: int) -> None:
+    """Tell a play's exit code to who asked for it, if that is still there."""
+    ended = os.waitid(os.P_PIDFD, play, os.WEXITED)
+    code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+    with contextlib.suppress(OSError), contextlib.closing(connection):
+        connection.sendall(f"{code}\n".encode())
+    os.close(play)
 
 
 def _serve(listening: socket.socket) -> None:
     _import_all()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     null = os.open(os.devnull, os.O_RDONLY)
     owner = os.dup(0)
-    os.set_inheritable(owner, False)
     os.dup2(null, 0)
     os.close(null)
-    threading.Thread(target=_end_with_owner, args=(owner,), daemon=True).start()
-    while True:
-        connection = listening.accept()[0]
-        line, descriptors = socket.recv_fds(connection, MAX_REQUEST_BYTES, 2)[:2]
-        while not line.endswith(b"\n"):
-            line += connection.recv(MAX_REQUEST_BYTES)
-        if os.fork() == 0:
-            listening.close()
-            os.close(owner)
-            _supervise(connection, json.loads(line), descriptors)
-            os._exit(0)
-        for descriptor in (*descriptors, connection.detach()):
-            os.close(descriptor)
-
-
-def _end_with_owner(descriptor: int) -> None:
-    os.read(descriptor, 1)
-    os._exit(0)
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(listening, selectors.EVENT_READ)
+        waiting.register(owner, selectors.EVENT_READ)
+        while True:
+            for key, _events in waiting.select():
+                if key.fileobj is listening:
+                    connection = listening.accept()[0]
+                    line, descriptors = socket.recv_fds(connection, MAX_REQUEST_BYTES, 2)[:2]
+                    while not line.endswith(b"\n"):
+                        line += connection.recv(MAX_REQUEST_BYTES)
+                    play = _start(connection, json.loads(line), descriptors, list(waiting.get_map()))
+                    for descriptor in descriptors:
+                        os.close(descriptor)
+                    waiting.register(play, selectors.EVENT_READ, connection)
+                elif key.fileobj == owner:
+                    os._exit(0)  # plays that still run keep the temporary folder
+                else:
+                    waiting.unregister(key.fileobj)
+                    _tell_end(key.data, key.fd)
 
 
 if __name__ == "__main__":
