@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import hashlib
 import importlib
@@ -70,6 +71,17 @@ def pytest_configure(config):
     if runs_tests and os.geteuid() == 0:
         own_machine.enter()
         config.add_cleanup(own_machine.leave)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Of the variants of a test only the first ones are not long."""
+    count = collections.Counter()
+    for item in items:
+        kept = item.get_closest_marker("variants")
+        count[item.function] += kept is not None
+        if kept and count[item.function] > kept.args[0]:
+            item.add_marker(pytest.mark.long)
 
 
 class LoopDrive:

@@ -26,6 +26,7 @@ ALONE = {
 TOGETHER = {**ALONE, "name": "together", "purge": False, "array": {"chunk": "64KiB"}}
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_an_array_is_the_last_thing_of_all_its_drives(jobs, loop_drive, at_once):
     drives = [loop_drive(f"drive{number}", 64 * MIB) for number in range(2)]

@@ -108,8 +108,9 @@ CASES = {
 IN_CHECK_MODE = ("no drives named", "a drive that is not there", "one machine under two names")
 
 
+@pytest.mark.variants(13)
 @pytest.mark.parametrize(
-    "case, arguments", [(case, []) for case in CASES] + [(case, ["--check"]) for case in IN_CHECK_MODE]
+    "case, arguments", [(case, ["--check"]) for case in IN_CHECK_MODE] + [(case, []) for case in CASES]
 )
 def test_bad_input_stops_everything_before_anything(fleet, case, arguments):
     change, words = CASES[case]

@@ -89,6 +89,7 @@ def measuring(folder):
     return any(drive["phase"] == "measure" and drive["round"] >= 2 for status in statuses for drive in status["drives"])
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("stage", [drive_file, measuring])
 def test_a_signal_leaves_nothing_behind(folder, stage, number):

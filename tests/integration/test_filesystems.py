@@ -61,6 +61,7 @@ def looked_at(drive, place):
     return seen
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_file_of_it_is_filled_and_measured_and_the_drive_is_ours_afterwards(jobs, loop_drive, kind):
     drive = loop_drive(size_bytes=SIZE)
@@ -95,6 +96,7 @@ def test_what_ext4_discards_after_the_fill_spoils_no_round(jobs, loop_drive):
     assert (end["outcome"], end["reasons"]) == ("complete", []), end["validity"]
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("kind", TYPES)
 def test_once_somebody_has_used_it_it_is_theirs(jobs, loop_drive, kind, tmp_path):
     drive = loop_drive(size_bytes=SIZE)
@@ -111,6 +113,7 @@ def test_once_somebody_has_used_it_it_is_theirs(jobs, loop_drive, kind, tmp_path
     assert not seen["eligible"] and "signature" in {refusal["code"] for refusal in seen["refusals"]}
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_job_that_is_stopped_unmounts(jobs, loop_drive, kind):
     drive = loop_drive(size_bytes=SIZE)

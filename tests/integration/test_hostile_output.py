@@ -28,6 +28,7 @@ def answer(module, real):
 """
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize(
     ("test", "verdict"),
     [
@@ -114,6 +115,7 @@ exec /bin/sh "$@"
 """
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("word", ["mkdir", "rm -f -r"])
 def test_what_a_hosts_shell_says_is_printed_clean(pair, tmp_path, word):
     """ansible-core puts a command's output into errors and warnings of its own."""

@@ -50,6 +50,7 @@ def spans(journal):
     return sorted((begun[drive], ended[drive]) for drive in begun)
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize(
     ("shared", "number", "why"), [(False, 2, "all drives together keep their speed"), (True, 1, "keeps")]
 )
@@ -92,6 +93,7 @@ def test_a_job_that_would_write_is_refused_by_fio_itself(jobs, loop_drive, monke
     assert all("--readonly" in argv for argv in argvs if "together-" in argv[-1]) and "together-" in str(argvs)
 
 
+@pytest.mark.long
 def test_a_play_tells_the_time_beforehand_and_the_number_on_the_hosts_page(site, loop_drive):
     drives = [loop_drive("one"), loop_drive("two")]
     site.hosts["rack1-07"] = {"ssd_drives": [drive.selector for drive in drives]}

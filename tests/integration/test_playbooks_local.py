@@ -131,6 +131,7 @@ def test_only_a_slice_may_be_without_servers(lab, playbook, arguments, succeeds)
     assert (code == 0) is succeeds and ("No server to work on" in output) is not succeeds, output
 
 
+@pytest.mark.long
 def test_a_sites_task_timeout_ends_no_watch(lab):
     """It is for tasks that ask one host; watching takes as long as the run."""
     limit_s = 5

@@ -42,6 +42,7 @@ def bench(loop_drive, tmp_path, monkeypatch):
     yield from benched(loop_drive(size_bytes=SIZE), tmp_path, monkeypatch)
 
 
+@pytest.mark.variants(3)
 @pytest.mark.parametrize("method", METHODS + WEAK)
 def test_each_method_purges_under_our_hold_and_is_verified(bench, method):
     before = bench.digest()
@@ -76,6 +77,7 @@ def test_a_drive_that_erases_nothing_fails_its_test(bench, method):
     assert "32 of 32 blocks written before the purge can still be read" in end["reasons"][0]
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize(
     ("mode", "said"), [("failed", "says that the purge failed"), ("stuck", "purge stuck: no progress for 1 s")]
 )

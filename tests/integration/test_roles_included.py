@@ -76,6 +76,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.variants(4)
 @pytest.mark.parametrize("way", ACTS)
 def test_it_acts(lab, way):
     try:
@@ -118,6 +119,7 @@ def test_a_play_that_leaves_out_hosts_is_refused(lab, loop_drive, way):
 TUNE = {"vars": {"tune_queue": {"nomerges": 2}}}
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize(
     "tag, tunes", [("deploy", False), ("cpu", False), ("tuning", True), ("queue", True), ("all", True)]
 )

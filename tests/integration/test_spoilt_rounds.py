@@ -274,6 +274,7 @@ class Disturber(threading.Thread):
         )
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("first, times, verdict", [(2, 1, "pass"), (2, 10_000, "invalid")], ids=["once", "always"])
 def test_a_campaign_moves_on_or_ends_invalid(loop_drive, site, first, times, verdict):
     drive = loop_drive()

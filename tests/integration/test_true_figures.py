@@ -63,6 +63,7 @@ def test_a_plateau_before_the_fall_is_not_certified(worn_drive, site):
     assert "no window may begin before 2 x the user capacity" in wsat["reasons"][0]
 
 
+@pytest.mark.long
 def test_with_time_enough_the_true_rate_is_measured_and_fails(worn_drive, site):
     wsat = {
         "base": "wsat",

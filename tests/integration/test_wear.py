@@ -57,6 +57,7 @@ def shown(record, folder):
     return (made / "report" / names.drive_page("server-1", "SIM0001")).read_text()
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize(
     ("logs", "sysfs", "error"),
     [
