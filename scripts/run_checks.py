@@ -102,6 +102,7 @@ CHECKS = (
     Check(
         "lint", SOURCE, f"{PYTHON} && ansible-lint --offline --strict --profile production && shellcheck -x {SCRIPTS}"
     ),
+    Check("sanity", SOURCE, "python scripts/run_ansible_test.py sanity"),
     # Among all checks a sample of what is tried hundreds of times.
     Check(
         "unit",
@@ -111,7 +112,6 @@ CHECKS = (
     # Only by its name: the same tests by ansible-test, which forks a process for each of two thousand and takes three
     # times as long.
     Check("units", SOURCE, "python scripts/run_ansible_test.py units", ()),
-    Check("sanity", SOURCE, "python scripts/run_ansible_test.py sanity"),
     Check("lint-changed", SOURCE, "python scripts/lint_changed.py", ("quick",)),
     Check("unit-quick", SOURCE, f'{PYTEST} tests/unit -n 3 -m "not thorough" --junitxml=$RESULTS/unit.xml', ("quick",)),
     Check(

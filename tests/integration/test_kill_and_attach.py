@@ -117,6 +117,7 @@ def test_job_finishes_and_restores_without_a_controller(bed, tmp_path, request):
     assert fleet.verdicts() == {server.name: ["pass"]}
 
 
+@pytest.mark.variants(1)
 def test_killed_host_job_starts_its_test_again(fleet):
     """SIGKILL of the host job: no fio survives, locks are free, settings come back, only the broken test
     is done again.

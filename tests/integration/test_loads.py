@@ -35,23 +35,30 @@ ATTEMPTS = 3
 def test_idle_recovery_is_recovered_from_the_bursts(tmp_path):
     """Of a burst of 2 s after a wait of 5 s, 60 writes go at 60 a second, which takes 1 s, and the rest at 15: 75 in
     all, 37.5 a second. Neither the pauses between cells nor how exact the wait is matters: it gives back what the spare
-    area holds.
+    area holds. Whoever reads from the drive in a wait spoils it, which gets another chance.
     """
     figures = {"size_bytes": 16 * MIB, "fresh_iops": FRESH, "steady_iops": STEADY, "read_iops": 3000, "noise_pct": 0}
     recovery = {"idle_gc_bandwidth": 4 * ROOM * PAGE, "spare_pct": 100 * ROOM * PAGE / (16 * MIB), "collect_after_s": 3}
-    with simulator.simulated_ssd(tmp_path / "drives", "idle", simulator.model_plugin(**figures, **recovery)) as drive:
-        measuring = Measuring(drive["device"], tmp_path)
+    rates = [STEADY, (ROOM + (2 - ROOM / FRESH) * STEADY) / 2]
+    for attempt in range(ATTEMPTS):
+        steady, bursts = _idle_recovery(tmp_path / str(attempt), {**figures, **recovery})
+        if [steady["write"]["iops"], bursts["write"]["iops"]] == pytest.approx(rates, rel=0.1):
+            break
+    assert [steady["write"]["iops"], bursts["write"]["iops"]] == pytest.approx(rates, rel=0.1)
+    assert found(bursts) == {}
+
+
+def _idle_recovery(folder, figures):
+    with simulator.simulated_ssd(folder / "drives", "idle", simulator.model_plugin(**figures)) as drive:
+        measuring = Measuring(drive["device"], folder)
         try:
             measuring.cell(access="sequential", block_size_bytes=MIB, queue_depth=8, runtime_s=2)
             # A busy machine takes long to start fio.
             measuring.bench.limits = Limits(idle_gap_s=60)
             steady = measuring.cell(queue_depth=4, ramp_s=1, runtime_s=4)
-            bursts = measuring.cell(queue_depth=4, burst_s=2, idle_s=5, ramp_s=7, runtime_s=14)
+            return steady, measuring.cell(queue_depth=4, burst_s=2, idle_s=5, ramp_s=7, runtime_s=14)
         finally:
             measuring.close()
-    assert steady["write"]["iops"] == pytest.approx(STEADY, rel=0.1)
-    assert bursts["write"]["iops"] == pytest.approx((ROOM + (2 - ROOM / FRESH) * STEADY) / 2, rel=0.15)
-    assert found(bursts) == {}
 
 
 @pytest.mark.long

@@ -23,7 +23,7 @@ def qualify(site, night):
     return [json.loads(line) for line in (site.state / "runs" / night / "journal.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.variants(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "leave, anew", [(None, True), ("as_is", False)], ids=["left blank, attached again", "left as it is, same boot"]
 )
