@@ -107,7 +107,7 @@ CHECKS = (
     Check(
         "unit",
         SOURCE,
-        f"${{ALL:+env SSDLAB_FLEET_SAMPLE=10}} {PYTEST} tests/unit -n 2 --junitxml=$RESULTS/unit.xml",
+        f"${{ALL:+env SSDLAB_FLEET_SAMPLE=10 SSDLAB_FLEET_FUZZ=20}} {PYTEST} tests/unit -n 2 --junitxml=$RESULTS/unit.xml",
     ),
     # Only by its name: the same tests by ansible-test, which forks a process for each of two thousand and takes three
     # times as long.
