@@ -70,6 +70,8 @@ class Check:
 PYTEST = "python -m pytest"
 SCRIPTS = "scripts/setup scripts/demo scripts/test scripts/check-galaxy scripts/fresh-machine scripts/simulated-ssd"
 PYTHON = "ruff check && ruff format --check && mypy"
+# Among all checks a tenth of the mutations and a fifth of the fuzzed inputs.
+SAMPLE = "${ALL:+env SSDLAB_FLEET_SAMPLE=10 SSDLAB_FLEET_FUZZ=20}"
 # By reading, and by running where a Python 3.8 is at hand.
 VERMIN = "vermin --quiet --no-tips --target=3.8- --violations plugins/module_utils plugins/modules"
 # After a reboot Molecule still believes in the servers of a run that was cut off. A run that was interrupted leaves its
@@ -103,11 +105,10 @@ CHECKS = (
         "lint", SOURCE, f"{PYTHON} && ansible-lint --offline --strict --profile production && shellcheck -x {SCRIPTS}"
     ),
     Check("sanity", SOURCE, "python scripts/run_ansible_test.py sanity"),
-    # Among all checks a sample of what is tried hundreds of times.
     Check(
         "unit",
         SOURCE,
-        f"${{ALL:+env SSDLAB_FLEET_SAMPLE=10 SSDLAB_FLEET_FUZZ=20}} {PYTEST} tests/unit -n 2 --junitxml=$RESULTS/unit.xml",
+        f"{SAMPLE} {PYTEST} tests/unit -n 2 --junitxml=$RESULTS/unit.xml",
     ),
     # Only by its name: the same tests by ansible-test, which forks a process for each of two thousand and takes three
     # times as long.
