@@ -18,7 +18,6 @@ from pathlib import Path
 import false_alarms
 import measuring
 import pytest
-import quick_fio
 import shares
 import simulated_ssd as simulator
 
@@ -165,19 +164,17 @@ def cpu_quota(share):
         group.rmdir()
 
 
-def test_a_host_whose_cpu_is_limited(cells, monkeypatch):
-    monkeypatch.setenv(quick_fio.PRIORITY, "")
+def test_a_host_whose_cpu_is_limited(cells):
     with cpu_quota(0.02):
         result = cells.cell(queue_depth=32, read_pct=100, runtime_s=3)
     assert "CPU quota held fio up" in measuring.found(result)["host_limited"], result["seen"]
     assert "host_limited" not in measuring.found(cells.cell(queue_depth=32, read_pct=100))
 
 
-def test_a_cpu_that_others_use(cells, monkeypatch):
+def test_a_cpu_that_others_use(cells):
     """fio on one CPU with what has precedence there: the drive idles, though fio's own counts say that the queue was
     full.
     """
-    monkeypatch.setenv(quick_fio.PRIORITY, "")
     cells.bench.place = Place("0", None, None, "")
     busy = [
         subprocess.Popen(["taskset", "-c", "0", "nice", "-n", "-5", "sh", "-c", "while :; do :; done"])
