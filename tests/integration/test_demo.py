@@ -108,6 +108,7 @@ def test_a_failure_leaves_nothing_behind(folder):
     assert not left_behind(folder)
 
 
+@pytest.mark.long
 def test_the_next_demo_cleans_up_after_a_killed_one(folder):
     killed = start(folder)
     wait_until(lambda: measuring(folder), killed)

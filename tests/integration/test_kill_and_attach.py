@@ -204,6 +204,7 @@ def test_host_that_goes_away(three_servers, tmp_path, request):
     assert left_behind(three_servers, three_servers.servers[0]) == []
 
 
+@pytest.mark.long
 def test_first_host_unreachable(three_servers, tmp_path, request):
     """The judge runs once and elsewhere, so it does not need the first host; the others are measured."""
     fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN[:1])
@@ -225,6 +226,7 @@ def test_all_hosts_unreachable(three_servers, tmp_path, request):
     assert fleet.verdicts() == {name: ["not_tested"] for name in ("server1", "server2", "server3")}
 
 
+@pytest.mark.long
 def test_limit_asks_only_for_what_it_names(three_servers, tmp_path, request):
     """With --limit the run is about these hosts, and passes when they do."""
     fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN[:1])

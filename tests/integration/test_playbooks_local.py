@@ -57,6 +57,7 @@ def test_another_criterion_on_a_finished_run_only_judges(lab):
     assert len(lab.journal("purge")) == 2
 
 
+@pytest.mark.long
 def test_another_definition_is_refused_for_a_run_that_has_its_figures(lab):
     lab.vars["ssd_run_id"] = "fixed"
     code, output = lab.play("qualify")

@@ -100,6 +100,7 @@ def test_the_worst_comes_first(browser, mixed):
     assert browser.execute_script("return document.querySelector('.cards .card').getBoundingClientRect().bottom") < 400
 
 
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("width, scheme", [(1280, "light"), (1280, "dark"), (400, "light")])
 def test_who_cannot_see_or_use_a_mouse_can_read_it(browser, mixed, worn, fleet, width, scheme):
     for page in (fleet, worn, mixed.parent / names.host_page("server-3")) if width > 400 else (fleet,):

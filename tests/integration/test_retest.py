@@ -76,6 +76,7 @@ def records(site, run_id):
     return [record for record in map(json.loads, lines) if record["kind"] == "test"]
 
 
+@pytest.mark.long
 def test_a_drive_that_was_slow_once_passes_by_its_second_measurement(nights, drive):
     def mend():
         ends = time.monotonic() + 240

@@ -197,6 +197,7 @@ def test_a_run_stops_the_host_whose_setting_waits_for_a_power_cycle_and_the_othe
     assert "interrupt_coalescing = 0xD200F is set and waits for a power cycle" in output, output
 
 
+@pytest.mark.long
 def test_a_run_power_cycles_the_host_for_its_settings_and_restore_brings_the_old_ones(measured, redfish_bmc, tmp_path):
     boot_id = tmp_path / "boot_id"
     boot_id.write_text(f"{uuid.uuid4()}\n")
