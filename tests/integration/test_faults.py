@@ -19,7 +19,7 @@ FAULTS = Path(__file__).resolve().parents[1] / "faults"
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 
 
-@pytest.mark.variants(4)
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.sample])
 def test_a_host_job_survives(name):
     if CASES[name].served and not shutil.which("nbdfuse"):

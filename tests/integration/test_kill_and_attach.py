@@ -99,7 +99,7 @@ def test_killed_playbook_is_attached_to(fleet):
     assert len(fleet.journal(server, "job_started")) == 1
 
 
-@pytest.mark.variants(1)
+@pytest.mark.long
 def test_job_finishes_and_restores_without_a_controller(bed, tmp_path, request):
     """After the playbook's death nobody asks, and the host still gets its settings back."""
     fleet = Fleet(bed, tmp_path, run_id(request), PLAN[1:])

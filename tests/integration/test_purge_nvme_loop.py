@@ -163,6 +163,7 @@ def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bench):
     assert record["resumed"] is True and record["verified"] is True and len(bench.erasing()) == 1
 
 
+@pytest.mark.long
 def test_one_that_fails_while_nobody_looks_is_told_as_what_it_is(bench):
     plan = bench.plan("nvme_sanitize_block")
     bench.set(seconds=3, mode="failed")

@@ -76,7 +76,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.variants(4)
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("way", ACTS)
 def test_it_acts(lab, way):
     try:

@@ -171,8 +171,8 @@ def test_every_job_of_the_suite_runs(plan, loop_drive, tmp_path):
     assert problems_side_by_side(cells_of(plan), drives, tmp_path) == []
 
 
+@pytest.mark.variants(1)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
-@pytest.mark.variants(2)
 @pytest.mark.parametrize("plan", ["smoke", "hyperscale", "pts-client"])
 def test_jobs_run_by_io_uring_on_drives_of_4_kib_blocks(plan, loop_drive, tmp_path):
     drives = [loop_drive(f"drive{number}", SIZE, sector_bytes=4096) for number in range(SIDE_BY_SIDE)]
