@@ -49,6 +49,7 @@ def test_a_run_executes_few_tasks_for_each_host(site, loop_drive, tmp_path):
     assert site.summary()["verdicts"]["pass"] == 1
 
 
+@pytest.mark.long
 def test_the_bench_of_the_fleets_page_works(tmp_path):
     """A sample of docs/store.md's table: the bench itself fails where the report lacks a night, the bad drive or the
     bad host.

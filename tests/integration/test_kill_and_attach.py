@@ -142,7 +142,7 @@ def test_killed_host_job_starts_its_test_again(fleet):
     assert left_behind(fleet.bed, server) == []
 
 
-@pytest.mark.variants(1)
+@pytest.mark.long
 def test_restore_puts_a_dead_jobs_host_back(fleet):
     """restore.yml refuses while the job lives; once it is dead, the settings are back after it."""
     server = fleet.bed.servers[0]
@@ -214,6 +214,7 @@ def test_first_host_unreachable(three_servers, tmp_path, request):
     assert fleet.verdicts() == {"server1": ["not_tested"], "server2": ["pass"]}
 
 
+@pytest.mark.long
 def test_all_hosts_unreachable(three_servers, tmp_path, request):
     """Nobody answers: the play fails, and report.yml says so for every drive."""
     fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN[:1])
