@@ -102,10 +102,10 @@ CHECKS = (
     Check("galaxy", SOURCE, "scripts/check-galaxy"),
     Check("python38", SOURCE, f"{VERMIN} && {PYTEST} tests/compat/test_python38.py --junitxml=$RESULTS/python38.xml"),
     Check(
-        "lint", SOURCE, f"{PYTHON} && ansible-lint --offline --strict --profile production && shellcheck -x {SCRIPTS}"
+        "lint", UNITS, f"{PYTHON} && ansible-lint --offline --strict --profile production && shellcheck -x {SCRIPTS}"
     ),
     Check("sanity", SOURCE, "python scripts/run_ansible_test.py sanity"),
-    # Not behind sanity, which leaves a CPU idle.
+    # Not behind sanity, which leaves a CPU idle, and last, as it can use both.
     Check("unit", UNITS, f"{SAMPLE} {PYTEST} tests/unit -n 2 --junitxml=$RESULTS/unit.xml"),
     # Only by its name: the same tests by ansible-test, which forks a process for each of two thousand and takes three
     # times as long.
