@@ -283,6 +283,7 @@ def test_garbage_is_never_a_drive(text):
         hdparm.identify(text)
 
 
+@pytest.mark.thorough
 @settings(max_examples=1000, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 255), st.integers(0, 0xFFFF)), min_size=1, max_size=6))
 def test_a_word_that_changed_on_its_way_is_an_error_unless_the_sum_is_right(changes):

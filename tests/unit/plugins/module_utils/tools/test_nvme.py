@@ -197,6 +197,7 @@ ODD = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=500, deadline=None)
 @given(
     st.dictionaries(
@@ -213,6 +214,7 @@ def test_garbage_is_an_error_and_never_a_crash(data):
             pass
 
 
+@pytest.mark.thorough
 @settings(max_examples=500, deadline=None)
 @given(st.text(max_size=60) | ODD.map(json.dumps))
 def test_outputs_of_any_kind_are_read_or_refused(text):
