@@ -162,7 +162,7 @@ def test_a_little_data_where_the_drive_says_so_is_always_seen(drive, monkeypatch
         40 << 30,
         (40 << 30) + 4096,
     )
-    seen = look.take(*arguments, look.Terms(0.2), aim=[look.Extent(20 << 30, 8192)])
+    seen = look.take(*drive(64 << 30), look.Terms(0.2), aim=[look.Extent(20 << 30, 8192)])
     assert seen.blank and seen.aimed_blocks == 2 and seen.blocks >= 32
 
 
