@@ -5,7 +5,7 @@
 
 scripts/test [--list] [quick] [check ...]
 
-  scripts/test              every check (named below)
+  scripts/test              every check (named below), but for tests that are marked long, and a sample of campaigns
   scripts/test quick        for everyday work: lint of the files changed since the merge base with origin/main or main
                             (on that branch itself: since the commit before), the unit tests but for the thorough ones,
                             and one qualification of two loop devices by the playbooks

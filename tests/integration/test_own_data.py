@@ -130,7 +130,6 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.variants(2)
 @pytest.mark.case(51)
 @pytest.mark.parametrize("stage, code", FOREIGN, ids=lambda value: getattr(value, "__name__", value))
 def test_case_51_a_dead_run_is_not_resumed_over_foreign_data(lab, stage, code):
@@ -140,7 +139,6 @@ def test_case_51_a_dead_run_is_not_resumed_over_foreign_data(lab, stage, code):
     lab.refused("one", code)
 
 
-@pytest.mark.variants(1)
 @pytest.mark.case(52)
 @pytest.mark.parametrize("end", ["stop", "cleanup"])
 def test_case_52_nor_after_stop_or_cleanup(lab, end):

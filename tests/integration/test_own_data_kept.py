@@ -48,7 +48,6 @@ def test_case_57_kept_as_evidence_until_it_is_released(lab):
 MISSED = [{"test": "quick", "metric": "write_iops", "min": 1e9}]
 
 
-@pytest.mark.variants(1)
 @pytest.mark.case(57)
 @pytest.mark.parametrize("end", ["stop", "nothing"])
 def test_case_57_evidence_of_a_run_that_was_killed(lab, end):

@@ -43,7 +43,6 @@ def bench(make_bench):
     return make_bench()
 
 
-@pytest.mark.variants(1)
 @pytest.mark.case(70)
 @pytest.mark.parametrize("word", ["probe.fio", "-precondition-", "-0001-"])
 def test_case_70_another_device_under_the_name_while_fio_works(bench, word):
