@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -138,12 +139,16 @@ class Running:
     log: t.BinaryIO | None
     started_s: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
+    cpu_s: float = 0.0
     passed_alone: bool = False
 
     def has_ended(self) -> bool:
-        """Also takes the time, once."""
-        if self.process.poll() is not None and not self.seconds:
-            self.seconds = time.monotonic() - self.started_s
+        """Also takes the times, once."""
+        if self.process.returncode is None:
+            before_s = _children_cpu_s()
+            if self.process.poll() is not None:
+                self.seconds = time.monotonic() - self.started_s
+                self.cpu_s = _children_cpu_s() - before_s
         return self.process.returncode is not None
 
     def report(self) -> None:
@@ -178,7 +183,7 @@ class Running:
         failed = len(check_results.failed_tests(self.results))
         remark = f"  ({failed} only on a quiet machine)" if self.passed_alone else ""
         remark += f"  ({skipped} of {tests} tests skipped)" if skipped else ""
-        return f"{self.check.name:12} {outcome:12} {self.seconds:5.0f} s{remark}"
+        return f"{self.check.name:12} {outcome:12} {self.seconds:5.0f} s {self.cpu_s:5.0f} CPU-s{remark}"
 
     def doubts(self) -> list[str]:
         """Why it has not passed although it ended with 0."""
@@ -217,6 +222,12 @@ class Stop:
         if self.asked:  # in between
             interrupt(process)
         return process
+
+
+def _children_cpu_s() -> float:
+    """CPU-seconds of all processes that ended below this one and were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def interrupt(process: subprocess.Popen) -> None:
