@@ -12,25 +12,21 @@ import math
 import os
 import re
 
-import jsonschema
 import pytest
-import simulated_ssd as simulator
+import suites_lab as lab
 import yaml
-from suites_lab import slowed
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.library import SHIPPED_DIR
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 
-MIB, PAGE = 1 << 20, 4096
-SIZE = 16 * MIB
+PAGE = 4096
 # So few I/Os a second that a machine without a free CPU keeps up.
 FRESH, STEADY = 60, 15
+RATES = {"fresh_iops": FRESH, "steady_iops": STEADY, "read_iops": 3000}
 # What a wait gives back, as soon as it is somewhat longer than COLLECTS_AFTER_S: the spare area is no larger. So
 # neither the pauses between rounds, on a busy machine, nor how exact a wait is, changes a figure.
 ROOM, COLLECTS_AFTER_S = 60, 3
 WAIT_S, BURST_S = 5, 2
-ATTEMPTS = 2
 pytestmark = [pytest.mark.long, pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")]
 
 LOAD = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 4, "runtime_s": 4}
@@ -71,7 +67,7 @@ DIRTH = {
 
 
 # A stream, small writes that scatter the drive, and the stream again, which has to move what lies around its data.
-STREAM_BYTES_PER_S, SCATTERING_IOPS, SCATTER_COST = 4 * MIB, 300, 1.5
+STREAM_BYTES_PER_S, SCATTERING_IOPS, SCATTER_COST = 4 * lab.MIB, 300, 1.5
 STREAM = {"access": "sequential", "block_size": "128KiB", "read_pct": 0, "queue_depth": 4, "runtime_s": 2}
 ONCE = {"purge": False, "precondition": False, "rounds": {"max": 1}}
 STIMULI = [
@@ -81,7 +77,7 @@ STIMULI = [
 ]
 
 # The shipped mix of sizes; by this bandwidth larger writes cost more than their share, 8 KiB ones already.
-MIX_IOPS, MIX_BYTES_PER_S = 300, 2 * MIB
+MIX_IOPS, MIX_BYTES_PER_S = 300, 2 * lab.MIB
 MIXED = {
     **LOAD,
     "queue_depth": 8,
@@ -108,30 +104,9 @@ def blog():
     return [settle, sweep]
 
 
-def retried(site, folder, tests_asked, figures, problems_of):
-    """A machine that stops for seconds in the middle gets another chance: of the whole measurement, on a new drive."""
-    for attempt in range(ATTEMPTS):
-        tests = measured(site, folder / str(attempt), tests_asked, figures)
-        bad = [(name, each["verdict"], each["reasons"]) for name, each in tests.items() if each["verdict"] != "pass"]
-        wrong = bad or problems_of(tests)
-        if not wrong:
-            break
-    assert wrong == []
-
-
-def measured(site, folder, tests_asked, figures):
-    """The tests of the drive in the run's summary, by name."""
-    drive = {"size_bytes": SIZE, "fresh_iops": FRESH, "steady_iops": STEADY, "read_iops": 3000, "noise_pct": 0}
-    folder.mkdir()
-    with simulator.simulated_ssd(folder / "drives", "ssd", simulator.model_plugin(**{**drive, **figures})) as made:
-        site.hosts = {"server": {"ssd_drives": [{"backing_file": made["backing_file"]}]}}
-        site.results = folder / "results"
-        site.vars.update(ssd_plan=tests_asked, ssd_criteria=[], ssd_results_dir=str(site.results))
-        code, output = site.play("qualify", timeout_s=1500)
-    assert code == 0, output[-4000:]
-    summary = site.summary()
-    jsonschema.validate(summary, schema.load("summary"))
-    return {test["test"]: test for test in summary["drives"][0]["tests"]}
+def check_played(site, folder, tests, figures, problems_of):
+    """Play these tests on a drive with these figures, else `RATES`: no problem is found."""
+    assert not lab.wrong_when_played(site, folder, tests, {**RATES, **figures}, problems_of)
 
 
 def drawn(site):
@@ -145,31 +120,31 @@ def test_idle_recovery_is_recovered_in_the_report(site, tmp_path):
     # Of 2 s, 60 writes take one at 60 a second; in the other go 15.
     true_pct = 100 * (ROOM + (BURST_S - ROOM / FRESH) * STEADY) / (BURST_S * STEADY) - 100
 
-    def problems_of(tests):
-        waits, back = tests["hir-wait"]["repeated"], tests["hir-back"]["repeated"]
+    def problems_of(played):
+        waits, back = played.tests["hir-wait"]["repeated"], played.tests["hir-back"]["repeated"]
         assert (waits["first_test"], waits["metric"]) == ("hir", "write_iops")
         figures = {
-            "steady": (tests["hir"]["metrics"]["write_iops"], pytest.approx(STEADY, rel=0.1)),
+            "steady": (played.metric("hir", "write_iops"), pytest.approx(STEADY, rel=0.1)),
             "waits": (waits["change_pct"], pytest.approx(true_pct, rel=0.2)),
             "back": (back["change_pct"], pytest.approx(0, abs=10)),
         }
-        return [(name, seen, true) for name, (seen, true) in figures.items() if seen != true]
+        return lab.unlike(figures)
 
-    spare_pct = 100 * ROOM * PAGE / SIZE
+    spare_pct = 100 * ROOM * PAGE / lab.SIZE
     idling = {"idle_gc_bandwidth": 4 * ROOM * PAGE, "spare_pct": spare_pct, "collect_after_s": COLLECTS_AFTER_S}
-    retried(site, tmp_path, [HIR], idling, problems_of)
+    check_played(site, tmp_path, [HIR], idling, problems_of)
 
 
 def test_a_demand_curve_is_recovered_in_the_report(site, tmp_path):
-    def problems_of(tests):
-        curve = tests["dirth-sweep"].get("demand")
+    def problems_of(played):
+        curve = played.tests["dirth-sweep"].get("demand")
         if not curve:
             return ["no curve"]
-        (point,) = tests["dirth-fewest-iops"]["points"]
+        (point,) = played.tests["dirth-fewest-iops"]["points"]
         seen = (curve["sweet_spot"]["asked_outstanding"], len(curve["points"]), point["threads"], point["queue_depth"])
         return [] if seen == (8, 6, 1, 1) else [seen]
 
-    retried(site, tmp_path, [DIRTH], {"latency_s": LATENCY_S}, problems_of)
+    check_played(site, tmp_path, [DIRTH], {"latency_s": LATENCY_S}, problems_of)
     point = drawn(site)["dirth-fewest-iops"]
     (bars,) = point["histogram"]
     assert point["cell"] == "rand-4k-w100-fewest" and bars["direction"] == "write"
@@ -179,8 +154,8 @@ def test_a_demand_curve_is_recovered_in_the_report(site, tmp_path):
 def test_the_blogs_sweet_spot_is_recovered_in_the_report(site, tmp_path):
     """15 a second of 0.33 s each are 5 in flight: four are too few, eight the fewest of the powers of 2."""
 
-    def problems_of(tests):
-        (sweep,) = tests["blog-sweep-4k"].get("sweeps") or [None]
+    def problems_of(played):
+        (sweep,) = played.tests["blog-sweep-4k"].get("sweeps") or [None]
         if not sweep:
             return ["no sweep"]
         points, spot = sweep["points"], sweep["sweet_spot"]
@@ -189,26 +164,26 @@ def test_the_blogs_sweet_spot_is_recovered_in_the_report(site, tmp_path):
             "most": (points[-1]["iops"], pytest.approx(STEADY, rel=0.1)),
             "observed": ([point["observed_outstanding"] for point in points], pytest.approx(BLOG_DEPTHS, rel=0.2)),
         }
-        return [(name, seen, true) for name, (seen, true) in figures.items() if seen != true]
+        return lab.unlike(figures)
 
-    retried(site, tmp_path, blog(), {"latency_s": LATENCY_S}, problems_of)
+    check_played(site, tmp_path, blog(), {"latency_s": LATENCY_S}, problems_of)
 
 
 def test_the_effect_of_the_stimulus_before_is_recovered_in_the_report(site, tmp_path):
-    def problems_of(tests):
-        change = tests["again"]["repeated"]
-        stream, small = tests["stream"]["metrics"]["write_bandwidth"], tests["small"]["metrics"]["write_iops"]
-        scattered = 1 - math.exp(-small * 20 * PAGE / SIZE)
-        true_pct = 100 * slowed(STREAM["runtime_s"] * STREAM_BYTES_PER_S / SIZE, SCATTER_COST, scattered) - 100
+    def problems_of(played):
+        change = played.tests["again"]["repeated"]
+        stream, small = played.metric("stream", "write_bandwidth"), played.metric("small", "write_iops")
+        scattered = 1 - math.exp(-small * 20 * PAGE / lab.SIZE)
+        true_pct = 100 * lab.slowed(STREAM["runtime_s"] * STREAM_BYTES_PER_S / lab.SIZE, SCATTER_COST, scattered) - 100
         figures = {
             "stream": (stream, pytest.approx(STREAM_BYTES_PER_S, rel=0.1)),
             "small": (small, pytest.approx(SCATTERING_IOPS, rel=0.1)),
             "again": (change["change_pct"], pytest.approx(true_pct, abs=5)),
         }
-        return [(name, seen, true) for name, (seen, true) in figures.items() if seen != true]
+        return lab.unlike(figures)
 
     rates = {"fresh_iops": SCATTERING_IOPS, "steady_iops": SCATTERING_IOPS, "write_bandwidth": STREAM_BYTES_PER_S}
-    retried(site, tmp_path, STIMULI, {**rates, "scatter_cost": SCATTER_COST}, problems_of)
+    check_played(site, tmp_path, STIMULI, {**rates, "scatter_cost": SCATTER_COST}, problems_of)
 
 
 def test_the_composite_mix_is_recovered_in_the_report(site, tmp_path):
@@ -220,8 +195,8 @@ def test_the_composite_mix_is_recovered_in_the_report(site, tmp_path):
     mean_bytes = sum(size * share for size, share in sizes.items())
     true_iops = 1 / sum(share * max(1 / MIX_IOPS, size / MIX_BYTES_PER_S) for size, share in sizes.items())
 
-    def problems_of(tests):
-        writes, sweep = tests["ecw"]["metrics"], tests["ecw-sweep"]
+    def problems_of(played):
+        writes, sweep = played.tests["ecw"]["metrics"], played.tests["ecw-sweep"]
         if not sweep.get("demand"):
             return ["no curve"]
         mixed, most = sweep["metrics"], max(point["iops"] for point in sweep["demand"]["points"])
@@ -232,8 +207,8 @@ def test_the_composite_mix_is_recovered_in_the_report(site, tmp_path):
             "size of reads": (mixed["read_bandwidth"] / mixed["read_iops"], pytest.approx(mean_bytes, rel=0.15)),
             "most": (most, pytest.approx(true_iops / 0.6, rel=0.1)),
         }
-        return [(name, seen, true) for name, (seen, true) in figures.items() if seen != true]
+        return lab.unlike(figures)
 
     assert (round(mean_bytes), round(true_iops)) == (7818, 204)
     rates = {"fresh_iops": MIX_IOPS, "steady_iops": MIX_IOPS, "write_bandwidth": MIX_BYTES_PER_S}
-    retried(site, tmp_path, [ECW], rates, problems_of)
+    check_played(site, tmp_path, [ECW], rates, problems_of)
