@@ -168,8 +168,8 @@ def _import_all() -> None:
 
 def _parse_roles() -> None:
     """Parse the collection's roles once: each play begins with what is parsed, as if it had read the files itself."""
-    from ansible.module_utils._internal import _datatag
     from ansible.parsing.dataloader import DataLoader
+    from ansible.template import trust_as_template
 
     loader = DataLoader()
     for path in sorted(Path(COLLECTIONS, "ansible_collections/ssdlab/fleet/roles").glob("*/*/*.yml")):
@@ -182,7 +182,8 @@ def _parse_roles() -> None:
 
     DataLoader.__init__ = begin_with_roles
     # Each reader gets a copy. A text with its tags never changes, so a copy need not be another one.
-    _datatag._AnsibleTaggedStr.__deepcopy__ = lambda text, _memo: text
+    tagged = type(trust_as_template("text"))
+    tagged.__deepcopy__ = lambda text, _memo: text
 
 
 def _play(request: dict, descriptors: list[int]) -> None:
