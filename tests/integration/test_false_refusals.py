@@ -21,7 +21,6 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import pa
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 
 
-@pytest.mark.variants(3)
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 @pytest.mark.parametrize("state", false_refusals.STATES)
 def test_no_drive_is_refused_that_nobody_else_used(state, monkeypatch):

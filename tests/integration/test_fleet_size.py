@@ -49,7 +49,6 @@ def test_a_run_executes_few_tasks_for_each_host(site, loop_drive, tmp_path):
     assert site.summary()["verdicts"]["pass"] == 1
 
 
-@pytest.mark.long
 def test_the_bench_of_the_fleets_page_works(tmp_path):
     """A sample of docs/store.md's table: the bench itself fails where the report lacks a night, the bad drive or the
     bad host.
@@ -79,7 +78,6 @@ def bench(script, *arguments):
     return done.stdout
 
 
-@pytest.mark.long
 @needs_root
 def test_the_bench_of_the_fleet_works():
     """A sample of docs/fleet-size.md's table: the bench itself fails where a host lacks its verdict, or was sent too

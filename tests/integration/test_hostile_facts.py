@@ -74,7 +74,6 @@ def test_no_module_of_ours_brings_facts(site, tmp_path, module):
     assert "CUSTOM STATS" not in output
 
 
-@pytest.mark.variants(4)
 @pytest.mark.parametrize(
     "name", ["preflight", "discover", "collect", "watch", "stop", "restore", "cleanup", "report", "vendor"]
 )

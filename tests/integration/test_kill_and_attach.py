@@ -99,7 +99,7 @@ def test_killed_playbook_is_attached_to(fleet):
     assert len(fleet.journal(server, "job_started")) == 1
 
 
-@pytest.mark.long
+@pytest.mark.variants(1)
 def test_job_finishes_and_restores_without_a_controller(bed, tmp_path, request):
     """After the playbook's death nobody asks, and the host still gets its settings back."""
     fleet = Fleet(bed, tmp_path, run_id(request), PLAN[1:])
@@ -142,7 +142,7 @@ def test_killed_host_job_starts_its_test_again(fleet):
     assert left_behind(fleet.bed, server) == []
 
 
-@pytest.mark.long
+@pytest.mark.variants(1)
 def test_restore_puts_a_dead_jobs_host_back(fleet):
     """restore.yml refuses while the job lives; once it is dead, the settings are back after it."""
     server = fleet.bed.servers[0]
@@ -204,7 +204,6 @@ def test_host_that_goes_away(three_servers, tmp_path, request):
     assert left_behind(three_servers, three_servers.servers[0]) == []
 
 
-@pytest.mark.long
 def test_first_host_unreachable(three_servers, tmp_path, request):
     """The judge runs once and elsewhere, so it does not need the first host; the others are measured."""
     fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN[:1])
@@ -214,7 +213,6 @@ def test_first_host_unreachable(three_servers, tmp_path, request):
     assert fleet.verdicts() == {"server1": ["not_tested"], "server2": ["pass"]}
 
 
-@pytest.mark.long
 def test_all_hosts_unreachable(three_servers, tmp_path, request):
     """Nobody answers: the play fails, and report.yml says so for every drive."""
     fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN[:1])
@@ -227,7 +225,6 @@ def test_all_hosts_unreachable(three_servers, tmp_path, request):
     assert fleet.verdicts() == {name: ["not_tested"] for name in ("server1", "server2", "server3")}
 
 
-@pytest.mark.long
 def test_limit_asks_only_for_what_it_names(three_servers, tmp_path, request):
     """With --limit the run is about these hosts, and passes when they do."""
     fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN[:1])

@@ -7,12 +7,9 @@ for what was lost now.
 
 from __future__ import annotations
 
-import pytest
-
 AWAY = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
 
 
-@pytest.mark.long
 def test_a_host_that_is_lost_while_it_measures_anew_has_no_verdict_of_before(site, loop_drive):
     site.hosts = {"rack1-07": {"ssd_drives": [loop_drive("one").selector]}}
     site.vars["ssd_run_id"] = "fixed"

@@ -145,7 +145,6 @@ def attributes(module):
     return documentation.read(module)["DOCUMENTATION"]["attributes"]
 
 
-@pytest.mark.long
 def test_every_answer_is_as_documented(heard):
     assert {each["module"] for each in heard} == MODULES
     found = {

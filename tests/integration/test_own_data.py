@@ -60,7 +60,6 @@ def test_a_drive_can_be_qualified_night_after_night(lab):
         assert (lab.inspect()["own_data"]["run_id"], lab.entry()["state"]) == (night, "released")
 
 
-@pytest.mark.long
 def test_nights_over_a_reattach_and_a_reboot_need_no_excuse(lab):
     """What fio filled proves itself: another diskseq, or another boot id in the ledger, as a reboot leaves it."""
     for night in NIGHTS:

@@ -57,7 +57,6 @@ def test_another_criterion_on_a_finished_run_only_judges(lab):
     assert len(lab.journal("purge")) == 2
 
 
-@pytest.mark.long
 def test_another_definition_is_refused_for_a_run_that_has_its_figures(lab):
     lab.vars["ssd_run_id"] = "fixed"
     code, output = lab.play("qualify")
@@ -132,7 +131,6 @@ def test_only_a_slice_may_be_without_servers(lab, playbook, arguments, succeeds)
     assert (code == 0) is succeeds and ("No server to work on" in output) is not succeeds, output
 
 
-@pytest.mark.long
 def test_a_sites_task_timeout_ends_no_watch(lab):
     """It is for tasks that ask one host; watching takes as long as the run."""
     limit_s = 5

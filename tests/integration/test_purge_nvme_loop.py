@@ -77,7 +77,6 @@ def test_a_drive_that_erases_nothing_fails_its_test(bench, method):
     assert "32 of 32 blocks written before the purge can still be read" in end["reasons"][0]
 
 
-@pytest.mark.variants(1)
 @pytest.mark.parametrize(
     ("mode", "said"), [("failed", "says that the purge failed"), ("stuck", "purge stuck: no progress for 1 s")]
 )
@@ -163,7 +162,6 @@ def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bench):
     assert record["resumed"] is True and record["verified"] is True and len(bench.erasing()) == 1
 
 
-@pytest.mark.long
 def test_one_that_fails_while_nobody_looks_is_told_as_what_it_is(bench):
     plan = bench.plan("nvme_sanitize_block")
     bench.set(seconds=3, mode="failed")

@@ -34,7 +34,6 @@ def newest_run(site):
     return max(site.results.glob("*/report")).parent.name
 
 
-@pytest.mark.long
 def test_a_drive_that_failed_night_after_night_is_left_out_until_it_is_released(site, loop_drive):
     bad, good = loop_drive("bad"), loop_drive("good")
     name, other = str(bad.file), str(good.file)
@@ -78,7 +77,6 @@ def test_a_drive_that_failed_night_after_night_is_left_out_until_it_is_released(
     assert code == 0 and verdicts(site)[name][0] == "pass" and bad.digest() != before, said
 
 
-@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("nbdfuse"), reason="needs nbdkit and nbdfuse for a drive that fails")
 def test_a_drive_whose_io_fails_night_after_night_is_left_out_too(site, loop_drive):
     good = loop_drive("good")

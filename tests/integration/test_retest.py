@@ -76,7 +76,6 @@ def records(site, run_id):
     return [record for record in map(json.loads, lines) if record["kind"] == "test"]
 
 
-@pytest.mark.long
 def test_a_drive_that_was_slow_once_passes_by_its_second_measurement(nights, drive):
     def mend():
         ends = time.monotonic() + 240
@@ -124,7 +123,7 @@ def events(site, kind):
     return sorted(event["run_id"] for event in map(json.loads, lines) if event["event"] == kind)
 
 
-@pytest.mark.long
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("phase", ["before the host job", "in a round", "after the last round"])
 def test_a_controller_that_dies_in_the_second_measurement_is_played_again(nights, drive, phase):
     """The drive was slow once. Whenever the controller dies, playing the run again gives the verdict of the second
@@ -165,7 +164,6 @@ def test_a_drive_that_is_slow_again_fails_and_says_so(nights):
     ]
 
 
-@pytest.mark.long
 def test_plan_mode_says_that_it_may_come_and_no_variable_can_stand_for_it(nights):
     code, output = nights.play("qualify", "-e", "ssd_mode=plan")
     assert code == 0 and "ssd_retest: a drive that misses only relative criteria would be erased" in output, output

@@ -118,7 +118,7 @@ def test_the_host_is_power_cycled_and_the_setting_checked(lab, protocol, request
     assert code == 0 and "changed=0" in output, output
 
 
-@pytest.mark.long
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("protocol, shutdown", [("redfish", "hangs"), ("redfish", "refuses"), ("ipmi", "hangs")])
 def test_a_host_that_does_not_shut_down_is_switched_off_hard_only_where_that_is_allowed(
     lab, protocol, shutdown, request, tmp_path
@@ -167,7 +167,6 @@ def measured(lab, loop_drive):
     return lab
 
 
-@pytest.mark.long
 def test_a_run_stops_the_host_whose_setting_waits_for_a_power_cycle_and_the_others_go_on(
     measured, loop_drive, tmp_path
 ):
@@ -197,7 +196,6 @@ def test_a_run_stops_the_host_whose_setting_waits_for_a_power_cycle_and_the_othe
     assert "interrupt_coalescing = 0xD200F is set and waits for a power cycle" in output, output
 
 
-@pytest.mark.long
 def test_a_run_power_cycles_the_host_for_its_settings_and_restore_brings_the_old_ones(measured, redfish_bmc, tmp_path):
     boot_id = tmp_path / "boot_id"
     boot_id.write_text(f"{uuid.uuid4()}\n")
