@@ -78,6 +78,7 @@ def bench(script, *arguments):
     return done.stdout
 
 
+@pytest.mark.long
 @needs_root
 def test_the_bench_of_the_fleet_works():
     """A sample of docs/fleet-size.md's table: the bench itself fails where a host lacks its verdict, or was sent too

@@ -77,6 +77,7 @@ def test_a_drive_that_failed_night_after_night_is_left_out_until_it_is_released(
     assert code == 0 and verdicts(site)[name][0] == "pass" and bad.digest() != before, said
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("nbdfuse"), reason="needs nbdkit and nbdfuse for a drive that fails")
 def test_a_drive_whose_io_fails_night_after_night_is_left_out_too(site, loop_drive):
     good = loop_drive("good")

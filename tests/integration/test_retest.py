@@ -123,7 +123,7 @@ def events(site, kind):
     return sorted(event["run_id"] for event in map(json.loads, lines) if event["event"] == kind)
 
 
-@pytest.mark.variants(1)
+@pytest.mark.long
 @pytest.mark.parametrize("phase", ["before the host job", "in a round", "after the last round"])
 def test_a_controller_that_dies_in_the_second_measurement_is_played_again(nights, drive, phase):
     """The drive was slow once. Whenever the controller dies, playing the run again gives the verdict of the second

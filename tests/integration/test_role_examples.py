@@ -65,6 +65,7 @@ def test_every_role_has_an_example():
     assert all(f"ssdlab.fleet.{role}" in example(role) for role in ROLES)
 
 
+@pytest.mark.variants(4)
 @pytest.mark.parametrize("role", OUTCOMES)
 def test_an_example_does_what_its_readme_says(play, site, role):
     variables, succeeds, words = OUTCOMES[role]

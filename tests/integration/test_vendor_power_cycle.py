@@ -167,6 +167,7 @@ def measured(lab, loop_drive):
     return lab
 
 
+@pytest.mark.long
 def test_a_run_stops_the_host_whose_setting_waits_for_a_power_cycle_and_the_others_go_on(
     measured, loop_drive, tmp_path
 ):
