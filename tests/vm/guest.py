@@ -18,10 +18,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import guest_machine
@@ -35,6 +37,13 @@ FOLDER_PREFIX = "ssdlab-fleet-guest-"
 LOCK = SHM / "ssdlab-fleet-guest.lock"
 BOOT_TIMEOUT_S = 900
 UNPLUG_TIMEOUT_S = 60
+# QEMU 7.2 was seen to die of a fault of its own while the guest booted on a busy machine.
+BOOTS = 3
+CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL}
+
+
+class Crashed(BedError):
+    """QEMU itself died, whatever the guest did."""
 
 
 class Guest:
@@ -67,23 +76,15 @@ class Guest:
             self.drives = {drive.key: drive for drive in drives}
         self._prepare()
         started = time.monotonic()
-        with (self.folder / "qemu.log").open("ab") as log:
-            # Should this process be killed, the guest ends with it. A session of its own: Ctrl-C is ours alone.
-            self.process = subprocess.Popen(
-                [
-                    "setpriv",
-                    "--pdeathsig",
-                    "KILL",
-                    *guest_machine.arguments(self.folder, self.port, list(self.drives.values())),
-                    *self.extra,
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        _weigh_like_ours(self.process.pid)
-        self._wait_for_ssh(started + BOOT_TIMEOUT_S)
+        for more in reversed(range(BOOTS)):
+            self._launch()
+            try:
+                self._wait_for_ssh(started + BOOT_TIMEOUT_S)
+                break
+            except Crashed as crash:
+                if not more:
+                    raise
+                warnings.warn(f"the guest boots again: {crash}", stacklevel=2)
         self.boot_seconds = time.monotonic() - started
         return self
 
@@ -236,11 +237,30 @@ class Guest:
         host_key = (disk / "host_key.pub").read_text(encoding="utf-8")
         (self.folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {host_key}", encoding="utf-8")
 
+    def _launch(self) -> None:
+        with (self.folder / "qemu.log").open("ab") as log:
+            # Should this process be killed, the guest ends with it. A session of its own: Ctrl-C is ours alone.
+            self.process = subprocess.Popen(
+                [
+                    "setpriv",
+                    "--pdeathsig",
+                    "KILL",
+                    *guest_machine.arguments(self.folder, self.port, list(self.drives.values())),
+                    *self.extra,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        _weigh_like_ours(self.process.pid)
+
     def _wait_for_ssh(self, deadline: float) -> None:
         while not self._answers():
             code = self.process.poll()
             if code is not None:
-                raise BedError(f"QEMU ended with {code}: {self.serial_log()[-2000:]}")
+                kind = Crashed if -code in CRASHES else BedError
+                raise kind(f"QEMU ended with {code}: {self.serial_log()[-2000:]}")
             if time.monotonic() > deadline:
                 raise BedError(f"the guest did not answer in {BOOT_TIMEOUT_S} s: {self.serial_log()[-2000:]}")
             time.sleep(1)
