@@ -8,7 +8,7 @@ scripts/test [--list] [quick] [check ...]
   scripts/test              every check (named below), but for tests that are marked long, and a sample of campaigns
   scripts/test quick        for everyday work: lint of the files changed since the merge base with origin/main or main
                             (on that branch itself: since the commit before), the unit tests but for the thorough ones,
-                            and one qualification of two loop devices by the playbooks
+                            a tenth of the mutations, and one qualification of two loop devices by the playbooks
   scripts/test unit lint    these checks
   scripts/test --list       the names of the checks
 
@@ -72,7 +72,8 @@ PYTEST = "python -m pytest"
 SCRIPTS = "scripts/setup scripts/demo scripts/test scripts/check-galaxy scripts/fresh-machine scripts/simulated-ssd"
 PYTHON = "ruff check && ruff format --check && mypy"
 # Among all checks a tenth of the mutations and a fifth of the fuzzed inputs.
-SAMPLE = "${ALL:+env SSDLAB_FLEET_SAMPLE=10 SSDLAB_FLEET_FUZZ=20}"
+MUTATIONS = "SSDLAB_FLEET_SAMPLE=10"
+SAMPLE = f"${{ALL:+env {MUTATIONS} SSDLAB_FLEET_FUZZ=20}}"
 # By reading, and by running where a Python 3.8 is at hand.
 VERMIN = "vermin --quiet --no-tips --target=3.8- --violations plugins/module_utils plugins/modules"
 # After a reboot Molecule still believes in the servers of a run that was cut off. A run that was interrupted leaves its
@@ -115,7 +116,7 @@ CHECKS = (
     Check(
         "unit-quick",
         SOURCE,
-        f'SSDLAB_FLEET_SAMPLE=10 {PYTEST} tests/unit -n 3 -m "not thorough" --junitxml=$RESULTS/unit.xml',
+        f'{MUTATIONS} {PYTEST} tests/unit -n 3 -m "not thorough" --junitxml=$RESULTS/unit.xml',
         ("quick",),
     ),
     Check(

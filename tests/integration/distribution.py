@@ -24,6 +24,9 @@ from xdist.scheduler import LoadScopeScheduling
 LONGEST_FIRST = (
     "test_demo",
     "test_kill_and_attach",
+    "test_true_figures",
+    "test_retest",
+    "test_module_answers",
     "test_install",
     "test_nightly",
     "test_nightly_kills",

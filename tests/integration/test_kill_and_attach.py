@@ -142,7 +142,7 @@ def test_killed_host_job_starts_its_test_again(fleet):
     assert left_behind(fleet.bed, server) == []
 
 
-@pytest.mark.long
+@pytest.mark.variants(1)
 def test_restore_puts_a_dead_jobs_host_back(fleet):
     """restore.yml refuses while the job lives; once it is dead, the settings are back after it."""
     server = fleet.bed.servers[0]

@@ -226,7 +226,6 @@ def test_a_machine_that_slept(cells, monkeypatch):
     assert "suspended" not in measuring.found(after)
 
 
-@pytest.mark.long
 def test_a_sample_of_undisturbed_cells(tmp_path):
     """tests/bench/false_alarms.py runs 2,000 of them."""
     count, alarms, _messages = false_alarms.run(tmp_path, 20, 200)

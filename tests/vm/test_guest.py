@@ -21,7 +21,7 @@ def test_a_qemu_that_crashes_while_the_guest_boots_is_started_again(guest):
             time.sleep(0.1)
         guest.process.send_signal(signal.SIGSEGV)
 
-    crashing = threading.Thread(target=crash)
+    crashing = threading.Thread(target=crash, daemon=True)
     crashing.start()
     with pytest.warns(UserWarning, match="boots again: QEMU ended with -11"):
         guest.start()
