@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import hashlib
 import importlib
 import json
 import os
@@ -18,6 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import drive_data
 import own_machine
 import pytest
 import quick_fio
@@ -99,7 +99,7 @@ class LoopDrive:
         return os.path.basename(self.path)
 
     def digest(self):
-        return hashlib.sha256(self.file.read_bytes()).hexdigest()
+        return drive_data.digest(self.file)
 
     def detach(self):
         behind = Path("/sys/block") / self.name / "loop" / "backing_file"

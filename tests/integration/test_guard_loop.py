@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 
+import drive_data
 import pytest
 from command_log import destructive
 from wrong_drive import SIZE, run
@@ -133,5 +134,5 @@ def test_a_tool_that_fails_or_lies_is_refused(disk, monkeypatch, tool, answer):
 def test_a_drive_that_cannot_be_read_is_refused(disk):
     # The file behind it lost its second half: reads there fail, and blkid and wipefs both say "nothing found".
     os.truncate(disk.file, SIZE // 2)
-    run("blockdev", "--flushbufs", disk.path)
+    drive_data.flush(disk.path)
     assert codes(disk) == {"probe_failed"}

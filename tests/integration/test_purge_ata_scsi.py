@@ -9,13 +9,13 @@ by PATH, which work on the file behind it. test_purge_real_tools.py has the real
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
 import types
 
 import ata_drive
+import drive_data
 import emulator
 import jsonschema
 import own_machine
@@ -137,7 +137,7 @@ class Bench:
         return self.digest()
 
     def digest(self):
-        return hashlib.sha256(self.file.read_bytes()).hexdigest()
+        return drive_data.digest(self.file)
 
     def changing(self):
         return [argv for argv in self.commands if any(word in CHANGES for word in argv)]

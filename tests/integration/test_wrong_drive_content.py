@@ -11,6 +11,7 @@ import os
 import random
 import struct
 
+import drive_data
 import on_disk
 import pytest
 from wrong_drive import MIB, SIZE, needs, run
@@ -41,7 +42,7 @@ def in_partition(disk, *argv, start=FIRST):
 def wiped(disk, length):
     """Zeros over the first bytes, as discard leaves them."""
     run("fallocate", "--punch-hole", "--offset", "0", "--length", str(length), disk.file)
-    run("blockdev", "--flushbufs", disk.path)
+    drive_data.flush(disk.path)
 
 
 # --- what is left of a file system --------------------------------------------

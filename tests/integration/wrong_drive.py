@@ -13,16 +13,17 @@ no refusal tells that the others were refused for what was staged.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
+import drive_data
 import own_machine
 import pytest
 from wrong_drive_outcome import Outcome, lines_of
@@ -93,7 +94,7 @@ class Disk:
         with open(self.file, "r+b") as file:
             file.seek(offset, os.SEEK_SET if offset >= 0 else os.SEEK_END)
             file.write(data)
-        run("blockdev", "--flushbufs", self.path)
+        drive_data.flush(self.path)
 
     def partitions(self, *options):
         """Two partitions that the kernel knows, even one without a parser for tables; the first one's path."""
@@ -121,21 +122,21 @@ class Disk:
     def seal(self):
         """What is on it now is what has to be there after the play."""
         self.sealed = self.digest()
-        Path(self.file + ".sealed").unlink(missing_ok=True)
+        drive_data.sealed(self.file).unlink(missing_ok=True)
 
     def has_changed(self):
         """Whether its data differs from that of the seal, or of the later one that a stage in the play made."""
-        later = Path(self.file + ".sealed")
-        return self.digest() != (later.read_text().split()[0] if later.exists() else self.sealed)
+        later = drive_data.sealed(self.file)
+        return self.digest() != (later.read_text() if later.exists() else self.sealed)
 
     def digest(self):
-        """SHA-256 of the data behind it, with what the kernel still held back; of its first `sealed_bytes` where the
+        """Digest of the data behind it, with what the kernel still held back; of its first `sealed_bytes` where the
         kernel itself writes the rest.
         """
-        run("blockdev", "--flushbufs", self.path)
+        drive_data.flush(self.path)
         with open(self.file, "rb") as file:
             os.fsync(file.fileno())
-            return hashlib.sha256(file.read(self.sealed_bytes)).hexdigest()
+        return drive_data.digest(self.file, self.sealed_bytes)
 
 
 class Bench(contextlib.ExitStack):
@@ -230,10 +231,10 @@ class Bench(contextlib.ExitStack):
 
         What the commands leave on the drives is what has to be there after the play.
         """
-        seals = [("sh", "-c", 'sha256sum < "$0" > "$0.sealed"', disk.file) for disk in self.disks.values()]
+        seal = (sys.executable, drive_data.__file__, *(disk.file for disk in self.disks.values()))
         tasks = [
             {"name": "Stage", "ansible.builtin.command": {"argv": list(map(str, argv))}}
-            for argv in [*stages, ("sync",), *seals]
+            for argv in [*stages, ("sync",), seal]
         ]
         # As the role workload starts the job, without its own preflight: that would see what is staged.
         given = {"run_id": "{{ ssd_run.id }}", "state_dir": "{{ ssd_state_dir }}"}
