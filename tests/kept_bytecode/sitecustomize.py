@@ -5,12 +5,11 @@
 
 Ansible sends each module to a host as a zip file of sources, and the engine is one. So each task compiled its hundred
 files anew: a tenth of what a play costs a test. A Python with this folder on PYTHONPATH imports this file when it
-starts, and keeps bytecode in $SSDLAB_FLEET_BYTECODE.
+starts, and keeps bytecode in $SSDLAB_FLEET_BYTECODE. What it imports itself, each process pays for: nothing but what
+Python has at its start.
 """
 
 import _imp
-import contextlib
-import hashlib
 import marshal
 import os
 import sys
@@ -36,20 +35,30 @@ class Importer(zipimport.zipimporter):
             source = self.get_data(path)
         except OSError:  # compiled beforehand
             return super().get_code(fullname)
-        kept = os.path.join(FOLDER, f"{hashlib.sha256(source).hexdigest()}.{sys.implementation.cache_tag}")
+        # By the hash, of 64 bits, by which Python itself tells whether a kept file is of this source.
+        name = f"{_imp.source_hash(0, source).hex()}-{len(source)}.{sys.implementation.cache_tag}"
+        kept = os.path.join(FOLDER, name)
         # A file that another process of this user has damaged is compiled again.
-        with contextlib.suppress(OSError, ValueError, EOFError, TypeError):
+        try:
             with open(kept, "rb") as file:
                 code = marshal.load(file)
+        except (OSError, ValueError, EOFError, TypeError):
+            code = super().get_code(fullname)
+            _keep(kept, code)
+        else:
             _imp._fix_co_filename(code, path)
-            return code
-        code = super().get_code(fullname)
-        with contextlib.suppress(OSError):
-            os.makedirs(FOLDER, exist_ok=True)
-            with open(f"{kept}.{os.getpid()}", "wb") as file:
-                marshal.dump(code, file)
-            os.replace(file.name, kept)
         return code
+
+
+def _keep(path, code):
+    """Keep it, if that is possible."""
+    try:
+        os.makedirs(FOLDER, exist_ok=True)
+        with open(f"{path}.{os.getpid()}", "wb") as file:
+            marshal.dump(code, file)
+        os.replace(file.name, path)
+    except OSError:
+        pass
 
 
 if FOLDER:
