@@ -21,19 +21,20 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text as t
 _MARK = "--- ssdlab.fleet "
 # What a login shell prints before is left out by the marks. `sed` finds the first "pid": of the file, whether it is
 # indented or not. The status comes after the process that it names: a job that ends in between has then written its
-# last state.
+# last state. The shell reads the short files itself, as each look starts its processes on a host that measures.
 _SCRIPT = f"""
 export LC_ALL=C
+show() {{ while IFS= read -r line; do printf '%s\\n' "$line"; done < "$1"; }}
 echo
 echo '{_MARK}pid'
-pid=$(sed -n 's/.*"pid": *\\([0-9][0-9]*\\).*/\\1/p' "$1" 2>/dev/null | sed 1q)
+pid=$(sed -n '/"pid": *[0-9]/{{s/.*"pid": *\\([0-9][0-9]*\\).*/\\1/p;q;}}' "$1" 2>/dev/null)
 echo "$pid"
 echo '{_MARK}stat'
-cat "/proc/${{pid:-0}}/stat" 2>/dev/null
+show "/proc/${{pid:-0}}/stat" 2>/dev/null
 echo '{_MARK}init'
-cat /proc/1/stat 2>/dev/null
+show /proc/1/stat 2>/dev/null
 echo '{_MARK}boot'
-cat {BOOT_ID}
+show {BOOT_ID}
 echo '{_MARK}status'
 cat "$1" || exit 0
 echo
