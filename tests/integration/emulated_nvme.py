@@ -13,7 +13,6 @@ import signal
 import sys
 
 import drive_data
-import jsonschema
 import own_machine
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks, sysfs
@@ -25,8 +24,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 EMULATORS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "emulators")
 SERIAL, EUI = "EMULATED-1", "0025385b71b004a1"
@@ -97,7 +96,7 @@ class Bench:
     def journal(self, *names):
         records = rundir.read_journal(self.run_dir.journal)
         for record in records:
-            jsonschema.validate(record, schema.load("journal"))
+            documents.validate(record, "journal")
         return [record for record in records if record["event"] in names]
 
     def erasing(self):

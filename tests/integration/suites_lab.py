@@ -12,12 +12,11 @@ import math
 import re
 import time
 
-import jsonschema
 import simulated_ssd as simulator
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.library import SHIPPED_DIR
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 MIB = 1 << 20
 SIZE = 16 * MIB
@@ -75,7 +74,7 @@ class Played:
 
     def __init__(self, site, seconds):
         self.summary, self.seconds = site.summary(), seconds
-        jsonschema.validate(self.summary, schema.load("summary"))
+        documents.validate(self.summary, "summary")
         self.tests = {test["test"]: test for test in self.summary["drives"][0]["tests"]}
         pages = sorted((site.results).glob("*/report/**/*.html"))
         text = "\n".join(page.read_text(encoding="utf-8") for page in pages)

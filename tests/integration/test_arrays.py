@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-import jsonschema
 import pytest
 from host_jobs import MIB, events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array_left
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 CELL = {"block_size": "64KiB", "read_pct": 50, "queue_depth": 4, "runtime_s": 1, "rate_iops": 400}
 ALONE = {
@@ -34,7 +33,7 @@ def test_an_array_is_the_last_thing_of_all_its_drives(jobs, loop_drive, at_once)
     plan["parallel_drives"] = at_once
     journal, status = jobs.run(plan)
     for record in journal:
-        jsonschema.validate(record, schema.load("journal"))
+        documents.validate(record, "journal")
     ends = {(record["drive"], record["test"]): record for record in events(journal, "test_finished")}
     first, last = (entry["drive"] for entry in plan["drives"])
     assert list(ends)[-1] == (last, "together") and set(ends) == {(first, "alone"), (last, "alone"), (last, "together")}

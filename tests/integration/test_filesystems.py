@@ -14,7 +14,6 @@ import threading
 import time
 from pathlib import Path
 
-import jsonschema
 import pytest
 from host_jobs import MIB, events
 
@@ -23,8 +22,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import pa
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 SIZE = 320 * MIB  # XFS takes 300 MB at least
 TYPES = ["ext4", "xfs"]
@@ -67,7 +66,7 @@ def test_a_file_of_it_is_filled_and_measured_and_the_drive_is_ours_afterwards(jo
     drive = loop_drive(size_bytes=SIZE)
     journal, status = jobs.run(jobs.plan([drive], planning.load_plan([on(kind)])))
     for record in journal:
-        jsonschema.validate(record, schema.load("journal"))
+        documents.validate(record, "journal")
     (end,) = events(journal, "test_finished")
     assert (end["outcome"], end["reasons"]) == ("complete", []), end["validity"]
     assert status["drives"][0]["outcome"] == "complete"

@@ -14,7 +14,6 @@ import subprocess
 import threading
 import time
 
-import jsonschema
 import pytest
 from host_jobs import MIB, ODD_SIZE, QUICK, TUNE, events, fill_step
 
@@ -25,8 +24,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import workbench
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 
 def test_every_byte_is_written_also_the_last_and_the_record_says_how_fast(jobs, loop_drive):
@@ -59,9 +58,9 @@ def test_every_byte_is_written_also_the_last_and_the_record_says_how_fast(jobs, 
 
 def test_records_and_status_hold_to_their_schemas(jobs, loop_drive):
     journal, status = jobs.run(jobs.plan([loop_drive()], planning.load_plan([QUICK]), tune=TUNE))
-    jsonschema.validate(status, schema.load("status"))
+    documents.validate(status, "status")
     for record in journal:
-        jsonschema.validate(record, schema.load("journal"))
+        documents.validate(record, "journal")
     (end,) = events(journal, "test_finished")
     assert end["outcome"] == "steady" and end["metrics"]["write_iops"] == pytest.approx(50, rel=0.1)
     (purged,) = events(journal, "purge")

@@ -8,16 +8,15 @@ from __future__ import annotations
 import csv
 import json
 
-import jsonschema
 import pytest
 from host_jobs import QUICK, events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import together as deciding
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import workbench
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import together
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 
 @pytest.fixture(autouse=True)
@@ -59,10 +58,10 @@ def test_a_run_calibrates_tells_and_measures(jobs, loop_drive, monkeypatch, shar
     if shared:
         one_port(monkeypatch)
     plan = jobs.plan(drives, planning.load_plan([QUICK]), parallel="auto")
-    jsonschema.validate(dict(plan, decision={"mode": "destructive", "digest": "0" * 64}), schema.load("plan"))
+    documents.validate(dict(plan, decision={"mode": "destructive", "digest": "0" * 64}), "plan")
     journal, status = jobs.run(plan)
     (told,) = events(journal, "calibration")
-    jsonschema.validate(told, schema.load("journal"))
+    documents.validate(told, "journal")
     assert (told["parallel_drives"], status["parallel_drives"]) == (number, number) and why in told["why"], told
     # All together, and again to confirm it.
     assert [(trial["confirms"], trial["held"]) for trial in told["trials"]] == (

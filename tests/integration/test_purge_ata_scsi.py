@@ -17,7 +17,6 @@ import types
 import ata_drive
 import drive_data
 import emulator
-import jsonschema
 import own_machine
 import pytest
 import scsi_drive
@@ -34,12 +33,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, ata_security, methods, step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
-SCHEMAS = os.path.join(
-    os.path.dirname(os.path.abspath(__file__)), "..", "..", "plugins", "plugin_utils", "common", "schemas"
-)
-with open(os.path.join(SCHEMAS, "journal.schema.json")) as schema:
-    SCHEMA = json.load(schema)
 KINDS = {"sata": ("ata", ata_drive), "sas": ("scsi", scsi_drive)}
 METHODS = {"sata": [m.name for m in ata.METHODS], "sas": [name for name in methods.METHODS if name.startswith("scsi_")]}
 # What a method changes the drive with; all else that runs here only reads.
@@ -115,7 +110,7 @@ class Bench:
             "attempt": 1,
         }
         record = json.loads(json.dumps(dict(common, **fields, event=event)))
-        jsonschema.validate(record, SCHEMA)
+        documents.validate(record, "journal")
         self.journal.append(record)
 
     def purge(self, held, method, **options):

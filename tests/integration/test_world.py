@@ -8,12 +8,11 @@ from __future__ import annotations
 import os
 import subprocess
 
-import jsonschema
 import pytest
 from host_jobs import QUICK, events
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 
@@ -22,7 +21,7 @@ def measured(jobs, drive):
     """The end of the only test, whose journal holds to its schema."""
     journal, _status = jobs.run(jobs.plan([drive], planning.load_plan([QUICK])))
     for record in journal:
-        jsonschema.validate(record, schema.load("journal"))
+        documents.validate(record, "journal")
     (baseline,), (end,) = events(journal, "baseline"), events(journal, "test_finished")
     assert journal.index(baseline) < journal.index(events(journal, "test_started")[0])
     return baseline["world"], end

@@ -12,8 +12,8 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import schema
 
 A, B = "20261121T010000Z-config-a", "20261122T010000Z-config-b"
 
@@ -39,7 +39,7 @@ def others(records):
 
 def test_two_drives_of_each_configuration_stand_side_by_side_though_nothing_can_be_judged(tmp_path):
     told, html = page_of(tmp_path, others)
-    schema("summary").validate(told)
+    documents.validate(told, "summary")
     baseline = told["fleet"]["baseline"]
     assert baseline["changes"] == []  # no drive is in both
     (rate,) = [side for side in baseline["figures"] if side["metric"] == "write_iops"]
@@ -74,7 +74,7 @@ def test_how_many_drives_ran_at_a_time_is_told_and_keeps_nothing_from_being_comp
                 record["parallel_drives"] = 2 if run_id == A else 1
 
     told, html = page_of(tmp_path, both=numbered)
-    schema("summary").validate(told)
+    documents.validate(told, "summary")
     assert {test["parallel_drives"] for drive in told["drives"] for test in drive["tests"]} == {1}
     baseline = told["fleet"]["baseline"]
     assert {side["changed"] for side in baseline["figures"]} == {"drives at a time 2 → 1"}

@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import random
 
-import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, files
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet, measured
 
@@ -170,8 +169,7 @@ def test_it_is_in_every_output(tmp_path):
     run, records = fleet(hosts=8, low={3: 0.82}, slow={(5, 2): 0.7}, criteria=[SHARE])
     made = judging.judge_run(str(tmp_path), run, records)
     summary = json.loads(files.summary(run, made.judgement, made.fleet))
-    schema = schemas.load("summary")
-    jsonschema.Draft202012Validator(schema).validate(summary)
+    documents.validate(summary, "summary")
     assert summary["verdicts"]["fail"] == 5
     junit = files.junit(run, made.judgement)
     assert junit.count('<error type="host_fault"') == 4 and junit.count("<failure") == 1

@@ -8,15 +8,14 @@ from __future__ import annotations
 import copy
 import json
 
-import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import margin, section
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, files
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
 
@@ -41,7 +40,7 @@ def summary_of(run, records):
     before = section.before(run, records, judgement, ())
     made = section.make(run, records, judge.valid_tests(run, records), judgement, before)
     found = json.loads(files.summary(run, judge.judge(run, records), made, None, drives))
-    jsonschema.Draft202012Validator(schemas.load("summary")).validate(found)
+    documents.validate(found, "summary")
     return found
 
 

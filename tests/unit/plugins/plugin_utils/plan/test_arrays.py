@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import arrays, hostplan, render
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions, plan_text, wear
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import GIB, identity_of, planned
 
 CELL = {"block_size": "4KiB", "read_pct": 0, "queue_depth": 4, "runtime_s": 1}
@@ -32,7 +31,7 @@ def drives(*sizes, **more):
 
 def test_the_last_drive_carries_it_and_all_are_members():
     plan = planned(load_plan([FIRST, on_array({"chunk": "256KiB"})]), drives=drives(GIB, GIB, GIB))
-    jsonschema.validate(plan, schemas.load("plan"))
+    documents.validate(plan, "plan")
     assert [[test["name"] for test in entry["tests"]] for entry in plan["drives"]] == [
         ["alone"],
         ["alone"],
@@ -71,7 +70,7 @@ def test_a_drive_that_is_left_out_stays_a_member_so_that_no_smaller_array_is_jud
     """The host makes no array without it."""
     left = [f"GONE{number}" for number in range(3 - len(kept))]
     plan = planned(load_plan([on_array(given)]), drives=drives(*kept), left_out=left)
-    jsonschema.validate(plan, schemas.load("plan"))
+    documents.validate(plan, "plan")
     assert plan["drives"][-1]["tests"][-1]["array"]["members"] == [*(f"S{n}" for n in range(len(kept))), *left]
     with pytest.raises(PlanError, match="needs 2 drives; this host has 3"):
         planned(load_plan([on_array({"drives": 2})]), drives=drives(GIB, GIB), left_out=["GONE0"])

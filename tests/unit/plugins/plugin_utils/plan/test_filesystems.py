@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import filesystems, platforms
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import beside, prepared
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 KIB = 1 << 10
 SIZE = 480_103_981_056
@@ -53,7 +52,7 @@ def wrong(*tests):
 def test_the_guides_array_is_computed_from_its_chunk_and_drives():
     raid = {"level": 10, "drives": 10, "sets": 5, "chunk": "256KiB"}
     plan = rendered(one({"type": "ext4", "mount_options": ["noatime", "discard"], "raid": raid}))
-    jsonschema.validate(plan, schemas.load("plan"))
+    documents.validate(plan, "plan")
     (test,) = plan["drives"][0]["tests"]
     assert test["filesystem"] == {
         "type": "ext4",

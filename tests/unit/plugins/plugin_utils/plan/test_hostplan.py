@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema, specs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 DEFAULTS = {name: specs.default(name) for name in hostplan.VARIABLES}
 DRIVE = {
@@ -142,7 +142,7 @@ def test_the_plan_holds_to_its_schema_whatever_form_the_values_have():
         tune_smt_enabled="yes",
         tune_write_cache=False,
     )
-    jsonschema.validate(plan, schema.load("plan"))
+    documents.validate(plan, "plan")
     tune = plan["tune"]
     assert (tune["cpu_dma_latency_us"], tune["interrupts"], tune["write_cache"]["state"]) == (5, {"cores": 2}, "off")
     named = [(item["name"], item["value"]) for item in tune["sysfs"]]

@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-import jsonschema
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import plausible
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import preferred, times
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions, plan_text, wear
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 OWN = {"access": "random", "block_size": "preferred", "read_pct": 0, "threads": 4, "queue_depth": 32}
@@ -38,7 +37,7 @@ def plan(test, *minimum_bytes, block=512, **variables):
         for number, told in enumerate(minimum_bytes)
     ]
     done = planned(load_plan([test] if isinstance(test, dict) else test), drives=drives, **variables)
-    jsonschema.validate(done, schemas.load("plan"))
+    documents.validate(done, "plan")
     return done
 
 

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import jsonschema
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import plausible
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import platforms
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
 
 SIZE = 1 << 30
@@ -59,7 +58,7 @@ def test_a_range_is_in_the_cells_name_and_fits_the_schema_of_plans():
     every = one({key: value for key, value in HOT.items() if key != "range"}, HOT)
     matrix = {"block_size": ["4KiB", "8KiB"], "read_pct": 0, "range": {"from_pct": 20, "to_pct": 40}}
     plan = rendered(every, {**one(), "name": "b", "matrix": matrix})
-    jsonschema.validate(plan, schemas.load("plan"))
+    documents.validate(plan, "plan")
     names = [[cell["id"] for cell in test["cells"]] for test in plan["drives"][0]["tests"]]
     assert names == [
         ["rand-4k-w100-tc1-qd1", "rand-4k-w100-tc1-qd1-range0-20"],

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import json
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, plausible
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import cells as celling
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render, step_plan
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 WHOLE = 1 << 30
 VALUES = {
@@ -71,7 +70,7 @@ def options(job, section=-1):
 @pytest.mark.parametrize("variables", [{}, {"purge_method": "overwrite", "workload_ioengine": "io_uring"}])
 def test_a_rendered_plan_fits_its_schema(plan, variables):
     result = make(plan, [drive(), drive(4096, serial="S2")], **variables)
-    jsonschema.validate(json.loads(json.dumps(result)), schemas.load("plan"))
+    documents.validate(json.loads(json.dumps(result)), "plan")
 
 
 def test_rendering_is_repeatable():

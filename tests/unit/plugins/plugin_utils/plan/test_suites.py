@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 
-import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.times import window_s
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 PLAN_FILES = sorted(SHIPPED_DIR.glob("plans/*.yml"))
@@ -167,7 +166,7 @@ ON_BLOCKS = [
 
 @pytest.mark.parametrize(("plan", "block"), ON_BLOCKS)
 def test_every_plan_fits_the_schema_of_hosts(plan, block):
-    jsonschema.validate(rendered(plan, block=block), schemas.load("plan"))
+    documents.validate(rendered(plan, block=block), "plan")
 
 
 @pytest.mark.parametrize(("plan", "most_s"), [("smoke", 600), ("nightly", 7200)])

@@ -11,6 +11,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import testfiles
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 CELL = {"block_size": "4KiB", "read_pct": 0}
 SMALL = {"name": "small", "cells": [CELL]}
@@ -79,7 +80,7 @@ def test_demo_is_laid_over_the_full_tests():
 
 @pytest.mark.parametrize("path", sorted(SHIPPED_DIR.glob("tests/*.yml")), ids=lambda path: path.stem)
 def test_every_shipped_test_fits_the_schema_and_loads(path):
-    jsonschema.validate(yaml.safe_load(path.read_text()), schemas.load("test"))
+    documents.validate(yaml.safe_load(path.read_text()), "test")
     tests = load_plan([path.stem])
     assert tests[0]["name"] == path.stem and all(test["source"] and test["title"] != test["name"] for test in tests)
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 
-import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.times import window_s
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 PLANS = ("micron-p420m", "micron-p420m-dd", "micron-p420m-small", "iomemory-guide")
@@ -60,7 +59,7 @@ def test_they_fit_the_schema_and_keep_their_cells(plan, block):
             rendered(plan, block)
         return
     done = rendered(plan, block)
-    jsonschema.validate(json.loads(json.dumps(done)), schemas.load("plan"))
+    documents.validate(json.loads(json.dumps(done)), "plan")
     for test in done["drives"][0]["tests"]:
         assert test["cells"], test["name"]
         if plan == "iomemory-guide":  # each is formatted for its blocks first

@@ -6,21 +6,12 @@
 from __future__ import annotations
 
 import json
-import pathlib
 import re
-
-import jsonschema
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
-SCHEMAS = pathlib.Path(__file__).parents[5] / "plugins" / "plugin_utils" / "common" / "schemas"
 STOPPED = generator.Drive("server-4", "SIM0004", generator.MODEL, 90_000, 40_000, "interrupted")
-
-
-def schema(name):
-    content = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
-    return jsonschema.Draft202012Validator(content)
 
 
 def made(run_dir, **options):

@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import (
     all_pages,
@@ -20,7 +21,6 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.bui
     embedded,
     made,
     page,
-    schema,
 )
 
 
@@ -30,11 +30,11 @@ def host_page(run_dir, host):
 
 def test_files_follow_their_schemas(mixed):
     made(mixed)
-    schema("run").validate(json.loads((mixed / "run.json").read_text()))
+    documents.validate(json.loads((mixed / "run.json").read_text()), "run")
     for line in (mixed / "results.jsonl").read_text().splitlines():
-        schema("results").validate(json.loads(line))
+        documents.validate(json.loads(line), "results")
     summary = json.loads((mixed / "report" / "summary.json").read_text())
-    schema("summary").validate(summary)
+    documents.validate(summary, "summary")
     assert summary["verdicts"] == {"pass": 2, "not_tested": 1, "invalid": 1, "error": 0, "fail": 1}
     assert [drive["verdict"] for drive in summary["drives"]] == ["pass", "pass", "fail", "invalid", "not_tested"]
 
@@ -162,7 +162,7 @@ def test_the_load_by_the_cpus_is_on_the_page_and_in_the_files(tmp_path):
     shown = [drive_page(run_dir, f"server-{n}", f"SIM000{n}") for n in (1, 2)]
     assert ["chosen by the host</dt><dd>4 threads x depth 64</dd>" in text for text in shown] == [True, False]
     summary = json.loads((run_dir / "report" / "summary.json").read_text())
-    schema("summary").validate(summary)
+    documents.validate(summary, "summary")
     told = {drive["host"]: drive["tests"][0].get("load") for drive in summary["drives"]}
     assert told == {"server-1": "4 threads x depth 64", "server-2": None, "server-3": None}
     assert '"4 threads x depth 64"' in (run_dir / "report" / "results.csv").read_text()

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import json
 
-import jsonschema
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import histogram
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, demand, derived, loadplots
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 # Micron's blog, part 2: outstanding I/Os, IOPS, average latency in µs, at device queue depths of 31 and 255.
@@ -173,7 +172,7 @@ def test_page_and_summary_tell_them(tmp_path):
     (run_dir / "run.json").write_text(json.dumps(run))
     build.make(str(tmp_path), generator.RUN_ID)
     summary = json.loads((run_dir / "report" / "summary.json").read_text())
-    jsonschema.validate(summary, schemas.load("summary"))
+    documents.validate(summary, "summary")
     wsat, iops = summary["drives"][0]["tests"]
     assert "sweeps" not in wsat and len(iops["sweeps"]) == 1 and iops["repeated"]["first_test"] == "wsat"
     html = (run_dir / "report" / "index.html").read_text()

@@ -18,12 +18,12 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import histogram
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, demand, latencies, names
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import tables as tables_of
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator, specs
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import (
     drive_page,
     embedded,
     made,
-    schema,
 )
 
 TESTS = ("wsat", "dirth-sweep", "dirth-most-iops", "few")
@@ -136,7 +136,7 @@ def test_a_sweep_tells_how_much_was_within_a_time_by_load(once):
     section = sections(page_of(once))["dirth-sweep"]
     (head, *rows), cells = tables(section, "cells")
     summary = json.loads((once / "report" / "summary.json").read_text())
-    schema("summary").validate(summary)
+    documents.validate(summary, "summary")
     told = summary["drives"][0]["tests"][1]
     points = told["demand"]["points"]
     assert head[4:7] == SHARES and len(rows) == len(points) == 6

@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import made, schema
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import made
 
 
 def test_csv_has_a_row_for_each_drive_and_test(mixed):
@@ -64,7 +65,7 @@ def test_csv_and_summary_carry_every_tracked_window_with_its_unit(mixed):
     assert float(rows[0]["tracked_2_average"]) == 5e8 and float(rows[0]["tracked_2_fitted_end"]) == 4.9e8
     assert rows[1]["tracked_2_metric"] == ""
     summary = json.loads((mixed / "report" / "summary.json").read_text())
-    schema("summary").validate(summary)
+    documents.validate(summary, "summary")
     assert [window["unit"] for window in summary["drives"][0]["tests"][0]["windows"]] == ["IOPS", "bytes/s"]
 
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 
-import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, retest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import again, store
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
 SHARE = {"metric": "write_iops", "min_of_median": 0.9}
@@ -39,7 +38,7 @@ def second(first, speed=1.0, outcome="steady", of="r2", test=True):
 def judged(first):
     build.make(str(first.parent), first.name)
     summary = json.loads((first / "report/summary.json").read_text())
-    jsonschema.Draft202012Validator(schemas.load("summary")).validate(summary)
+    documents.validate(summary, "summary")
     drive = next(drive for drive in summary["drives"] if (drive["host"], drive["drive"]) == BAD)
     return drive["verdict"], drive["tests"][0], " ".join(drive["reasons"])
 
