@@ -37,7 +37,7 @@ class Nights:
         """
         self.count += 1
         drives = (drive, *beside)
-        there = generator.make(self.folder / f"night-{self.count}", drives, tests=("iops",), rounds=6)
+        there = generator.make(self.folder / f"night-{self.count}", drives, rounds=6)
         run_id, started = f"r{self.count}", f"2026-11-{self.count:02}T20:00:00Z"
         record = json.loads((there / "run.json").read_text())
         record.update(run={"id": run_id, "name": name}, started=started, criteria=MET if verdict == "pass" else MISSED)
