@@ -65,7 +65,7 @@ def paired(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Ch
     def chance(shift: float, side: str) -> float:
         return float(stats().wilcoxon(ratios - shift, alternative=side).pvalue) if np.any(ratios != shift) else 1.0
 
-    return Change(_verdict(by, chance), by, chance(0.0, "two-sided"), n, n, "wilcoxon")
+    return _change(by, chance, n, n, "wilcoxon")
 
 
 def apart(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Change:
@@ -80,7 +80,7 @@ def apart(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Cha
     def chance(shift: float, side: str) -> float:
         return float(stats().mannwhitneyu(mine - shift, theirs, alternative=side).pvalue)
 
-    return Change(_verdict(by, chance), by, chance(0.0, "two-sided"), len(mine), len(theirs), "mann-whitney")
+    return _change(by, chance, len(mine), len(theirs), "mann-whitney")
 
 
 def regressions(now: pandas.DataFrame, before: t.Sequence[pandas.DataFrame], cells: bool = False) -> pandas.DataFrame:
@@ -255,13 +255,16 @@ def _shift(mine: t.Any, theirs: t.Any) -> float:
     return float(np.expm1(np.median(mine[:, None] - theirs[None, :])))
 
 
-def _verdict(by: float, chance: t.Callable[[float, str], float]) -> str:
-    """A difference counts when it is both shown and more than robust.PRACTICAL; none is when both are excluded."""
-    if chance(0.0, "two-sided") < P_LIMIT and abs(by) > robust.PRACTICAL:
-        return WORSE if by > 0 else BETTER
+def _change(by: float, chance: t.Callable[[float, str], float], n: int, before: int, by_test: str) -> Change:
+    """A difference counts when it is both shown and more than robust.PRACTICAL; none is when both are excluded.
+    chance: p of a shift (in logarithms), by side.
+    """
+    p = chance(0.0, "two-sided")
+    if p < P_LIMIT and abs(by) > robust.PRACTICAL:
+        return Change(WORSE if by > 0 else BETTER, by, p, n, before, by_test)
     limit = float(np.log1p(robust.PRACTICAL))
     excluded = max(chance(limit, "less"), chance(-limit, "greater"))
-    return SAME if excluded < P_LIMIT else UNKNOWN
+    return Change(SAME if excluded < P_LIMIT else UNKNOWN, by, p, n, before, by_test)
 
 
 def _corrected(table: pandas.DataFrame) -> pandas.DataFrame:
