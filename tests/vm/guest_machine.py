@@ -13,8 +13,8 @@ if t.TYPE_CHECKING:
     from guest_drives import Nvme
 
 QEMU = "qemu-system-x86_64"
-# One thread for all CPUs: with one each, QEMU 7.2 crashes at one boot in ten, and a quarter more of the machine's time
-# goes to CPUs that wait for each other.
+# One thread for all CPUs: with one each, QEMU 7.2 crashed at two of some twenty boots, and a quarter more time
+# went to CPUs that wait for each other.
 ACCELERATOR = "tcg,thread=single,tb-size=512"
 CPUS = 4
 NODES = 2
