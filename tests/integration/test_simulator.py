@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-import warnings
 from pathlib import Path
 
 import pytest
@@ -81,23 +79,6 @@ def before_other_tests():
     os.setpriority(os.PRIO_PROCESS, 0, nice)
 
 
-def again_if_disturbed(test):
-    """Play a test of exact rates a second time where it fails: a busy machine makes a round slow now and then, a fault
-    makes it so each time. A warning tells of it.
-    """
-
-    @functools.wraps(test)
-    def play(drive):
-        try:
-            test(drive)
-        except AssertionError as missed:
-            warnings.warn(f"{test.__name__} plays again: {missed}", stacklevel=2)
-            subprocess.run(["blkdiscard", drive["device"]], check=True)  # fresh, as it began
-            test(drive)
-
-    return play
-
-
 def plugin(**changes):
     return simulator.model_plugin(size_bytes=SIZE, **{**FIGURES, **changes})
 
@@ -110,7 +91,6 @@ def fixture_drive(tmp_path):
     assert not leftovers(directory) and not directory.exists()
 
 
-@again_if_disturbed
 def test_fresh_then_worn_then_fresh_after_a_discard(drive):
     device = drive["device"]
     assert rounds(device, "randwrite", 1)[0] == pytest.approx(2500, rel=0.05)
