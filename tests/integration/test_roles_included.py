@@ -72,7 +72,12 @@ REFUSED = {
         "tasks": [{"ansible.builtin.include_role": PURGE, "when": "inventory_hostname == 'rack1-07'"}]
     },
     "run_once": {"roles": [{"role": "ssdlab.fleet.purge", "run_once": True}]},
-    "strategy": {"strategy": "free", "roles": ["ssdlab.fleet.purge"]},
+    # The other host comes late, else the first one could find it looked at, too.
+    "strategy": {
+        "strategy": "free",
+        "pre_tasks": [{"ansible.builtin.command": "sleep 10", "when": "inventory_hostname == 'rack1-08'"}],
+        "roles": ["ssdlab.fleet.purge"],
+    },
 }
 
 
@@ -112,10 +117,8 @@ def test_a_play_that_leaves_out_hosts_is_refused(lab, loop_drive, way):
     lab.hosts["rack1-08"] = {"ssd_drives": [dict(other.selector, ssd_overwrite_data=True)]}
     code, output = lab.own(REFUSED[way])
     assert code != 0 and not lab.purged() and other.digest() == before and lab.run_folders() == [], output
-    told = {"run_once": {"duplicate"}}.get(way, {"conditions (when) that leave out hosts"})
-    if way == "strategy":  # a host that comes when the other one was looked at, too, is not alone: both are one machine
-        told.add("is the same machine as")
-    assert any(words in " ".join(output.split()) for words in told), output
+    told = "duplicate" if way == "run_once" else "conditions (when) that leave out hosts"
+    assert told in " ".join(output.split()), output
 
 
 TUNE = {"vars": {"tune_queue": {"nomerges": 2}}}
