@@ -10,11 +10,11 @@ import copy
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 SCHEMAS = Path(__file__).parents[3] / "plugins" / "plugin_utils" / "common" / "schemas"
 STATUS = {
@@ -191,8 +191,7 @@ RECORDS = {
 
 
 def valid(name, document):
-    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
-    return jsonschema.Draft202012Validator(schema).is_valid(document)
+    return documents.validator(name).is_valid(document)
 
 
 def status(drive=None, **changes):
