@@ -27,7 +27,7 @@ def special() -> t.Any:
 
 
 def stats() -> t.Any:
-    """scipy.stats, as above: a second of CPU, and only nights that are compared need it."""
+    """scipy.stats, as above: a second of CPU, and only comparisons of different drives or of many need it."""
     from scipy import stats as module
 
     return module

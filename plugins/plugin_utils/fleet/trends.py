@@ -15,7 +15,7 @@ import typing as t
 from ..common import drives
 from ..results import conditions
 from ..results.verdicts import BETTER, CHANGED, OTHERWISE, SAME, UNKNOWN, WORSE
-from . import metrics, robust
+from . import metrics, robust, signed_ranks
 from .frame import PEERS, complete, counts
 from .libraries import numpy as np
 from .libraries import pandas, special, stats
@@ -63,7 +63,7 @@ def paired(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Ch
         return Change(UNKNOWN, by, 1.0, n, n, "none")
 
     def chance(shift: float, side: str) -> float:
-        return float(stats().wilcoxon(ratios - shift, alternative=side).pvalue) if np.any(ratios != shift) else 1.0
+        return signed_ranks.chance(ratios - shift, side)
 
     return _change(by, chance, n, n, "wilcoxon")
 
