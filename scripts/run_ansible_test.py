@@ -5,16 +5,18 @@
 
 ansible-test wants the collection in a real folder .../ansible_collections/<namespace>/<name>, so its files are
 copied to one below .cache, which also keeps its virtual environments between runs. It bootstraps pip by a script from a
-site of its own; a stand-in that uses PyPI's pip wheel does the same, so that PyPI is all it needs.
+site of its own; a stand-in that shows PyPI's pip to them does the same, so that PyPI is all it needs.
 """
 
 from __future__ import annotations
 
+import compileall
 import contextlib
 import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,13 +29,11 @@ COPY = CACHE / "ansible_collections/ssdlab/fleet"
 # Left out: the links that make a checkout find itself; the collection has none.
 KEPT, LEFT_OUT = ("tests/output/", ".git/"), ("playbooks/collections/", "collections/ansible_collections/")
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
+# Each of its environments uses the same pip, compiled once.
 STAND_IN = """\
-import sys
+import pathlib, sysconfig
 
-sys.path.insert(0, {wheel!r})
-from pip._internal.cli.main import main
-
-sys.exit(main(["install"] + [option for option in sys.argv[1:] if option not in ("--no-setuptools", "--no-wheel")]))
+pathlib.Path(sysconfig.get_path("purelib"), "pip.pth").write_text({folder!r})
 """
 
 
@@ -86,7 +86,11 @@ def provide_pip(home):
         check=True,
     )
     wheel = next(script.parent.glob(f"pip-{version}-*.whl"))
-    script.write_text(STAND_IN.format(wheel=str(wheel)))
+    folder = wheel.with_suffix("")
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(folder)
+    compileall.compile_dir(folder, quiet=1)
+    script.write_text(STAND_IN.format(folder=str(folder)))
 
 
 def main(arguments):
