@@ -108,7 +108,6 @@ CASES = {
 IN_CHECK_MODE = ("no drives named", "a drive that is not there", "one machine under two names")
 
 
-@pytest.mark.variants(9)
 @pytest.mark.parametrize(
     "case, arguments", [(case, ["--check"]) for case in IN_CHECK_MODE] + [(case, []) for case in CASES]
 )

@@ -89,7 +89,6 @@ def measuring(folder):
     return any(drive["phase"] == "measure" and drive["round"] >= 2 for status in statuses for drive in status["drives"])
 
 
-@pytest.mark.variants(2)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("stage", [drive_file, measuring])
 def test_a_signal_leaves_nothing_behind(folder, stage, number):
@@ -108,7 +107,6 @@ def test_a_failure_leaves_nothing_behind(folder):
     assert not left_behind(folder)
 
 
-@pytest.mark.long
 def test_the_next_demo_cleans_up_after_a_killed_one(folder):
     killed = start(folder)
     wait_until(lambda: measuring(folder), killed)

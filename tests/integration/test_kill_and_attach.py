@@ -81,7 +81,6 @@ def purged_tests(fleet: Fleet, server) -> list[tuple[str, int]]:
     return [(record["test"], record["attempt"]) for record in fleet.journal(server, "purge")]
 
 
-@pytest.mark.variants(1)
 def test_killed_playbook_is_attached_to(fleet):
     """SIGKILL of ansible-playbook in the middle of a round: the job goes on by itself, a second play reports."""
     server = fleet.bed.servers[0]
@@ -99,7 +98,6 @@ def test_killed_playbook_is_attached_to(fleet):
     assert len(fleet.journal(server, "job_started")) == 1
 
 
-@pytest.mark.variants(1)
 def test_job_finishes_and_restores_without_a_controller(bed, tmp_path, request):
     """After the playbook's death nobody asks, and the host still gets its settings back."""
     fleet = Fleet(bed, tmp_path, run_id(request), PLAN[1:])
@@ -117,7 +115,6 @@ def test_job_finishes_and_restores_without_a_controller(bed, tmp_path, request):
     assert fleet.verdicts() == {server.name: ["pass"]}
 
 
-@pytest.mark.variants(1)
 def test_killed_host_job_starts_its_test_again(fleet):
     """SIGKILL of the host job: no fio survives, locks are free, settings come back, only the broken test
     is done again.
@@ -142,7 +139,6 @@ def test_killed_host_job_starts_its_test_again(fleet):
     assert left_behind(fleet.bed, server) == []
 
 
-@pytest.mark.variants(1)
 def test_restore_puts_a_dead_jobs_host_back(fleet):
     """restore.yml refuses while the job lives; once it is dead, the settings are back after it."""
     server = fleet.bed.servers[0]
@@ -165,7 +161,6 @@ def test_restore_puts_a_dead_jobs_host_back(fleet):
     assert code == 0, output
 
 
-@pytest.mark.variants(1)
 def test_stop_ends_cleanly(fleet):
     """stop.yml: fio gone, host restored, the unfinished test counts as invalid: interrupted."""
     server = fleet.bed.servers[0]

@@ -152,7 +152,6 @@ def bench(loop_drive, tmp_path, monkeypatch):
     return make
 
 
-@pytest.mark.variants(4)
 @pytest.mark.parametrize(
     "transport, method", [(transport, method) for transport in METHODS for method in METHODS[transport]]
 )

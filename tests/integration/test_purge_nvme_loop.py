@@ -42,7 +42,6 @@ def bench(loop_drive, tmp_path, monkeypatch):
     yield from benched(loop_drive(size_bytes=SIZE), tmp_path, monkeypatch)
 
 
-@pytest.mark.variants(3)
 @pytest.mark.parametrize("method", METHODS + WEAK)
 def test_each_method_purges_under_our_hold_and_is_verified(bench, method):
     before = bench.digest()

@@ -121,7 +121,6 @@ def test_what_a_drive_says_does_no_harm(browser, mixed):
         assert browser.get_log("browser") == []
 
 
-@pytest.mark.variants(1)
 @pytest.mark.parametrize("width", [1280, 400])
 def test_nothing_is_wider_than_the_page(browser, mixed, worn, fleet, suites, width):
     for page in (mixed, worn, fleet, suites, mixed.parent / names.host_page("server-3")):

@@ -118,7 +118,6 @@ def test_the_host_is_power_cycled_and_the_setting_checked(lab, protocol, request
     assert code == 0 and "changed=0" in output, output
 
 
-@pytest.mark.variants(1)
 @pytest.mark.parametrize("protocol, shutdown", [("redfish", "hangs"), ("redfish", "refuses"), ("ipmi", "hangs")])
 def test_a_host_that_does_not_shut_down_is_switched_off_hard_only_where_that_is_allowed(
     lab, protocol, shutdown, request, tmp_path

@@ -44,7 +44,6 @@ def warning(guest, serial, bits):
         tell(0)
 
 
-@pytest.mark.long
 def test_a_degraded_link_and_a_wrong_firmware_are_found_together(lab):
     lab.host["ssd_drives"] = [{"serial": PLAIN}, {"serial": NEIGHBOUR}]
     lab.vars.update(

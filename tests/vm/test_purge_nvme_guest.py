@@ -74,7 +74,6 @@ def test_format_erases_and_changes_the_lba_size_and_back(lab, guest, stand_in, p
     assert sizes == [512, 512, 4096]
 
 
-@pytest.mark.long
 def test_format_of_one_namespace_leaves_the_other_alone(lab, guest, purges):
     for nsid in (1, 2):
         fill(guest, TWO_NAMESPACES, nsid)

@@ -116,7 +116,6 @@ def settings(lab, name):
     return [item for item in record["settings"] if item["name"] == name]
 
 
-@pytest.mark.long
 def test_all_that_is_set_is_in_force_and_all_comes_back(bench):
     guest = bench.guest
     start_tuned(guest)
