@@ -54,6 +54,7 @@ class Server:
     container: str
     drives: list[Drive] = field(default_factory=list)
     address: str = ""
+    pid: int = 0  # of its first process; 0 when it is gone
 
 
 class Bed:
@@ -106,14 +107,18 @@ class Bed:
         self.servers = []
 
     def exec(self, server: Server, *argv: str, check: bool = True, **kwargs):
-        """Run a command as root in a server."""
-        return podman(
-            "exec", *(["--interactive"] if "input" in kwargs else []), server.container, *argv, check=check, **kwargs
-        )
+        """Run a command as root in a server. Tests ask it several times a second, and `podman exec` would take a
+        fifth of a CPU-second each time.
+        """
+        if not server.pid:
+            raise BedError(f"{server.name} is gone")
+        enter = ["nsenter", "--target", str(server.pid), "--all", "--root", "--wd", "--"]
+        return run([*enter, *argv], check=check, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, **kwargs)
 
     def kill(self, server: Server) -> None:
         """The server is gone at once, as in a power loss."""
         podman("kill", server.container)
+        server.pid = 0
 
     def _make(self, image: str, number: int, drives: int) -> Server:
         server = Server(f"server{number}", f"{self.name}-{number}")
@@ -155,6 +160,7 @@ class Bed:
             *devices,
             *init,
         )
+        server.pid = int(podman("inspect", "--format", "{{.State.Pid}}", server.container).stdout)
         return server
 
     def _open_ssh(self, server: Server) -> None:

@@ -28,6 +28,11 @@ PLAY_TIMEOUT_S = 900
 STAND_IN = "/usr/local/sbin/nvme"  # before the real one in every PATH of the guest
 STAND_IN_STATE = "/usr/local/sbin/nvme.json"
 COMMAND_LOG = "/var/tmp/commands.jsonl"  # the guest's setup sets it for plays and for host jobs
+# Nothing is on its way to a drive: 0.2 s after the last write, md writes to each drive of an array that it is clean.
+SETTLED = (
+    "sync; for state in /sys/block/md*/md/array_state; do "
+    "while grep -qsE '^active|write-pending' $state; do sleep 0.1; done; done; sync"
+)
 
 # As small as a test can be that reaches steady state: emulation is slow, and what is measured does not matter here.
 SHORT_TEST = {
@@ -156,7 +161,7 @@ class Lab:
 
     def _judge(self, play: t.Callable[[], tuple[int, str]]) -> Outcome:
         self.clear_commands()
-        self.guest.run("sync")
+        self.guest.run(SETTLED)
         self.disks = {f"file of {key}": File(drive) for key, drive in self.guest.drives.items()}
         code, output = play()
         self.guest.run("sync")

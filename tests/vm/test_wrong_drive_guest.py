@@ -28,7 +28,8 @@ STAGES = (
         f"mdadm --create /dev/md7 --run --quiet --level=1 --raid-devices=2 $1 $2 && {FORMAT_LUKS} /dev/md7 && "
         f"{LUKS.format('open')} /dev/md7 cake"
         " && pvcreate -q /dev/mapper/cake && vgcreate -q cake /dev/mapper/cake && lvcreate -qy -n boot -l 90%FREE cake"
-        " && mkfs.ext4 -q /dev/cake/boot && mount /dev/cake/boot /boot && mkdir /boot/efi",
+        " && mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 /dev/cake/boot"
+        " && mount /dev/cake/boot /boot && mkdir /boot/efi",
         "umount /boot; vgchange -qan cake; cryptsetup close cake; mdadm --stop --quiet /dev/md7",
     ),
     ((BTRFS, BTRFS_TWIN), "mkfs.btrfs -q -f -m single -d single $1 $2 && mount $1 /boot/efi", "umount /boot/efi"),
