@@ -19,8 +19,8 @@ MOST_EXACT = 50
 
 
 def chance(differences: t.Any, side: str) -> float:
-    """p that differences around 0 are as far to one side. side: as scipy's `alternative`: less, greater, two-sided.
-    Those that are 0 don't count; without others it is 1.
+    """p that finite differences around 0 are as far to one side. side: as scipy's `alternative` (less, greater,
+    two-sided). Those that are 0 don't count; without others it is 1.
     """
     counted = differences[differences != 0]
     if not len(counted):
