@@ -19,9 +19,11 @@ MOST_EXACT = 50
 
 
 def chance(differences: t.Any, side: str) -> float:
-    """p that finite differences around 0 are as far to one side. side: as scipy's `alternative` (less, greater,
-    two-sided). Those that are 0 don't count; without others it is 1.
+    """p that differences around 0 are as far to one side. side: as scipy's `alternative` (less, greater, two-sided).
+    Those that are 0 don't count; without others it is 1. One that is not a number leaves it unknown: NaN, as scipy's.
     """
+    if np.isnan(differences).any():
+        return float("nan")
     counted = differences[differences != 0]
     if not len(counted):
         return 1.0

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import signed_ranks
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import signed_ranks, trends
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.verdicts import UNKNOWN
 
 SIDES = ("less", "greater", "two-sided")
 # Small whole numbers are often equal or 0; the others are neither.
@@ -46,6 +47,13 @@ def test_more_are_scipys(side):
 
 def test_without_a_difference_nothing_is_shown():
     assert [signed_ranks.chance(numpy.zeros(9), side) for side in SIDES] == [1, 1, 1]
+
+
+def test_what_is_no_number_shows_nothing():
+    """An infinite figure against itself: the ratio is no number, and must not make two nights the same."""
+    assert numpy.isnan(signed_ranks.chance(numpy.array([numpy.nan, *range(1, 10)]), "greater"))
+    figures = [numpy.inf, *[1.0] * 9]
+    assert trends.paired("latency_p99_us", figures, figures).verdict == UNKNOWN
 
 
 def test_thirteen_drives_of_which_some_are_equal_need_no_scipy(monkeypatch):
