@@ -10,7 +10,6 @@ site of its own; a stand-in that shows PyPI's pip to them does the same, so that
 
 from __future__ import annotations
 
-import compileall
 import contextlib
 import os
 import shutil
@@ -29,7 +28,7 @@ COPY = CACHE / "ansible_collections/ssdlab/fleet"
 # Left out: the links that make a checkout find itself; the collection has none.
 KEPT, LEFT_OUT = ("tests/output/", ".git/"), ("playbooks/collections/", "collections/ansible_collections/")
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
-# Each of its environments uses the same pip, compiled once.
+# Its environments share one pip, which Python compiles once.
 STAND_IN = """\
 import pathlib, sysconfig
 
@@ -89,7 +88,6 @@ def provide_pip(home):
     folder = wheel.with_suffix("")
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder)
-    compileall.compile_dir(folder, quiet=1)
     script.write_text(STAND_IN.format(folder=str(folder)))
 
 

@@ -22,7 +22,7 @@ FORMAT_LUKS = LUKS.format("luksFormat --type luks2 --pbkdf pbkdf2 --pbkdf-force-
 # (what it is, the drives that its script takes as $1, $2 …, how to make it, how to take it apart)
 STAGES = (
     # Both halves of a root disk's usual cake: md below LUKS below LVM, and btrfs, of which a mount names one member
-    # only.
+    # only. Without lazy_…=0, ext4 would go on writing inode tables when the drives are sealed.
     (
         (MIRROR, MIRROR_TWIN),
         f"mdadm --create /dev/md7 --run --quiet --level=1 --raid-devices=2 $1 $2 && {FORMAT_LUKS} /dev/md7 && "

@@ -4,7 +4,8 @@
 """Wilcoxon's signed rank test (Biometrics Bulletin 1, 1945), exact for few differences. Pure, over numpy arrays.
 
 scipy's is exact too, but where differences are equal or 0 it tries all signs: 13 drives take it half a second for each
-figure, and from 14 on it is exact no more. Percentiles of latency are so, as fio counts them in buckets.
+of a figure's three questions, and from 14 on it is exact no more. Percentiles of latency are so, as fio counts them in
+buckets.
 """
 
 from __future__ import annotations
