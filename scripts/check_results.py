@@ -18,6 +18,9 @@ FAILED_LINES = 12
 # (tests/integration/wrong_drive.py).
 NEVER_EXCUSED = re.compile(r"worker '\w+' crashed|^(?:[\w.]+\.)?Destroyed\b")
 
+# How the reason begins of a test that was skipped as the machine was busy.
+NOT_JUDGED = "not judged"
+
 
 def cases_in(path: Path) -> list[ElementTree.Element]:
     """The tests of one of pytest's files; none where it is damaged."""
@@ -47,6 +50,22 @@ def skipped_cases(results: Path) -> list[ElementTree.Element]:
     return [case for case in all_cases(results) if case.findall("skipped")]
 
 
+def not_judged(results: Path) -> list[tuple[str, str]]:
+    """Name and reason of each test that tests/control_drive.py has not judged, as the machine was busy."""
+    said = [(case, case.find("skipped").get("message", "")) for case in skipped_cases(results)]
+    prefix = f"{NOT_JUDGED}: "
+    return [
+        (name_of(case), message.partition(prefix)[2])
+        for case, message in said
+        if message.removeprefix("Skipped: ").startswith(prefix)
+    ]
+
+
+def name_of(case: ElementTree.Element) -> str:
+    """A test's module and name."""
+    return f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}"
+
+
 def doubts(results: Path, promised: list[str]) -> list[str]:
     """Why a check that ended with 0 has not passed all the same. promised: the files that its pytest was to write."""
     found = [f"pytest left no tests in {name}" for name in promised if not _exists(results / name)]
@@ -58,40 +77,14 @@ def _exists(path: Path) -> bool:
     return path.is_file() and bool(cases_in(path))
 
 
-def may_be_excused(cases: list[ElementTree.Element]) -> bool:
-    """Whether a busy machine may have made all of these failures."""
-    said = (problem.get("message", "") for case in cases for problem in problems(case))
-    return not any(NEVER_EXCUSED.search(message) for message in said)
-
-
-def not_passed(asked: list[str], results: Path, root: Path) -> list[str]:
-    """Those of the asked tests (node ids) that did not run and pass; one that was skipped shows nothing."""
-    cases = all_cases(results)
-    bad = {node_id(case, root) for case in cases if problems(case) or case.findall("skipped")}
-    ran = {node_id(case, root) for case in cases}
-    return [name for name in asked if name in bad or name not in ran]
-
-
 def failed_tests(results: Path) -> list[tuple[str, list[str]]]:
     """Name and last lines of each test that failed."""
     found = []
     for case in failed_cases(results):
         for problem in problems(case):
             said = (problem.text or problem.get("message") or "").strip().splitlines()
-            found.append((f"{case.get('classname', '').rpartition('.')[2]}::{case.get('name')}", said[-FAILED_LINES:]))
+            found.append((name_of(case), said[-FAILED_LINES:]))
     return found
-
-
-def node_id(case: ElementTree.Element, root: Path) -> str:
-    """What pytest calls a test of its results file, as `tests/unit/test_x.py::TestX::test_y[z]`; "" where there is no
-    such file below `root`.
-    """
-    parts = case.get("classname", "").split(".")
-    for length in range(len(parts), 0, -1):
-        path = "/".join(parts[:length]) + ".py"
-        if (root / path).is_file():
-            return "::".join([path, *parts[length:], case.get("name", "")])
-    return ""
 
 
 def slowest_tests(output: Path) -> list[tuple[float, str]]:
@@ -99,10 +92,5 @@ def slowest_tests(output: Path) -> list[tuple[float, str]]:
     found = []
     for path in output.glob("*/*.xml"):
         for case in cases_in(path):
-            found.append(
-                (
-                    float(case.get("time", 0)),
-                    f"{path.parent.name}: {case.get('classname', '').rpartition('.')[2]}::{case.get('name')}",
-                )
-            )
+            found.append((float(case.get("time", 0)), f"{path.parent.name}: {name_of(case)}"))
     return sorted(found, reverse=True)[:SLOWEST]

@@ -13,10 +13,8 @@ scripts/test [--list] [quick] [check ...]
   scripts/test --list       the names of the checks
 
 It goes on after a failed check. What a check said is printed whole when it has ended (of a single check at once), at
-the end the ten slowest tests, each failure once more in short, and a table. Where few tests failed beside other checks,
-they run once more when all checks have ended, with the machine to themselves, and what fails again a second time: a
-fault fails each time, and a test that only missed its time passes; the table and the failures show both. Destroyed data
-and crashed processes are never excused, nor is a check that ends with 0 without pytest's own word for it. Integration,
+the end the ten slowest tests, each failure once more in short, a table, and which tests were not judged as the machine
+was busy (tests/control_drive.py). A check that ends with 0 without pytest's own word for it has failed. Integration,
 molecule and vm need root (loop devices, containers, a guest). Ctrl-C or SIGTERM lets the running checks clean up, and
 starts no further one.
 """
@@ -36,7 +34,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import check_results
-import retry_tests
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "tests/output/checks"
@@ -44,11 +41,11 @@ OUTPUT = ROOT / "tests/output/checks"
 FAILED_TESTS, OUTPUT_LINES = 40, 30
 POLL_S = 0.2
 
-# Checks of one lane run one after the other, in the order of the table; lanes run side by side.
-SERVERS, GUEST, SOURCE, UNITS = "servers", "guest", "source", "units"
-# SERVERS have tests that mind the clock, so they come first on the CPUs. The lane of the guest gets a quarter beside
-# them, as its plays have time limits too.
-NICE = {SERVERS: 0, GUEST: 5, SOURCE: 19, UNITS: 19}
+# Checks of one lane run one after the other, in the order of the table; lanes run side by side, but for ALONE, which
+# begins when all others have ended.
+SERVERS, CONTAINERS, SOURCE, UNITS, ALONE = "servers", "containers", "source", "units", "alone"
+# What starts servers comes first on the CPUs, as it mostly waits.
+NICE = {SERVERS: 0, CONTAINERS: 5, SOURCE: 19, UNITS: 19, ALONE: 0}
 
 
 @dataclass(frozen=True)
@@ -91,14 +88,12 @@ CHECKS = (
     Check(
         "integration",
         SERVERS,
-        f'{PYTEST} tests/integration -n 5 --dist worksteal ${{ALL:+-m "not long"}} --junitxml=$RESULTS/integration.xml',
+        f'{PYTEST} tests/integration -n 5 --dist worksteal -m "not exclusive${{ALL:+ and not long}}" '
+        "--junitxml=$RESULTS/integration.xml",
     ),
-    # Emulation is slow: among all checks only what does not take minutes, named alone the whole suite.
-    Check("vm", GUEST, f'{PYTEST} tests/vm ${{ALL:+-m "not long"}} --junitxml=$RESULTS/vm.xml'),
     Check("awx", SOURCE, f"{PYTEST} tests/awx --junitxml=$RESULTS/awx.xml"),
-    # Behind the guest, as the integration tests take longer than these together.
-    Check("molecule", GUEST, MOLECULE),
-    Check("compat", GUEST, f"{PYTEST} tests/compat/test_versions.py --junitxml=$RESULTS/compat.xml"),
+    Check("molecule", CONTAINERS, MOLECULE),
+    Check("compat", CONTAINERS, f"{PYTEST} tests/compat/test_versions.py --junitxml=$RESULTS/compat.xml"),
     Check("changelog", SOURCE, "antsibull-changelog lint"),
     Check("docs", SOURCE, "antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self ."),
     Check("galaxy", SOURCE, "scripts/check-galaxy"),
@@ -125,6 +120,16 @@ CHECKS = (
         f"{PYTEST} tests/integration/test_playbooks_local.py -k neither_tuned --junitxml=$RESULTS/qualify.xml",
         ("quick",),
     ),
+    # The emulated guest needs a whole CPU, and its plays have time limits. Among all checks only what does not take
+    # minutes, named alone the whole suite.
+    Check("vm", ALONE, f'{PYTEST} tests/vm ${{ALL:+-m "not long"}} --junitxml=$RESULTS/vm.xml'),
+    # With `integration`, by that name too.
+    Check(
+        "integration-exclusive",
+        ALONE,
+        f'{PYTEST} tests/integration -m "exclusive${{ALL:+ and not long}}" --junitxml=$RESULTS/exclusive.xml',
+        ("all", "integration"),
+    ),
     # Only by its name: every fault in every phase, then runs whose jobs are killed at random. About half an hour.
     Check("faults", SERVERS, "python tests/faults/run.py && python tests/faults/soak.py", ()),
 )
@@ -141,7 +146,6 @@ class Running:
     started_s: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     cpu_s: float = 0.0
-    passed_alone: bool = False
 
     def has_ended(self) -> bool:
         """Also takes the times, once."""
@@ -181,27 +185,15 @@ class Running:
         skipped, tests = (len(find(self.results)) for find in (check_results.skipped_cases, check_results.all_cases))
         outcome = "skipped" if tests and skipped == tests else "passed"
         outcome = f"FAILED ({self.process.returncode})" if self.has_failed() else outcome
-        failed = len(check_results.failed_tests(self.results))
-        remark = f"  ({failed} only on a quiet machine)" if self.passed_alone else ""
-        remark += f"  ({skipped} of {tests} tests skipped)" if skipped else ""
-        return f"{self.check.name:12} {outcome:12} {self.seconds:5.0f} s {self.cpu_s:5.0f} CPU-s{remark}"
+        remark = f"  ({skipped} of {tests} tests skipped)" if skipped else ""
+        return f"{self.check.name:21} {outcome:12} {self.seconds:5.0f} s {self.cpu_s:5.0f} CPU-s{remark}"
 
     def doubts(self) -> list[str]:
         """Why it has not passed although it ended with 0."""
         return [] if self.process.returncode else check_results.doubts(self.results, self.check.results)
 
     def has_failed(self) -> bool:
-        return (bool(self.process.returncode) and not self.passed_alone) or bool(self.doubts())
-
-    def retry(self, before_s: float, stop: Stop) -> None:
-        """Run the few tests that failed once more, and those that fail again a second time if that begins before
-        `before_s` (monotonic). Call it when nothing else runs.
-        """
-        tests = retry_tests.to_retry(self.process.returncode, self.results, ROOT)
-        if not tests or stop.asked:
-            return
-        print(f"\n=== {self.check.name}, once more with the machine to itself: {' '.join(tests)}", flush=True)
-        self.passed_alone = retry_tests.pass_alone(tests, self.results, ROOT, before_s, stop.start)
+        return bool(self.process.returncode) or bool(self.doubts())
 
 
 @dataclass
@@ -237,12 +229,12 @@ def interrupt(process: subprocess.Popen) -> None:
         os.killpg(process.pid, signal.SIGINT)
 
 
-def start(check: Check, alone: bool, every: bool, stop: Stop) -> Running:
-    """Start a check; unless it is the only one, its output goes to a file."""
+def start(check: Check, live: bool, every: bool, stop: Stop) -> Running:
+    """Start a check; unless it is live, its output goes to a file."""
     results = OUTPUT / check.name
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
-    log = None if alone else (results / "output.log").open("w+b")
+    log = None if live else (results / "output.log").open("w+b")
     environment = {**os.environ, "RESULTS": str(results), "ALL": "yes" if every else ""}
     process = stop.start(["bash", "-c", check.command], env=environment, stdout=log, stderr=log and subprocess.STDOUT)
     yield_cpu(process.pid, NICE[check.lane])
@@ -262,16 +254,17 @@ def yield_cpu(session: int, nice: int) -> None:
         autogroup.write_text(str(nice))
 
 
-def run(checks: list[Check], every: bool, stop: Stop) -> list[Running]:
-    """Run checks; all that were started, in the order of their ends."""
+def run(checks: list[Check], every: bool, live: bool, stop: Stop) -> list[Running]:
+    """Run checks; all that were started, in the order of their ends. live: print what they say at once."""
     waiting, running, ended = list(checks), [], []
     while running or (waiting and not stop.asked):
         busy = {each.check.lane for each in running}
         for check in [] if stop.asked else list(waiting):
-            if check.lane not in busy:
+            others = {each.lane for each in waiting} | busy
+            if check.lane not in busy and ALONE not in busy and (check.lane != ALONE or others == {ALONE}):
                 busy.add(check.lane)
                 waiting.remove(check)
-                running.append(start(check, alone=len(checks) == 1, every=every, stop=stop))
+                running.append(start(check, live, every, stop))
         for each in [each for each in running if each.has_ended()]:
             running.remove(each)
             ended.append(each)
@@ -304,13 +297,11 @@ def main(arguments: list[str]) -> int:
         return 0
     checks = chosen(arguments)
     shutil.rmtree(OUTPUT, ignore_errors=True)
-    before_s = time.monotonic() + retry_tests.RETRY_BEFORE_S
     stop = Stop()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    ended = run(checks, every=not arguments, stop=stop)
-    for each in ended if len(ended) > 1 else []:
-        each.retry(before_s, stop)
+    # Both phases of a check come one after the other.
+    ended = run(checks, not arguments, arguments == [checks[0].name], stop)
     slowest = check_results.slowest_tests(OUTPUT)
     if slowest:
         print("\nThe slowest tests:")
@@ -319,6 +310,10 @@ def main(arguments: list[str]) -> int:
     if failures:
         print("\nThe failures:", *failures, sep="\n")
     print("", *(each.row() for each in ended), sep="\n")
+    unjudged = [(each.check.name, *test) for each in ended for test in check_results.not_judged(each.results)]
+    if unjudged:
+        print(f"\nnot judged: {len(unjudged)} (the machine was busy)")
+        print(*(f"    {check}: {test}: {reason}" for check, test, reason in unjudged), sep="\n")
     failed = sum(1 for each in ended if each.has_failed())
     if stop.asked:
         print("scripts/test: stopped before the end", file=sys.stderr)

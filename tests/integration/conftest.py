@@ -17,6 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import control_drive
 import drive_data
 import own_machine
 import pytest
@@ -71,6 +72,8 @@ def pytest_configure(config):
     if runs_tests and os.geteuid() == 0:
         own_machine.enter()
         config.add_cleanup(own_machine.leave)
+    if runs_tests:
+        control_drive.register(config)
 
 
 @pytest.hookimpl(tryfirst=True)

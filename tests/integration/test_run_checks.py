@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {scripts!r})
 import run_checks
-from run_checks import GUEST, SERVERS, SOURCE, Check
+from run_checks import ALONE, CONTAINERS, SERVERS, SOURCE, Check
 run_checks.OUTPUT = Path({folder!r}, "checks")
 touch = "touch {folder}/$(basename $RESULTS); until [ -e {folder}/%s ]; do sleep 0.1; done"
 run_checks.CHECKS = (
@@ -31,7 +31,7 @@ run_checks.CHECKS = (
     Check("beside", SOURCE, "trap '' INT; " + touch % "first" + "; nice; echo '" + {junit!r}
           + "' > $RESULTS/junit.xml; exit 3"),
     Check("plain", SOURCE, "seq -f 'line %g' 40; exit 1", ()),
-    Check("guest", GUEST, "echo all=$ALL", ("all", "quick")),
+    Check("guest", CONTAINERS, "echo all=$ALL", ("all", "quick")),
 )
 sys.exit(run_checks.main(sys.argv[1:]))
 """
@@ -97,73 +97,6 @@ def test_a_failed_check_without_test_results_shows_the_end_of_its_output(start):
     assert output.count("    line 40\n") == 1 and "guest:" not in output
 
 
-# Beside another check this fails, and where asked once more alone; the second fails always.
-MISSES_ITS_TIME = """
-from pathlib import Path
-import pytest
-class TestClock:
-    @pytest.mark.parametrize("value", ["a b"])
-    def test_in_time(self, value, log=Path(__file__).with_name("ran")):
-        with log.open("a+") as runs:
-            runs.write("x")
-        assert log.stat().st_size > 1
-"""
-MISSES_IT_TWICE = MISSES_ITS_TIME.replace("> 1", "> 2")
-FAILS = "def test_always(): assert 1 == 2\n"
-
-
-# In the first run each of these ends in a way that no busy machine makes, and passes when it is run again.
-ONCE = """
-from pathlib import Path
-import os, pytest
-def first(log=Path(__file__).with_name("ran")):
-    with log.open("a+") as runs:
-        runs.write("x")
-    return log.stat().st_size == 1
-class Destroyed(AssertionError):
-    pass
-"""
-DESTROYS = (
-    ONCE
-    + """
-def test_it():
-    if first():
-        raise Destroyed("the data of spare has changed")
-"""
-)
-CRASHES = (
-    ONCE
-    + """
-def test_it():
-    if first():
-        os._exit(1)
-def test_other():
-    pass
-"""
-)
-IS_SKIPPED = (
-    ONCE
-    + """
-def test_it():
-    if not first():
-        pytest.skip("no guest")
-    assert False
-"""
-)
-# What is run again ends before it came to the second of the two that failed.
-LEAVES = (
-    ONCE
-    + """
-FIRST = first()
-def test_a():
-    assert not FIRST
-    pytest.exit("enough", returncode=0)
-def test_b():
-    assert False
-"""
-)
-
-
 @pytest.fixture
 def check(tmp_path):
     """Run pytest on a test file, beside another check: what scripts/test ends with, what it says, the word in its
@@ -201,29 +134,6 @@ PYTEST = f"{sys.executable} -m pytest tests --junitxml=$RESULTS/x.xml"
 
 
 @pytest.mark.parametrize(
-    "source, code, row",
-    [
-        (MISSES_ITS_TIME, 0, "passed"),
-        (MISSES_IT_TWICE, 0, "passed"),
-        (MISSES_ITS_TIME + FAILS, 1, "FAILED"),
-        (FAILS, 1, "FAILED"),
-        (IS_SKIPPED, 1, "FAILED"),
-        (LEAVES, 1, "FAILED"),
-    ],
-)
-def test_a_test_that_failed_beside_other_checks_runs_once_more_alone(check, source, code, row):
-    ended, said, word = check(source)
-    assert (ended, word) == (code, row) and "=== tests, once more with the machine to itself: tests/test_x.py::" in said
-    assert "\nThe failures:\ntests: " in said and ("only on a quiet machine" in said) == (row == "passed")
-
-
-@pytest.mark.parametrize("source, command", [(DESTROYS, PYTEST), (CRASHES, PYTEST + " -n 1")])
-def test_destroyed_data_and_crashed_processes_are_not_excused(check, source, command):
-    ended, said, word = check(source, command)
-    assert (ended, word) == (1, "FAILED") and "once more" not in said, said
-
-
-@pytest.mark.parametrize(
     "source, command, says",
     [
         ("import os\ndef test_it(): os._exit(0)\n", PYTEST, "tests: pytest left no tests in x.xml"),
@@ -240,31 +150,3 @@ def test_a_check_that_ends_with_0_needs_pytests_own_word(check, source, command,
 def test_a_check_whose_tests_were_all_skipped_is_not_called_passed(check):
     ended, said, word = check("import pytest\ndef test_it(): pytest.skip('no guest')\n")
     assert (ended, word) == (0, "skipped") and "(1 of 1 tests skipped)" in said, said
-
-
-def test_a_signal_ends_what_is_run_once_more(tmp_path, start):
-    """Nothing is started after it, and it is not called passed."""
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "tests/test_x.py").write_text(
-        ONCE + "import time\ndef test_it():\n    assert not first()\n    time.sleep(60)\n"
-    )
-    runner = f"""
-import sys
-from pathlib import Path
-sys.path.insert(0, {str(SCRIPTS)!r})
-import run_checks
-from run_checks import SERVERS, SOURCE, Check
-run_checks.ROOT = Path({str(tmp_path)!r})
-run_checks.OUTPUT = run_checks.ROOT / "checks"
-run_checks.CHECKS = (Check("tests", SERVERS, {PYTEST!r}), Check("beside", SOURCE, "true"))
-sys.exit(run_checks.main([]))
-"""
-    with subprocess.Popen([sys.executable, "-c", runner], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
-        deadline_s = time.monotonic() + 60
-        ran = tmp_path / "tests/ran"
-        while not ran.exists() or ran.stat().st_size < 2:
-            assert time.monotonic() < deadline_s
-            time.sleep(0.1)
-        process.send_signal(signal.SIGTERM)
-        said, _none = process.communicate(timeout=30)
-    assert process.returncode == 1 and "tests        FAILED" in said, said

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 
+import control_drive
 import cstates
 import pytest
 from guest import Guest
@@ -19,6 +20,11 @@ from lab import REPO, STAND_IN, STAND_IN_STATE, Lab
 
 OUTPUT = REPO / "tests" / "output"
 PURGES = OUTPUT / "vm-purges.md"
+
+
+def pytest_configure(config):
+    """Exclusive tests are judged beside a control drive of this machine."""
+    control_drive.register(config)
 
 
 def why_not() -> str:
