@@ -15,8 +15,9 @@ scripts/test [--list] [quick] [check ...]
 It goes on after a failed check. What a check said is printed whole when it has ended (of a single check at once), at
 the end the ten slowest tests, each failure once more in short, a table, and which tests were not judged as the machine
 was busy (tests/control_drive.py). A check that ends with 0 without pytest's own word for it has failed. Integration,
-molecule and vm need root (loop devices, containers, a guest). Ctrl-C or SIGTERM lets the running checks clean up, and
-starts no further one.
+molecule and vm need root (loop devices, containers, a guest). Ctrl-C, SIGTERM or SIGHUP lets the running checks clean
+up, for a minute and a half, and starts no further one; the second such signal ends them at once. Either way
+scripts/clean_run.py leaves nothing of them.
 """
 
 from __future__ import annotations
@@ -34,12 +35,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import check_results
+import leftovers
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "tests/output/checks"
 # Of each failure once more: enough to know it by where only the end of a log is kept.
 FAILED_TESTS, OUTPUT_LINES = 40, 30
 POLL_S = 0.2
+CLEAN_RUN = Path(__file__).resolve().with_name("clean_run.py")
+# tests/others_cpu.py: what descends from this process is not another's.
+OURS = "SSDLAB_FLEET_CHECKS"
 
 # Checks of one lane run one after the other, in the order of the table; lanes run side by side, but for ALONE, which
 # begins when all others have ended.
@@ -198,18 +203,21 @@ class Running:
 
 @dataclass
 class Stop:
-    """A signal that asks us to stop: what runs is asked to clean up, whatever was started meanwhile."""
+    """A signal that asks us to stop: what runs is asked to clean up, whatever was started meanwhile. A second one ends
+    it at once.
+    """
 
     asked: bool = False
     running: list[subprocess.Popen] = field(default_factory=list)
 
     def __call__(self, _number: int, _frame: object) -> None:
-        self.asked = True
+        again, self.asked = self.asked, True
         for process in self.running:
-            interrupt(process)
+            (end if again else interrupt)(process)
 
-    def start(self, argv: list[str], **options: t.Any) -> subprocess.Popen:
-        """Start a command in a process group of its own."""
+    def start(self, command: str, claims: Path, **options: t.Any) -> subprocess.Popen:
+        """Start a line of shell in a process group of its own, of which nothing will stay."""
+        argv = [sys.executable, str(CLEAN_RUN), str(claims), "bash", "-c", command]
         process = subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True, **options)
         self.running.append(process)
         if self.asked:  # in between
@@ -229,14 +237,27 @@ def interrupt(process: subprocess.Popen) -> None:
         os.killpg(process.pid, signal.SIGINT)
 
 
+def end(process: subprocess.Popen) -> None:
+    """Have all processes of a check ended, and what they left taken away."""
+    if process.poll() is None:
+        process.terminate()
+
+
 def start(check: Check, live: bool, every: bool, stop: Stop) -> Running:
     """Start a check; unless it is live, its output goes to a file."""
     results = OUTPUT / check.name
     shutil.rmtree(results, ignore_errors=True)
     results.mkdir(parents=True)
     log = None if live else (results / "output.log").open("w+b")
-    environment = {**os.environ, "RESULTS": str(results), "ALL": "yes" if every else ""}
-    process = stop.start(["bash", "-c", check.command], env=environment, stdout=log, stderr=log and subprocess.STDOUT)
+    claims = results / "folders"
+    environment = {
+        **os.environ,
+        "RESULTS": str(results),
+        "ALL": "yes" if every else "",
+        leftovers.FOLDERS: str(claims),
+        OURS: str(os.getpid()),
+    }
+    process = stop.start(check.command, claims, env=environment, stdout=log, stderr=log and subprocess.STDOUT)
     yield_cpu(process.pid, NICE[check.lane])
     if log:
         print(f"started {check.name}", flush=True)
@@ -298,7 +319,7 @@ def main(arguments: list[str]) -> int:
     checks = chosen(arguments)
     shutil.rmtree(OUTPUT, ignore_errors=True)
     stop = Stop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     # Both phases of a check come one after the other.
     ended = run(checks, not arguments, arguments == [checks[0].name], stop)

@@ -22,6 +22,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+# Molecule runs this file as a program.
+sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
+import leftovers
 from podman import CACHE, BedError, ensure_image, missing_tools, podman, run
 
 SHM = Path("/dev/shm")
@@ -80,6 +83,7 @@ class Bed:
         self.systemd = systemd
         try:
             self.files.mkdir(mode=0o700)
+            leftovers.claim(self.files)
             self.folder.mkdir(parents=True)
             run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.name, "-f", str(self.key)])
             (self.files / "cp").mkdir()

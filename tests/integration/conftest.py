@@ -19,6 +19,7 @@ from pathlib import Path
 
 import control_drive
 import drive_data
+import leftovers
 import own_machine
 import pytest
 import quick_fio
@@ -74,6 +75,11 @@ def pytest_configure(config):
         config.add_cleanup(own_machine.leave)
     if runs_tests:
         control_drive.register(config)
+
+
+def pytest_sessionstart(session):
+    """What is made in the tests' temporary folders is theirs."""
+    leftovers.claim(session.config._tmp_path_factory.getbasetemp())
 
 
 @pytest.hookimpl(tryfirst=True)

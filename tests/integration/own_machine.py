@@ -18,6 +18,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import leftovers
+
 CLONE_NEWNS = 0x00020000  # linux/sched.h
 MS_SLAVE, MS_SHARED, MS_BIND = 1 << 19, 1 << 20, 1 << 12  # linux/mount.h
 LOOP_CTL_ADD, LOOP_CTL_REMOVE = 0x4C80, 0x4C81  # linux/loop.h
@@ -85,6 +87,7 @@ def attach(file: os.PathLike | str, *options: str) -> str:
                 LOOP_CTL_ADD,
             ):  # a new device has the kernel's own queue settings, not those of an earlier test
                 _control(request, range(number, number + 1))
+            leftovers.claim(Path(file).parent)
             _run("losetup", *options, f"/dev/loop{number}", str(file))
             return f"/dev/loop{number}"
     raise RuntimeError(f"all {LOOPS} loop devices of this machine are in use")

@@ -28,6 +28,7 @@ from pathlib import Path
 
 import guest_machine
 import image
+import leftovers
 from guest_drives import Nvme
 from image import BedError, run
 from qemu.qmp.legacy import QEMUMonitorProtocol
@@ -218,6 +219,7 @@ class Guest:
         for stale in SHM.glob(FOLDER_PREFIX + "*"):
             shutil.rmtree(stale, ignore_errors=True)
         self.folder = Path(tempfile.mkdtemp(dir=SHM, prefix=FOLDER_PREFIX))
+        leftovers.claim(self.folder)
         (self.folder / "cp").mkdir()
         run(
             [
