@@ -13,14 +13,15 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import yaml
+from waiting import wait_for_end, wait_until
 
 REPO = Path(__file__).resolve().parents[2]
 RUNNER = Path(sys.executable).parent / "ansible-runner"
-JOB_S = 120
+# As in AWX, where jobs may live for hours.
+JOB_S = 3600
 # AWX leaves a task's result out of the events where it has more characters.
 EVENT_LIMIT = 700_000
 # What the command line of a host job holds: the engine.
@@ -84,7 +85,7 @@ class Awx:
     def run(self, template, limit_s=JOB_S, **more):
         """A whole job: (its status, its output). Its statistics become variables of the jobs after it."""
         process, job = self.start(template, limit_s, **more)
-        process.wait(limit_s + 30)
+        wait_for_end(process, template)
         return self.ended(job)
 
     def workflow(self, name, first="plan", **credentials):
@@ -116,10 +117,14 @@ class Awx:
 
     def await_task(self, process, job, task, when=lambda: True):
         """Wait until a job has begun that task, and `when` holds."""
-        until = time.monotonic() + JOB_S
-        while task not in self.begun(job) or not when():
-            assert process.poll() is None and time.monotonic() < until, (job / "log").read_text()[-4000:]
-            time.sleep(0.02)
+        wait_until(
+            lambda: task in self.begun(job) and when(),
+            f"the task {task}",
+            progress=lambda: sum(1 for _task in self.begun(job)),
+            process=process,
+            said=(job / "log").read_text,
+            poll_s=0.02,
+        )
 
     def forget(self):
         """The workflow is over; the next one knows nothing of its artifacts."""
@@ -194,4 +199,4 @@ def kill(process):
     for each in family(process.pid):
         with contextlib.suppress(ProcessLookupError):
             os.kill(each, signal.SIGKILL)
-    process.wait(JOB_S)
+    process.wait()

@@ -1,11 +1,16 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The cell of tests' own tests: slow random writes, so that a second of them means the same on any machine."""
+"""The cell of tests' own tests, and what makes any measurement of it valid: for tests that are not about figures."""
 
 from __future__ import annotations
 
 import typing as t
+
+# Steady whatever the rates of the rounds are, so that such tests don't depend on the machine's.
+ANY_RATES = {"range_limit": 1, "slope_limit": 1}
+# Loop devices in memory answer before fio asks, and a busy machine keeps fio from its CPUs, and a round waiting.
+ANY_MACHINE = {"in_flight_min": 0, "idle_gap_s": 3600, "steal_max": 1, "throttled_max": 1}
 
 
 def writes(rate_iops: int, queue_depth: int = 1, runtime_s: int = 1) -> dict[str, t.Any]:

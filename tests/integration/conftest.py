@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections
+import concurrent.futures
 import contextlib
 import importlib
 import json
@@ -17,22 +18,23 @@ import sys
 import tempfile
 from pathlib import Path
 
+import cells
 import control_drive
 import drive_data
-import leftovers
+import holding
 import own_machine
 import pytest
 import quick_fio
 from host_jobs import HostJobs
 from hostile import BAD, GOOD, hostile_python
 from play_server import PlayServer
+from waiting import STALL_S, sizes, wait_for_end
 from wrong_drive import Bench
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 
 REPO = Path(__file__).resolve().parents[2]
 MIB = 1 << 20
-PLAY_TIMEOUT_S = 300
 # Tests of other versions of Ansible have other tools.
 TOOLS = Path(sys.executable).parent
 PLAYS = PlayServer()
@@ -53,7 +55,7 @@ SHORT_TEST = {
             "rate_iops": 200,
         }
     ],
-    "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}]},
+    "steady_state": {"tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}], **cells.ANY_RATES},
     "rounds": {"max": 8},
 }
 
@@ -153,8 +155,7 @@ class Site:
             "ssd_state_dir": str(self.state),
             "ssd_results_dir": str(self.results),
             "ssd_watch_interval_s": 1,
-            # Loop devices in memory answer before fio asks, on a machine that others use too.
-            "ssd_validity_limits": {"in_flight_min": 0, "idle_gap_s": 60},
+            "ssd_validity_limits": cells.ANY_MACHINE,
             "ssd_plan": [SHORT_TEST],
         }
 
@@ -167,23 +168,29 @@ class Site:
         environment = dict(inherited, ANSIBLE_NOCOLOR="1", ANSIBLE_CONFIG=str(REPO / "ansible.cfg"), **(env or {}))
         return [str(path), "-i", str(inventory), *args], environment
 
-    def play(self, playbook, *args, env=None, group="ssd_servers", cwd=REPO, prefix=(), timeout_s=PLAY_TIMEOUT_S):
-        """Run a playbook to its end, under the command `prefix`: (exit code, output)."""
+    def play(self, playbook, *args, env=None, group="ssd_servers", cwd=REPO, prefix=(), stall_s=STALL_S):
+        """Run a playbook to its end, under the command `prefix`: (exit code, output). It fails once neither the play
+        nor a host job of its site has moved for that long.
+        """
         arguments, environment = self._command(playbook, args, env, group)
         if not prefix and self.tools == TOOLS and PLAYS.serves(environment):
-            done = PLAYS.run(arguments, cwd, environment, timeout_s)
+            done = PLAYS.run(arguments, cwd, environment, stall_s, self.progress)
             return done.returncode, done.stdout + done.stderr
-        done = subprocess.run(
+        with subprocess.Popen(
             [*prefix, str(self.tools / "ansible-playbook"), *arguments],
             cwd=cwd,
             env=environment,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=timeout_s,
-            check=False,
-        )
-        return done.returncode, done.stdout + done.stderr
+        ) as process:
+            output, errors = wait_for_end(process, playbook, stall_s=stall_s)
+        return process.returncode, output + errors
+
+    def progress(self):
+        """What the host jobs and plays of this site have written."""
+        return sizes((self.folder, "**/journal.jsonl"), (self.folder, "**/results.jsonl"))()
 
     def start(self, playbook, *args):
         """A playbook in a process that somebody else ends; what it says goes to `said`."""
@@ -201,6 +208,27 @@ class Site:
     @property
     def said(self):
         return (self.folder / "said.txt").read_text()
+
+    @contextlib.contextmanager
+    def held(self, start, at=holding.measures()):
+        """Begin the site's newest host job by `start()`, and hold it in the middle of a step: while the block runs it
+        lives and does not end. Yields what start returned.
+        """
+        before = self.run_folders()
+
+        def status_of():
+            paths = [folder / "status.json" for folder in self.run_folders() if folder not in before]
+            return json.loads(paths[0].read_text()) if paths and paths[0].exists() else {}
+
+        def send(name, pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.Signals["SIG" + name])
+
+        # The job may be done before the play that starts it.
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            starting = pool.submit(start)
+            with holding.held(status_of, at, send, starting=starting):
+                yield starting.result()
 
     def run_folders(self):
         return sorted((self.state / "runs").glob("*")) if self.state.exists() else []

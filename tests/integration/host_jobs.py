@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
+import signal
 
 import cells
+from waiting import sizes, wait_until
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
@@ -34,6 +37,7 @@ QUICK = {
         "tracked": [{"block_size": "4KiB", "read_pct": 0, "metric": "write_iops"}],
         "min_capacity_multiple": 0,
         "confirm_windows": 0,
+        **cells.ANY_RATES,
     },
     "rounds": {"max": 5},
 }
@@ -61,7 +65,7 @@ class HostJobs:
             boot_id=tuning.boot_id(host),
             drives=seen,
             engine_version="1",
-            variables={"ssd_parallel_drives": parallel},
+            variables={"ssd_parallel_drives": parallel, "ssd_validity_limits": cells.ANY_MACHINE},
             tune=dict({"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False}, **(tune or {})),
         )
 
@@ -70,6 +74,24 @@ class HostJobs:
         os.makedirs(run.path, exist_ok=True)
         files.write_atomic(run.plan, json.dumps(dict(plan, decision=decision.made(plan))))
         return run
+
+    def run_and_stop(self, plan, when, run_id="r"):
+        """Run a host job, and stop it as soon as `when` is true of its journal: (journal, status)."""
+        run = self.prepare(plan, run_id)
+
+        def stop():
+            try:
+                wait_until(
+                    lambda: when(rundir.read_journal(run.journal)), "the stop's moment", sizes((run.path, "journal*"))
+                )
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            stopping = pool.submit(stop)
+            engine.HostJob(run, Host()).run()
+            stopping.result()
+        return rundir.read_journal(run.journal), run.read_status()
 
     def run(self, plan, run_id="r"):
         """Run a host job to its end: (journal, status)."""

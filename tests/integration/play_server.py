@@ -8,7 +8,7 @@ server does both once. Each play is still a process of its own, with its own arg
 and runs the same code as the command.
 
     server = PlayServer()
-    server.run(["playbooks/qualify.yml", ...], cwd=..., environment=..., timeout_s=300)     # a CompletedProcess
+    server.run(["playbooks/qualify.yml", ...], cwd=..., environment=..., stall_s=300)     # a CompletedProcess
 
 The server is this file, run as a program: it listens on a socket and forks for each request.
 """
@@ -21,6 +21,7 @@ import importlib
 import json
 import os
 import pkgutil
+import select
 import selectors
 import shutil
 import signal
@@ -32,6 +33,8 @@ import threading
 import typing as t
 import warnings
 from pathlib import Path
+
+import waiting
 
 REPO = Path(__file__).resolve().parents[2]
 COLLECTIONS = str(REPO / "playbooks/collections")
@@ -74,9 +77,16 @@ class PlayServer:
         return {**SETTINGS, **asked} == {**SETTINGS, **python}
 
     def run(
-        self, arguments: list[str], cwd: os.PathLike, environment: dict[str, str], timeout_s: float
+        self,
+        arguments: list[str],
+        cwd: os.PathLike,
+        environment: dict[str, str],
+        stall_s: float,
+        progress: t.Callable[[], t.Any] = waiting.nothing,
     ) -> subprocess.CompletedProcess:
-        """Run ansible-playbook with these arguments; TimeoutExpired, and the play is killed, after `timeout_s`."""
+        """Run ansible-playbook with these arguments. Fails, and the play is killed, once it has said nothing, and
+        `progress` has stood still, for `stall_s`.
+        """
         request = {"arguments": arguments, "cwd": str(cwd), "environment": {**environment, **SETTINGS}}
         readers, writers = zip(os.pipe(), os.pipe())
         texts: list[bytes] = [b"", b""]
@@ -91,14 +101,16 @@ class PlayServer:
             pid = answers.readline()
             if not pid:
                 raise RuntimeError("the play server ended: " + Path(self._folder, "log").read_text(encoding="utf-8"))
-            connection.settimeout(timeout_s)
+            patience = waiting.Patience(arguments[0], lambda: (list(map(len, texts)), progress()), stall_s)
             try:
-                code = int(answers.readline())
-            except TimeoutError:
+                while not select.select([connection], [], [], 1)[0]:
+                    patience.check()
+            except AssertionError:
                 os.killpg(int(pid), signal.SIGKILL)
-                raise subprocess.TimeoutExpired(arguments, timeout_s) from None
+                raise
+            code = int(answers.readline())
         for thread in reading:
-            thread.join(timeout_s)
+            thread.join(stall_s)
         stdout, stderr = (text.decode(errors="replace") for text in texts)
         return subprocess.CompletedProcess(arguments, code, stdout, stderr)
 
@@ -141,8 +153,9 @@ class PlayServer:
 
 
 def _read_all(texts: list[bytes], index: int, descriptor: int) -> None:
-    with open(descriptor, "rb") as file:
-        texts[index] = file.read()
+    with open(descriptor, "rb", buffering=0) as file:
+        while chunk := file.read(1 << 16):
+            texts[index] += chunk
 
 
 def _import_all() -> None:

@@ -12,8 +12,9 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from pathlib import Path
+
+from waiting import wait_until
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:" + os.environ.get("PATH", ""))
 
@@ -45,7 +46,7 @@ def loopback_sshd(folder: Path, **more):
         [SSHD, "-D", "-e", "-f", str(folder / "config")], stderr=log
     ) as server:
         try:
-            wait_for(lambda: socket.create_connection(("127.0.0.1", port)).close() is None)
+            wait_until(lambda: socket.create_connection(("127.0.0.1", port)).close() is None, "sshd", process=server)
             yield {
                 "ansible_connection": "ssh",
                 "ansible_host": "127.0.0.1",
@@ -58,14 +59,3 @@ def loopback_sshd(folder: Path, **more):
             }
         finally:
             server.terminate()
-
-
-def wait_for(condition, timeout_s=10):
-    """Wait until a condition holds; an OSError means not yet."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        with contextlib.suppress(OSError):
-            if condition():
-                return
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)

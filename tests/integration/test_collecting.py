@@ -12,14 +12,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import sshd
+from waiting import cpu_s, wait_for_end, wait_until
 
 BENCH = Path(__file__).resolve().parents[1] / "bench" / "collecting.py"
-WAIT_S = 180
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or not sshd.SSHD, reason="needs root, and an sshd")
 
@@ -32,7 +31,7 @@ def bench(folder):
 
 def test_a_killed_collect_goes_on_where_it_was(tmp_path):
     with bench(tmp_path) as process:
-        said, _errors = process.communicate(timeout=WAIT_S)
+        said, _errors = wait_for_end(process)
     done = dict(re.findall(r"^(\w+): (\d) of 3 hosts", said, re.MULTILINE))
     assert int(done["killed"]) < 3 and done["resumed"] == done["again"] == "3", said
     # The host that was under way when the collect was killed is sent again, and no other one.
@@ -42,10 +41,12 @@ def test_a_killed_collect_goes_on_where_it_was(tmp_path):
 
 def test_an_interrupted_bench_leaves_nothing(tmp_path):
     with bench(tmp_path) as process:
-        until = time.monotonic() + WAIT_S
-        while not list(tmp_path.glob("*/results/*/raw")):
-            assert process.poll() is None and time.monotonic() < until
-            time.sleep(0.05)
+        wait_until(
+            lambda: list(tmp_path.glob("*/results/*/raw")),
+            "a collected host",
+            progress=lambda: cpu_s(process.pid),
+            process=process,
+        )
         process.send_signal(signal.SIGTERM)
-        said, _errors = process.communicate(timeout=WAIT_S)
+        said, _errors = wait_for_end(process)
     assert "ended by SIGTERM" in said and process.returncode and list(tmp_path.iterdir()) == []

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
 from host_jobs import MIB, events
+from waiting import cpu_s, wait_until
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
@@ -117,20 +114,7 @@ def test_once_somebody_has_used_it_it_is_theirs(jobs, loop_drive, kind, tmp_path
 def test_a_job_that_is_stopped_unmounts(jobs, loop_drive, kind):
     drive = loop_drive(size_bytes=SIZE)
     plan = jobs.plan([drive], planning.load_plan([on(kind, rounds={"max": 100})]))
-    run = jobs.prepare(plan)
-    job = engine.HostJob(run, Host())
-
-    def stop():
-        deadline = time.monotonic() + 240
-        while time.monotonic() < deadline and not events(rundir.read_journal(run.journal), "round"):
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    thread = threading.Thread(target=stop)
-    thread.start()
-    job.run()
-    thread.join()
-    journal = rundir.read_journal(run.journal)
+    journal, _status = jobs.run_and_stop(plan, lambda journal: events(journal, "round"))
     assert events(journal, "test_finished")[-1]["outcome"] == "interrupted" and events(journal, "round")
     assert mounts_of(drive.path) == []
     seen = looked_at(drive, jobs)
@@ -158,17 +142,18 @@ def test_a_job_that_is_killed_leaves_nothing_mounted_and_ext4_that_its_run_knows
     argv = [sys.executable, "-c", JOB, run.path, str(jobs.folder / "locks")]
     job = subprocess.Popen(argv, env=dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))))
     try:
-        deadline = time.monotonic() + 240
-        while time.monotonic() < deadline and not events(rundir.read_journal(run.journal), "round"):
-            time.sleep(0.05)
+        wait_until(
+            lambda: events(rundir.read_journal(run.journal), "round"),
+            "a round",
+            progress=lambda: cpu_s(job.pid),
+            process=job,
+            said=Path(run.log).read_text,
+        )
     finally:
         job.kill()
         job.wait()
     assert events(rundir.read_journal(run.journal), "round")
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and mounts_of(drive.path):
-        time.sleep(0.05)
-    assert mounts_of(drive.path) == []
+    wait_until(lambda: mounts_of(drive.path) == [], "the unmounted drive")
     (entry,) = (jobs.folder / "state" / "drives").glob("*.json")
     assert json.loads(entry.read_text())["filesystem"]["kind"] == kind
     # For any other run it is a run's that may go on; XFS does not tell whether anybody mounted it since.

@@ -9,10 +9,8 @@ import gzip
 import json
 import mmap
 import os
-import signal
 import subprocess
 import threading
-import time
 
 import pytest
 from host_jobs import MIB, ODD_SIZE, QUICK, TUNE, events, fill_step
@@ -20,10 +18,8 @@ from host_jobs import MIB, ODD_SIZE, QUICK, TUNE, events, fill_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import workbench
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
@@ -62,7 +58,9 @@ def test_records_and_status_hold_to_their_schemas(jobs, loop_drive):
     for record in journal:
         documents.validate(record, "journal")
     (end,) = events(journal, "test_finished")
-    assert end["outcome"] == "steady" and end["metrics"]["write_iops"] == pytest.approx(50, rel=0.1)
+    rounds = {record["round"]: record["write"]["iops"] for record in events(journal, "cell")}
+    window = [rounds[number] for number in end["steady_state"][0]["window_rounds"]]
+    assert end["outcome"] == "steady" and end["metrics"]["write_iops"] == pytest.approx(sum(window) / len(window))
     (purged,) = events(journal, "purge")
     assert (purged["method"], purged["verified"], purged["purge_class"]) == ("deallocate", True, "not_pts")
 
@@ -123,21 +121,28 @@ def test_a_signature_counts_until_our_first_write_and_not_after_it(jobs, loop_dr
         held.take()
 
 
-def test_nobody_else_gets_at_a_drive_while_it_is_measured(jobs, loop_drive, tmp_path):
+def test_nobody_else_gets_at_a_drive_while_it_is_measured(jobs, loop_drive, tmp_path, monkeypatch):
     drive = loop_drive()
     seen = {}
+    cell = workbench.Workbench.cell
 
     def meddle():
-        deadline, journal = time.monotonic() + 60, tmp_path / "state/runs/r/journal.jsonl"
-        while not (journal.exists() and '"drive_started"' in journal.read_text()) and time.monotonic() < deadline:
-            time.sleep(0.05)
         for argv in (["mkfs.ext4", "-q", drive.path], ["blkdiscard", drive.path], ["mount", drive.path, str(tmp_path)]):
             seen[argv[0]] = subprocess.run(argv, capture_output=True, check=False).returncode
 
-    thread = threading.Thread(target=meddle)
-    thread.start()
+    def meddled(*arguments):
+        """The first cell, which ends when all was tried."""
+        if seen:
+            return cell(*arguments)
+        thread = threading.Thread(target=meddle)
+        thread.start()
+        try:
+            return cell(*arguments)
+        finally:
+            thread.join()
+
+    monkeypatch.setattr(workbench.Workbench, "cell", meddled)
     journal, _status = jobs.run(jobs.plan([drive], planning.load_plan([QUICK])))
-    thread.join()
     assert all(code != 0 for code in seen.values()) and len(seen) == 3
     assert events(journal, "test_finished")[0]["outcome"] == "steady"
 
@@ -180,23 +185,11 @@ def test_a_finished_test_is_kept_and_an_interrupted_one_starts_from_its_purge(jo
     drive = loop_drive()
     tests = planning.load_plan([QUICK, dict(QUICK, name="second")])
     plan = jobs.plan([drive], tests)
-    run = jobs.prepare(plan)
-    job = engine.HostJob(run, Host())
-
-    def stop_in_second():
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            if any(r["event"] == "cell" and r["test"] == "second" for r in rundir.read_journal(run.journal)):
-                os.kill(os.getpid(), signal.SIGTERM)
-                return
-            time.sleep(0.05)
-
-    thread = threading.Thread(target=stop_in_second)
-    thread.start()
-    job.run()
-    thread.join()
-    assert run.read_status()["state"] == "stopped"
-    ends = events(rundir.read_journal(run.journal), "test_finished")
+    journal, status = jobs.run_and_stop(
+        plan, lambda journal: any(cell["test"] == "second" for cell in events(journal, "cell"))
+    )
+    assert status["state"] == "stopped"
+    ends = events(journal, "test_finished")
     assert [end["outcome"] for end in ends] == ["steady", "interrupted"], ends
     journal, status = jobs.run(plan)
     assert [(r["test"], r["attempt"]) for r in events(journal, "purge")] == [("quick", 1), ("second", 1), ("second", 2)]

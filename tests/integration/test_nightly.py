@@ -12,7 +12,8 @@ import os
 import signal
 
 import pytest
-from awx_jobs import JOB_S, kill, nightly, webhook
+from awx_jobs import kill, nightly, webhook
+from waiting import wait_for_end
 
 
 @pytest.fixture
@@ -36,22 +37,23 @@ def test_a_night_from_the_plan_to_the_message_with_one_bad_drive(awx, chat):
     assert [drive.digest() for drive in awx.site.drives] == before and awx.site.run_folders() == []
     assert set(awx.artifacts) == {"ssd_attached", "ssd_run_id", "ssd_skipped"}
     run_id = awx.artifacts["ssd_run_id"]
-    assert awx.run("start")[0] == "successful"
-    assert [folder.name for folder in awx.site.run_folders()] == [run_id]
-    awx.site.drives[1].detach()  # It dies before its turn comes.
-    # A watch that ran out of time, was cancelled or killed costs nothing: the next one goes on.
-    assert awx.run("watch", limit_s=4)[0] == "timeout"
-    for how in (signal.SIGTERM, signal.SIGKILL):
-        process, job = awx.start("watch")
-        awx.await_task(process, job, "Watch until every host job has ended")
-        if how == signal.SIGKILL:
-            kill(process)
-        else:
-            os.kill(process.pid, how)
-            process.wait(JOB_S)
-            assert awx.ended(job)[0] == "canceled"
-    # One that ends by itself, though hosts are at work, is no failure.
-    assert awx.run("watch", ssd_watch_for_s=1)[0] == "successful"
+    with awx.site.held(lambda: awx.run("start")) as (status, said):
+        assert status == "successful", said
+        assert [folder.name for folder in awx.site.run_folders()] == [run_id]
+        awx.site.drives[1].detach()  # It dies before its turn comes.
+        # A watch that ran out of time, was cancelled or killed costs nothing: the next one goes on.
+        assert awx.run("watch", limit_s=4)[0] == "timeout"
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            process, job = awx.start("watch")
+            awx.await_task(process, job, "Watch until every host job has ended")
+            if how == signal.SIGKILL:
+                kill(process)
+            else:
+                os.kill(process.pid, how)
+                wait_for_end(process, "the watch to be cancelled")
+                assert awx.ended(job)[0] == "canceled"
+        # One that ends by itself, though hosts are at work, is no failure.
+        assert awx.run("watch", ssd_watch_for_s=1)[0] == "successful"
     assert awx.run("watch")[0] == "successful"
     assert awx.run("collect")[0] == "successful"
     status, said = awx.run("report")
