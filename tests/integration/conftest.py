@@ -28,7 +28,7 @@ import quick_fio
 from host_jobs import HostJobs
 from hostile import BAD, GOOD, hostile_python
 from play_server import PlayServer
-from waiting import STALL_S, sizes, wait_for_end
+from waiting import STALL_S, sizes, wait_for_end, works
 from wrong_drive import Bench
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
@@ -185,7 +185,8 @@ class Site:
             stderr=subprocess.PIPE,
             text=True,
         ) as process:
-            output, errors = wait_for_end(process, playbook, stall_s=stall_s)
+            moved = works(process.pid)
+            output, errors = wait_for_end(process, playbook, lambda: (moved(), self.progress()), stall_s)
         return process.returncode, output + errors
 
     def progress(self):

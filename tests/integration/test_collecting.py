@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import sshd
-from waiting import cpu_s, wait_for_end, wait_until
+from waiting import wait_for_end, wait_until, works
 
 BENCH = Path(__file__).resolve().parents[1] / "bench" / "collecting.py"
 
@@ -44,7 +44,7 @@ def test_an_interrupted_bench_leaves_nothing(tmp_path):
         wait_until(
             lambda: list(tmp_path.glob("*/results/*/raw")),
             "a collected host",
-            progress=lambda: cpu_s(process.pid),
+            progress=works(process.pid),
             process=process,
         )
         process.send_signal(signal.SIGTERM)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from host_jobs import MIB, events
-from waiting import cpu_s, wait_until
+from waiting import wait_until, works
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
@@ -145,7 +145,7 @@ def test_a_job_that_is_killed_leaves_nothing_mounted_and_ext4_that_its_run_knows
         wait_until(
             lambda: events(rundir.read_journal(run.journal), "round"),
             "a round",
-            progress=lambda: cpu_s(job.pid),
+            progress=works(job.pid),
             process=job,
             said=Path(run.log).read_text,
         )

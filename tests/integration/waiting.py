@@ -16,7 +16,9 @@ from pathlib import Path
 
 # Nothing that tests wait for is this long without a sign of life, beside whatever else the machine does.
 STALL_S = 300.0
-# A process that waits in vain in a loop computes too. What tests start needs a tenth of this.
+# So much CPU time is progress: what only asks again and again whether something has happened uses less in STALL_S.
+WORK_S = 10.0
+# A process may also spin. What tests start needs a tenth of this.
 MOST_CPU_S = 900.0
 POLL_S = 0.05
 
@@ -72,7 +74,7 @@ def wait_for_end(
     """Return a process's (stdout, stderr), as communicate does; where that fails, the process is killed. Progress is
     what it and its children compute, unless told otherwise.
     """
-    patience = Patience(what, progress or (lambda: cpu_s(process.pid)), stall_s)
+    patience = Patience(what, progress or works(process.pid), stall_s)
     try:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -82,6 +84,11 @@ def wait_for_end(
     except AssertionError:
         process.kill()
         raise
+
+
+def works(pid: int) -> Progress:
+    """A progress: that a process, with all that it started, computes."""
+    return lambda: cpu_s(pid) // WORK_S
 
 
 def cpu_s(pid: int) -> float:
