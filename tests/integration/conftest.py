@@ -22,6 +22,7 @@ import cells
 import control_drive
 import drive_data
 import holding
+import leftovers
 import own_machine
 import pytest
 import quick_fio

@@ -146,6 +146,7 @@ def test_a_link_of_somebody_elses_is_not_followed(folder, monkeypatch):
         path.unlink()
 
 
+@pytest.mark.exclusive(depth=32, iops=700)
 def test_two_pass_and_the_worn_one_fails(folder):
     code, output = finish(start(folder), timeout_s=3 * TIMEOUT_S)
     assert code == 0, output

@@ -5,15 +5,20 @@
 
 from __future__ import annotations
 
+import contextlib
+
+import cells
+import holding
 import pytest
-from bed import Bed, why_not
+from bed import Bed, BedError, why_not
 from play import Fleet, held_locks, kill_group, left_behind, processes, wait_for
+from waiting import wait_for_end
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 
 def short_test(name: str, runtime_s: int, rounds: int = 3) -> dict:
-    """A test that is steady as soon as it can be: its rate is well below what a loop device can do."""
+    """A test that is steady as soon as it can be, on any machine."""
     cell = {
         "access": "random",
         "block_size": "4KiB",
@@ -28,13 +33,20 @@ def short_test(name: str, runtime_s: int, rounds: int = 3) -> dict:
         "purge": {"method": "deallocate"},
         "precondition": False,
         "cells": [cell],
-        "steady_state": {"tracked": [tracked], "window": rounds, "min_capacity_multiple": 0, "confirm_windows": 0},
+        "steady_state": {
+            "tracked": [tracked],
+            "window": rounds,
+            "min_capacity_multiple": 0,
+            "confirm_windows": 0,
+            **cells.ANY_RATES,
+        },
         "rounds": {"max": rounds + 3},
     }
 
 
 NOBODY = "192.0.2.1"  # RFC 5737: an address for documentation
-# The second test is long enough to be killed in the middle of a round.
+# A cell that is over only when a test ends it.
+HOUR_S = 3600
 PLAN = [short_test("first", runtime_s=1), short_test("second", runtime_s=4)]
 
 
@@ -69,11 +81,19 @@ def run_id(request) -> str:
     return request.node.originalname.replace("_", "-")
 
 
-def in_round(fleet: Fleet, server, test: str, number: int = 2):
-    """The server's status once this test is in the middle of this round, else False."""
-    drive = fleet.status(server).get("drives", [{}])[0]
-    measuring = drive.get("phase") == "measure" and drive["test"] == test and drive["round"] >= number
-    return measuring and processes(fleet.bed, server, "fio") and fleet.status(server)
+def in_cell(fleet: Fleet, server, test: str):
+    """Whether fio is at work on this test."""
+    return holding.measures(test)(fleet.status(server)) and processes(fleet.bed, server, "fio")
+
+
+def held_in(fleet: Fleet, server, test: str, number: int = 1):
+    """The server's host job, held in this round of this test."""
+
+    def send(name: str, pid: int) -> None:
+        with contextlib.suppress(BedError):  # the server is gone
+            fleet.bed.exec(server, "kill", f"-{name}", str(pid), check=False)
+
+    return holding.held(lambda: fleet.status(server), holding.measures(test, number), send)
 
 
 def purged_tests(fleet: Fleet, server) -> list[tuple[str, int]]:
@@ -86,10 +106,11 @@ def test_killed_playbook_is_attached_to(fleet):
     server = fleet.bed.servers[0]
     play = fleet.start()
     try:
-        wait_for("second test", lambda: in_round(fleet, server, "second"))
+        with held_in(fleet, server, "second"):
+            kill_group(play)
+            assert fleet.status(server)["state"] == "running"
     finally:
         kill_group(play)
-    assert fleet.status(server)["state"] == "running"
     code, output = fleet.play()
     assert code == 0, output
     assert fleet.verdicts() == {server.name: ["pass"]}
@@ -104,12 +125,13 @@ def test_job_finishes_and_restores_without_a_controller(bed, tmp_path, request):
     server = fleet.bed.servers[0]
     play = fleet.start()
     try:
-        wait_for("second round", lambda: in_round(fleet, server, "second"))
+        with held_in(fleet, server, "second", number=2):
+            kill_group(play)
     finally:
         kill_group(play)
-    wait_for("end of the job", lambda: fleet.status(server)["state"] == "finished", timeout_s=90)
+    wait_for("end of the job", lambda: fleet.status(server)["state"] == "finished")
     assert fleet.status(server)["restored"] is True
-    wait_for("clean server", lambda: not left_behind(fleet.bed, server), timeout_s=10)
+    wait_for("clean server", lambda: not left_behind(fleet.bed, server))
     code, output = fleet.play()
     assert code == 0, output
     assert fleet.verdicts() == {server.name: ["pass"]}
@@ -122,14 +144,15 @@ def test_killed_host_job_starts_its_test_again(fleet):
     server = fleet.bed.servers[0]
     play = fleet.start()
     try:
-        status = wait_for("second test", lambda: in_round(fleet, server, "second"))
-        fleet.bed.exec(server, "kill", "-KILL", str(status["pid"]))
-        wait_for("end of fio", lambda: not processes(fleet.bed, server, "fio"), timeout_s=2)
-        wait_for("free locks", lambda: not held_locks(fleet.bed, server), timeout_s=10)
+        with held_in(fleet, server, "second") as status:
+            fleet.bed.exec(server, "kill", "-KILL", str(status["pid"]))
+        wait_for("end of fio", lambda: not processes(fleet.bed, server, "fio"))
+        wait_for("free locks", lambda: not held_locks(fleet.bed, server))
         if fleet.bed.systemd:
-            wait_for("restored server", lambda: not left_behind(fleet.bed, server), timeout_s=15)
+            wait_for("restored server", lambda: not left_behind(fleet.bed, server))
         # The play that watched must not take a dead job for a good one.
-        assert play.wait(timeout=120) != 0
+        wait_for_end(play, "the play that watched")
+        assert play.returncode != 0
     finally:
         kill_group(play)
     code, output = fleet.play()
@@ -144,11 +167,11 @@ def test_restore_puts_a_dead_jobs_host_back(fleet):
     server = fleet.bed.servers[0]
     play = fleet.start()
     try:
-        status = wait_for("first test", lambda: in_round(fleet, server, "first", 1))
-        code, output = fleet.play("restore")
-        assert code != 0, output
-        fleet.bed.exec(server, "kill", "-KILL", str(status["pid"]))
-        wait_for("end of fio", lambda: not processes(fleet.bed, server, "fio"), timeout_s=2)
+        with held_in(fleet, server, "first") as status:
+            code, output = fleet.play("restore")
+            assert code != 0, output
+            fleet.bed.exec(server, "kill", "-KILL", str(status["pid"]))
+        wait_for("end of fio", lambda: not processes(fleet.bed, server, "fio"))
     finally:
         kill_group(play)
     code, output = fleet.play("restore")
@@ -161,17 +184,19 @@ def test_restore_puts_a_dead_jobs_host_back(fleet):
     assert code == 0, output
 
 
-def test_stop_ends_cleanly(fleet):
+def test_stop_ends_cleanly(bed, tmp_path, request):
     """stop.yml: fio gone, host restored, the unfinished test counts as invalid: interrupted."""
+    fleet = Fleet(bed, tmp_path, run_id(request), [PLAN[0], short_test("second", runtime_s=HOUR_S)])
     server = fleet.bed.servers[0]
     play = fleet.start()
     try:
-        wait_for("second test", lambda: in_round(fleet, server, "second"))
+        wait_for("second test", lambda: in_cell(fleet, server, "second"))
         code, output = fleet.play("stop")
         assert code == 0, output
         assert left_behind(fleet.bed, server) == []
         assert fleet.status(server)["state"] == "stopped"
-        assert play.wait(timeout=120) != 0
+        wait_for_end(play, "the play that watched")
+        assert play.returncode != 0
     finally:
         kill_group(play)
     drive = fleet.summary()["drives"][0]
@@ -190,9 +215,10 @@ def test_host_that_goes_away(three_servers, tmp_path, request):
     lost = three_servers.servers[2]
     play = fleet.start()
     try:
-        wait_for("second test", lambda: in_round(fleet, lost, "second", 1))
-        three_servers.kill(lost)
-        assert play.wait(timeout=180) != 0
+        with held_in(fleet, lost, "second"):
+            three_servers.kill(lost)
+        wait_for_end(play, "the play")
+        assert play.returncode != 0
     finally:
         kill_group(play)
     assert fleet.verdicts() == {"server1": ["pass"], "server2": ["pass"], "server3": ["not_tested"]}

@@ -49,6 +49,7 @@ def spans(journal):
     return sorted((begun[drive], ended[drive]) for drive in begun)
 
 
+@pytest.mark.exclusive(depth=4, iops=200)
 @pytest.mark.variants(1)
 @pytest.mark.parametrize(
     ("shared", "number", "why"), [(False, 2, "all drives together keep their speed"), (True, 1, "keeps")]

@@ -27,7 +27,11 @@ RATES = {"fresh_iops": FRESH, "steady_iops": STEADY, "read_iops": 3000}
 # neither the pauses between rounds, on a busy machine, nor how exact a wait is, changes a figure.
 ROOM, COLLECTS_AFTER_S = 60, 3
 WAIT_S, BURST_S = 5, 2
-pytestmark = [pytest.mark.long, pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.exclusive(depth=4, iops=15),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices"),
+]
 
 LOAD = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 4, "runtime_s": 4}
 # Two fills in place of hours of small writes: the drive is as worn.

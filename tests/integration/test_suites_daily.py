@@ -10,7 +10,10 @@ import os
 import pytest
 import suites_lab as lab
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
+pytestmark = [
+    pytest.mark.exclusive(depth=4, iops=100),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices"),
+]
 
 CORNERS = [
     lab.load("128KiB", 100, "sequential"),

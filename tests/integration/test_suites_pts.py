@@ -14,7 +14,11 @@ import os
 import pytest
 import suites_lab as lab
 
-pytestmark = [pytest.mark.long, pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.exclusive(depth=4, iops=100),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices"),
+]
 
 FRESH = 400
 PROFILES = {"pts-enterprise": "", "pts-client": "-client"}

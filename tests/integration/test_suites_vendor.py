@@ -11,7 +11,11 @@ import os
 import pytest
 import suites_lab as lab
 
-pytestmark = [pytest.mark.long, pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.exclusive(depth=4, iops=100),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices"),
+]
 
 
 # The stream takes 2 s for a pass over the drive, and twelve seconds of small writes before it scatter half of that.

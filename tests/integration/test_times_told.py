@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.exclusive(depth=4, iops=200)]
 
 # Most of it is the cells' own time, of which a busy machine adds little.
 CELL_S, ROUNDS = 30, 3

@@ -64,6 +64,7 @@ def test_a_plateau_before_the_fall_is_not_certified(worn_drive, site):
 
 
 @pytest.mark.long
+@pytest.mark.exclusive(depth=32, iops=TRUE_IOPS)
 def test_with_time_enough_the_true_rate_is_measured_and_fails(worn_drive, site):
     wsat = {
         "base": "wsat",
