@@ -11,12 +11,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import cells
 import own_machine
 from command_log import destructive
+from waiting import sizes, wait_until
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
@@ -151,16 +151,17 @@ class Lab:
         argv = [sys.executable, "-c", JOB, str(self.folder / "locks"), run.path, dies]
         with subprocess.Popen(argv, env=dict(os.environ, PYTHONPATH=str(COLLECTIONS))) as job:
             try:
-                deadline = time.monotonic() + 120
-                while not any(
-                    (record["event"], record.get("test")) == ("precondition", "long")
-                    for record in rundir.read_journal(run.journal)
-                ):
-                    assert time.monotonic() < deadline
+
+                def reached():
                     if job.poll() is not None:
                         assert dies and job.returncode == 9, Path(run.log).read_text()
-                        break
-                    time.sleep(0.1)
+                        return True
+                    return any(
+                        (record["event"], record.get("test")) == ("precondition", "long")
+                        for record in rundir.read_journal(run.journal)
+                    )
+
+                wait_until(reached, "the long test", sizes((run.path, "journal*")))
             finally:
                 job.send_signal(signal.SIGKILL)
         self.await_free()
@@ -168,10 +169,7 @@ class Lab:
 
     def await_free(self):
         """fio dies with its job, but not at once."""
-        deadline = time.monotonic() + 30
-        while {"opened", "busy"} & set(self.codes()):
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+        wait_until(lambda: not {"opened", "busy"} & set(self.codes()), "the free drive")
 
     def entry(self):
         (path,) = Path(self.state, "drives").glob("*.json")

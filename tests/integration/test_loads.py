@@ -32,7 +32,7 @@ FRESH, STEADY, ROOM = 60, 15, 60
 ATTEMPTS = 3
 
 
-@pytest.mark.exclusive(depth=4, iops=STEADY)
+@pytest.mark.exclusive(depth=4)
 def test_idle_recovery_is_recovered_from_the_bursts(tmp_path):
     """Of a burst of 2 s after a wait of 5 s, 60 writes go at 60 a second, which takes 1 s, and the rest at 15: 75 in
     all, 37.5 a second. Neither the pauses between cells nor how exact the wait is matters: it gives back what the spare
@@ -63,7 +63,7 @@ def _idle_recovery(folder, figures):
 
 
 @pytest.mark.long
-@pytest.mark.exclusive(depth=16, iops=10)
+@pytest.mark.exclusive(depth=16)
 def test_the_sweet_spot_of_a_drive_is_where_its_latency_is_hidden(tmp_path):
     """240 ms a read and 10 reads a second: two in flight are not enough (6), 16 are (47), also where the machine adds
     a second to each. A machine that stops for longer gets another chance.
@@ -97,7 +97,7 @@ def _sweep(folder):
     return sweep
 
 
-@pytest.mark.exclusive(depth=8, iops=4000)
+@pytest.mark.exclusive(depth=4)
 def test_a_stream_after_small_writes_is_as_slow_as_the_scatter_makes_it(tmp_path):
     """A stream that rewrites a share x of the drive meets what is still scattered: size / bandwidth x (x + cost x
     scattered x (x - x^2 / 2)) seconds.

@@ -18,6 +18,7 @@ import time
 
 import pytest
 from emulated_nvme import EMULATORS, SIZE, benched
+from waiting import wait_until
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
@@ -114,10 +115,10 @@ def stop_when(condition):
     """SIGTERM to this process once it holds."""
 
     def wait():
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and not condition():
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGTERM)
+        try:
+            wait_until(condition, "what the stop waits for")
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
 
     thread = threading.Thread(target=wait)
     thread.start()
@@ -125,15 +126,20 @@ def stop_when(condition):
 
 
 def stop_in_the_sanitize(bench, plan):
-    """A job that is stopped once the drive's sanitize has begun."""
+    """A job that is stopped once the drive's sanitize has begun, which goes on until a test says how long it takes."""
+    bench.set(seconds=3600)
     job = bench.job(plan)
     thread = stop_when(lambda: bench.state().get("sanitize", {}).get("status") == 2)
     job.run()
     thread.join()
 
 
+def let_end(bench, seconds):
+    """A sanitize that takes so long from its beginning, not an hour."""
+    bench.set(**{**bench.state(), "seconds": seconds})
+
+
 def test_a_stop_leaves_a_sanitize_to_the_drive_and_the_next_job_waits_for_it(bench):
-    bench.set(seconds=12)
     plan = bench.plan("nvme_sanitize_block")
     stop_in_the_sanitize(bench, plan)
     assert bench.run_dir.read_status()["state"] == "stopped"
@@ -144,6 +150,7 @@ def test_a_stop_leaves_a_sanitize_to_the_drive_and_the_next_job_waits_for_it(ben
         "sanitize_running" in [refusal["code"] for refusal in seen["refusals"]]
         and seen["own_data"]["state"] == "writing"
     )
+    let_end(bench, time.time() - bench.state()["sanitize"]["started"] + 3)
     bench.job(plan).run()
     assert bench.run_dir.read_status()["drives"][0]["outcome"] == "complete"
     (record,) = bench.journal("purge")
@@ -153,9 +160,8 @@ def test_a_stop_leaves_a_sanitize_to_the_drive_and_the_next_job_waits_for_it(ben
 
 def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bench):
     plan = bench.plan("nvme_sanitize_block")
-    bench.set(seconds=3)
     stop_in_the_sanitize(bench, plan)
-    time.sleep(3.5)
+    let_end(bench, 0)
     bench.job(plan).run()
     (record,) = bench.journal("purge")
     assert record["resumed"] is True and record["verified"] is True and len(bench.erasing()) == 1
@@ -163,9 +169,9 @@ def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bench):
 
 def test_one_that_fails_while_nobody_looks_is_told_as_what_it_is(bench):
     plan = bench.plan("nvme_sanitize_block")
-    bench.set(seconds=3, mode="failed")
+    bench.set(mode="failed")
     stop_in_the_sanitize(bench, plan)
-    time.sleep(1)
+    let_end(bench, 0)
     bench.job(plan).run()
     end = bench.journal("drive_finished")[-1]
     assert (
@@ -177,7 +183,7 @@ def test_one_that_fails_while_nobody_looks_is_told_as_what_it_is(bench):
 
 def test_a_sanitize_of_somebody_else_refuses_the_drive(bench):
     plan = bench.plan("nvme_sanitize_block")
-    bench.set(sanitize={"status": 2, "started": time.time(), "seconds": 60, "action": 2})
+    bench.set(sanitize={"status": 2, "started": time.time(), "seconds": 3600, "action": 2})
     before = bench.digest()
     bench.job(plan).run()
     (refused,) = bench.journal("guard")

@@ -29,7 +29,7 @@ ROOM, COLLECTS_AFTER_S = 60, 3
 WAIT_S, BURST_S = 5, 2
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.exclusive(depth=4, iops=15),
+    pytest.mark.exclusive(depth=4),
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices"),
 ]
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 
 import pytest
 import simulated_ssd as simulator
 from awx_jobs import kill
+from cells import ANY_RATES
+from waiting import wait_until
 
 TEST = {
     "name": "short",
@@ -32,13 +33,16 @@ TEST = {
             "rate_iops": 60,
         }
     ],
-    "steady_state": {"tracked": [{"block_size": "128KiB", "read_pct": 0, "metric": "write_iops"}]},
+    "steady_state": {"tracked": [{"block_size": "128KiB", "read_pct": 0, "metric": "write_iops"}], **ANY_RATES},
     "rounds": {"max": 12},
 }
-# Half of what the test asks for, in bits/s.
-SLOW = str(30 * 128 * 1024 * 8)
+# A quarter of what the test asks for, in bits/s: below the criterion, and what any machine reaches is above it.
+SLOW_IOPS = 15
+SLOW = str(SLOW_IOPS * 128 * 1024 * 8)
+# The rate filter lets a fifth of a second more through at once.
+SLOW_LIMIT = 1.4 * SLOW_IOPS
 FAST = str(10**11)
-CRITERION = {"metric": "write_iops", "min_of_baseline": 0.75, "baseline": "n0"}
+CRITERION = {"metric": "write_iops", "min_of_baseline": 0.5, "baseline": "n0"}
 
 
 @pytest.fixture(name="drive")
@@ -78,9 +82,7 @@ def records(site, run_id):
 
 def test_a_drive_that_was_slow_once_passes_by_its_second_measurement(nights, drive):
     def mend():
-        ends = time.monotonic() + 240
-        while time.monotonic() < ends and not (nights.results / "n1-again/run.json").exists():
-            time.sleep(0.05)
+        wait_until((nights.results / "n1-again/run.json").exists, "the second measurement", nights.progress)
         drive["rate"].write_text(FAST)
 
     mending = threading.Thread(target=mend)
@@ -92,10 +94,10 @@ def test_a_drive_that_was_slow_once_passes_by_its_second_measurement(nights, dri
     assert code == 0, output
     test, verdict, reasons = told(nights)
     assert verdict == "pass" and any("measured again (n1-again); the first time write_iops" in text for text in reasons)
-    assert test["again"]["first"]["metrics"]["write_iops"] < 40 < 45 < test["metrics"]["write_iops"]
+    assert test["again"]["first"]["metrics"]["write_iops"] < SLOW_LIMIT < test["metrics"]["write_iops"]
     # Both stay, each with its own journal; the report and the store have one run.
     (first,), (second,) = records(nights, "n1"), records(nights, "n1-again")
-    assert first["metrics"]["write_iops"] < 40 < second["metrics"]["write_iops"]
+    assert first["metrics"]["write_iops"] < SLOW_LIMIT < second["metrics"]["write_iops"]
     assert all((nights.results / name / "raw/rack1-07/journal.jsonl").exists() for name in ("n1", "n1-again"))
     assert not (nights.results / "n1-again/report").exists()
     # Asked again, nothing is measured any more.
@@ -109,10 +111,7 @@ def killed_once(site, reached, *arguments):
     """A play that is killed with all that it runs as soon as `reached` is true. Its host jobs live on, as in truth."""
     process = site.start("qualify", *arguments)
     try:
-        until = time.monotonic() + 400
-        while not reached():
-            assert process.poll() is None and time.monotonic() < until, site.said[-4000:]
-            time.sleep(0.02)
+        wait_until(reached, "the moment", site.progress, process, lambda: site.said, poll_s=0.02)
     finally:
         kill(process)
 
@@ -146,7 +145,7 @@ def test_a_controller_that_dies_in_the_second_measurement_is_played_again(nights
     assert code == 0, output
     test, verdict, reasons = told(nights)
     assert verdict == "pass" and any("measured again (n1-again); the first time write_iops" in text for text in reasons)
-    assert test["again"]["first"]["metrics"]["write_iops"] < 40 < 45 < test["metrics"]["write_iops"]
+    assert test["again"]["first"]["metrics"]["write_iops"] < SLOW_LIMIT < test["metrics"]["write_iops"]
     assert len(records(nights, "n1-again")) == 1 == len(records(nights, "n1"))
     assert events(nights, "purge") == events(nights, "job_started") == ["n0", "n1", "n1-again"], "once each"
 
@@ -157,7 +156,7 @@ def test_a_drive_that_is_slow_again_fails_and_says_so(nights):
     test, verdict, reasons = told(nights)
     assert verdict == "fail" and test["again"]["run_id"] == "n1-again" and "n1-again" in " ".join(reasons)
     assert [
-        record["metrics"]["write_iops"] < 40 for name in ("n1", "n1-again") for record in records(nights, name)
+        record["metrics"]["write_iops"] < SLOW_LIMIT for name in ("n1", "n1-again") for record in records(nights, name)
     ] == [
         True,
         True,

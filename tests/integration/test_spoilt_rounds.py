@@ -81,6 +81,7 @@ def queue(device, name):
     return f"/sys/block/{os.path.basename(device)}/queue/{name}"
 
 
+@pytest.mark.exclusive(depth=32)
 @pytest.mark.parametrize(
     "command, says",
     [
@@ -100,6 +101,7 @@ def test_another_user_of_the_drive(cells, simulated, command, says, cell):
     assert not {"other_io", "discarded"} & set(measuring.found(cells.cell(**cell), "spoils", "unknown"))
 
 
+@pytest.mark.exclusive(depth=32)
 @pytest.mark.parametrize(
     "command, cause, says",
     [
@@ -117,6 +119,7 @@ def test_another_user_between_two_cells(cells, simulated, command, cause, says):
     assert not measuring.found(cells.cell())
 
 
+@pytest.mark.exclusive(depth=32)
 def test_a_drive_whose_io_nobody_counts(cells, simulated):
     with setting(queue(simulated, "iostats"), 0):
         result = cells.cell()
@@ -126,6 +129,7 @@ def test_a_drive_whose_io_nobody_counts(cells, simulated):
     assert list(measuring.found(strict)) == ["other_io"]
 
 
+@pytest.mark.exclusive(depth=32)
 def test_a_queue_that_is_too_short(cells, simulated):
     with setting(queue(simulated, "nr_requests"), 4):
         result = cells.cell(queue_depth=32)
@@ -164,6 +168,7 @@ def cpu_quota(share):
         group.rmdir()
 
 
+@pytest.mark.exclusive(depth=32)
 def test_a_host_whose_cpu_is_limited(cells):
     with cpu_quota(0.02):
         result = cells.cell(queue_depth=32, read_pct=100, runtime_s=3)
@@ -171,6 +176,7 @@ def test_a_host_whose_cpu_is_limited(cells):
     assert "host_limited" not in measuring.found(cells.cell(queue_depth=32, read_pct=100))
 
 
+@pytest.mark.exclusive(depth=32)
 def test_a_cpu_that_others_use(cells):
     """fio on one CPU with what has precedence there: the drive idles, though fio's own counts say that the queue was
     full.
@@ -190,6 +196,7 @@ def test_a_cpu_that_others_use(cells):
     assert "host_limited" not in measuring.found(cells.cell(read_pct=100))
 
 
+@pytest.mark.exclusive(depth=32)
 def test_a_drive_that_idled(cells):
     cells.bench.limits = Limits(idle_gap_s=6)
     cells.cell()
@@ -201,6 +208,7 @@ def test_a_drive_that_idled(cells):
     assert cells.cell()["gap_s"] is None
 
 
+@pytest.mark.exclusive(depth=32)
 def test_a_clock_that_was_set(cells, monkeypatch):
     assert not measuring.found(cells.cell(), "told", "spoils").get("clock_jump")
     monkeypatch.setattr(witness, "time", clocks(wall_s=-3600))
@@ -215,6 +223,7 @@ def clocks(wall_s=0, boot_s=0):
     return types.SimpleNamespace(clock_gettime=lambda clock: time.clock_gettime(clock) + boot_s, **told)
 
 
+@pytest.mark.exclusive(depth=32)
 def test_a_machine_that_slept(cells, monkeypatch):
     """The monotonic clock stands still meanwhile, so nothing else tells."""
     assert "suspended" not in measuring.found(cells.cell())
@@ -226,6 +235,7 @@ def test_a_machine_that_slept(cells, monkeypatch):
     assert "suspended" not in measuring.found(after)
 
 
+@pytest.mark.exclusive(depth=32)
 def test_a_sample_of_undisturbed_cells(tmp_path):
     """tests/bench/false_alarms.py runs 2,000 of them."""
     count, alarms, _messages = false_alarms.run(tmp_path, 20, 200)

@@ -11,7 +11,7 @@ import pytest
 import suites_lab as lab
 
 pytestmark = [
-    pytest.mark.exclusive(depth=4, iops=100),
+    pytest.mark.exclusive(depth=4),
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices"),
 ]
 

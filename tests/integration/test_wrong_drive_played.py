@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 
+import holding
 import pytest
+from waiting import wait_until
 from wrong_drive import SERVER, run
 
 OTHER = "rack1-08"
@@ -68,8 +69,7 @@ def test_case_98_a_run_that_goes_on_without_its_criteria(bench):
     run("losetup", "--direct-io=on", bench.spare.path)  # what goes through the page cache is no valid measurement
     entries, arguments = [bench.spare.entry], ("-e", "ssd_run_id=forgetful")
     missed = json.dumps({"ssd_criteria": [{"test": "first", "metric": "write_iops", "min": 1e9}]})
-    assert bench.play(*arguments, "-e", missed, entries=entries).code == 0
-    _kill_in(bench, "long")
+    _kill_in("long", bench, *arguments, "-e", missed, entries=entries)
     outcome = bench.play(*arguments, playbook="qualify", entries=entries)
     left = [record for record in outcome.journal if record["event"] == "left"]
     assert [record["state"] for record in left] == ["evidence"], outcome.output
@@ -85,8 +85,7 @@ def test_case_101_a_run_that_goes_on_where_its_link_leads_to_another_drive(bench
     bench.site.vars["ssd_plan"] = [dict(quick, name="first"), long]
     first, other = bench.disk("first"), bench.disk("other")
     link, arguments = bench.by_id(first.path), ("-e", "ssd_run_id=goes-on")
-    assert bench.play(*arguments, entries=[{"by_id": link}]).code == 0
-    _kill_in(bench, "long")
+    _kill_in("long", bench, *arguments, entries=[{"by_id": link}])
     os.unlink("/dev/disk/by-id/" + link)
     os.symlink(other.path, "/dev/disk/by-id/" + link)
     outcome = bench.play(*arguments, playbook="qualify", entries=[{"by_id": link}])
@@ -94,16 +93,16 @@ def test_case_101_a_run_that_goes_on_where_its_link_leads_to_another_drive(bench
     outcome.untouched("other")
 
 
-def _kill_in(bench, test):
-    """End the host job by SIGKILL once it is at a test."""
-    (folder,) = bench.site.run_folders()
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        records = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
-        if any(record["event"] == "test_started" and record["test"] == test for record in records):
-            break
-        time.sleep(0.1)
-    pid = json.loads((folder / "status.json").read_text())["pid"]
-    os.kill(pid, signal.SIGKILL)
-    while os.path.exists(f"/proc/{pid}/exe") and time.monotonic() < deadline:
-        time.sleep(0.1)
+def _kill_in(test, bench, *arguments, entries):
+    """Start a run, and end its host job by SIGKILL while it measures a test."""
+
+    def start():
+        outcome = bench.play(*arguments, entries=entries)
+        return outcome.code, outcome.output
+
+    with bench.site.held(start, holding.measures(test)) as (code, output):
+        assert code == 0, output
+        (folder,) = bench.site.run_folders()
+        pid = json.loads((folder / "status.json").read_text())["pid"]
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}/exe"), "the end of the job")

@@ -11,11 +11,11 @@ import contextlib
 import os
 import shutil
 import signal
-import time
 from pathlib import Path
 
 import pytest
 from command_log import destructive
+from waiting import wait_until
 from wrong_drive import REPO, SIZE, run
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
@@ -247,7 +247,7 @@ def test_case_11_two_runs_at_once(make_bench):
     bench = make_bench()
     other = bench.disk("other")
     (test,) = bench.site.vars["ssd_plan"]
-    bench.site.vars["ssd_plan"] = [dict(test, cells=[dict(test["cells"][0], runtime_s=60)])]
+    bench.site.vars["ssd_plan"] = [dict(test, cells=[dict(test["cells"][0], runtime_s=3600)])]
     held = [bench.spare.entry]
     first = bench.play(entries=held)
     assert first.code == 0, first.output
@@ -255,9 +255,7 @@ def test_case_11_two_runs_at_once(make_bench):
     second = make_bench()
     second.disks.update(bench.disks)
     try:
-        deadline = time.monotonic() + 60
-        while '"precondition"' not in journal.read_text() and time.monotonic() < deadline:
-            time.sleep(0.2)
+        wait_until(lambda: '"precondition"' in journal.read_text(), "the fill", bench.site.progress)
         outcome = second.play(entries=held)
         assert {"busy", "opened"} <= outcome.codes("spare") and outcome.code != 0
         assert not [argv for argv in outcome.commands if destructive(argv)]
