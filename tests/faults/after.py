@@ -10,21 +10,17 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
 import typing as t
 from pathlib import Path
 
 from bench import Bench
 from product import job
+from waiting import wait_until
 
 
 def _when_damaged(bench: Bench, spec: t.Mapping[str, t.Any]) -> None:
     """Wait for the fault; a status.json that the job has written again by then is damaged once more."""
-    deadline = time.monotonic() + 30
-    while not any(record["event"] == "cell" for record in bench.journal()):
-        if time.monotonic() > deadline:
-            raise TimeoutError("the fault did not come")
-        time.sleep(0.02)
+    wait_until(lambda: any(record["event"] == "cell" for record in bench.journal()), "the fault")
     path, action = Path(spec["victim"]), spec["action"]
     if action == "lost":
         path.unlink(missing_ok=True)
@@ -57,7 +53,7 @@ def _killed(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[str]:
     for pid in bench.processes():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    bench.wait(10)
+    bench.wait()
     state = bench.state_now()
     if state not in ("dead", "damaged"):
         yield f"after a SIGKILL its state is {state}"
@@ -75,12 +71,10 @@ def _refused_elsewhere(bench: Bench, spec: t.Mapping[str, t.Any]) -> t.Iterator[
     """The living job soon has its lock again, and keeps a job of another state folder away, which can't know of its
     run.
     """
-    deadline = time.monotonic() + 30
-    while (
-        not (any(record["event"] == "cell" for record in bench.journal()) and os.path.exists(spec["victim"]))
-        and time.monotonic() < deadline
-    ):
-        time.sleep(0.02)
+    wait_until(
+        lambda: any(record["event"] == "cell" for record in bench.journal()) and os.path.exists(spec["victim"]),
+        "the lock of the living job",
+    )
     try:
         yield f"a start from another state folder gives {bench.start_elsewhere()}"
     except job.JobError as error:

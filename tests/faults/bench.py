@@ -19,13 +19,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import typing as t
 from pathlib import Path
 
 import product
 from drives import LoopDrive, ServedDrive
 from product import Host, cells, decision, drive_records, engines, entry, job, locks, planning, rundir, summary
+from waiting import sizes, wait_until
 
 HERE = Path(__file__).resolve().parent
 MIB = 1 << 20
@@ -43,7 +43,6 @@ FIRST = {
 SECOND = dict(FIRST, name="second", title="Second", precondition=False, rounds={"max": 1})
 TESTS = ("first", "second")
 STANDING = ("steady", "not_steady", "complete", "invalid", "error")
-JOB_TIMEOUT_S = 60.0
 
 ENGINE = """import json, sys
 sys.path.insert(0, {here!r})
@@ -158,16 +157,12 @@ class Bench:
         other = rundir.RunDir(str(self.folder / "elsewhere"), self.run.run_id)
         return job.start(Host(), other, self.plan(), self.engine())
 
-    def wait(self, timeout_s: float = JOB_TIMEOUT_S) -> None:
+    def wait(self) -> None:
         """Until no process works on the run any more, but for those that hang in the kernel."""
-        deadline = time.monotonic() + timeout_s
-        while self.processes():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"the host job did not end within {timeout_s:g} s")
-            time.sleep(0.05)
+        wait_until(lambda: not self.processes(), "the end of the host job", sizes((self.run.path, "journal*")))
         # A killed job gives up its lock a moment after it has lost its command line.
-        while self.state_now() == "running" and time.monotonic() < deadline:
-            time.sleep(0.05)
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: self.state_now() != "running", "the lock of the host job", stall_s=60)
 
     def processes(self, hung: bool = False) -> list[int]:
         """Those of the run. `hung`: also those in an uninterruptible sleep that are told to end."""
@@ -227,9 +222,8 @@ class Bench:
         """What a run must not leave: processes, locks, files written aside, changed settings. The kernel takes a killed
         job down in its own time.
         """
-        deadline = time.monotonic() + 2
-        while self._strays() and time.monotonic() < deadline:
-            time.sleep(0.1)
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: not self._strays(), "nothing that stays", stall_s=15)
         return self._strays()
 
     def _strays(self) -> list[str]:
@@ -250,8 +244,8 @@ class Bench:
         for pid in self.processes(hung=True):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(TimeoutError):
-            self.wait(10)
+        with contextlib.suppress(AssertionError):
+            self.wait()
 
 
 def start_in_process(pipe: t.Any, run: rundir.RunDir, plan: dict[str, t.Any], engine: engines.Engine) -> None:

@@ -9,11 +9,11 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 import typing as t
 
 from bench import TESTS, Bench, start_in_process
 from product import job
+from waiting import wait_until
 
 
 def twins(bench: Bench, _moment: str) -> t.Iterator[str]:
@@ -49,11 +49,9 @@ def cut_off(bench: Bench, moment: str) -> t.Iterator[str]:
         target=start_in_process, args=(theirs, bench.run, plan, engine)
     )
     starter.start()
-    deadline = time.monotonic() + 30
-    while (
-        not os.path.exists(os.path.join(bench.run.path, moment)) and starter.is_alive() and time.monotonic() < deadline
-    ):
-        time.sleep(0.001)
+    wait_until(
+        lambda: os.path.exists(os.path.join(bench.run.path, moment)) or not starter.is_alive(), moment, poll_s=0.001
+    )
     os.kill(t.cast(int, starter.pid), signal.SIGKILL)
     starter.join()
     done = bench.start(bench.plan() if not bench.processes() else plan, engine)

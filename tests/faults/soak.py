@@ -40,7 +40,7 @@ def one(seed: int) -> tuple[int, int, list[str]]:
             if kills < planned:
                 wait(bench, chance.uniform(0, RUN_S))
             else:
-                bench.wait(180)
+                bench.wait()
             if not bench.processes():
                 break
             kills += kill(bench)
@@ -59,7 +59,7 @@ def kill(bench: Bench) -> int:
     for pid in bench.processes():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    bench.wait(20)
+    bench.wait()
     return 1
 
 

@@ -11,8 +11,10 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 import urllib.request
+from pathlib import Path
+
+from waiting import wait_until
 
 PASSWORD = "s3cret-Of-The-BMC"
 USER = "bmc-operator"
@@ -30,10 +32,9 @@ class Bmc:
         with bound_socket(socket.SOCK_STREAM) as probe:
             self.port = probe.getsockname()[1]
         self.process = self._start()
-        deadline = time.monotonic() + 60
-        while self.power() is None:
-            assert self.process.poll() is None and time.monotonic() < deadline, (folder / "sushy.log").read_text()
-            time.sleep(0.3)
+        wait_until(
+            lambda: self.power() is not None, "the BMC", process=self.process, said=(folder / "sushy.log").read_text
+        )
 
     def _configure(self):
         """Its certificate, user and system."""
@@ -89,7 +90,7 @@ class Bmc:
 
     def end(self):
         self.process.terminate()
-        self.process.wait(timeout=20)
+        self.process.wait()
 
 
 def bound_socket(kind=socket.SOCK_DGRAM):
@@ -131,12 +132,15 @@ class IpmiBmc:
             stdout=open(folder / "ipmi.log", "w"),
             stderr=subprocess.STDOUT,
         )
-        time.sleep(1.5)
-        assert self.process.poll() is None, (folder / "ipmi.log").read_text()
+        wait_until(self._listens, "the BMC", process=self.process, said=(folder / "ipmi.log").read_text)
+
+    def _listens(self):
+        """Whether its port is bound."""
+        return f":{self.port:04X} " in Path("/proc/net/udp6").read_text()
 
     def power(self):
         return {"on": "On", "off": "Off"}.get(self.file.read_text())
 
     def end(self):
         self.process.kill()
-        self.process.wait(timeout=20)
+        self.process.wait()

@@ -10,16 +10,14 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 import run_demo
+from waiting import sizes, wait_for_end, wait_until, works
 
 DEMO = Path(__file__).resolve().parents[2] / "scripts/demo"
 LOCKS = Path("/run/ssdlab-fleet")
-# Against demos that hang; a slow machine is no fault of theirs.
-TIMEOUT_S = 240
 
 
 @pytest.fixture(name="folder")
@@ -42,15 +40,16 @@ def start(folder, **environment):
     )
 
 
-def finish(process, timeout_s=TIMEOUT_S):
+def finish(process, folder):
     """Its exit code and output."""
-    try:
-        output, _no_errors = process.communicate(timeout=timeout_s)
-    finally:
-        # A demo that hangs must not outlive its test; SIGTERM makes it clean up.
-        process.terminate()
-        process.wait(30)
+    output, _no_errors = wait_for_end(process, "the demo", progress(process, folder), end=process.terminate)
     return process.returncode, output
+
+
+def progress(process, folder):
+    """What a demo computes, and what its host jobs write."""
+    moved, written = works(process.pid), sizes((folder, "ssd-demo.*/state/runs/*/journal.jsonl"))
+    return lambda: (moved(), written())
 
 
 def left_behind(folder):
@@ -72,12 +71,9 @@ def left_behind(folder):
     return found
 
 
-def wait_until(condition, process, timeout_s=TIMEOUT_S):
-    deadline_s = time.monotonic() + timeout_s
-    while not condition():
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline_s, "the demo did not get there"
-        time.sleep(0.1)
+def reached(condition, process, folder):
+    """Wait until a demo is there."""
+    wait_until(condition, "the demo's stage", progress(process, folder), process, lambda: process.communicate()[0])
 
 
 def drive_file(folder):
@@ -93,30 +89,30 @@ def measuring(folder):
 @pytest.mark.parametrize("stage", [drive_file, measuring])
 def test_a_signal_leaves_nothing_behind(folder, stage, number):
     process = start(folder)
-    wait_until(lambda: stage(folder), process)
+    reached(lambda: stage(folder), process, folder)
     process.send_signal(number)
-    code, output = finish(process)
+    code, output = finish(process, folder)
     assert code == 128 + number, output
     assert f"ended by {signal.Signals(number).name}" in output
     assert not left_behind(folder)
 
 
 def test_a_failure_leaves_nothing_behind(folder):
-    code, output = finish(start(folder, ANSIBLE_CALLBACKS_ENABLED="ansible.builtin.default"))
+    code, output = finish(start(folder, ANSIBLE_CALLBACKS_ENABLED="ansible.builtin.default"), folder)
     assert code == 1 and "callbacks_enabled" in output, output
     assert not left_behind(folder)
 
 
 def test_the_next_demo_cleans_up_after_a_killed_one(folder):
     killed = start(folder)
-    wait_until(lambda: measuring(folder), killed)
+    reached(lambda: measuring(folder), killed, folder)
     killed.kill()
     remains = next(folder.glob("ssd-demo.*"))
     assert left_behind(folder)
     following = start(folder)
-    wait_until(lambda: not remains.exists() and drive_file(folder), following)
+    reached(lambda: not remains.exists() and drive_file(folder), following, folder)
     following.terminate()
-    _code, output = finish(following)
+    _code, output = finish(following, folder)
     killed.communicate()
     assert "cleaning up after a killed demo" in output
     assert not left_behind(folder)
@@ -148,7 +144,7 @@ def test_a_link_of_somebody_elses_is_not_followed(folder, monkeypatch):
 
 @pytest.mark.exclusive(depth=32, iops=700)
 def test_two_pass_and_the_worn_one_fails(folder):
-    code, output = finish(start(folder), timeout_s=3 * TIMEOUT_S)
+    code, output = finish(start(folder), folder)
     assert code == 0, output
     assert not left_behind(folder)
     report = Path(re.search(r"^Report: (.+)/index\.html$", output, re.MULTILINE)[1])

@@ -117,14 +117,15 @@ def test_a_ramp_is_in_no_figure_and_a_batch_goes_out_at_once(drive):
     (made,) = plan_of(drive, [{"name": "peak", "purge": False, "precondition": False, "cells": [cell]}])["cells"]
     began = time.monotonic()
     done, text = run(drive, made["job"])
+    seconds = time.monotonic() - began
     result = fio_result.parse(text)
     assert (
-        time.monotonic() - began >= 3
+        seconds >= 3
         and fio_result.problems(done.returncode, result, drive.path, {"read": 1.0}, 2) == []
         and done.stderr == ""
     )
     (job,) = result["jobs"]
-    assert job["read"]["runtime"] < 2500 and job["iodepth_submit"]["16"] > 90
+    assert job["read"]["runtime"] / 1000 < seconds - 0.9 and job["iodepth_submit"]["16"] > 90
 
 
 def test_the_cold_part_is_left_as_it_was_filled(drive):

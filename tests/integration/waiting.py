@@ -69,10 +69,14 @@ def wait_until(
 
 
 def wait_for_end(
-    process: subprocess.Popen, what: str = "the end", progress: Progress | None = None, stall_s: float = STALL_S
+    process: subprocess.Popen,
+    what: str = "the end",
+    progress: Progress | None = None,
+    stall_s: float = STALL_S,
+    end: t.Callable[[], None] | None = None,
 ) -> tuple[t.Any, t.Any]:
-    """Return a process's (stdout, stderr), as communicate does; where that fails, the process is killed. Progress is
-    what it and its children compute, unless told otherwise.
+    """Return a process's (stdout, stderr), as communicate does; where that fails, the process is ended by `end()`, else
+    killed. Progress is what it and its children compute, unless told otherwise.
     """
     patience = Patience(what, progress or works(process.pid), stall_s)
     try:
@@ -81,8 +85,9 @@ def wait_for_end(
                 return process.communicate(timeout=10 * POLL_S)
             patience.check()
             assert cpu_s(process.pid) < MOST_CPU_S, f"waited for {what}: {MOST_CPU_S:g} s of CPU time and no end"
-    except AssertionError:
-        process.kill()
+    except BaseException:
+        (end or process.kill)()
+        process.wait()
         raise
 
 
