@@ -64,6 +64,7 @@ class Measuring:
         )
 
     def close(self):
+        self.bench.close()
         self._drive.close()
 
 

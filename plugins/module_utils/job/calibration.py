@@ -156,6 +156,7 @@ class Calibration:
 
 
 def _release(station: Station) -> None:
+    station.bench.close()
     try:
         with contextlib.suppress(OSError):
             station.watchdog.call("release", station.held.release)

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import typing as t
 
+from . import lost_time
 from .limits import Limits
-from .queue_filled import host_limits, shortfalls
+from .queue_filled import shortfalls, thread_limit
 
 OTHER_IO, DISCARDED, NOT_FILLED, HOST_LIMITED = "other_io", "discarded", "queue_not_filled", "host_limited"
 IDLE_GAP, SUSPENDED, CLOCK_JUMP, STALLED = "idle_gap", "suspended", "clock_jump", "stalled"
@@ -165,7 +166,10 @@ def _members(seen: Mapping, limits: Limits) -> list[Cause]:
 
 def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
     """Whether the queue was as full as asked, and whether the host let it be."""
-    found = [Cause(HOST_LIMITED, SPOILS, text) for text in host_limits(cell, seen, limits)]
+    short = shortfalls(cell, seen, limits)
+    found = [Cause(HOST_LIMITED, SPOILS, text) for text in thread_limit(cell, seen, limits)]
+    lost = lost_time.find(cell, seen, limits, bool(short))
+    found += [Cause(HOST_LIMITED, SPOILS if item.disturbs else TOLD, item.message) for item in lost]
     if seen["cpu_idle"] is None:
         found.append(
             Cause(
@@ -177,7 +181,6 @@ def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
     if cell.get("polled") and seen["fio_cpu"] >= limits.fio_cpu_max:
         text = "whether the host limits fio is unknown: its threads poll for completions, and so never wait"
         found.append(Cause(HOST_LIMITED, UNKNOWN, text))
-    short = shortfalls(cell, seen, limits)
     busy = seen["cpu_idle"] is not None and seen["cpu_idle"] < limits.cpu_idle_min
     said = "the CPUs that fio was given were idle for {0:.1%} of the time, while its threads used {1:.0%} of one each"
     said = said.format(seen["cpu_idle"] or 0, seen["fio_cpu"])

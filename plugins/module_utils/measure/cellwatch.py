@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a witness sees of one cell: its looks right before and right after fio."""
+"""What a witness sees of one cell: its looks right before and right after fio, and how long fio did not run meanwhile."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ from types import MappingProxyType
 
 from ..core.host import Host
 from . import witness
+from .submissions import Monitor, Submissions
 
 
 class CellWatch:
-    """A witness's looks right before fio starts and right after it ended. members: of the drives of an array, by kernel
-    name.
+    """A witness's looks right before fio starts and right after it ended. monitor: of fio's gaps. members: of
+    the drives of an array, by kernel name.
     """
 
     def __init__(
-        self, host: Host, eyes: witness.Witness, members: t.Mapping[str, witness.Witness] = MappingProxyType({})
+        self,
+        host: Host,
+        eyes: witness.Witness,
+        monitor: Monitor,
+        members: t.Mapping[str, witness.Witness] = MappingProxyType({}),
     ) -> None:
         self._host = host
         self._eyes = eyes
+        self._monitor = monitor
+        self._submissions = Submissions()
         self._members = members
         self._counts: list[dict[str, list[int] | None]] = []
         self._before: witness.Moment | None = None
@@ -30,14 +37,20 @@ class CellWatch:
 
     def begin(self) -> None:
         """To be called last before fio."""
+        self._monitor.begin()
         self._counts = [{name: member.stat() for name, member in self._members.items()}]
         self._before = self._eyes.look()
+
+    def started(self, pid: int) -> None:
+        """To be called once fio has started."""
+        self._monitor.watch(pid)
 
     def end(self, pid: int) -> None:
         """To be called once fio has ended and before it is reaped."""
         self.after = self._eyes.look()
         self._counts.append({name: member.stat() for name, member in self._members.items()})
         self._process = witness.process_bytes(self._host, pid)
+        self._submissions = self._monitor.end()
 
     def seen(
         self,
@@ -54,6 +67,7 @@ class CellWatch:
         """
         before, after = t.cast(witness.Moment, self._before), t.cast(witness.Moment, self.after)
         found = witness.evidence(cell, result, before, after, self._process, self._eyes)
+        found.update(self._gaps_of(cell))
         # An I/O of seconds makes fio run longer; that is no idling.
         idle_s = None if gap_s is None else max(0.0, gap_s - max(0.0, found["run_s"] - cell["runtime_s"]))
         since = last or before
@@ -67,3 +81,13 @@ class CellWatch:
         if self._members:
             found.update(witness.of_members(self._counts, found["run_s"] + cell.get("ramp_s", 0)))
         return dict(found, idle_s=None if idle_s is None else round(idle_s, 3), between_bytes=others, **told)
+
+    def _gaps_of(self, cell: t.Mapping[str, t.Any]) -> dict[str, float | None]:
+        """How long fio submitted nothing at a stretch, and for how long its threads waited for a CPU."""
+        threads = sum(one["threads"] for one in cell.get("jobs") or [cell])
+        gap_s = self._submissions.gap_s(threads, cell["runtime_s"] + cell.get("ramp_s", 0))
+        waited_s = None if gap_s is None else self._submissions.waited_s
+        return {
+            "longest_gap_s": None if gap_s is None else round(gap_s, 6),
+            "waited_s": None if waited_s is None else round(waited_s, 4),
+        }

@@ -119,13 +119,13 @@ class Runner:
         tick: t.Callable[[], None] | None = None,
         deadline_s: float | None = None,
         at_end: t.Callable[[int], None] | None = None,
+        at_start: t.Callable[[int], None] | None = None,
     ) -> tuple[int, str]:
         """Run fio to its end: (exit code, stderr). `tick` is called about once a second. Raises Interrupted, Killed,
         and Hangs for a fio that can't be ended.
 
-        deadline_s: fio is ended, and FioError raised, when it takes longer. at_end: called with its pid once it has
-          ended, while the kernel
-        still has its counts.
+        deadline_s: fio is ended, and FioError raised, when it takes longer. at_start: called with its pid. at_end:
+          called with its pid once it has ended, while the kernel still has its counts.
         """
         if self._stop.is_set():
             raise Interrupted()
@@ -137,6 +137,8 @@ class Runner:
             cwd=os.path.dirname(output_path),
         )
         try:
+            if at_start:
+                at_start(process.pid)
             stderr = self._wait(process, tick, deadline_s, at_end)
         finally:
             end_process(process)

@@ -37,10 +37,11 @@ class Limits(t.NamedTuple):
     device_depth: float = 31
     # A thread that never waits for the drive measures the host; a twentieth is lost to its clock and interrupts.
     fio_cpu_max: float = 0.95
-    # What a hypervisor or a CPU quota takes from fio is latency that is not the drive's; one in twenty is more than
-    # jitter.
+    # What a hypervisor, a CPU quota or other processes take from fio is latency that is not the drive's; one in twenty
+    # is more than jitter.
     steal_max: float = 0.05
     throttled_max: float = 0.05
+    waited_max: float = 0.05
     # CPUs with no idle time to speak of: fio waits for them.
     cpu_idle_min: float = 0.02
     # A drive that idles collects garbage and is faster afterwards; starting fio takes 0.5 s.

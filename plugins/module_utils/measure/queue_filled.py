@@ -13,22 +13,12 @@ from .limits import Limits
 Mapping = t.Mapping[str, t.Any]
 
 
-def host_limits(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
-    """What the host kept from fio: CPU time of its threads, of the hypervisor, of its control group."""
-    found = []
-    if seen["fio_cpu"] >= limits.fio_cpu_max and not cell.get("polled"):
-        found.append(
-            (
-                "fio's threads used {0:.0%} of a CPU each: this measures the host; use more threads or larger blocks"
-            ).format(seen["fio_cpu"])
-        )
-    if (seen["cpu_steal"] or 0) > limits.steal_max:
-        found.append("the hypervisor took {0:.0%} of the time of fio's CPUs".format(seen["cpu_steal"]))
-    # Throttled time is a sum over CPUs; no more of them than fio has threads can wait at once.
-    share = (seen["throttled_s"] or 0) / max(0.001, seen["elapsed_s"] * min(cell["threads"], seen["cpus"]))
-    if share > limits.throttled_max:
-        found.append(f"its control group's CPU quota held fio up for {share:.0%} of the time: raise it")
-    return found
+def thread_limit(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
+    """That fio's threads had no time left, so that more of them would have done more."""
+    if seen["fio_cpu"] < limits.fio_cpu_max or cell.get("polled"):
+        return []
+    text = "fio's threads used {0:.0%} of a CPU each: this measures the host; use more threads or larger blocks"
+    return [text.format(seen["fio_cpu"])]
 
 
 def shortfalls(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:

@@ -17,6 +17,7 @@ from . import causes, cell_figures, fillcurve, fio, fio_result, load, plausible,
 from .cellwatch import CellWatch
 from .limits import Limits
 from .rounds import cell_s
+from .submissions import Monitor
 
 # Written before anything else: some fio may open a device exclusively, and then can't work under our own exclusive
 # open.
@@ -59,12 +60,17 @@ class Workbench:
         self.limits, self.strict = Limits(), False
         # Where fio runs; the campaign sets it once the drive has one.
         self.place = NOWHERE
+        self._monitor = Monitor()
 
     def on(self, held: HeldDrive, members: t.Sequence[str]) -> Workbench:
         """A bench like this one for an array of drives; members: their kernel names."""
         bench = Workbench(self._host, held, self._runner, self._raw_dir)
         bench.limits, bench.strict, bench.place, bench.members = self.limits, self.strict, self.place, members
         return bench
+
+    def close(self) -> None:
+        """End the process that watches fio; the next cell would start another."""
+        self._monitor.close()
 
     def placeholders(self, **more: t.Any) -> dict[str, t.Any]:
         """Values of the job placeholders on this host, after the last identity check."""
@@ -112,14 +118,14 @@ class Workbench:
 
         gap_s: time without I/O since the cell before; streams: of fio_result.streams, of a cell that has several;
           histograms: {"" or a stream's name: of fio_result.histograms}, for Tails and not for the journal;
-          seen: what its causes are judged by (witness.evidence); causes: of causes.find.
+          seen: what its causes are judged by (CellWatch.seen); causes: of causes.find.
         """
         self._see_poll_queues(cell)
         # An idle time that began is waited for.
         length_s = cell_s(cell) + cell.get("idle_s", 0)
         started, began = now(), time.monotonic()
         eyes = {member: witness.Witness(self._host, member, self.place.cpus) for member in self.members}
-        watch = CellWatch(self._host, self._witness(), eyes)
+        watch = CellWatch(self._host, self._witness(), self._monitor, eyes)
         result, raw = self._checked(
             name,
             cell["job"],
@@ -270,7 +276,8 @@ class Workbench:
         self._host.note(self._runner.argv(base + ".fio", base + ".json"))
         if watch:
             watch.begin()
-        rc, stderr = self._runner.run(base + ".fio", base + ".json", tick, deadline_s, watch.end if watch else None)
+        hooks = (watch.end, watch.started) if watch else ()
+        rc, stderr = self._runner.run(base + ".fio", base + ".json", tick, deadline_s, *hooks)
         text = fio.take_in(base + ".json")
         if stderr:
             with open(base + ".err", "w") as out:

@@ -20,7 +20,7 @@ UNKNOWN_FORM = (KeyError, TypeError, ValueError, IndexError, AttributeError, Ari
 NOT_SEEN = "cells were not checked again: the journal lacks the evidence of one"
 NO_PLAN = "cells were not checked again: the host's plan was not collected"
 # What the engine keeps of each cell, known or not: a cell that lost one of them would look clean.
-EVIDENCE = ("between_bytes", "beside_bytes", "suspended_s", "longest_s")
+EVIDENCE = ("between_bytes", "beside_bytes", "suspended_s", "longest_s", "longest_gap_s", "waited_s")
 NUMBERS = ("run_s", "queued", "mean_latency_s")
 
 

@@ -27,6 +27,8 @@ SEEN = {
     "cpu_idle": 0.8,
     "cpu_steal": 0.0,
     "throttled_s": 0.0,
+    "longest_gap_s": 0.01,
+    "waited_s": 1.0,
     "elapsed_s": 60.4,
     "idle_s": 0.4,
     "suspended_s": 0.0,

@@ -41,6 +41,8 @@ SEEN = {
     "limits": {"nr_requests": 64, "hw_queues": 1, "device_depth": None},
     "cpu_steal": 0.0,
     "throttled_s": 0.0,
+    "longest_gap_s": 0.01,
+    "waited_s": 0.0,
     "elapsed_s": 10.5,
     "idle_s": 0.1,
     "between_bytes": None,

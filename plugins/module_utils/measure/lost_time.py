@@ -1,0 +1,98 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The table of what takes time from fio, and the rule by which it disturbs a cell or is a remark. Pure.
+
+Time that was taken can't have changed a rate where the I/Os that wait at the drive outlast the longest gap in which fio
+could neither submit nor reap. Elsewhere the lost share bounds the error. docs/validity.md, Cells and rounds.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from . import load
+from .limits import Limits
+
+Mapping = t.Mapping[str, t.Any]
+
+
+class Loss(t.NamedTuple):
+    """One way to take time from fio's CPUs. share: of the time, from a cell and what was seen of it; None: unknown.
+    limit: of Limits, above which it counts; text: with its share.
+    """
+
+    share: t.Callable[[Mapping, Mapping, Limits], float | None]
+    limit: str
+    text: str
+
+
+def _stolen(_cell: Mapping, seen: Mapping, _limits: Limits) -> float | None:
+    return seen["cpu_steal"]
+
+
+def _throttled(cell: Mapping, seen: Mapping, _limits: Limits) -> float | None:
+    """Throttled time is a sum over CPUs; no more of them than fio has threads can wait at once."""
+    if seen["throttled_s"] is None:
+        return None
+    return seen["throttled_s"] / max(0.001, seen["elapsed_s"] * min(cell["threads"], seen["cpus"]))
+
+
+def _waited(cell: Mapping, seen: Mapping, limits: Limits) -> float | None:
+    """What fio's threads waited for CPUs that were never idle: no more than others ran there, as they also wait for
+    each other.
+    """
+    if seen.get("waited_s") is None or seen["cpu_idle"] is None or seen["cpu_idle"] >= limits.cpu_idle_min:
+        return None
+    own = seen["fio_cpu"] * cell["threads"] / seen["cpus"]
+    others = max(0.0, 1 - seen["cpu_idle"] - (seen["cpu_steal"] or 0) - own)
+    return min(others, seen["waited_s"] / max(0.001, seen["elapsed_s"] * cell["threads"]))
+
+
+TABLE = (
+    Loss(_stolen, "steal_max", "the hypervisor took {0:.0%} of the time of fio's CPUs"),
+    Loss(_throttled, "throttled_max", "its control group's CPU quota held fio up for {0:.0%} of the time: raise it"),
+    Loss(
+        _waited,
+        "waited_max",
+        "fio waited for {0:.0%} of the time for CPUs that others used: stop other load, or give fio other CPUs",
+    ),
+)
+OUTLASTED = (
+    "; the drive had work for {0:.1f} ms, more than fio's longest gap of {1:.1f} ms, so the rate counts, but latencies "
+    "may include up to {1:.1f} ms that were the host's"
+)
+
+
+class Found(t.NamedTuple):
+    """disturbs: whether a rate may have changed, by up to the lost share; message: what was lost, and why it counts."""
+
+    disturbs: bool
+    message: str
+
+
+def find(cell: Mapping, seen: Mapping, limits: Limits, is_short: bool) -> list[Found]:
+    """The losses of a cell above their limits. is_short: its queue was not full (queue_filled.shortfalls)."""
+    shares = [(row, row.share(cell, seen, limits)) for row in TABLE]
+    above = [row.text.format(share) for row, share in shares if share is not None and share > getattr(limits, row.limit)]
+    work_s, gap_s = backlog_s(cell, seen), seen.get("longest_gap_s")
+    # A thread that ran in all the time that was left to it is what limits the rate, however deep its queue.
+    left = 1 - min(1.0, max(share or 0 for _row, share in shares))
+    waits = seen["fio_cpu"] < limits.fio_cpu_max * left
+    if is_short or not waits or work_s is None or gap_s is None or work_s <= gap_s:
+        return [Found(True, text) for text in above]
+    return [Found(False, text + OUTLASTED.format(1000 * work_s, 1000 * gap_s)) for text in above]
+
+
+def backlog_s(cell: Mapping, seen: Mapping) -> float | None:
+    """How long the drive works on what it has in flight: I/Os in flight by the kernel's count ÷ rate. None: unknown, or
+    the test leaves the queue open (a rate limit, completions in batches, several streams).
+
+    By fio's own count those that it has not reaped yet, and those in its own hands, would be at the drive.
+    """
+    if load.is_limited(cell) or cell.get("batch") or cell.get("jobs"):
+        return None
+    if not seen["in_flight"] or not seen["queued"] or not seen["mean_latency_s"]:
+        return None
+    iops = seen["queued"] / seen["mean_latency_s"]
+    return min(load.asked_in_flight(cell), seen["queued"], seen["in_flight"]) / iops
