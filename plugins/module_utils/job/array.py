@@ -207,7 +207,6 @@ class Array:
 
     def _give_back(self) -> None:
         station = self._station
-        station.bench.close()
         station.target, station.bench, station.members = station.held, self._bench, []
         station.bench.begin_test()
 

@@ -76,7 +76,6 @@ class Campaign:
         An outcome and a message where that fails, in place of those so far.
         """
         self._station.job.tuned.leave_place(self._station.drive)
-        self._station.bench.close()
         try:
             if not hangs:
                 self._station.watchdog.call("release", self._station.held.release)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import typing as t
 
@@ -41,6 +42,11 @@ class Measuring:
         # Its purge may have formatted the drive to another capacity.
         rounds.resize(self._station.target.identity["size_bytes"])
         self._station.bench.begin_test()
+        with contextlib.closing(self._station.bench):
+            self._run_rounds(test)
+
+    def _run_rounds(self, test: t.Mapping[str, t.Any]) -> None:
+        rounds = self._rounds
         began, written = time.monotonic(), 0
         while not rounds.finished():
             number = rounds.count + 1

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a witness sees of one cell: its looks right before and right after fio, and how long fio did not run meanwhile."""
+"""What a witness sees of one cell: its looks right before and right after fio, and fio's gaps meanwhile."""
 
 from __future__ import annotations
 

@@ -28,25 +28,27 @@ class Loss(t.NamedTuple):
 
 
 def _stolen(_cell: Mapping, seen: Mapping, _limits: Limits) -> float | None:
-    return seen["cpu_steal"]
+    share: float | None = seen["cpu_steal"]
+    return share
 
 
 def _throttled(cell: Mapping, seen: Mapping, _limits: Limits) -> float | None:
     """Throttled time is a sum over CPUs; no more of them than fio has threads can wait at once."""
-    if seen["throttled_s"] is None:
-        return None
-    return seen["throttled_s"] / max(0.001, seen["elapsed_s"] * min(cell["threads"], seen["cpus"]))
+    held_s: float | None = seen["throttled_s"]
+    return None if held_s is None else held_s / max(0.001, seen["elapsed_s"] * min(cell["threads"], seen["cpus"]))
 
 
 def _waited(cell: Mapping, seen: Mapping, limits: Limits) -> float | None:
     """What fio's threads waited for CPUs that were never idle: no more than others ran there, as they also wait for
     each other.
     """
-    if seen.get("waited_s") is None or seen["cpu_idle"] is None or seen["cpu_idle"] >= limits.cpu_idle_min:
+    waited_s: float | None = seen.get("waited_s")
+    idle: float | None = seen["cpu_idle"]
+    if waited_s is None or idle is None or idle >= limits.cpu_idle_min:
         return None
-    own = seen["fio_cpu"] * cell["threads"] / seen["cpus"]
-    others = max(0.0, 1 - seen["cpu_idle"] - (seen["cpu_steal"] or 0) - own)
-    return min(others, seen["waited_s"] / max(0.001, seen["elapsed_s"] * cell["threads"]))
+    own: float = seen["fio_cpu"] * cell["threads"] / seen["cpus"]
+    others = max(0.0, 1 - idle - (seen["cpu_steal"] or 0) - own)
+    return min(others, float(waited_s / max(0.001, seen["elapsed_s"] * cell["threads"])))
 
 
 TABLE = (
@@ -74,7 +76,7 @@ class Found(t.NamedTuple):
 def find(cell: Mapping, seen: Mapping, limits: Limits, is_short: bool) -> list[Found]:
     """The losses of a cell above their limits. is_short: its queue was not full (queue_filled.shortfalls)."""
     shares = [(row, row.share(cell, seen, limits)) for row in TABLE]
-    above = [row.text.format(share) for row, share in shares if share is not None and share > getattr(limits, row.limit)]
+    above = [row.text.format(share) for row, share in shares if (share or 0) > getattr(limits, row.limit)]
     work_s, gap_s = backlog_s(cell, seen), seen.get("longest_gap_s")
     # A thread that ran in all the time that was left to it is what limits the rate, however deep its queue.
     left = 1 - min(1.0, max(share or 0 for _row, share in shares))
@@ -86,13 +88,14 @@ def find(cell: Mapping, seen: Mapping, limits: Limits, is_short: bool) -> list[F
 
 def backlog_s(cell: Mapping, seen: Mapping) -> float | None:
     """How long the drive works on what it has in flight: I/Os in flight by the kernel's count ÷ rate. None: unknown, or
-    the test leaves the queue open (a rate limit, completions in batches, several streams).
+    nothing waits at the drive (depth 1), or the test leaves the queue open (a rate limit, completions in batches,
+    several streams).
 
     By fio's own count those that it has not reaped yet, and those in its own hands, would be at the drive.
     """
-    if load.is_limited(cell) or cell.get("batch") or cell.get("jobs"):
+    if load.is_limited(cell) or cell.get("batch") or cell.get("jobs") or cell["queue_depth"] == 1:
         return None
     if not seen["in_flight"] or not seen["queued"] or not seen["mean_latency_s"]:
         return None
-    iops = seen["queued"] / seen["mean_latency_s"]
-    return min(load.asked_in_flight(cell), seen["queued"], seen["in_flight"]) / iops
+    iops: float = seen["queued"] / seen["mean_latency_s"]
+    return float(min(load.asked_in_flight(cell), seen["queued"], seen["in_flight"])) / iops

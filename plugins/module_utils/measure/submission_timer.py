@@ -31,7 +31,7 @@ NEW_S, LATER_S = 1.0, 0.05
 ALIVE_S = 1.0
 BYTES = (b"read_bytes", b"write_bytes")
 WAITED, RUNS = 1, 2
-# The nice value that comes before all others: what waits for a CPU itself finds gaps that are too long, never too short.
+# The nice value that comes before all others: a timer that waits for a CPU finds gaps too long, never too short.
 FIRST = -20
 
 

@@ -24,9 +24,9 @@ ANSWER_S = 2.0
 
 
 class Submissions(t.NamedTuple):
-    """Of the threads of fio that did I/O in one run. threads: how many; longest_s: no gap between two submissions of one
-    was longer; span_s: from the first to the last of each at least; waited_s: for how long they together waited for a
-    CPU. None: unknown.
+    """Of the threads of fio that did I/O in one run. threads: how many; longest_s: no gap between two submissions of
+    one was longer; span_s: from the first to the last of each at least; waited_s: for how long they together waited for
+    a CPU. None: unknown.
     """
 
     threads: int = 0

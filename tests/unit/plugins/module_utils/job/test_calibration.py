@@ -80,7 +80,7 @@ class Host:
             release=lambda: host.held.discard(drive),
             abandon=lambda reason: host.log.append(("abandoned", drive)),
         )
-        bench = types.SimpleNamespace(cell=cell, begin_test=lambda: None, place=None)
+        bench = types.SimpleNamespace(cell=cell, begin_test=lambda: None, close=lambda: None, place=None)
         watchdog = types.SimpleNamespace(call=lambda what, step: step())
         return types.SimpleNamespace(
             drive=drive, job=job, held=held, bench=bench, guard=guard, watchdog=watchdog, seed=lambda *names: 1

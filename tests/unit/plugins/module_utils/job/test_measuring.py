@@ -34,7 +34,8 @@ class Station:
 
     def __init__(self, after):
         self.held = self.target = types.SimpleNamespace(identity={"size_bytes": 800})
-        self.bench = types.SimpleNamespace(begin_test=lambda: None, cell=lambda *_asked: dict(RESULT))
+        nothing = {"begin_test": lambda: None, "close": lambda: None}
+        self.bench = types.SimpleNamespace(**nothing, cell=lambda *_asked: dict(RESULT))
         self._after = after
 
     def guard(self, _step, **_shown):

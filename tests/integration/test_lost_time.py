@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Time taken from fio on a simulated drive, which has no part in it: how long the gap was, and whether the rate counts.
+
+What else the machine does makes gaps longer, never shorter. Where one was longer than the drive's work by itself, the
+round is disturbed, as it should be: the rate then shows nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import measuring
+import pytest
+import simulated_ssd as simulator
+from test_spoilt_rounds import PATIENT, cpu_quota
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import Place
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import lost_time
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
+# 32 of its I/Os take it 213 ms, longer than a busy machine's own gaps; slower than it could be, never faster.
+IOPS = 150
+DEEP = {"queue_depth": 32, "runtime_s": 3}
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    figures = {"size_bytes": 64 << 20, "fresh_iops": IOPS, "steady_iops": IOPS, "read_iops": IOPS}
+    folder = tmp_path_factory.mktemp("drives")
+    with simulator.simulated_ssd(folder, "taken", simulator.model_plugin(**figures)) as drive:
+        yield drive["device"]
+
+
+@pytest.fixture
+def cells(simulated, tmp_path):
+    made = measuring.Measuring(simulated, tmp_path)
+    made.bench.limits = PATIENT
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@contextlib.contextmanager
+def stopped(for_s, every_s):
+    """fio, as it is found among our children, stopped again and again, as a guest whose host gives it no time is."""
+    over = threading.Event()
+
+    def run():
+        while not over.wait(every_s):
+            for pid in _fio():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+                    time.sleep(for_s)
+                    os.kill(pid, signal.SIGCONT)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _fio():
+    found = []
+    for thread in os.listdir("/proc/self/task"):
+        with open(f"/proc/self/task/{thread}/children") as source:
+            found += [int(pid) for pid in source.read().split()]
+    return [pid for pid in found if open(f"/proc/{pid}/comm").read() == "fio\n"]
+
+
+def test_a_gap_is_found_and_none_is_made_up(cells):
+    """A process that is stopped has neither stolen time nor waits for a CPU: only a timer can tell."""
+    quiet = cells.cell(**DEEP)["seen"]
+    with stopped(0.4, 0.5):
+        gaps = cells.cell(**DEEP)["seen"]
+    assert gaps["longest_gap_s"] >= 0.4 > quiet["longest_gap_s"], quiet
+    assert gaps["cpu_steal"] < 0.4 and gaps["waited_s"] < 0.4
+
+
+def test_a_real_time_process_on_fios_cpu_makes_a_gap(cells):
+    cells.bench.place = Place("0", None, None, "")
+    code = "import time\nwhile True:\n t = time.monotonic()\n while time.monotonic() < t + 0.3: pass\n time.sleep(0.3)"
+    hog = subprocess.Popen(["taskset", "-c", "0", "chrt", "-f", "1", "python3", "-c", code])
+    try:
+        seen = cells.cell(**DEEP)["seen"]
+    finally:
+        hog.kill()
+        hog.wait()
+    assert seen["longest_gap_s"] >= 0.25 and seen["waited_s"] >= 0.5
+
+
+def rate(result):
+    return result["write"]["iops"]
+
+
+def counts(result, depth):
+    """Whether a round counts in spite of what was taken, with the remark that says so; else why it is disturbed."""
+    told, spoils = (measuring.found(result, level) for level in ("told", "spoils"))
+    seen = result["seen"]
+    work_s = lost_time.backlog_s({"threads": 1, "queue_depth": depth}, seen)
+    assert (work_s is not None and work_s > seen["longest_gap_s"]) == ("host_limited" not in spoils), seen
+    return "so the rate counts" in told.get("host_limited", "")
+
+
+@contextlib.contextmanager
+def quota(cells, share):
+    """What the bench starts, in a control group that may use so much of one CPU."""
+    cells.bench.close()
+    with cpu_quota(share):
+        try:
+            yield
+        finally:
+            cells.bench.close()
+
+
+@contextlib.contextmanager
+def loops(cells, _share=None):
+    """Busy loops of normal priority on the CPU that fio has."""
+    cells.bench.place = Place("0", None, None, "")
+    busy = [subprocess.Popen(["taskset", "-c", "0", "sh", "-c", "while :; do :; done"]) for _each in range(2)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("taking, share", [(quota, 0.04), (loops, None)], ids=["quota", "busy loops"])
+def test_a_deep_queue_outlasts_what_is_taken_and_a_single_io_does_not(cells, taking, share):
+    with taking(cells, share):
+        # A busy machine may make longer gaps of its own, and then the round is disturbed: it is measured again.
+        deep = [cells.cell(**DEEP) for _each in range(4)]
+        single = cells.cell(runtime_s=3)
+    good = [rate(result) for result in deep if counts(result, 32)]
+    assert good and all(abs(iops / IOPS - 1) < 0.02 for iops in good), [result["seen"] for result in deep]
+    assert "host_limited" in measuring.found(single), single["seen"]
