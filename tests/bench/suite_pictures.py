@@ -105,7 +105,7 @@ def measure(place: pathlib.Path) -> pathlib.Path:
             "ssd_mode": "destructive",
             "ssd_state_dir": str(place / "state"),
             "ssd_results_dir": str(place / "results"),
-            "ssd_validity_limits": {"in_flight_min": 0, "idle_gap_s": 60},
+            "ssd_validity_limits": {"in_flight_min": 0, "idle_gap_s": 60, "waited_max": 1},
             "ssd_criteria": [],
             "ssd_plan": [hir(), dirth(), *blog()],
         }

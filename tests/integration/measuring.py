@@ -69,5 +69,9 @@ class Measuring:
 
 
 def found(result, *levels):
-    """The causes of a cell: {cause: message}, of these levels."""
-    return {item.cause: item.message for item in result["causes"] if item.level in (levels or ("spoils",))}
+    """The causes of a cell: {cause: its messages}, of these levels."""
+    texts = {}
+    for item in result["causes"]:
+        if item.level in (levels or ("spoils",)):
+            texts.setdefault(item.cause, []).append(item.message)
+    return {cause: "; ".join(messages) for cause, messages in texts.items()}

@@ -19,10 +19,11 @@ import time
 import measuring
 import pytest
 import simulated_ssd as simulator
-from test_spoilt_rounds import PATIENT, cpu_quota
+from test_spoilt_rounds import cpu_quota
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import Place
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import lost_time
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
 # 32 of its I/Os take it 213 ms, longer than a busy machine's own gaps; slower than it could be, never faster.
@@ -41,7 +42,7 @@ def simulated(tmp_path_factory):
 @pytest.fixture
 def cells(simulated, tmp_path):
     made = measuring.Measuring(simulated, tmp_path)
-    made.bench.limits = PATIENT
+    made.bench.limits = Limits(idle_gap_s=60)
     try:
         yield made
     finally:
@@ -113,18 +114,7 @@ def counts(result, depth):
 
 
 @contextlib.contextmanager
-def quota(cells, share):
-    """What the bench starts, in a control group that may use so much of one CPU."""
-    cells.bench.close()
-    with cpu_quota(share):
-        try:
-            yield
-        finally:
-            cells.bench.close()
-
-
-@contextlib.contextmanager
-def loops(cells, _share=None):
+def loops(cells):
     """Busy loops of normal priority on the CPU that fio has."""
     cells.bench.place = Place("0", None, None, "")
     busy = [subprocess.Popen(["taskset", "-c", "0", "sh", "-c", "while :; do :; done"]) for _each in range(2)]
@@ -136,9 +126,9 @@ def loops(cells, _share=None):
             process.wait()
 
 
-@pytest.mark.parametrize("taking, share", [(quota, 0.04), (loops, None)], ids=["quota", "busy loops"])
-def test_a_deep_queue_outlasts_what_is_taken_and_a_single_io_does_not(cells, taking, share):
-    with taking(cells, share):
+@pytest.mark.parametrize("taking", [lambda _cells: cpu_quota(0.04), loops], ids=["quota", "busy loops"])
+def test_a_deep_queue_outlasts_what_is_taken_and_a_single_io_does_not(cells, taking):
+    with taking(cells):
         # A busy machine may make longer gaps of its own, and then the round is disturbed: it is measured again.
         deep = [cells.cell(**DEEP) for _each in range(4)]
         single = cells.cell(runtime_s=3)

@@ -21,7 +21,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof
 
 # A busy test machine spoils rounds, which are then measured again and count in no window: here every round is to count.
-LIMITS = Limits(queued_min=0, in_flight_min=0, cpu_idle_min=0, fio_cpu_max=2, steal_max=1, idle_gap_s=60)
+LIMITS = Limits(queued_min=0, in_flight_min=0, cpu_idle_min=0, fio_cpu_max=2, steal_max=1, waited_max=1, idle_gap_s=60)
 MIXED = {
     "name": "mixed",
     "purge": False,

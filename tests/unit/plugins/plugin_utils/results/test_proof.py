@@ -112,6 +112,21 @@ def test_all_cells_of_a_test_have_the_same_cpus(cpus, says):
     assert ("its journal has the load {'threads': 4" in found) is says
 
 
+@pytest.mark.parametrize(
+    ("gap_s", "says"),
+    [(0.01, ""), (0.2, "rounds that count are spoilt"), (None, "rounds that count are spoilt")],
+)
+def test_a_remark_of_time_that_was_taken_is_judged_again_by_the_gap(gap_s, says):
+    """The drive had work for 110 ms; the host calls it a remark each time."""
+    events = journal()
+    for event in events:
+        if event["event"] == "cell":
+            event["seen"].update(cpu_steal=0.06, longest_gap_s=gap_s)
+            event["causes"] = [{"cause": "host_limited", "level": "told", "message": "the hypervisor took 6%"}]
+    wrong = "; ".join(proved(events).wrong)
+    assert says in wrong and bool(wrong) == bool(says)
+
+
 @pytest.mark.parametrize("spoils", ["causes", "seen"])
 def test_no_round_that_is_spoilt_counts_in_a_test_without_a_rule(spoils):
     """Whatever its end says: nothing would be left to compute its figures again from."""
