@@ -6,9 +6,10 @@
 Below one directory each drive NAME has:
   NAME/drive   the FUSE file behind the loop device: the drive's `backing_file`
   NAME.json    the record: written before anything is started, so that destroy finds what a killed creator left
-  NAME.log     what nbdfuse and nbdkit said
+  NAME.log     what nbdfuse said, and nbdkit until it served (then: syslog)
   NAME.pid     nbdkit's pid file
-Standard library only: it runs before there is a virtual environment.
+  NAME.socket  where nbdfuse finds nbdkit; gone once it has
+Nothing of a drive needs its creator to live on. Standard library only: it runs before there is a virtual environment.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import contextlib
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -41,6 +41,7 @@ END_TIMEOUT_S = 5
 # nbdfuse has ten threads, and a request that sleeps holds one: the queue depth that the drive sees. Each has a
 # connection of its own, and each connection so many of nbdkit's threads.
 CONNECTIONS, THREADS = 10, 4
+SUFFIXES = ("", ".json", ".log", ".pid", ".socket")
 HERE = Path(__file__).resolve().parent
 
 
@@ -95,16 +96,15 @@ def create(directory, name, plugin, sector_size=512):
         raise SimulatorError(f"drive name {name!r}: use letters, digits, '.', '_' and '-'")
     directory = Path(directory).resolve()
     directory.mkdir(parents=True, exist_ok=True)
-    record_path = directory / f"{name}.json"
-    if record_path.exists():
-        raise SimulatorError(f"{record_path} exists: there is such a drive already; destroy it first")
+    for path in (Path(f"{directory / name}{suffix}") for suffix in SUFFIXES):
+        if os.path.lexists(path):
+            raise SimulatorError(f"{path} exists: if it is of such a drive, destroy it first; else take another name")
     record = {"name": name, "device": None, "backing_file": str(directory / name / "drive"), "pid": None}
+    traces.write_record(directory, name)
     try:
-        _save(record_path, record)
-        (directory / name).mkdir(exist_ok=True)
+        (directory / name).mkdir()
         _start(directory, record, plugin)
         _attach(record, sector_size)
-        _save(record_path, record)
     except BaseException:
         destroy(directory, name)
         raise
@@ -114,13 +114,12 @@ def create(directory, name, plugin, sector_size=512):
 def destroy(directory, name=None):
     """Take down the drive ``name``, or all below ``directory``, also what a killed creator left. Idempotent.
 
+    Only what create() made: files, links and folders of others stay as they are.
     Raises SimulatorError when something stays, for example since a program still holds the device.
     """
     directory = Path(directory).resolve()
     # A mount without its record is ours too; another file system's mount is not.
-    names = {path.stem for path in directory.glob("*.json")} | {
-        path.parent.name for path in traces.mounted_files(directory)
-    }
+    names = traces.recorded(directory) | {path.parent.name for path in traces.mounted_files(directory)}
     problems = []
     for each in sorted(names):
         if name in (None, each):
@@ -145,37 +144,40 @@ def simulated_ssd(directory, name, plugin, sector_size=512):
 
 
 def _start(directory, record, plugin):
+    """Start nbdkit, which puts itself into the background, and nbdfuse.
+
+    In the foreground nbdkit has itself sent SIGTERM once its parent ends, whatever its options say. By --run, where
+    nbdfuse is its child, its main thread then polled without end: a whole CPU.
+    """
+    stem = str(directory / record["name"])
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONHOME"}
     environment.update(PYTHONPATH=str(HERE), PYTHONDONTWRITEBYTECODE="1")
-    stem = str(directory / record["name"])
+    at = os.open(directory, os.O_PATH | os.O_DIRECTORY)
+    # By way of the folder's handle: a socket's own path may have 107 bytes at most.
+    socket = f"/proc/self/fd/{at}/{record['name']}.socket"
+    nbdkit = ["nbdkit", "--unix", socket, "--pidfile", f"{stem}.pid", "--threads", str(THREADS), *plugin]
     # nbdfuse has several connections by a URI alone. Over one it keeps requests back until another is answered: on a
     # busy machine 16 in flight at 240 ms gave 6 to 7 of 10 reads a second.
-    fuse = ["nbdfuse", "-C", str(CONNECTIONS), "-o", f"fsname={traces.FILE_SYSTEM}", record["backing_file"]]
-    argv = [
-        "nbdkit",
-        "--unix",
-        "-",
-        "--pidfile",
-        f"{stem}.pid",
-        "--threads",
-        str(THREADS),
-        *plugin,
-        "--run",
-        f'exec {shlex.join(fuse)} "$uri"',
-    ]
-    with open(f"{stem}.log", "wb") as log:
-        # A session of its own: Ctrl-C must reach the campaign first, not pull the drive from under it.
-        process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment
-        )
-    record["pid"] = process.pid
-    _save(f"{stem}.json", record)
-    if (
-        not traces.poll(lambda: os.path.isfile(record["backing_file"]) or process.poll() is not None, TIMEOUT_S)
-        or process.returncode is not None
-    ):
-        said = Path(f"{stem}.log").read_text(errors="replace")[-500:]
-        raise SimulatorError(f"drive {record['name']}: nbdfuse did not start: {said}")
+    nbdfuse = ["nbdfuse", "-C", str(CONNECTIONS), "-o", f"fsname={traces.FILE_SYSTEM}", record["backing_file"]]
+    try:
+        with open(f"{stem}.log", "xb") as log:
+            # A session of its own: Ctrl-C must reach the campaign first, not pull the drive from under it.
+            settings = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, "start_new_session": True}
+            settings["pass_fds"] = [at]
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                served = subprocess.run(nbdkit, env=environment, timeout=TIMEOUT_S, check=False, **settings)
+                if served.returncode == 0:
+                    fuse = subprocess.Popen([*nbdfuse, f"nbd+unix:///?socket={socket}"], **settings)
+                    record["pid"] = fuse.pid
+                    traces.poll(lambda: os.path.isfile(record["backing_file"]) or fuse.poll() is not None, TIMEOUT_S)
+        if not os.path.isfile(record["backing_file"]):
+            program = "nbdfuse" if record["pid"] else "nbdkit"
+            said = Path(f"{stem}.log").read_text(errors="replace")[-500:]
+            raise SimulatorError(f"drive {record['name']}: {program} did not start: {said}")
+        # All connections are made: nobody else may come.
+        os.unlink(f"{stem}.socket")
+    finally:
+        os.close(at)
 
 
 def _attach(record, sector_size):
@@ -204,19 +206,17 @@ def _destroy_one(directory, name):
         lambda: Path(backing_file) not in traces.mounted_files(directory) or traces.unmount(mount), TIMEOUT_S
     ):
         raise SimulatorError(f"{mount} can't be unmounted: it is in use")
-    for kill, patience_s in ((None, 1), (signal.SIGTERM, END_TIMEOUT_S), (signal.SIGKILL, END_TIMEOUT_S)):
-        for pid in traces.processes(backing_file, pid_file) if kill else []:
-            traces.signal_process(pid, kill, backing_file, pid_file)
-        if traces.poll(lambda: not traces.processes(backing_file, pid_file), patience_s):
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid in traces.processes(backing_file, pid_file):
+            traces.signal_process(pid, number, backing_file, pid_file)
+        if traces.poll(lambda: not traces.processes(backing_file, pid_file), END_TIMEOUT_S):
             break
     else:
         raise SimulatorError(f"processes {traces.processes(backing_file, pid_file)} do not end")
-    with contextlib.suppress(FileNotFoundError):
+    # Not empty or no folder: not as create() made it.
+    with contextlib.suppress(OSError):
         mount.rmdir()
-    # The record goes last: while anything is left, destroy finds the drive again.
-    for suffix in (".log", ".pid", ".json.new", ".json"):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{stem}{suffix}")
+    traces.remove_files(directory, name)
 
 
 def _run(*argv):
@@ -236,12 +236,6 @@ def _check_machine():
         raise SimulatorError("loop devices need root: run it with sudo")
     if not os.path.exists("/dev/fuse"):
         raise SimulatorError("/dev/fuse is missing: load the kernel's fuse module (modprobe fuse)")
-
-
-def _save(path, record):
-    aside = Path(f"{path}.new")
-    aside.write_text(json.dumps(record))
-    aside.replace(path)
 
 
 def _arguments(argv):

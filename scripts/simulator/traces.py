@@ -1,22 +1,68 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What there is of simulated SSDs on this machine: processes, loop devices, mounts. It takes nothing for a drive's that
-is not.
+"""What there is of simulated SSDs on this machine: records, processes, loop devices, mounts. It takes nothing for a
+drive's that is not.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
+import stat
 import subprocess
 import time
 from pathlib import Path
 
 # The mounts' name in /proc/self/mountinfo: nobody else's mount is ever taken down.
 FILE_SYSTEM = "simulated-ssd"
+RECORD_BYTES_MAX = 4096
+
+
+def _record(directory, name):
+    """What a drive's record says: its marker, and where it is, as a copy elsewhere is no record."""
+    return {"made_by": "ssdlab.fleet simulated-ssd", "backing_file": f"{directory}/{name}/drive"}
+
+
+def write_record(directory, name):
+    """Note the drive before anything of it is started. Raises FileExistsError."""
+    with open(f"{directory}/{name}.json", "x", encoding="utf-8") as file:
+        file.write(json.dumps(_record(directory, name)))
+
+
+def recorded(directory):
+    """The names of the drives that have a record in the directory."""
+    return {path.stem for path in directory.glob("*.json") if _is_record(path)}
+
+
+def _is_record(path):
+    # ValueError: no UTF-8, no JSON; RecursionError: [[[[ ….
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        if _is_own_file(path) and path.lstat().st_size <= RECORD_BYTES_MAX:
+            return json.loads(path.read_bytes()) == _record(path.parent, path.stem)
+    return False
+
+
+def _is_own_file(path):
+    """Whether it is a file or socket of this user's, and no link."""
+    with contextlib.suppress(OSError):
+        status = path.lstat()
+        return status.st_uid == os.geteuid() and (stat.S_ISREG(status.st_mode) or stat.S_ISSOCK(status.st_mode))
+    return False
+
+
+def remove_files(directory, name):
+    """Remove the files of a drive that is gone; the record last: while anything is left, the drive is found again."""
+    record = Path(f"{directory}/{name}.json")
+    for suffix in (".log", ".pid", ".socket"):
+        path = Path(f"{directory}/{name}{suffix}")
+        if _is_own_file(path):
+            path.unlink()
+    if _is_record(record):
+        record.unlink()
 
 
 def processes(backing_file, pid_file):

@@ -70,6 +70,15 @@ def leftovers(directory):
     return found
 
 
+@pytest.fixture(autouse=True)
+def no_drive_stays(tmp_path):
+    """A test that fails leaves none either."""
+    yield
+    lines = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f" {tmp_path}/" in line]
+    for mount in (Path(line.split()[4]) for line in lines):
+        simulator.destroy(mount.parent)
+
+
 def plugin(**changes):
     return simulator.model_plugin(size_bytes=SIZE, **{**FIGURES, **changes})
 
@@ -115,16 +124,51 @@ def test_read_limit_is_the_drives_and_not_this_machines(drive, tmp_path):
     assert ceiling > 4 * 1000
 
 
-def test_waiting_costs_no_cpu(drive):
-    def cpu_s():
-        pids = {drive["pid"], int(Path(drive["backing_file"]).parent.with_suffix(".pid").read_text())}
-        fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
-        return sum(int(field[11]) + int(field[12]) for field in fields) / os.sysconf("SC_CLK_TCK")
+def cpu_s(record):
+    """CPU seconds that the drive's processes have taken."""
+    pids = (record["pid"], int(Path(record["backing_file"]).parent.with_suffix(".pid").read_text()))
+    fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
+    return sum(int(field[11]) + int(field[12]) for field in fields) / os.sysconf("SC_CLK_TCK")
 
+
+def test_waiting_costs_no_cpu(drive):
     overwrite(drive["device"], 2)
-    before_s = cpu_s()
+    before_s = cpu_s(drive)
     rounds(drive["device"], "randwrite", 1, seconds=2)
-    assert cpu_s() - before_s < 0.8, "of the 4 seconds that two busy processes would take"
+    assert cpu_s(drive) - before_s < 0.8, "of the 4 seconds that two busy processes would take"
+
+
+@pytest.mark.parametrize("ends", ["by itself", "killed", "with its session's signal"])
+def test_an_idle_drive_takes_no_cpu_once_its_creator_has_ended(tmp_path, ends):
+    """And it serves on, as nothing of it depends on who made it."""
+    how = {
+        "by itself": "",
+        "killed": "os.kill(os.getpid(), signal.SIGKILL)",
+        "with its session's signal": "os.killpg(0, signal.SIGTERM)",
+    }
+    script = (
+        "import json, os, signal, sys, simulated_ssd as s\n"
+        f"print(json.dumps(s.create(sys.argv[1], 'drive', {plugin()!r})), flush=True)\n" + how[ends]
+    )
+    made = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(simulator.HERE)},
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+        check=False,
+    )
+    record = json.loads(made.stdout)
+    try:
+        time.sleep(0.5)  # what udev reads of a new device
+        before_s = cpu_s(record)
+        time.sleep(2)
+        assert cpu_s(record) - before_s <= 0.05
+        assert rounds(record["device"], "randwrite", 1)[0] > 0
+    finally:
+        for _time in range(2):
+            simulator.destroy(tmp_path)
+    assert not leftovers(tmp_path) and not tmp_path.exists()
 
 
 def test_data_survives_on_4096_byte_sectors(tmp_path):
@@ -170,15 +214,88 @@ def test_destroy_without_its_files(tmp_path, lost):
     assert not leftovers(tmp_path)
 
 
-def test_destroy_after_the_server_was_killed(tmp_path):
+@pytest.mark.parametrize("killed", ["nbdfuse", "nbdkit"])
+def test_destroy_after_a_process_was_killed(tmp_path, killed):
     record = simulator.create(tmp_path, "drive", NULL_PLUGIN)
-    os.kill(record["pid"], signal.SIGKILL)
+    pids = {"nbdfuse": record["pid"], "nbdkit": int((tmp_path / "drive.pid").read_text())}
+    os.kill(pids[killed], signal.SIGKILL)
     simulator.destroy(tmp_path)
     assert not leftovers(tmp_path)
 
 
+def contents(directory):
+    return {
+        path.name: os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else path.is_dir()
+        for path in directory.iterdir()
+    }
+
+
+def test_destroy_takes_nothing_of_others(tmp_path):
+    """It runs as root, on any folder that it is given."""
+    elsewhere = tmp_path / "elsewhere"
+    simulator.create(elsewhere, "copied", NULL_PLUGIN)
+    record = (elsewhere / "copied.json").read_text()
+    folder = tmp_path / "drives"
+    folder.mkdir()
+    for name, text in {
+        "package.json": '{"name": "package"}',
+        "package.log": "theirs",
+        "package.pid": "1",
+        "list.json": "[]",
+        "number.json": "1",
+        "empty.json": "",
+        "binary.json": "\udcff",
+        "deep.json": "[" * 4000,
+        "copied.json": record,
+        "made.json": json.dumps({"name": "made", "device": None, "backing_file": f"{folder}/made/drive", "pid": None}),
+        "made.log": "theirs",
+    }.items():
+        (folder / name).write_text(text, errors="surrogateescape")
+    (folder / "link.json").symlink_to(elsewhere / "copied.json")
+    (folder / "dangling.json").symlink_to("nowhere")
+    (folder / "folder.json").mkdir()
+    (folder / "package").mkdir()
+    os.mkfifo(folder / "pipe.json")
+    (folder / "real.json.new").symlink_to("nowhere else")
+    theirs = contents(folder)
+    simulator.create(folder, "real", NULL_PLUGIN)
+    for name in ("package", "real", None, None):
+        simulator.destroy(folder, name)
+    assert contents(folder) == theirs and not leftovers(folder)
+    assert Path(elsewhere / "copied" / "drive").is_file() and (elsewhere / "copied.json").read_text() == record
+    # A record of another user's is none of ours.
+    os.chown(elsewhere / "copied.json", 12345, 12345)
+    (folder / "other.json").write_text(record.replace(f"{elsewhere}/copied", f"{folder}/other"))
+    os.chown(folder / "other.json", 12345, 12345)
+    simulator.destroy(folder)
+    assert (folder / "other.json").exists()
+    simulator.destroy(elsewhere)
+    assert not leftovers(elsewhere) and [path.name for path in elsewhere.iterdir()] == ["copied.json"]
+
+
+@pytest.mark.parametrize("taken", ["one", "one.json", "one.log", "one.pid", "one.socket"])
+def test_create_overwrites_nothing(tmp_path, taken):
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / taken).symlink_to(precious)
+    with pytest.raises(simulator.SimulatorError, match=f"{taken} exists: "):
+        simulator.create(tmp_path, "one", NULL_PLUGIN)
+    assert contents(tmp_path) == {"precious": b"mine", taken: str(precious)}
+
+
+def test_a_folder_with_a_long_name_will_do(tmp_path):
+    """Longer than a socket's path may be."""
+    folder = tmp_path / ("long" * 30)
+    with simulator.simulated_ssd(folder, "drive", NULL_PLUGIN) as record:
+        assert len(Path(record["device"]).read_bytes()) == SIZE
+        assert not (folder / "drive.socket").exists()
+    assert not folder.exists()
+
+
 def test_failed_creation_leaves_nothing(tmp_path):
-    with pytest.raises(simulator.SimulatorError, match="drive bad: nbdfuse did not start"):
+    with pytest.raises(
+        simulator.SimulatorError, match=r"drive bad: nbdkit did not start: (?s:.*)fresh_iops must be above 0"
+    ):
         simulator.create(tmp_path / "drives", "bad", plugin(fresh_iops=0))
     assert not leftovers(tmp_path) and not (tmp_path / "drives").exists()
 
