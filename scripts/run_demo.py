@@ -4,7 +4,7 @@
 """Qualify three simulated SSDs on this machine, and take all of it away again, also after Ctrl-C, SIGTERM or a failure.
 
 Ends 0 exactly when the two good drives pass and the worn one fails. A demo that was killed by SIGKILL is cleaned up by
-the next one.
+the next one, or by the argument --clean.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import Run
 
 PREFIX = "ssd-demo."
 RESULTS = ROOT / "ssd-results"
-# So slow that all three at once take a sixth of a CPU at most, and that 32 requests keep a drive busy for longer than a
+# So slow that all three at once take a third of a CPU at most, and that 32 requests keep a drive busy for longer than a
 # busy machine keeps a program waiting: 40 ms fresh, 83 ms mixed, 160 ms worn in.
 ALIKE = {"size_bytes": 16 * 2**20, "fresh_iops": 800, "steady_iops": 200, "read_iops": 250}
 DRIVES = {
@@ -52,12 +52,20 @@ class Stopped(Exception):
     """A signal asked the demo to end; its number is the only argument."""
 
 
-def main():
+def main(arguments):
     handle_signals(stop)
-    playbook = None
+    if arguments == ["--clean"]:
+        clean_after_killed_demos()
+        say("nothing of killed demos is left")
+        return 0
+    playbook, number = None, 0
     directory = Path(tempfile.mkdtemp(prefix=PREFIX))
     lock = take_lock(directory)
     try:
+        say(
+            f"its drives are in {directory}, and go when it ends, also by Ctrl-C or SIGTERM. "
+            "Should it be killed (kill -9), run scripts/demo --clean"
+        )
         clean_after_killed_demos()
         for name, figures in DRIVES.items():
             with signals_wait():  # a losetup whose parent was interrupted would attach a device that nobody knows
@@ -67,13 +75,24 @@ def main():
         playbook.wait()
         return verdict(run_id)
     except Stopped as stopped:
-        print(f"demo: ended by {signal.Signals(stopped.args[0]).name}, cleaning up", file=sys.stderr)
-        return 128 + stopped.args[0]
+        number = stopped.args[0]
+        say(f"ended by {signal.Signals(number).name}, cleaning up")
+        return 128 + number
     finally:
         handle_signals(signal.SIG_IGN)
         end_playbook(playbook)
-        clean_up(directory)
+        try:
+            clean_up(directory)
+        except simulator.SimulatorError as error:
+            say(f"{error}. Then run scripts/demo --clean")
+            raise SystemExit(1) from error
+        if number:
+            say("cleaned up: nothing of it is left but what is in ssd-results/")
         lock.close()
+
+
+def say(text):
+    print(f"demo: {text}", file=sys.stderr, flush=True)
 
 
 def new_run_id():
@@ -147,7 +166,7 @@ def verdict(run_id):
     try:
         drives = json.loads((report / "summary.json").read_text())["drives"]
     except OSError as error:
-        print(f"demo: no report: {error}", file=sys.stderr)
+        say(f"no report: {error}")
         return 1
     found = {Path(drive["drive"]).parent.name: drive["verdict"] for drive in drives}
     print("\nThe demo's drives:")
@@ -184,7 +203,7 @@ def clean_after_killed_demos():
             continue
         with open(path, "rb") as lock, contextlib.suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            print(f"demo: cleaning up after a killed demo: {path.parent}", file=sys.stderr)
+            say(f"cleaning up after a killed demo: {path.parent}")
             clean_up(path.parent)
 
 
@@ -226,4 +245,4 @@ def processes_of(directory):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
