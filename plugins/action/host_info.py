@@ -12,3 +12,5 @@ from ..plugin_utils.gate.host_action import HostAction
 
 class ActionModule(HostAction):
     """See the module of the same name."""
+
+    MAY_BE_DELEGATED = True

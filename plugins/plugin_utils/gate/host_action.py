@@ -23,6 +23,10 @@ COLLECTION = "ssdlab.fleet."
 MOST_SAID = 20_000
 # What ends a task after its `timeout`. Its place is private, and another one in each version of ansible-core.
 TASK_TIMEOUT = "TaskTimeoutError"
+DELEGATED = (
+    "delegate_to: {delegate} would do on {delegate} what is meant for {host}, whose drives and settings these are; "
+    "nothing was done. Remove delegate_to from the task, its apply, block or role; the play's hosts say where to act"
+)
 LATE = "it did not answer within {} s (ssd_task_timeout_s; collecting: ssd_collect_timeout_s)"
 Result = dict[str, t.Any]
 
@@ -30,9 +34,13 @@ Result = dict[str, t.Any]
 class HostAction(ActionBase):
     """By itself it runs the module of its own name. No module of ours is asked but through `ask`."""
 
+    # Whether the task may be delegated to another host: only what reads, and reads nothing that a run acts upon.
+    MAY_BE_DELEGATED: t.ClassVar[bool] = False
+
     _asked = ""
-    # Why the host is asked nothing more: what ended the task once, would not end it again.
-    _lost = ""
+    # {host: why it is asked nothing more}. What ended the task once, would not end it again. Of the class, as the items
+    # of a loop are actions of one process.
+    _lost: t.ClassVar[dict[str, str]] = {}
 
     def run(self, tmp: t.Any = None, task_vars: Result | None = None) -> Result:
         """The module's answer, as far as it passed."""
@@ -44,8 +52,11 @@ class HostAction(ActionBase):
 
     def ask(self, module: str, arguments: Result, task_vars: Result) -> Result:
         """Run a module (named without ssdlab.fleet) on the host; what passed of its answer, `failed`
-        where it does not.
+        where it does not. Raises AnsibleActionFail for a task that is delegated to another host and may not be.
         """
+        host, delegate = task_vars.get("inventory_hostname", ""), self._task.delegate_to
+        if not self.MAY_BE_DELEGATED and is_delegated(host, delegate):
+            raise AnsibleActionFail(DELEGATED.format(host=host, delegate=delegate))
         self._asked = module
         with self._answered(), _told_in_words():
             answer = self._execute_module(module_name=COLLECTION + module, module_args=arguments, task_vars=task_vars)
@@ -63,8 +74,8 @@ class HostAction(ActionBase):
 
     def _low_level_execute_command(self, *args: t.Any, **kwargs: t.Any) -> Result:
         """As ansible-core's, which prints what a command says on its standard error."""
-        if self._lost:
-            raise AnsibleConnectionFailure(self._lost)
+        if self._peer in self._lost:
+            raise AnsibleConnectionFailure(self._lost[self._peer])
         done: Result = super()._low_level_execute_command(*args, **kwargs)
         said = text.line(done.get("stderr") or "", MOST_SAID)
         return {**done, "stderr": said, "stderr_lines": [said]}
@@ -90,11 +101,21 @@ class HostAction(ActionBase):
         except BaseException as error:
             if type(error).__name__ != TASK_TIMEOUT:
                 raise
-            self._lost = LATE.format(self._task.timeout)
+            late = self._lost[self._peer] = LATE.format(self._task.timeout)
             # Its folder stays, as nobody answers who could take it away; ssh would wait for the host longer than we do.
             self._connection._shell.tmpdir = None
             signal_all(children(os.getpid()), signal.SIGTERM)
-            raise AnsibleConnectionFailure(self._lost) from None
+            raise AnsibleConnectionFailure(late) from None
+
+    @property
+    def _peer(self) -> str:
+        """The host that this task talks to."""
+        return str(self._task.delegate_to or self._play_context.remote_addr)
+
+
+def is_delegated(host: str, delegate: str | None) -> bool:
+    """Whether a task of this host works on another one. delegate: its delegate_to as a text without templates."""
+    return bool(delegate) and delegate != host and not {host, delegate} <= set(C.LOCALHOST)
 
 
 def refuse_injected_facts() -> None:

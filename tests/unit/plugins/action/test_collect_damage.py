@@ -23,7 +23,8 @@ class Transfer(collect.ActionModule):
 
     def __init__(self, harm):
         self.harm, self.fetched, self.removed = harm, 0, 0
-        self._task, self._connection = SimpleNamespace(timeout=900), SimpleNamespace(_shell=SimpleNamespace())
+        self._task = SimpleNamespace(timeout=900, delegate_to="h1")
+        self._connection, self._lost = SimpleNamespace(_shell=SimpleNamespace()), {}
 
     def fetch(self, remote, local, most_bytes):
         data = bytearray(Path(remote).read_bytes())
