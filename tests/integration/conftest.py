@@ -166,7 +166,8 @@ class Site:
         inventory.write_text(json.dumps({"all": {"children": {group: {"vars": self.vars, "hosts": self.hosts}}}}))
         path = playbook if isinstance(playbook, Path) else REPO / "playbooks" / (playbook + ".yml")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
-        environment = dict(inherited, ANSIBLE_NOCOLOR="1", ANSIBLE_CONFIG=str(REPO / "ansible.cfg"), **(env or {}))
+        own = {"ANSIBLE_NOCOLOR": "1", "ANSIBLE_CONFIG": str(REPO / "ansible.cfg")}
+        environment = {**inherited, **own, **(env or {})}
         return [str(path), "-i", str(inventory), *args], environment
 
     def play(self, playbook, *args, env=None, group="ssd_servers", cwd=REPO, prefix=(), stall_s=STALL_S):

@@ -15,16 +15,29 @@ ROOT = Path(__file__).resolve().parents[3]
 FOR_THE_FLEET = {f"ssdlab.fleet.{name}" for name in ("preflight", "watch", "retest", "report", "store")}
 # Marks one drive.
 SHORT = {"playbooks/release.yml"}
-ONE_HOST = {f"ssdlab.fleet.{name}" for name in ("examine", "run_info", "host_job", "collect")}
-NIGHTLY = ("preflight/tasks/", "workload/tasks/", "ssd/tasks/find_run")
+ASKS_HOST = {
+    f"ssdlab.fleet.{path.stem}" for path in ROOT.glob("plugins/action/*.py") if "HostAction" in path.read_text()
+}
+ASKS_HOST |= {"ansible.builtin.reboot", "ansible.builtin.wait_for_connection"}
 
 
-def tasks_of(found):
-    """The tasks of a file, also those of plays and blocks."""
+def tasks_of(found, inherited=None):
+    """The tasks of a file, also those of plays and blocks; what has no timeout of its own has that around it."""
     for entry in found or []:
-        yield entry
+        timeout = entry.get("timeout", inherited)
+        yield entry if timeout is None else {**entry, "timeout": timeout}
         for part in ("tasks", "pre_tasks", "block", "rescue", "always"):
-            yield from tasks_of(entry.get(part))
+            yield from tasks_of(entry.get(part), timeout)
+
+
+def imported_limits():
+    """{file of a role: the timeout of the task that imports it}: only an import hands it on."""
+    found = {}
+    for path in ROOT.glob("roles/*/tasks/*.yml"):
+        for task in tasks_of(yaml.safe_load(path.read_text(encoding="utf-8"))):
+            if "ansible.builtin.import_tasks" in task and "timeout" in task:
+                found[path.parent / task["ansible.builtin.import_tasks"]] = task["timeout"]
+    return found
 
 
 def test_no_task_timeout_ends_what_works_for_the_whole_fleet():
@@ -37,10 +50,13 @@ def test_no_task_timeout_ends_what_works_for_the_whole_fleet():
     assert limited == [] and len(seen) >= len(FOR_THE_FLEET)
 
 
-def test_what_asks_one_host_in_a_nightly_has_a_limit():
-    limits = {}
-    for path in ROOT.glob("roles/*/tasks/*.yml"):
-        for task in tasks_of(yaml.safe_load(path.read_text(encoding="utf-8"))):
-            if ONE_HOST & set(task) and any(part in str(path) for part in NIGHTLY):
-                limits[f"{path.stem}: {task['name']}"] = task.get("timeout") or ""
-    assert len(limits) >= len(ONE_HOST) and [task for task, limit in limits.items() if "timeout_s" not in limit] == []
+def test_what_asks_a_host_has_a_limit():
+    limits, seen = {}, set()
+    imported = imported_limits()
+    for path in [*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/*.yml")]:
+        for task in tasks_of(yaml.safe_load(path.read_text(encoding="utf-8")), imported.get(path)):
+            if ASKS_HOST & set(task):
+                seen |= ASKS_HOST & set(task)
+                limits[f"{path.relative_to(ROOT)}: {task['name']}"] = task.get("timeout") or ""
+    assert {"ssdlab.fleet.drive_facts", "ssdlab.fleet.tunables", "ansible.builtin.reboot"} <= seen
+    assert [task for task, limit in limits.items() if "timeout_s" not in limit] == []
