@@ -123,7 +123,13 @@ def test_a_run_may_be_started_watched_and_collected_by_plays_of_their_own(lab):
 
 @pytest.mark.parametrize(
     ("playbook", "arguments", "succeeds"),
-    [("start", (), False), ("start", ("-e", "ssd_slice=true"), True), ("watch", (), True), ("report", (), False)],
+    [
+        ("start", (), False),
+        ("start", ("-e", "ssd_slice=true"), True),
+        ("watch", (), False),
+        ("watch", ("-e", "ssd_slice=true"), True),
+        ("report", (), False),
+    ],
 )
 def test_only_a_slice_may_be_without_servers(lab, playbook, arguments, succeeds):
     """AWX slices the hosts of an inventory, whatever groups they are in; and a host may be disabled during a night."""
