@@ -18,7 +18,7 @@ from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import facts, text
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking, controller, decision
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking, controller, decision, spelling
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import UNSET, View, shared_value
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values import MISPLACED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import message
@@ -76,7 +76,11 @@ class ActionModule(ActionBase):
         injected = facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), C.config._config_file)
         findings += [injected] if injected else []
         if not findings:
-            views = [_view(name, answer or {}) for name, answer in heard["seen"].items()]
+            unread = _unread(task_vars or {}, heard["seen"])
+            views = [
+                _view(name, answer or {})._replace(unread=unread.get(name, ()))
+                for name, answer in heard["seen"].items()
+            ]
             marks = _marks(heard["store"], views)
             now = datetime.datetime.now(datetime.timezone.utc)
             others = _others(task_vars or {}, heard["seen"], load_extra_vars(self._loader))
@@ -136,6 +140,12 @@ def _others(
     hosts = [] if "ssd_drives" in extra else variables.get("groups", {}).get("all", ())
     hostvars = variables.get("hostvars")
     return {host: hostvars.raw_get(host).get("ssd_drives") for host in hosts if hostvars and host not in seen}
+
+
+def _unread(variables: t.Mapping[str, t.Any], seen: t.Collection[str]) -> dict[str, list[spelling.Unknown]]:
+    """Variables of the play's hosts that nothing reads. Nothing of them is evaluated."""
+    hostvars = variables.get("hostvars")
+    return spelling.unknown({host: hostvars.raw_get(host) for host in seen} if hostvars else {}, variables)
 
 
 def _given_results(extra: t.Mapping[str, t.Any]) -> list[str]:

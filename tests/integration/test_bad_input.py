@@ -89,6 +89,13 @@ CASES = {
         ["rack1-07", "tune_smt_enabled: 'maybe' must be true or false"],
     ),
     "a queue attribute that is a path": (set_var(tune_queue={"../x": 1}), ["rack1-07", "tune_queue: '../x'"]),
+    "a misspelt variable": (
+        set_var(ssd_criterias=[], tune_govenor="performance"),
+        [
+            "rack1-07: ssd_criterias: there is no such variable, so it would be ignored; did you mean ssd_criteria?",
+            "rack1-07: tune_govenor: there is no such variable, so it would be ignored; did you mean tune_governor?",
+        ],
+    ),
     "a host name with a slash": (
         lambda s: s.hosts.update({"a/b": s.hosts.pop("rack1-07")}),
         ["a/b: the host's inventory name"],
@@ -143,6 +150,29 @@ def test_plan_mode_shows_all_and_changes_nothing(fleet):
         assert word in output
     assert [drive.digest() for drive in fleet.drives] == before
     assert fleet.run_folders() == [] and not fleet.results.exists()
+
+
+def test_an_extra_variable_may_be_misspelt_too(fleet):
+    code, output = fleet.play("preflight", "-e", "ssd_paralel_drives=2")
+    assert code != 0 and "did you mean ssd_parallel_drives?" in " ".join(output.split()), output
+
+
+def test_names_of_the_users_own_stop_nothing(fleet):
+    """One in a template, one near none of ours; and another ssd_ name is a remark, once for all hosts."""
+    released(fleet)
+    first, second = fleet.hosts["rack1-07"]["ssd_drives"]
+    fleet.hosts = {
+        "rack1-07": {"ssd_drive": first, "ssd_drives": ["{{ ssd_drive }}"]},
+        "rack1-08": {"ssd_drives": [second]},
+    }
+    fleet.vars.update(report_mail_to="x@example.com", tune_kernel_network=1, ssd_site="north")
+    code, output = fleet.play("preflight", "-e", "ssd_mode=plan")
+    flat = " ".join(output.split())
+    assert "there is no such variable" not in flat and "report_mail_to" not in flat and "tune_kernel" not in flat, (
+        output
+    )
+    assert flat.count("ssd_site: no variable of this collection") == 1, output
+    assert "rack1-07, rack1-08: unknown_variable: ssd_site" in flat and code == 0, output
 
 
 def test_a_shipped_suite_lists_what_a_drive_cannot_do(fleet):

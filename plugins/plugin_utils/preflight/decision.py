@@ -131,7 +131,7 @@ def decide(
     chosen, worn = _chosen(views, plans, run)
     found += wrong + reach.findings(begun, known) + worn + _folder_findings(results_dir, destructive)
     warned = host_checks.warnings(views, run) + reach.warnings(begun, known) + ledgers.warnings(views, left, own)
-    warned += fleet_text.budget_warnings(views, begun)
+    warned += fleet_text.budget_warnings(views, begun) + findings.unread(views)
     warned += slices.warnings(views, run, run_folder, run_json.criteria(views))
     took = earlier.of_hosts(own, plans, tests, chosen, run.id if run else "")
     return Decision(

@@ -17,7 +17,7 @@ from ...module_utils.run.folder import RUN_ID_PATTERN
 from ...module_utils.run.states import LIVE_STATES, SETTLED_STATES
 from ..common.schema import plain
 from ..results import again, held_to
-from . import values
+from . import spelling, values
 
 # What an interrupted run may itself have left on a drive, and its host job puts right first: a purge that goes on, our
 # password of a security erase.
@@ -63,8 +63,8 @@ class View(t.NamedTuple):
     asked: its variables; runs: run_info's; facts: host_info's; drives: drive_facts'. unreachable: why it did not
       answer.
     failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives;
-    misplaced: those of values.MISPLACED that it has. checks: findings of host_checks; snapshot, wear: its snapshot and
-    wear.
+    misplaced: those of values.MISPLACED that it has. unread: those that nothing reads.
+    checks: findings of host_checks; snapshot, wear: its snapshot and wear.
     left_out: {drive: why} of the drives that are left out of all other fields. gone: why the whole host is.
     unseen: such drives may be in use all the same: (entry, what drive_facts has of it).
     entries: of its ssd_drives, without those that are left out; None: that is no list.
@@ -79,6 +79,7 @@ class View(t.NamedTuple):
     failures: t.Mapping[str, str] = {}
     similar: t.Sequence[str] = ()
     misplaced: t.Sequence[str] = ()
+    unread: t.Sequence[spelling.Unknown] = ()
     checks: t.Sequence[t.Mapping[str, t.Any]] | None = None
     snapshot: t.Mapping[str, t.Any] | None = None
     wear: t.Sequence[t.Mapping[str, t.Any]] | None = None
@@ -162,9 +163,19 @@ def _host_settings(view: View) -> list[Finding]:
             "conditions (when) that leave out hosts; limit the play's hosts instead"
         )
         return [Finding(f"could not be checked: {why}", view.name)]
+    misspelt = [spelling.finding(name) for name in view.unread if name.meant]
+    misplaced = [values.MISPLACED[name] for name in view.misplaced]
+    return [Finding(problem, view.name) for problem in [*misspelt, *misplaced, *values.problems(view.asked)]]
+
+
+def unread(views: t.Sequence[View]) -> list[dict[str, t.Any]]:
+    """Variables of other unknown names, as warnings of run.json: {host, check, drive, level, message, remedy}."""
+    about = {"check": "unknown_variable", "drive": None, "level": "warning", "remedy": spelling.REMEDY}
     return [
-        Finding(problem, view.name)
-        for problem in [*(values.MISPLACED[name] for name in view.misplaced), *values.problems(view.asked)]
+        {"host": view.name, **about, "message": spelling.remark(name)}
+        for view in views
+        for name in view.unread
+        if not name.meant
     ]
 
 
