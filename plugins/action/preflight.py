@@ -15,10 +15,17 @@ from ansible import constants as C
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
+from ansible.vars.plugins import get_vars_from_inventory_sources, get_vars_from_path
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import facts, text
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking, controller, decision, spelling
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
+    approval,
+    asking,
+    controller,
+    decision,
+    spelling,
+)
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import UNSET, View, shared_value
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values import MISPLACED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import message
@@ -38,6 +45,7 @@ ARGUMENTS = {
     "seen": {"type": "dict", "required": True},
     "store": {"type": "dict"},
     "hosts_left_out": {"type": "dict", "default": {}},
+    "approved_plan": {"type": "raw"},
 }
 
 
@@ -56,6 +64,7 @@ RESULTS = (
     "ssd_hosts_left_out",
     "ssd_hosts_without_run",
     "ssd_prepare",
+    "ssd_plan_to_approve",
 )
 
 # Before 2.19 a failure's message is only shown as JSON, on one line.
@@ -75,6 +84,8 @@ class ActionModule(ActionBase):
         findings += _given_results(load_extra_vars(self._loader))
         injected = facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), C.config._config_file)
         findings += [injected] if injected else []
+        approved, unusable = _approved(heard["approved_plan"])
+        findings += unusable
         if not findings:
             unread = _unread(task_vars or {}, heard["seen"])
             views = [
@@ -84,8 +95,10 @@ class ActionModule(ActionBase):
             marks = _marks(heard["store"], views)
             now = datetime.datetime.now(datetime.timezone.utc)
             others = _others(task_vars or {}, heard["seen"], load_extra_vars(self._loader))
-            decided = decision.decide(views, self._task.check_mode, now, marks, others, heard["hosts_left_out"])
-            findings = decided.findings + _store(heard["store"])
+            decided = decision.decide(
+                views, self._task.check_mode, now, marks, others, heard["hosts_left_out"], approved
+            )
+            findings = decided.findings + _fleet_drives(task_vars or {}) + _store(heard["store"])
             if decided.shows_plan:
                 self._show(decided.plan_text)
             self._show(_warned(decided.warnings))
@@ -100,6 +113,14 @@ class ActionModule(ActionBase):
                         f"{error.strerror}"
                     )
                 ]
+        if not findings and decided.destructive:
+            self._show(decided.takes)
+        if not findings and decided.to_approve and not self._task.check_mode:
+            try:
+                path = approval.write(decided.to_approve, decided.results_dir)
+                self._show(approval.command_text(decided.to_approve, path))
+            except OSError as error:
+                findings = [f"ssd_results_dir: {error.filename} cannot be written: {error.strerror}"]
         if findings:
             self._show(_message(findings).splitlines() if OLD_ERRORS else [])
             short = message.of_findings(_run_name(heard["seen"]), findings)
@@ -146,6 +167,30 @@ def _unread(variables: t.Mapping[str, t.Any], seen: t.Collection[str]) -> dict[s
     """Variables of the play's hosts that nothing reads. Nothing of them is evaluated."""
     hostvars = variables.get("hostvars")
     return spelling.unknown({host: hostvars.raw_get(host) for host in seen} if hostvars else {}, variables)
+
+
+def _approved(given: t.Any) -> tuple[approval.ApprovedPlan | None, list[str]]:
+    """The plan of ssd_approved_plan, and why it can't be used."""
+    try:
+        return approval.load(plain(given)), []
+    except ValueError as error:
+        return None, [f"ssd_approved_plan: {error}"]
+
+
+def _fleet_drives(variables: t.Mapping[str, t.Any]) -> list[str]:
+    """ssd_drives of the group all. AWX keeps inventory variables that a source no longer has (docs/awx.md), and drives
+    that all hosts would share are no host's own.
+    """
+    hostvars = variables.get("hostvars")
+    inventory, loader = getattr(hostvars, "_inventory", None), getattr(hostvars, "_loader", None)
+    if inventory is None:
+        return []
+    every = inventory.groups["all"]
+    files = get_vars_from_inventory_sources(loader, inventory._sources, [every], "task")
+    files = {**files, **get_vars_from_path(loader, loader.get_basedir(), [every], "task")}
+    advice = "name each drive at its host; in AWX, delete it from the inventory's variables, which no sync does"
+    given = {**every.vars, **files}.get("ssd_drives")
+    return [f"ssd_drives: is set for all hosts (group all), not for the host that has them; {advice}"] if given else []
 
 
 def _given_results(extra: t.Mapping[str, t.Any]) -> list[str]:

@@ -59,6 +59,6 @@ def _named_steady(steady: Record | None, named: t.Mapping[str, str]) -> Record |
     return dict(steady, tracked=tracked)
 
 
-def digest(value: t.Any) -> str:
+def digest(value: t.Any, letters: int = 8) -> str:
     """The same short text for the same value."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:letters]

@@ -17,6 +17,8 @@ from ..common import schema as schemas
 from ..results import history, last_written, run_record, runs
 from . import (
     again,
+    approval,
+    approval_check,
     controller,
     earlier,
     findings,
@@ -48,6 +50,8 @@ class Decision(t.NamedTuple):
 
     skipped: why nothing is to be done (ssd_overlap), or empty. attached: that it goes on with a run that is still at
     work, or empty. left_out: drives, by host; hosts_left_out: why, of hosts that are left out as a whole.
+    to_approve: what plan mode may have approved; None where there is nothing. takes: lines about each drive that is
+    erased.
     """
 
     findings: list[str]
@@ -65,6 +69,8 @@ class Decision(t.NamedTuple):
     left_out: t.Mapping[str, t.Sequence[str]] = {}
     hosts_left_out: t.Mapping[str, str] = {}
     hosts_without_run: t.Sequence[str] = ()
+    to_approve: approval.ApprovedPlan | None = None
+    takes: t.Sequence[str] = ()
 
     def result(self) -> dict[str, t.Any]:
         """What the action returns."""
@@ -85,6 +91,7 @@ class Decision(t.NamedTuple):
             "plan_text": self.plan_text,
             "why_skipped": self.skipped,
             "why_attached": self.attached,
+            "to_approve": approval.artifact(self.to_approve) if self.to_approve else {},
             "changed": False,
         }
 
@@ -96,12 +103,13 @@ def decide(
     marks: left_out.Marks = (),
     others: same.Entries = MappingProxyType({}),
     gone_before: t.Mapping[str, str] = MappingProxyType({}),
+    approved: approval.ApprovedPlan | None = None,
 ) -> Decision:
     """Decide over a fleet. Reads test files and tries the results folder; changes nothing else. marks: of the drives in
     quarantine. others: ssd_drives of hosts that are not in this play. gone_before: hosts_left_out of the play's earlier
-    decision.
+    decision. approved: the plan that everything has to be in (ssd_approved_plan).
     """
-    views, strange = _heard(views)
+    views, strange = _heard(approval_check.choose_run(views, approved))
     found = findings.settings(views)
     destructive = findings.shared_value(views, "ssd_mode") == "destructive" and not check_mode
     results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))
@@ -110,7 +118,8 @@ def decide(
     before = _before(results_dir, run)
     kept = left_out.of_run(before)
     held_back = which_run.held_back(views, own, run) if unavailable.leaves_out(views) else []
-    gone = unavailable.hosts(views, run, strange, held_back, kept, gone_before)
+    not_approved = approval_check.hosts_left_out(approved)
+    gone = unavailable.hosts(views, run, strange, held_back, kept, {**not_approved, **gone_before})
     found += [claim for claim in claims if claim.host not in gone]
     views = unavailable.parted(views, gone)
     overlaps, told = which_run.overlap(views, run)
@@ -121,7 +130,7 @@ def decide(
         return Decision([], run, False, False, [], "", results_dir, {}, [f"Skipped: {told}"], skipped=told)
     left = last_written.of_drives(own, ledgers.wanted(views, run), but=run.id if run else "")
     lost = ledgers.lost(views, left, own)
-    views = left_out.parted(views, run, marks, kept, lost)
+    views = left_out.parted(views, run, marks, kept, lost, approved)
     found += ledgers.findings(lost, views) + _of_hosts(views, run, destructive, strange, others)
     found += [] if destructive else unavailable.nothing_left(views, run)
     plans, tests, wrong = _plans(views, run, results_dir)
@@ -134,6 +143,10 @@ def decide(
     warned += fleet_text.budget_warnings(views, begun) + findings.unread(views)
     warned += slices.warnings(views, run, run_folder, run_json.criteria(views))
     took = earlier.of_hosts(own, plans, tests, chosen, run.id if run else "")
+    found += approval_check.unusable(approved, views, run, destructive)
+    now_decided = approval_check.decided(views, run, plans, now, started_only=destructive) if run else None
+    if approved and now_decided:
+        found += approval_check.findings(approved, now_decided)
     return Decision(
         findings=_lines(found),
         run=run,
@@ -151,6 +164,8 @@ def decide(
         left_out={view.name: list(view.left_out) for view in views if view.left_out},
         hosts_left_out=gone,
         hosts_without_run=[host for host in gone if run and host not in {*run.attach, *_began(before)}],
+        to_approve=None if destructive or approved or found or not (now_decided and now_decided.lines) else now_decided,
+        takes=approval_check.takes(now_decided, approved, run.attach) if run and now_decided else [],
     )
 
 

@@ -36,6 +36,8 @@ FLEET_WIDE = (
     "ssd_quarantine_after",
     "ssd_evidence",
     "ssd_unavailable",
+    "ssd_approval",
+    "ssd_approved_plan",
 )
 # What the role notes for a variable that nobody has set; the same as its __preflight_unset.
 UNSET = "__preflight_unset"

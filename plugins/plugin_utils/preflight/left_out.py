@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from ...module_utils.drive.entry import parse
 from ..store import quarantine, records
-from . import unavailable
+from . import approval, approval_check, unavailable
 from .findings import Run, View, host_list, named_once, shared_value, standing
 
 Marks = t.Sequence[quarantine.Quarantined]
@@ -22,12 +22,17 @@ Kept = t.Mapping[tuple[str, str], str]
 
 
 def parted(
-    views: t.Sequence[View], run: Run | None, marks: Marks, kept: Kept, lost: Kept = MappingProxyType({})
+    views: t.Sequence[View],
+    run: Run | None,
+    marks: Marks,
+    kept: Kept,
+    lost: Kept = MappingProxyType({}),
+    approved: approval.ApprovedPlan | None = None,
 ) -> list[View]:
     """The views without the drives that are left out; those stand in `left_out`. A host that has begun the run goes on
     with the drives that it began with, and a single step (purge.yml) takes any drive that is there.
 
-    lost: of ledgers.lost: evidence as well.
+    lost: of ledgers.lost: evidence as well. approved: what it leaves out, nobody approved to erase.
     """
     if run is None:
         return list(views)
@@ -45,6 +50,11 @@ def parted(
                 **({} if there else unavailable.not_found(view, run)),
                 **({**_evidence(view, run), **theirs} if evidence else {}),
                 **_marked(view, mine),
+                **{
+                    drive: why
+                    for drive, why in approval_check.left_out(approved, view.name).items()
+                    if drive in _asked(view)
+                },
             }
         found.append(_without(view, reasons))
     return found

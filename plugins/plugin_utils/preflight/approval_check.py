@@ -1,0 +1,201 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lines of an approved plan from what preflight decides, and what of a later decision is not in that plan. Pure but
+for reading test files.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import typing as t
+from types import MappingProxyType
+
+from ...module_utils.drive.entry import GUARD_OPTIONS, parse
+from ...module_utils.drive.identity import NAMES
+from ...module_utils.run import digests
+from ...module_utils.run.states import SETTLED_STATES
+from ..common import specs
+from ..common.schema import plain
+from ..plan import hostplan, purge_values, render
+from ..results import again as second
+from . import again, approval, run_json
+from .findings import Finding, Run, View, shared_value
+
+# A host's variables that say what else may be erased, or how well a drive is checked before that.
+OVERRIDES = ("preflight_levels", "ssd_leave", "ssd_look", "ssd_look_s", "vendor_iomemory", "vendor_rssdm")
+DIGEST_LETTERS = 16
+ADVICE = "make and approve a new plan, or undo the change"
+Plans = t.Mapping[str, t.Mapping[str, t.Any]]
+
+
+def decided(
+    views: t.Sequence[View], run: Run, plans: Plans, now: datetime.datetime, started_only: bool = False
+) -> approval.ApprovedPlan:
+    """What preflight decided, as a plan to approve. started_only: without hosts on which this run needs no start."""
+    hosts = [
+        (view, plans[view.name])
+        for view in views
+        if view.name in plans and view.asked and not (started_only and run.attach.get(view.name) in SETTLED_STATES)
+    ]
+    return approval.ApprovedPlan(
+        run.id,
+        run.name,
+        str(shared_value(views, "ssd_step")),
+        f"{now:%Y-%m-%dT%H:%M:%S}Z",
+        [line for view, plan in hosts for line in _lines(view, plan)],
+        {(view.name, drive): why for view in views if not view.gone for drive, why in view.left_out.items()},
+        {view.name: view.gone for view in views if view.gone},
+    )
+
+
+def _lines(view: View, plan: t.Mapping[str, t.Any]) -> list[approval.Line]:
+    variables = plain(run_json.host_variables(view.asked or {}))
+    tests = hostplan.tests(variables, view.drives or ())
+    definitions = {test["name"]: _digest(test) for test in tests}
+    purges = {test["name"]: _purge(test, variables) for test in tests}
+    of_host = _set(OVERRIDES, view.asked or {})
+    names = [(drive, [test["name"] for test in drive["tests"]]) for drive in plan["drives"]]
+    return [
+        approval.Line(
+            view.name,
+            drive["drive"],
+            _identity(drive["expected"]),
+            _only(definitions, asked),
+            _only(purges, asked),
+            [*_guard_options(drive["selector"]), *of_host],
+        )
+        for drive, asked in names
+        if asked
+    ]
+
+
+def _identity(identity: t.Mapping[str, t.Any]) -> str:
+    """Who a drive is: not its firmware or size, which settings change."""
+    return ", ".join(f"{name} {identity[name]}" for name in sorted(NAMES) if identity.get(name))
+
+
+def _digest(test: t.Mapping[str, t.Any]) -> str:
+    """Of a test's definition as its file and the variables have it, not of what one drive can do of it."""
+    own = {key: value for key, value in test.items() if key not in (*render.NOT_FOR_HOSTS, "purge")}
+    return digests.digest(own, DIGEST_LETTERS)
+
+
+def _purge(test: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> str:
+    given = purge_values.spec(test["purge"], variables)
+    return " ".join([given["method"], *(f"{key}={given[key]}" for key in sorted(given) if key != "method")])
+
+
+def _guard_options(selector: t.Any) -> list[str]:
+    options = parse(plain(selector)).options
+    return [_shown(name, options[name]) for name in GUARD_OPTIONS if options[name]]
+
+
+def _set(names: t.Sequence[str], asked: t.Mapping[str, t.Any]) -> list[str]:
+    """Those of a host's variables that are not at their defaults."""
+    values = {name: plain(asked.get(name)) for name in names}
+    return [_shown(name, value) for name, value in values.items() if value not in (None, specs.default(name))]
+
+
+def _shown(name: str, value: t.Any) -> str:
+    return f"{name}={json.dumps(value, sort_keys=True)}"
+
+
+def choose_run(views: t.Sequence[View], approved: approval.ApprovedPlan | None) -> list[View]:
+    """The views with the approved plan's run, where ssd_run_id names none."""
+    if approved is None or shared_value(views, "ssd_run_id"):
+        return list(views)
+    own = {"ssd_run_id": approved.run_id}
+    return [view if view.asked is None else view._replace(asked={**view.asked, **own}) for view in views]
+
+
+def is_required(views: t.Sequence[View]) -> bool:
+    """Whether nothing may be erased without an approved plan."""
+    return bool(shared_value(views, "ssd_approval") == "required")
+
+
+def unusable(
+    approved: approval.ApprovedPlan | None, views: t.Sequence[View], run: Run | None, destructive: bool
+) -> list[Finding]:
+    """Why the approved plan is none for this run, or is missing."""
+    if approved is None:
+        missing = destructive and is_required(views)
+        return [Finding(f"ssd_approved_plan: {_MISSING}")] if missing else []
+    if shared_value(views, "ssd_step") == "tune":
+        return [
+            Finding("ssd_approved_plan: tuning erases nothing, so there is nothing to approve; remove the variable")
+        ]
+    first = again.of(views)
+    if run is None or approved.run_id == (first or run.id):
+        return []
+    own = f"run {run.id}" + f", the second measurement of {first}" * bool(first)
+    how = f"give -e ssd_run_id={approved.run_id}, or make and approve a plan of this run"
+    return [Finding(f"ssd_approved_plan: it is of run {approved.run_id}, and this is {own}; {how}")]
+
+
+_MISSING = (
+    "nothing was approved, and ssd_approval is required: start the workflow that begins with the plan (docs/awx.md), or "
+    "give the file that ssd_mode=plan wrote. In a workflow, the plan's artifact ssd_approved_plan did not arrive"
+)
+
+
+def findings(approved: approval.ApprovedPlan, now: approval.ApprovedPlan) -> list[Finding]:
+    """What would be done now and is not in the approved plan, drive by drive. A drive that is gone is no finding, and a
+    second measurement may have fewer tests.
+    """
+    known, hosts = approved.by_drive(), {line.host for line in approved.lines}
+    narrowed = now.run_id == second.id_of(approved.run_id)
+    found = []
+    for line in now.lines:
+        then = known.get((line.host, line.drive))
+        if then is None:
+            what = "this drive is" if line.host in hosts else "this host could not be planned, so its drive is"
+            message = f"ssd_approved_plan: {what} not in the approved plan ({line.identity}); {ADVICE}"
+            found.append(Finding(message, line.host, line.drive))
+            continue
+        if narrowed:
+            then = then._replace(tests=_only(then.tests, line.tests), purge=_only(then.purge, line.tests))
+        parts = [name for name in approval.PARTS if getattr(then, name) != getattr(line, name)]
+        if parts:
+            told = "; ".join(f"other {name}: approved {then.part(name)}, now {line.part(name)}" for name in parts)
+            found.append(Finding(f"ssd_approved_plan: {told}; {ADVICE}", line.host, line.drive))
+    return found
+
+
+def _only(values: t.Mapping[str, str], names: t.Container[str]) -> dict[str, str]:
+    return {name: value for name, value in values.items() if name in names}
+
+
+def left_out(approved: approval.ApprovedPlan | None, host: str) -> t.Mapping[str, str]:
+    """{drive: why} of a host's drives that the approved plan leaves out, so that nobody approved to erase them."""
+    if approved is None:
+        return MappingProxyType({})
+    return {
+        drive: f"the approved plan leaves it out: {why}" for (of, drive), why in approved.left_out.items() if of == host
+    }
+
+
+def hosts_left_out(approved: approval.ApprovedPlan | None) -> dict[str, str]:
+    """The same of hosts: they could not be planned."""
+    gone = approved.hosts_left_out if approved else {}
+    return {host: f"the approved plan leaves this host out: {why}" for host, why in gone.items()}
+
+
+def takes(now: approval.ApprovedPlan, approved: approval.ApprovedPlan | None, attach: t.Mapping[str, str]) -> list[str]:
+    """What a start prints: each drive that it erases, by host. attach: the run's state on hosts that have it."""
+    hosts: dict[str, list[str]] = {}
+    for line in now.lines:
+        hosts.setdefault(line.host, []).append(f"  {line.text()}")
+    source = (
+        f"all in the approved plan (SHA-256 {approval.sha256(approved)})" if approved else "without an approved plan"
+    )
+    counts = f"{len(now.lines)} drive{'s' * (len(now.lines) != 1)} of {len(hosts)} host{'s' * (len(hosts) != 1)}"
+    lines = [f"Run {now.run_id} takes {counts}, {source}:"]
+    for host, drives in hosts.items():
+        lines += [f"{host}:", *drives]
+    return lines + [
+        f"{host}: this run is {state} on this host, so nothing is started there"
+        for host, state in attach.items()
+        if state in SETTLED_STATES
+    ]
