@@ -82,34 +82,22 @@ class ApprovedPlan(t.NamedTuple):
 
 
 def dump(plan: ApprovedPlan) -> str:
-    """The plan as JSON Lines: a head with the SHA-256 of everything, then one line a drive."""
-    rows = [_json({**line._asdict(), "digest": line.digest()}) for line in plan.lines]
-    rows += [_json({"host": host, "drive": drive, "left_out": why}) for (host, drive), why in plan.left_out.items()]
-    rows += [_json({"host": host, "left_out": why}) for host, why in plan.hosts_left_out.items()]
-    head = {
-        "format": FORMAT,
-        "schema_version": SCHEMA_VERSION,
-        "run": {"id": plan.run_id, "name": plan.run_name, "step": plan.step},
-        "made": plan.made,
-        "drives": len(plan.lines),
-    }
-    return "\n".join([_json({**head, "sha256": _sha256(head, rows)}), *rows]) + "\n"
+    """The plan as JSON Lines: a head with the SHA-256 of everything, then one line a drive, with its digest."""
+    head, rows = _rows(plan)
+    lines = [{**row, "digest": line.digest()} for row, line in zip(rows, plan.lines)]
+    return _text(head, [*lines, *rows[len(lines) :]])
 
 
 def sha256(plan: ApprovedPlan) -> str:
     """The digest of the whole plan."""
-    return str(json.loads(dump(plan).partition("\n")[0])["sha256"])
+    return str(_rows(plan)[0]["sha256"])
 
 
 def artifact(plan: ApprovedPlan) -> dict[str, t.Any]:
-    """The plan as AWX passes it on (ssd_approved_plan)."""
-    content = dump(plan)
-    return {
-        "run_id": plan.run_id,
-        "drives": len(plan.lines),
-        "sha256": json.loads(content.partition("\n")[0])["sha256"],
-        "packed": pack(content.encode()),
-    }
+    """The plan as AWX passes it on (ssd_approved_plan). Without the lines' digests, which do not compress."""
+    head, rows = _rows(plan)
+    packed = pack(_text(head, rows).encode())
+    return {"run_id": plan.run_id, "drives": len(plan.lines), "sha256": head["sha256"], "packed": packed}
 
 
 def write(plan: ApprovedPlan, results_dir: str) -> str:
@@ -152,8 +140,8 @@ def load(given: t.Any) -> ApprovedPlan | None:
 
 
 def parse(content: str, source: str) -> ApprovedPlan:
-    """A plan from what `dump` wrote. Raises ValueError."""
-    head_text, *rows = content.removesuffix("\n").split("\n")
+    """A plan from what `dump` or `artifact` wrote. Raises ValueError."""
+    head_text, *rows_text = content.removesuffix("\n").split("\n")
     try:
         head = json.loads(head_text)
         if not isinstance(head, dict) or head.get("format") != FORMAT:
@@ -163,19 +151,45 @@ def parse(content: str, source: str) -> ApprovedPlan:
     if head.get("schema_version") != SCHEMA_VERSION:
         known = f"it has schema_version {head.get('schema_version')!r}, and this version reads {SCHEMA_VERSION}"
         raise ValueError(f"{source} was written by another version of the collection: {known}; {_AGAIN}")
-    if head.pop("sha256", None) != _sha256(head, rows):
-        raise ValueError(f"{source} was changed or damaged after the plan was made: its SHA-256 differs; {_AGAIN}")
     try:
-        return _plan(head, [json.loads(row) for row in rows])
+        rows = [json.loads(row) for row in rows_text]
+        told = [row.pop("digest", None) for row in rows]
+        given = head.pop("sha256", None)
+        if given != _sha256(head, rows):
+            raise ValueError("its SHA-256 differs")
+        plan = _plan(head, rows)
+        wrong = [line.drive for line, digest in zip(plan.lines, told) if digest not in (None, line.digest())]
+        if wrong:
+            raise ValueError(f"the digest of the line of drive {wrong[0]} differs")
+        return plan
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{source} is damaged ({error}); {_AGAIN}") from None
+        raise ValueError(f"{source} was changed or damaged after the plan was made: {error}; {_AGAIN}") from None
+
+
+def _rows(plan: ApprovedPlan) -> tuple[dict[str, t.Any], list[dict[str, t.Any]]]:
+    """The head, and the rows without digests: the lines come first."""
+    rows: list[dict[str, t.Any]] = [line._asdict() for line in plan.lines]
+    rows += [{"host": host, "drive": drive, "left_out": why} for (host, drive), why in plan.left_out.items()]
+    rows += [{"host": host, "left_out": why} for host, why in plan.hosts_left_out.items()]
+    head = {
+        "format": FORMAT,
+        "schema_version": SCHEMA_VERSION,
+        "run": {"id": plan.run_id, "name": plan.run_name, "step": plan.step},
+        "made": plan.made,
+        "drives": len(plan.lines),
+    }
+    return {**head, "sha256": _sha256(head, rows)}, rows
+
+
+def _text(head: t.Mapping[str, t.Any], rows: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+    return "\n".join(map(_json, [head, *rows])) + "\n"
 
 
 def _plan(head: t.Mapping[str, t.Any], rows: t.Sequence[t.Mapping[str, t.Any]]) -> ApprovedPlan:
     run = head["run"]
     if not RUN_ID_PATTERN.fullmatch(run["id"]):
         raise ValueError(f"its run id {run['id']!r} is not valid")
-    lines = [Line(**{name: row[name] for name in Line._fields}) for row in rows if "left_out" not in row]
+    lines = [Line(**row) for row in rows if "left_out" not in row]
     without = [row for row in rows if "left_out" in row]
     return ApprovedPlan(
         run["id"],
@@ -200,8 +214,8 @@ def _read(path: str) -> str:
         return ""  # as every other file that is no plan
 
 
-def _sha256(head: t.Mapping[str, t.Any], rows: t.Sequence[str]) -> str:
-    return hashlib.sha256("\n".join([_json(head), *rows]).encode()).hexdigest()
+def _sha256(head: t.Mapping[str, t.Any], rows: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+    return hashlib.sha256(_text(head, rows).encode()).hexdigest()
 
 
 # Any order of keys would do, but not another one at each call: tests go in the order in which they run.

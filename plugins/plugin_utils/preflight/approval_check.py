@@ -135,8 +135,8 @@ def unusable(
 
 
 _MISSING = (
-    "nothing was approved, and ssd_approval is required: start the workflow that begins with the plan (docs/awx.md), or "
-    "give the file that ssd_mode=plan wrote. In a workflow, the plan's artifact ssd_approved_plan did not arrive"
+    "nothing was approved, and ssd_approval is required: start the workflow, which begins with the plan (docs/awx.md), "
+    "or give the file that ssd_mode=plan wrote. In a workflow, the plan's artifact ssd_approved_plan did not arrive"
 )
 
 

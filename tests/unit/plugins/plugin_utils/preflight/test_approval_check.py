@@ -1,0 +1,174 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import RUNNING
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import approval, approval_check, decision
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, QUICK
+
+RUN_ID = "20261121T130000Z-qualify"
+
+
+def decide(*views, approved=None):
+    return decision.decide(views, False, NOW, approved=approved)
+
+
+def plan_of(*views):
+    """What plan mode has approved, after its way through a file."""
+    planned = [view._replace(asked={**view.asked, "ssd_mode": "plan"}) for view in views]
+    decided = decide(*planned)
+    assert decided.findings == [] and decided.to_approve is not None
+    return approval.parse(approval.dump(decided.to_approve), "plan")
+
+
+def entries(view, **options):
+    """The view with options in the entry of its first drive."""
+    given = [dict(entry, **(options if place == 0 else {})) for place, entry in enumerate(view.asked["ssd_drives"])]
+    told = [dict(drive, selector=entry) for drive, entry in zip(view.drives, given)]
+    return view.of(view.name, {**view.asked, "ssd_drives": given}, view.runs, view.facts, told)
+
+
+def identity(view, **names):
+    return view._replace(drives=[{**drive, "identity": {**drive["identity"], **names}} for drive in view.drives])
+
+
+def test_what_was_approved_is_taken_and_printed_with_a_line_for_each_drive(fleet):
+    views = [fleet("h1", ("S1", "S2")), fleet("h2", ("S3",))]
+    approved = plan_of(*views)
+    decided = decide(*views, approved=approved)
+    assert (decided.findings, decided.run.id, decided.to_approve) == ([], RUN_ID, None)
+    head, *lines = decided.takes
+    assert (
+        head
+        == f"Run {RUN_ID} takes 3 drives of 2 hosts, all in the approved plan (SHA-256 {approval.sha256(approved)}):"
+    )
+    assert [line.split(":")[0] for line in lines] == ["h1", "  S1", "  S2", "h2", "  S3"]
+    assert lines[1] == f"  {approved.lines[0].text()}" and "; purge " in lines[1]
+
+
+def test_a_drive_and_a_host_that_have_gone_are_less(fleet):
+    approved = plan_of(fleet("h1", ("S1", "S2")), fleet("h2", ("S3",)))
+    assert decide(fleet("h1", ("S2",)), approved=approved).findings == []
+    assert decide(fleet("h1"), fleet("h2", ("S3",), unreachable="no route"), approved=approved).findings == []
+
+
+@pytest.mark.parametrize(
+    "other, told",
+    [
+        (
+            lambda fleet: [fleet("h1", ("S1", "S9"))],
+            "h1: drive S9: ssd_approved_plan: this drive is not in the approved",
+        ),
+        (
+            lambda fleet: [fleet("h1"), fleet("h2", ("S2",))],
+            "h2: drive S2: ssd_approved_plan: this host could not be planned, so its drive is not in the approved plan "
+            "(serial S2); ",
+        ),
+        (lambda fleet: [fleet(ssd_plan=[QUICK])], "h1: drive S1: ssd_approved_plan: other tests: approved wsat@"),
+        (lambda fleet: [fleet(purge_method="overwrite")], "other purge: approved auto, now overwrite"),
+        (lambda fleet: [fleet(purge_lba_size_bytes=4096)], "now auto lba_size_bytes=4096"),
+        (lambda fleet: [entries(fleet(), allow=["signature"])], 'approved none, now allow=["signature"]'),
+        (lambda fleet: [entries(fleet(), ssd_overwrite_data=True)], "approved none, now ssd_overwrite_data=true"),
+        (lambda fleet: [entries(fleet(), release_evidence="r1")], 'approved none, now release_evidence="r1"'),
+        (lambda fleet: [fleet(ssd_look_s=0.1)], "approved none, now ssd_look_s=0.1"),
+        (lambda fleet: [fleet(preflight_levels={"wear": "ok"})], 'now preflight_levels={"wear": "ok"}'),
+        (lambda fleet: [fleet(vendor_iomemory=[{"card": "fct0"}])], "now vendor_iomemory="),
+        (
+            lambda fleet: [identity(fleet(), wwn="eui.2")],
+            "other identity: approved serial S1, now serial S1, wwn eui.2",
+        ),
+    ],
+)
+def test_anything_else_is_refused_by_name_with_what_differs(fleet, other, told):
+    approved = plan_of(fleet("h1"))
+    found = decide(*other(fleet), approved=approved).findings
+    assert len(found) == 1 and told in found[0] and approval_check.ADVICE in found[0]
+
+
+def test_a_test_of_the_same_name_counts_by_its_content(fleet):
+    approved = plan_of(fleet(ssd_plan=[QUICK]))
+    assert decide(fleet(ssd_plan=[{**QUICK, "title": "Other words"}]), approved=approved).findings != []
+    (found,) = decide(fleet(ssd_plan=[{**QUICK, "rounds": {"max": 6}}]), approved=approved).findings
+    assert "other tests: approved quick@" in found and ", now quick@" in found
+    assert decide(fleet(ssd_plan=[{**QUICK, "description": "what only people read"}]), approved=approved).findings == []
+
+
+@pytest.mark.parametrize("unavailable", ["leave_out", "refuse"])
+def test_a_host_that_was_lost_at_the_plan_is_not_erased_when_it_is_back(fleet, unavailable):
+    lost = fleet("h2", ("S2",), unreachable="no route", ssd_unavailable="leave_out")
+    approved = plan_of(fleet("h1", ssd_unavailable="leave_out"), lost)
+    back = [fleet(name, drives, ssd_unavailable=unavailable) for name, drives in (("h1", ("S1",)), ("h2", ("S2",)))]
+    decided = decide(*back, approved=approved)
+    why = "the approved plan leaves this host out: the host is unreachable: no route"
+    if unavailable == "leave_out":
+        assert decided.findings == [] and decided.hosts_left_out == {"h2": why} and list(decided.plans) == ["h1"]
+        assert any(line.startswith("h2: " + why) for line in decided.warnings)
+    else:
+        assert len(decided.findings) == 1 and "h2: drive S2: ssd_approved_plan: this host" in decided.findings[0]
+
+
+def test_a_drive_that_the_plan_left_out_stays_left_out(fleet):
+    gone = fleet("h1", ("S1", "S2"), ssd_unavailable="leave_out")
+    drives = [gone.drives[0], {**gone.drives[1], "refusals": [{"code": "not_found", "message": "S2: no such drive"}]}]
+    drives[1].pop("identity")
+    approved = plan_of(gone._replace(drives=drives))
+    decided = decide(gone, approved=approved)
+    assert decided.findings == [] and decided.left_out == {"h1": ["S2"]}
+    assert [drive["drive"] for drive in decided.plans["h1"]["drives"]] == ["S1"]
+    assert any("the approved plan leaves it out: not_found: no such drive" in line for line in decided.warnings)
+
+
+def test_hosts_on_which_the_run_needs_no_start_are_held_to_nothing(fleet):
+    approved = plan_of(fleet("h1"))
+    runs = [{"run_id": RUN_ID, "run_name": "qualify", "state": RUNNING}]
+    decided = decide(fleet("h1", ("S1", "S9"), runs=runs, ssd_run_id=RUN_ID), approved=approved)
+    assert decided.findings == []
+    assert decided.takes[1:] == [f"h1: this run is {RUNNING} on this host, so nothing is started there"]
+
+
+def test_a_run_that_goes_on_is_held_to_the_plan(fleet):
+    approved = plan_of(fleet("h1"))
+    runs = [{"run_id": RUN_ID, "run_name": "qualify", "state": "dead"}]
+    (found,) = decide(fleet("h1", ("S1", "S9"), runs=runs, ssd_run_id=RUN_ID), approved=approved).findings
+    assert "h1: drive S9: ssd_approved_plan: this drive is not in" in found
+
+
+@pytest.mark.parametrize(
+    "variables, told",
+    [
+        (
+            {"ssd_run_id": "other"},
+            f"ssd_approved_plan: it is of run {RUN_ID}, and this is run other; give -e ssd_run_id=",
+        ),
+        ({"ssd_step": "tune", "ssd_run_name": "tune"}, "ssd_approved_plan: tuning erases nothing"),
+        ({"ssd_step": "purge", "ssd_run_name": "purge"}, "other tests: approved wsat@"),
+    ],
+)
+def test_a_plan_for_something_else_is_refused(fleet, variables, told):
+    found = decide(fleet(**variables), approved=plan_of(fleet("h1"))).findings
+    assert any(told in line for line in found), found
+
+
+def test_where_approval_is_required_nothing_starts_without_it(fleet):
+    (found,) = decide(fleet(ssd_approval="required")).findings
+    assert found.startswith("ssd_approved_plan: nothing was approved, and ssd_approval is required: ")
+    assert decide(fleet(ssd_approval="required"), approved=plan_of(fleet())).findings == []
+    assert decide(fleet(ssd_approval="required", ssd_mode="plan")).findings == []
+
+
+def test_hosts_that_name_other_plans_are_refused(fleet):
+    views = [fleet("h1", ssd_approved_plan="/a"), fleet("h2", ("S2",), ssd_approved_plan="/b")]
+    assert any(line.startswith("ssd_approved_plan: must be the same on all hosts") for line in decide(*views).findings)
+
+
+def test_a_second_measurement_may_have_fewer_tests_but_no_others():
+    line = approval.Line("h1", "S1", "serial S1", {"a": "1", "b": "2"}, {"a": "auto", "b": "none"}, [])
+    first = approval.ApprovedPlan("r", "n", "qualify", "", [line])
+    again = first._replace(run_id="r-again", lines=[line._replace(tests={"b": "2"}, purge={"b": "none"})])
+    assert approval_check.findings(first, again) == []
+    assert len(approval_check.findings(first, again._replace(run_id="r"))) == 1
+    other = again._replace(lines=[line._replace(tests={"b": "3"}, purge={"b": "none"})])
+    assert len(approval_check.findings(first, other)) == 1
