@@ -84,6 +84,7 @@ class ActionModule(ActionBase):
         findings += _given_results(load_extra_vars(self._loader))
         injected = facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), C.config._config_file)
         findings += [injected] if injected else []
+        in_awx = "awx_job_id" in load_extra_vars(self._loader)
         approved, unusable = _approved(heard["approved_plan"])
         findings += unusable
         if not findings:
@@ -117,7 +118,7 @@ class ActionModule(ActionBase):
             self._show(decided.takes)
         if not findings and decided.to_approve and not self._task.check_mode:
             try:
-                path = approval.write(decided.to_approve, decided.results_dir)
+                path = "" if in_awx else approval.write(decided.to_approve, decided.results_dir)
                 self._show(approval.command_text(decided.to_approve, path))
             except OSError as error:
                 findings = [f"ssd_results_dir: {error.filename} cannot be written: {error.strerror}"]

@@ -13,7 +13,7 @@ import pytest
 from awx_jobs import nightly
 
 HOST = "rack1-07"
-WRITTEN = re.compile(r"Approve this plan \(.*\): (/\S+\.jsonl)")
+WRITTEN = re.compile(r"To be approved: this plan \(.*\): (/\S+\.jsonl)")
 
 
 def filled(drive):
@@ -199,10 +199,10 @@ def test_single_steps_are_held_to_a_plan_of_their_own(site, approved, drives):
 def test_check_mode_and_a_plan_with_findings_leave_no_plan_to_approve(site, drives):
     site.hosts = {HOST: {"ssd_drives": [drives[0].selector]}}
     code, said = site.play("qualify", "--check")
-    assert code == 0 and "Approve this plan" not in said and not site.results.exists(), said
+    assert code == 0 and "To be approved" not in said and not site.results.exists(), said
     site.hosts[HOST]["ssd_drives"].append({"backing_file": "/no/such/drive"})
     code, said = site.play("preflight", "-e", "ssd_mode=plan")
-    assert code != 0 and "Approve this plan" not in said and not site.results.exists(), said
+    assert code != 0 and "To be approved" not in said and not site.results.exists(), said
 
 
 @pytest.mark.parametrize("place", ["inventory", "group_vars"])

@@ -38,7 +38,7 @@ def test_a_night_from_the_plan_to_the_message_with_one_bad_drive(awx, chat):
     assert awx.run("plan", ssd_run_id="")[0] == "successful"
     job_s = time.monotonic() - began_s
     assert [drive.digest() for drive in awx.site.drives] == before and awx.site.run_folders() == []
-    assert set(awx.artifacts) == {"ssd_attached", "ssd_run_id", "ssd_skipped"}
+    assert set(awx.artifacts) == {"ssd_approved_plan", "ssd_attached", "ssd_run_id", "ssd_skipped"}
     run_id = awx.artifacts["ssd_run_id"]
     with awx.site.held(lambda: awx.run("start")) as (status, said):
         assert status == "successful", said

@@ -110,11 +110,13 @@ def write(plan: ApprovedPlan, results_dir: str) -> str:
 
 
 def command_text(plan: ApprovedPlan, path: str) -> list[str]:
-    """What to do with a written plan."""
+    """What to do with a written plan. path: empty in a job of AWX, whose files are gone when it ends."""
+    what = f"this plan ({len(plan.lines)} drive{'s' * (len(plan.lines) != 1)}, SHA-256 {sha256(plan)})"
+    if not path:
+        return [f"To be approved: {what}. It goes to the job that starts it as the artifact ssd_approved_plan"]
     given = f"ssd_approved_plan={path}" if _PLAIN_PATH.fullmatch(path) else json.dumps({"ssd_approved_plan": path})
-    drives = f"{len(plan.lines)} drive{'s' * (len(plan.lines) != 1)}"
     return [
-        f"Approve this plan ({drives}, SHA-256 {sha256(plan)}): {path}",
+        f"To be approved: {what}: {path}",
         "What it lists, and nothing else, is then erased by the same command with: "
         f"{PLAYBOOKS[plan.step]} -e ssd_mode=destructive -e {shlex.quote(given)}",
     ]

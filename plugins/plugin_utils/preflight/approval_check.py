@@ -116,12 +116,11 @@ def is_required(views: t.Sequence[View]) -> bool:
 
 
 def unusable(
-    approved: approval.ApprovedPlan | None, views: t.Sequence[View], run: Run | None, destructive: bool
+    approved: approval.ApprovedPlan | None, views: t.Sequence[View], run: Run | None, starts: t.Sequence[approval.Line]
 ) -> list[Finding]:
-    """Why the approved plan is none for this run, or is missing."""
+    """Why the approved plan is none for this run, or is missing. starts: the drives that this play would erase."""
     if approved is None:
-        missing = destructive and is_required(views)
-        return [Finding(f"ssd_approved_plan: {_MISSING}")] if missing else []
+        return [Finding(f"ssd_approved_plan: {_MISSING}")] if starts and is_required(views) else []
     if shared_value(views, "ssd_step") == "tune":
         return [
             Finding("ssd_approved_plan: tuning erases nothing, so there is nothing to approve; remove the variable")

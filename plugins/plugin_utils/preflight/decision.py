@@ -143,8 +143,9 @@ def decide(
     warned += fleet_text.budget_warnings(views, begun) + findings.unread(views)
     warned += slices.warnings(views, run, run_folder, run_json.criteria(views))
     took = earlier.of_hosts(own, plans, tests, chosen, run.id if run else "")
-    found += approval_check.unusable(approved, views, run, destructive)
     now_decided = approval_check.decided(views, run, plans, now, started_only=destructive) if run else None
+    starts = now_decided.lines if now_decided and destructive else ()
+    found += approval_check.unusable(approved, views, run, starts)
     if approved and now_decided:
         found += approval_check.findings(approved, now_decided)
     return Decision(

@@ -96,7 +96,7 @@ def test_another_plan_of_a_run_does_not_replace_an_approved_one(tmp_path):
 
 @pytest.mark.parametrize("path", ["/plain/path.jsonl", '/a folder/it\'s "quoted".jsonl'])
 def test_the_command_that_is_printed_gives_the_path(path):
-    (_say, line) = approval.command_text(PLAN, path)
+    (_what, line) = approval.command_text(PLAN, path)
     assert "qualify.yml -e ssd_mode=destructive" in line
     given = shlex.split(line[line.index("-e ssd_mode") :])[3]
     assert given == f"ssd_approved_plan={path}" or json.loads(given) == {"ssd_approved_plan": path}
@@ -116,3 +116,8 @@ def test_a_thousand_hosts_of_24_drives_fit_into_what_awx_shows_of_a_task():
     plan = PLAN._replace(lines=lines)
     made = approval.artifact(plan)
     assert len(json.dumps(made)) < EVENT_LIMIT and approval.load(made) == plan
+
+
+def test_in_awx_no_file_is_named_that_is_gone_with_its_job():
+    (line,) = approval.command_text(PLAN, "")
+    assert "1 drive, SHA-256 " + approval.sha256(PLAN) in line and "artifact ssd_approved_plan" in line

@@ -172,3 +172,9 @@ def test_a_second_measurement_may_have_fewer_tests_but_no_others():
     assert len(approval_check.findings(first, again._replace(run_id="r"))) == 1
     other = again._replace(lines=[line._replace(tests={"b": "3"}, purge={"b": "none"})])
     assert len(approval_check.findings(first, other)) == 1
+
+
+def test_where_nothing_would_start_nothing_has_to_be_approved(fleet):
+    runs = [{"run_id": RUN_ID, "run_name": "qualify", "state": RUNNING}]
+    decided = decide(fleet(runs=runs, ssd_run_id=RUN_ID, ssd_approval="required"))
+    assert decided.findings == []
