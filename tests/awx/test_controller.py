@@ -29,7 +29,9 @@ VARIABLES = {
         "webhook": {"url": f"https://chat.example.com/{SECRETS[3]}"},
     },
     "awx_inventory_sources": [
-        {"name": "racks", "source": "scm", "source_project": "ssdlab.fleet", "source_path": "inventories/cmdb"}
+        {"name": "racks", "source": "scm", "source_project": "ssdlab.fleet", "source_path": "inventories/cmdb"},
+        # Whoever writes the variables can't have it otherwise.
+        {"name": "kept", "source": "scm", "source_project": "ssdlab.fleet", "overwrite_vars": False},
     ],
 }
 
@@ -241,6 +243,27 @@ def test_a_watch_ends_before_awx_ends_it_and_slices_are_where_hosts_are_asked(ma
         "SSD watch",
         "SSD collect",
     }
+
+
+def test_a_start_needs_the_plan_that_was_approved_and_nobody_can_give_it_another(made):
+    """A survey or a prompt that took these variables would stand over the artifacts of the plan."""
+    controller, _second = made
+    start = by_name(controller, "job_templates")["SSD start"]
+    assert json.loads(start["extra_vars"])["ssd_approval"] == "required"
+    asked = {
+        question["variable"] for survey in controller.surveys.values() for question in survey["spec"]
+    }
+    assert not asked & {"ssd_approved_plan", "ssd_approval"}
+    for kind in ("job_templates", "workflow_job_templates"):
+        for name, item in by_name(controller, kind).items():
+            assert item["ask_variables_on_launch"] is False, name
+            assert "ssd_approved_plan" not in (item["extra_vars"] or ""), name
+
+
+def test_what_a_source_no_longer_says_of_a_host_is_gone_in_awx_too(made):
+    """AWX merges variables otherwise: a drive that was removed from the source would stay, and be erased."""
+    sources = by_name(made[0], "inventory_sources")
+    assert {name: item["overwrite_vars"] for name, item in sources.items()} == {"racks": True, "kept": True}
 
 
 def test_secrets_reach_jobs_by_credentials_alone(made):
