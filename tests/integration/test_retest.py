@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 
 import pytest
@@ -81,6 +82,11 @@ def records(site, run_id):
 
 
 def test_a_drive_that_was_slow_once_passes_by_its_second_measurement(nights, drive):
+    """Under an approved plan, to which the second measurement is held too."""
+    code, output = nights.play("preflight", "-e", "ssd_mode=plan", "-e", "ssd_run_id=n1")
+    assert code == 0, output
+    bound = ("-e", "ssd_run_id=n1", "-e", re.search(r"ssd_approved_plan=\S+\.jsonl", output)[0])
+
     def mend():
         wait_until((nights.results / "n1-again/run.json").exists, "the second measurement", nights.progress)
         drive["rate"].write_text(FAST)
@@ -88,10 +94,11 @@ def test_a_drive_that_was_slow_once_passes_by_its_second_measurement(nights, dri
     mending = threading.Thread(target=mend)
     mending.start()
     try:
-        code, output = nights.play("qualify", "-e", "ssd_run_id=n1")
+        code, output = nights.play("qualify", *bound)
     finally:
         mending.join()
     assert code == 0, output
+    assert output.count("takes 1 drive of 1 host, all in the approved plan") == 2, output
     test, verdict, reasons = told(nights)
     assert verdict == "pass" and any("measured again (n1-again); the first time write_iops" in text for text in reasons)
     assert test["again"]["first"]["metrics"]["write_iops"] < SLOW_LIMIT < test["metrics"]["write_iops"]
@@ -101,7 +108,7 @@ def test_a_drive_that_was_slow_once_passes_by_its_second_measurement(nights, dri
     assert all((nights.results / name / "raw/rack1-07/journal.jsonl").exists() for name in ("n1", "n1-again"))
     assert not (nights.results / "n1-again/report").exists()
     # Asked again, nothing is measured any more.
-    code, output = nights.play("qualify", "-e", "ssd_run_id=n1")
+    code, output = nights.play("qualify", *bound)
     assert code == 0 and len(records(nights, "n1-again")) == 1, output
     code, output = nights.play("import")
     assert code == 0 and "n1-again" not in output, output
