@@ -34,7 +34,8 @@ END_S = 5.0
 class Family:
     """The command and all that descends from it."""
 
-    def __init__(self, argv: list[str]) -> None:
+    def __init__(self, claims: Path, argv: list[str]) -> None:
+        self._claims, self._mounts = claims, {}
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         libc = ctypes.CDLL(None, use_errno=True)
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -48,6 +49,7 @@ class Family:
         while self.code is None and time.monotonic() < end_s:
             received = signal.sigtimedwait(SIGNALS, 1)
             self.reap()
+            self._keep_mounts()
             if received and received.si_signo != signal.SIGCHLD:
                 asked = end_s < float("inf")
                 if asked and received.si_signo == signal.SIGTERM:
@@ -55,6 +57,18 @@ class Family:
                 if not asked and received.si_signo != signal.SIGINT:  # which they all have got
                     os.killpg(os.getpgrp(), signal.SIGINT)
                 end_s = min(end_s, time.monotonic() + GRACE_S)
+
+    def _keep_mounts(self) -> None:
+        """Keep the mounts of processes that have their own: the path of a loop device's file ends with them."""
+        for pid in leftovers.with_mounts(self._claims):
+            if pid not in self._mounts:
+                with contextlib.suppress(OSError):
+                    self._mounts[pid] = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+
+    def release_mounts(self) -> None:
+        """Let the kernel take these mounts away."""
+        while self._mounts:
+            os.close(self._mounts.popitem()[1])
 
     def reap(self) -> None:
         """Take the exit codes of all that has ended."""
@@ -97,13 +111,14 @@ def descendants(root: int) -> list[int]:
 
 def main(claims: Path, argv: list[str]) -> int:
     """The command line."""
-    family = Family(argv)
+    family = Family(claims, argv)
     family.wait()
     folders = leftovers.claimed(claims)
     leftovers.end_devices(folders)
     leftovers.end_containers(folders)
     family.end(leftovers.jobs_in(folders))
     leftovers.end_devices(folders)
+    family.release_mounts()
     leftovers.end_mounts(folders)
     leftovers.end_files(folders)
     leftovers.remove_idle_loops()

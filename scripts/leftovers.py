@@ -19,6 +19,7 @@ from pathlib import Path
 
 # The file that `claim` writes to; scripts/run_checks.py sets it for each check.
 FOLDERS = "SSDLAB_FLEET_FOLDERS"
+NAMESPACE = "mounts of "
 MEMORY = Path("/dev/shm")
 # tests/containers/bed.py: the folder of a bed, and the label of its containers.
 BED, BED_LABEL = "ssdlab-fleet-bed-", "ssdlab-fleet-bed"
@@ -36,14 +37,32 @@ def claim(folder: os.PathLike | str) -> None:
     path = Path(folder).resolve()
     if path in (MEMORY, Path(tempfile.gettempdir()).resolve()) or len(path.parts) < len(MEMORY.parts):
         raise ValueError(f"{path} is not one test's folder")
+    _write(str(path))
+
+
+def claim_mounts() -> None:
+    """Say that the mount namespace of this process is a test's own."""
+    _write(f"{NAMESPACE}{os.getpid()}")
+
+
+def _write(line: str) -> None:
     if FOLDERS in os.environ:
         with open(os.environ[FOLDERS], "a", encoding="utf-8") as claims:
-            claims.write(f"{path}\n")
+            claims.write(f"{line}\n")
+
+
+def _lines(claims: Path) -> list[str]:
+    return claims.read_text(encoding="utf-8").splitlines() if claims.exists() else []
 
 
 def claimed(claims: Path) -> list[Path]:
     """The folders that were claimed in a file."""
-    return [Path(line) for line in claims.read_text(encoding="utf-8").splitlines()] if claims.exists() else []
+    return [Path(line) for line in _lines(claims) if not line.startswith(NAMESPACE)]
+
+
+def with_mounts(claims: Path) -> list[int]:
+    """The pids of the processes that claimed their mounts."""
+    return [int(line.removeprefix(NAMESPACE)) for line in _lines(claims) if line.startswith(NAMESPACE)]
 
 
 def end_devices(folders: t.Collection[Path]) -> None:

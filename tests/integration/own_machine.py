@@ -45,6 +45,7 @@ def enter() -> None:
     """Give this process, and all that it will start, a machine of their own."""
     _share()
     _call("unshare", CLONE_NEWNS)  # os.unshare came with Python 3.12
+    leftovers.claim_mounts()
     for where in _mounts():
         if where != SHARED and not where.startswith(SHARED + "/"):
             with contextlib.suppress(OSError):  # below another mount, out of reach

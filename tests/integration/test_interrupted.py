@@ -98,6 +98,15 @@ def test_it(loop_drive):
     reached()
 """
 
+CRASHES = """
+import os
+def test_it(loop_drive):
+    loop_drive()
+    reached(hold=False)
+    time.sleep(2)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
 
 class Interrupted:
     """scripts/test with one suite of its own and a check that leaves a process, and ends by no signal where it is
@@ -178,3 +187,15 @@ def test_nothing_is_left_of_an_interrupted_run(tmp_path, source, workers, signal
     while (left := run.left()) and time.monotonic() < until_s:
         time.sleep(0.5)
     assert not left and code in (1, -signal.SIGKILL)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_nothing_is_left_of_a_process_that_died(tmp_path, workers):
+    run = Interrupted(tmp_path, CRASHES, workers, deaf=False)
+    run.wait_for("middle")
+    run.wait_for("shell")
+    while any(each.startswith("loop") for each in run.left()):
+        assert run.process.poll() is None
+        time.sleep(0.1)
+    run.process.send_signal(signal.SIGTERM)
+    assert run.process.wait(60) == 1 and not run.left()

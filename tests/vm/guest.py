@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A server with NVMe drives that may really be erased: a Debian under QEMU, emulated (no KVM), one at a time on a
-machine.
+"""A server with NVMe drives that may really be erased: a Debian under QEMU, by KVM where that boots quickly, else
+emulated; one at a time on a machine.
 
     with Guest([Nvme("SSDQ0001"), Nvme("SSDQ0002", numa_node=1)]) as guest:
         guest.run("nvme list")                 # as root, over ssh
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import shutil
 import signal
 import socket
@@ -29,6 +30,7 @@ from pathlib import Path
 import guest_machine
 import image
 import leftovers
+import turn
 from guest_drives import Nvme
 from image import BedError, run
 from qemu.qmp.legacy import QEMUMonitorProtocol
@@ -36,7 +38,11 @@ from qemu.qmp.legacy import QEMUMonitorProtocol
 SHM = Path("/dev/shm")
 FOLDER_PREFIX = "ssdlab-fleet-guest-"
 LOCK = SHM / "ssdlab-fleet-guest.lock"
-BOOT_TIMEOUT_S = 900
+# Of the time that QEMU had (turn.py). By KVM a guest boots within seconds; on some nested machines it would take longer
+# than emulation, so the first boot shows whether KVM is of use.
+BOOT_LIMIT_S, KVM_BOOT_LIMIT_S = 900, 25
+# "tcg" or "kvm": that one, whatever it is like.
+ACCELERATOR = "SSDLAB_FLEET_ACCELERATOR"
 UNPLUG_TIMEOUT_S = 60
 # QEMU 7.2 was seen to die of a fault of its own while the guest booted on a busy machine.
 BOOTS = 3
@@ -45,6 +51,32 @@ CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL}
 
 class Crashed(BedError):
     """QEMU itself died, whatever the guest did."""
+
+
+class Silent(BedError):
+    """The guest did not answer in its time."""
+
+
+class Accelerator:
+    """What QEMU runs the guest by, for all guests of this process."""
+
+    def __init__(self) -> None:
+        asked = os.environ.get(ACCELERATOR, "")
+        self.may_change = not asked
+        usable = os.access("/dev/kvm", os.R_OK | os.W_OK)
+        self.name = guest_machine.KVM if asked == "kvm" or (usable and asked != "tcg") else guest_machine.TCG
+
+    @property
+    def on_trial(self) -> bool:
+        """Whether it is KVM, which has not shown yet that it is of use."""
+        return self.may_change and self.name == guest_machine.KVM
+
+    def give_up(self) -> None:
+        """Emulate from now on."""
+        self.name, self.may_change = guest_machine.TCG, False
+
+
+BY = Accelerator()
 
 
 class Guest:
@@ -77,17 +109,33 @@ class Guest:
             self.drives = {drive.key: drive for drive in drives}
         self._prepare()
         started = time.monotonic()
+        if not (BY.on_trial and self._boots_by_kvm()):
+            self._boot()
+        self.boot_seconds = time.monotonic() - started
+        return self
+
+    def _boots_by_kvm(self) -> bool:
+        """Whether it has booted by KVM within seconds; where not, it is off again, and nobody tries once more."""
+        self._launch()
+        try:
+            self._wait_for_ssh(KVM_BOOT_LIMIT_S)
+        except BedError:
+            self.stop()
+            BY.give_up()
+            return False
+        BY.may_change = False
+        return True
+
+    def _boot(self) -> None:
+        """Boot, again where QEMU itself crashes."""
         for more in reversed(range(BOOTS)):
             self._launch()
             try:
-                self._wait_for_ssh(started + BOOT_TIMEOUT_S)
-                break
+                return self._wait_for_ssh(BOOT_LIMIT_S)
             except Crashed as crash:
                 if not more:
                     raise
                 warnings.warn(f"the guest boots again: {crash}", stacklevel=2)
-        self.boot_seconds = time.monotonic() - started
-        return self
 
     def stop(self) -> None:
         """Off at once, as in a power loss: the guest is not asked."""
@@ -115,10 +163,14 @@ class Guest:
     def run(
         self, script: str, check: bool = True, timeout_s: float = 120, stdin: str | None = None
     ) -> subprocess.CompletedProcess:
-        """Run a shell script in the guest as root, over one connection that stays open. BedError when it fails."""
+        """Run a shell script in the guest as root, over one connection that stays open. BedError when it fails.
+        timeout_s: of the time that the guest had.
+        """
         argv = ["ssh", *self.ssh_options(), "-p", str(self.port), "root@127.0.0.1", script]
-        given = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=False, **given)
+        pipes = {"stdin": subprocess.DEVNULL if stdin is None else subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, **pipes) as process:
+            said = turn.communicate(process, self.process.pid, timeout_s, stdin)
+        done = subprocess.CompletedProcess(argv, process.returncode, *said)
         if check and done.returncode:
             raise BedError(f"guest: {script}: exit {done.returncode}: {done.stderr.strip()[-2000:]}")
         return done
@@ -247,7 +299,7 @@ class Guest:
                     "setpriv",
                     "--pdeathsig",
                     "KILL",
-                    *guest_machine.arguments(self.folder, self.port, list(self.drives.values())),
+                    *guest_machine.arguments(self.folder, self.port, list(self.drives.values()), BY.name),
                     *self.extra,
                 ],
                 stdin=subprocess.DEVNULL,
@@ -255,16 +307,16 @@ class Guest:
                 stderr=log,
                 start_new_session=True,
             )
-        _weigh_like_ours(self.process.pid)
 
-    def _wait_for_ssh(self, deadline: float) -> None:
+    def _wait_for_ssh(self, limit_s: float) -> None:
+        booting = turn.Turn(self.process.pid)
         while not self._answers():
             code = self.process.poll()
             if code is not None:
                 kind = Crashed if -code in CRASHES else BedError
                 raise kind(f"QEMU ended with {code}: {self.serial_log()[-2000:]}")
-            if time.monotonic() > deadline:
-                raise BedError(f"the guest did not answer in {BOOT_TIMEOUT_S} s: {self.serial_log()[-2000:]}")
+            if booting.spent_s() > limit_s:
+                raise Silent(f"the guest did not answer in {limit_s} s of its own: {self.serial_log()[-2000:]}")
             time.sleep(1)
 
     def _answers(self) -> bool:
@@ -276,15 +328,6 @@ class Guest:
     def _close_connections(self) -> None:
         for control in (self.folder / "cp").glob("*") if self.folder else ():
             run(["ssh", "-F", "none", "-o", f"ControlPath={control}", "-O", "exit", "any"], check=False)
-
-
-def _weigh_like_ours(session: int) -> None:
-    """A new session would have the CPUs like any other; ours may yield to others (sched(7), autogroup)."""
-    ours, theirs = Path("/proc/self/autogroup"), Path(f"/proc/{session}/autogroup")
-    # Empty where our session has none, as under some container runtimes.
-    weight = ours.read_text(encoding="ascii").split() if ours.exists() else []
-    if weight:
-        theirs.write_text(weight[-1], encoding="ascii")
 
 
 def _pci_devices(monitor) -> list[dict]:

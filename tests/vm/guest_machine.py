@@ -15,20 +15,22 @@ if t.TYPE_CHECKING:
 QEMU = "qemu-system-x86_64"
 # One thread for all CPUs: with one each, QEMU 7.2 crashed at two of some twenty boots, and a quarter more time
 # went to CPUs that wait for each other.
-ACCELERATOR = "tcg,thread=single,tb-size=512"
+TCG = "tcg,thread=single,tb-size=512"
+KVM = "kvm"
 # Emulated, the instructions of newer models take longer than those that they replace; svm would load KVM in the guest.
+# By KVM it is the same: the host's own model has an MSR that some nested machines refuse, and there QEMU aborts.
 CPU_MODEL = "qemu64,-svm"
 CPUS = 4
 NODES = 2
 NODE_MIB = 1024
 
 
-def arguments(folder: Path, port: int, drives: list[Nvme]) -> list[str]:
+def arguments(folder: Path, port: int, drives: list[Nvme], accelerator: str) -> list[str]:
     """All of QEMU's. folder: of this guest; port: where ssh is forwarded to."""
-    return [*_base(folder, port), *_nodes(), *_drives(folder, drives)]
+    return [*_base(folder, port, accelerator), *_nodes(), *_drives(folder, drives)]
 
 
-def _base(folder: Path, port: int) -> list[str]:
+def _base(folder: Path, port: int, accelerator: str) -> list[str]:
     return [
         QEMU,
         "-name",
@@ -37,7 +39,7 @@ def _base(folder: Path, port: int) -> list[str]:
         "-display",
         "none",
         "-accel",
-        ACCELERATOR,
+        accelerator,
         "-cpu",
         CPU_MODEL,
         "-machine",
