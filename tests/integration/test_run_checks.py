@@ -32,6 +32,9 @@ run_checks.CHECKS = (
           + "' > $RESULTS/junit.xml; exit 3"),
     Check("plain", SOURCE, "seq -f 'line %g' 40; exit 1", ()),
     Check("guest", CONTAINERS, "echo all=$ALL", ("all", "quick")),
+    Check("alone", ALONE, "true", ()),
+    Check("guest-and-more", CONTAINERS, "echo shared", ()),
+    Check("guest-and-more-alone", ALONE, "echo exclusive", ("guest-and-more",)),
 )
 sys.exit(run_checks.main(sys.argv[1:]))
 """
@@ -97,6 +100,25 @@ def test_a_failed_check_without_test_results_shows_the_end_of_its_output(start):
     assert output.count("    line 40\n") == 1 and "guest:" not in output
 
 
+# The first time this fails.
+MISSES_ITS_TIME = """
+from pathlib import Path
+def test_in_time(log=Path(__file__).with_name("ran")):
+    with log.open("a+") as runs:
+        runs.write("x")
+    assert log.stat().st_size > 1
+"""
+NOT_JUDGED = """
+import pytest
+def test_busy():
+    pytest.skip("not judged: the machine was busy, control 23 % off")
+def test_it():
+    pass
+def test_other():
+    pytest.skip("no such tool: not judged")
+"""
+
+
 @pytest.fixture
 def check(tmp_path):
     """Run pytest on a test file, beside another check: what scripts/test ends with, what it says, the word in its
@@ -145,6 +167,37 @@ PYTEST = f"{sys.executable} -m pytest tests --junitxml=$RESULTS/x.xml"
 def test_a_check_that_ends_with_0_needs_pytests_own_word(check, source, command, says):
     ended, said, word = check(source, command)
     assert (ended, word) == (1, "FAILED") and says in said, said
+
+
+def test_a_test_that_failed_does_not_run_again(check, tmp_path):
+    """Whatever made it fail: the next run would pass."""
+    ended, said, word = check(MISSES_ITS_TIME)
+    assert (ended, word) == (1, "FAILED") and (tmp_path / "tests/ran").read_text() == "x", said
+
+
+def test_tests_that_were_not_judged_are_counted_and_named(check):
+    ended, said, word = check(NOT_JUDGED)
+    assert (ended, word) == (0, "passed")
+    closing = said.splitlines()[-3:]
+    assert closing == [
+        "not judged: 1 (the machine was busy)",
+        "    tests: test_x::test_busy: the machine was busy, control 23 % off",
+        "2 passed, 0 failed",
+    ]
+
+
+def test_what_runs_alone_begins_when_all_others_have_ended(start, tmp_path):
+    process = start("plain", "guest", "alone")
+    output, _none = process.communicate(timeout=60)
+    lines = output.splitlines()
+    assert lines.index("started alone") > max(lines.index(f"=== {name}") for name in ("plain", "guest")), output
+
+
+def test_a_check_that_is_named_alone_runs_both_its_phases(start):
+    """Each prints at once."""
+    process = start("guest-and-more")
+    output, _none = process.communicate(timeout=60)
+    assert output.splitlines()[:2] == ["shared", "exclusive"] and output.endswith("\n2 passed, 0 failed\n"), output
 
 
 def test_a_check_whose_tests_were_all_skipped_is_not_called_passed(check):
