@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import time
@@ -147,7 +148,11 @@ def test_the_cold_part_is_left_as_it_was_filled(drive):
     changed = [at for at in range(0, SIZE, 4096) if before[at : at + 4096] != after[at : at + 4096]]
     # fio wrote all over the hot part, and nowhere else.
     assert active // 10 <= changed[0] < active // 10 + MIB and active * 3 // 10 - MIB < changed[-1] < active * 3 // 10
-    assert 4096 * len(changed) > active // 10
+    # As many blocks as so many random writes hit, however many the machine let them be.
+    (job,) = fio_result.parse(text)["jobs"]
+    blocks = active // 5 // 4096
+    hit = blocks * (1 - math.exp(-job["write"]["total_ios"] / blocks))
+    assert len(changed) == pytest.approx(hit, rel=0.1) and hit > 100
     assert set(after[active:]) == {0}
 
 

@@ -73,12 +73,15 @@ def three_servers():
 @pytest.fixture
 def fleet(bed, tmp_path, request):
     """A run of its own for each test, on the one server."""
-    return Fleet(bed, tmp_path, run_id(request), PLAN)
+    return a_run(bed, tmp_path, request, PLAN)
 
 
-def run_id(request) -> str:
-    """A run id that tells the test."""
-    return request.node.originalname.replace("_", "-")
+def a_run(bed: Bed, folder, request, plan) -> Fleet:
+    """A run whose id tells the test, and whose measurements are valid on any machine."""
+    made = Fleet(bed, folder, request.node.originalname.replace("_", "-"), plan)
+    for server in bed.servers:
+        made.set_host(server.name, ssd_validity_limits=cells.ANY_MACHINE)
+    return made
 
 
 def in_cell(fleet: Fleet, server, test: str):
@@ -121,7 +124,7 @@ def test_killed_playbook_is_attached_to(fleet):
 
 def test_job_finishes_and_restores_without_a_controller(bed, tmp_path, request):
     """After the playbook's death nobody asks, and the host still gets its settings back."""
-    fleet = Fleet(bed, tmp_path, run_id(request), PLAN[1:])
+    fleet = a_run(bed, tmp_path, request, PLAN[1:])
     server = fleet.bed.servers[0]
     play = fleet.start()
     try:
@@ -186,7 +189,7 @@ def test_restore_puts_a_dead_jobs_host_back(fleet):
 
 def test_stop_ends_cleanly(bed, tmp_path, request):
     """stop.yml: fio gone, host restored, the unfinished test counts as invalid: interrupted."""
-    fleet = Fleet(bed, tmp_path, run_id(request), [PLAN[0], short_test("second", runtime_s=HOUR_S)])
+    fleet = a_run(bed, tmp_path, request, [PLAN[0], short_test("second", runtime_s=HOUR_S)])
     server = fleet.bed.servers[0]
     play = fleet.start()
     try:
@@ -211,7 +214,7 @@ def test_host_that_goes_away(three_servers, tmp_path, request):
     """One server dies in the middle: the others finish, its drive is not tested, the play fails. Last user of that
     server.
     """
-    fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN)
+    fleet = a_run(three_servers, tmp_path, request, PLAN)
     lost = three_servers.servers[2]
     play = fleet.start()
     try:
@@ -227,7 +230,7 @@ def test_host_that_goes_away(three_servers, tmp_path, request):
 
 def test_first_host_unreachable(three_servers, tmp_path, request):
     """The judge runs once and elsewhere, so it does not need the first host; the others are measured."""
-    fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN[:1])
+    fleet = a_run(three_servers, tmp_path, request, PLAN[:1])
     fleet.set_host("server1", ansible_host=NOBODY)
     code, output = fleet.play("qualify", "--limit", "server1,server2")
     assert code != 0, output
@@ -236,7 +239,7 @@ def test_first_host_unreachable(three_servers, tmp_path, request):
 
 def test_all_hosts_unreachable(three_servers, tmp_path, request):
     """Nobody answers: the play fails, and report.yml says so for every drive."""
-    fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN[:1])
+    fleet = a_run(three_servers, tmp_path, request, PLAN[:1])
     for name in ("server1", "server2", "server3"):
         fleet.set_host(name, ansible_host=NOBODY)
     code, output = fleet.play()
@@ -248,7 +251,7 @@ def test_all_hosts_unreachable(three_servers, tmp_path, request):
 
 def test_limit_asks_only_for_what_it_names(three_servers, tmp_path, request):
     """With --limit the run is about these hosts, and passes when they do."""
-    fleet = Fleet(three_servers, tmp_path, run_id(request), PLAN[:1])
+    fleet = a_run(three_servers, tmp_path, request, PLAN[:1])
     code, output = fleet.play("qualify", "--limit", "server2")
     assert code == 0, output
     assert fleet.verdicts() == {"server2": ["pass"]}
