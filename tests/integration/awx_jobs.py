@@ -147,7 +147,7 @@ def nightly(site, folder, *drives):
     site.hosts = {"rack1-07": {"ssd_drives": [drive.selector for drive in drives]}}
     site.vars.pop("ssd_mode")
     site.vars.pop("ssd_results_dir")
-    site.vars["ssd_criteria"] = [{"metric": "write_iops", "min": 100}]
+    site.vars["ssd_criteria"] = [{"metric": "write_iops", "min": 1}]
     return Awx(site, folder)
 
 
