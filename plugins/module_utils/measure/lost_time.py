@@ -48,7 +48,7 @@ def _waited(cell: Mapping, seen: Mapping, limits: Limits) -> float | None:
         return None
     own: float = seen["fio_cpu"] * cell["threads"] / seen["cpus"]
     others = max(0.0, 1 - idle - (seen["cpu_steal"] or 0) - own)
-    return min(others, float(waited_s / max(0.001, seen["elapsed_s"] * cell["threads"])))
+    return min(others, float(waited_s / max(0.001, (seen["run_s"] + cell.get("ramp_s", 0)) * cell["threads"])))
 
 
 TABLE = (

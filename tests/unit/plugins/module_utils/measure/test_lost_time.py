@@ -122,7 +122,7 @@ def test_the_remark_has_the_share_and_says_what_it_means_for_latencies():
         "of 10.0 ms, so the rate counts, but latencies may include up to 10.0 ms that were the host's"
     )
     (busy,) = causes.find({**CELL, "queue_depth": 1}, seen_at(700, 1, **BUSY), Limits())
-    assert busy.message.startswith("fio waited for 38% of the time for CPUs that others used")
+    assert busy.message.startswith("fio waited for 40% of the time for CPUs that others used")
 
 
 def test_every_limit_of_the_table_can_be_set():
