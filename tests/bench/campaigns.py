@@ -9,7 +9,7 @@ A campaign purges, writes a fresh drive into steady state, fills it and measures
 as root from the repository's root:
 
     .venv/bin/python tests/bench/campaigns.py [--number 50] [--known] [--share 1/8] [--drives 4] [--results FILE]
-        [--budget 0]
+        [--budget 0] [--short] [--busy]
 
 Several drives are measured at a time, each by a host job of its own (shares.py); what FILE holds is not run again.
 """
@@ -35,6 +35,7 @@ sys.path[:0] = [
 ]
 
 # A script finds the collection only after sys.path is set, so its imports stand below.
+import busy_machine
 import shares
 import simulated_ssd as simulator
 
@@ -50,6 +51,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records a
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, proof
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.points import Sweeps
 
 MIB = 1 << 20
 # Slow enough for a shared machine to keep up with, so that the simulated drive and not its host is what is measured.
@@ -77,6 +79,10 @@ CAMPAIGN = [
         "steady_state": {"tracked": [TRACKED]},
         "rounds": {"max": 12},
     },
+]
+# Shows that a campaign goes its way, in seconds.
+SHORT = [
+    {**{key: value for key, value in test.items() if key != "steady_state"}, "rounds": {"max": 2}} for test in CAMPAIGN
 ]
 STEADY = [
     {
@@ -130,24 +136,25 @@ def campaign(folder, number, tests, figures):
         "tests": {test["name"]: definitions.about(test) for test in loaded},
     }
     specs = {test["name"]: test for test in plan["drives"][0]["tests"]}
-    records = [_proved(kept, record, specs, rundir.read_journal(run.journal)) for record in told.records]
+    sweeps: Sweeps = {}
+    records = [_proved(kept, record, specs, rundir.read_journal(run.journal), sweeps) for record in told.records]
     (judged,) = judge.judge(kept, records)["drives"]
     return judged, taken_s
 
 
-def _proved(run, record, specs, journal):
-    """A record with what its journal proves of it, as the report has it."""
+def _proved(run, record, specs, journal, sweeps):
+    """A record with what its journal proves of it, as the report has it. sweeps: what the host's records share."""
     if record["kind"] != "test":
         return record
     of = proof.Attempt(run["run"]["id"], record["drive"], record["test"], record["attempt"])
-    made = proof.begin(run, "bench", specs[record["test"]], of)
+    made = proof.begin(run, "bench", specs[record["test"]], of, sweeps)
     for event in journal:
         if (event.get("test"), event.get("attempt")) == (record["test"], record["attempt"]):
             made.take(event)
     return {**record, "proof": proof.of(record, made)}
 
 
-def work(folder, budget_s, lane, numbers, tell):
+def work(folder, budget_s, tests, lane, numbers, tell):
     """Campaigns of these numbers, one after the other; begins none after budget_s."""
     began, folder = time.monotonic(), os.path.join(folder, f"lane{lane}")
     os.makedirs(folder)
@@ -155,7 +162,7 @@ def work(folder, budget_s, lane, numbers, tell):
     for number in numbers:
         if budget_s and time.monotonic() - began > budget_s:
             break
-        judged, taken_s = campaign(folder, number, CAMPAIGN, FIGURES)
+        judged, taken_s = campaign(folder, number, tests, FIGURES)
         rates = [round(test["metrics"].get("write_iops") or 0) for test in judged["tests"]]
         tell(
             {
@@ -173,7 +180,8 @@ def false_alarms(folder, options):
     """Campaigns, several at a time; 0 if none of them was invalid and none too long."""
     results = options.results or Path(folder, "results.jsonl")
     numbers = shares.wanted(options.number, options.share, shares.read(results))
-    done = shares.run(functools.partial(work, folder, options.budget), numbers, options.drives, results).values()
+    tests = SHORT if options.short else CAMPAIGN
+    done = shares.run(functools.partial(work, folder, options.budget, tests), numbers, options.drives, results).values()
     verdicts, longest_s = (
         collections.Counter(result["verdict"] for result in done),
         max([result["seconds"] for result in done] or [0]),
@@ -183,10 +191,10 @@ def false_alarms(folder, options):
         f"{len(done)} campaigns: {dict(verdicts)}; {longest_s:.1f} s at most (limit {LONGEST_S:g}); load average "
         f"{min(loads):.1f} to {max(loads):.1f}"
     )
-    return 0 if set(verdicts) == {"pass"} and longest_s <= LONGEST_S else 1
+    return busy_machine.exit_code(options, set(verdicts) != {"pass"} or longest_s > LONGEST_S)
 
 
-def known_rates(folder, _options):
+def known_rates(folder, options):
     """Three drives whose steady rate is known; 0 if each was measured within LIMIT."""
     off = []
     for number, rate in enumerate(KNOWN_IOPS):
@@ -201,7 +209,7 @@ def known_rates(folder, _options):
             f"the window {ratio:.2%}, {taken_s:.1f} s"
         )
     print(f"largest distance {max(off):.2%} (limit {LIMIT:.0%})")
-    return 0 if max(off) <= LIMIT else 1
+    return busy_machine.exit_code(options, max(off) > LIMIT)
 
 
 def main():
@@ -209,6 +217,8 @@ def main():
     parser.add_argument("--number", type=int, default=50, help="campaigns")
     parser.add_argument("--budget", type=float, default=0, help="begin none after so many seconds; 0: all")
     parser.add_argument("--known", action="store_true", help="measure three drives of known rates instead")
+    parser.add_argument("--short", action="store_true", help="two rounds of each test instead of steady state")
+    busy_machine.add_argument(parser)
     shares.add_arguments(parser, drives=4)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ssdlab-campaigns-") as folder:

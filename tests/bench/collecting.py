@@ -31,6 +31,7 @@ import time
 import typing as t
 from pathlib import Path
 
+import busy_machine
 import fleet
 
 sys.path.insert(0, str(fleet.ROOT / "tests/integration"))
@@ -146,7 +147,7 @@ def measure(folder: Path, options: argparse.Namespace) -> int:
         f"{each / 1e6:.1f} MB a host; killed and resumed together {ratio:.3f} times the bytes (limit {WIRE_LIMIT}),"
         f" {wall_s:.0f} s of wall; at most {memory_mib:.0f} MiB (limit {MEMORY_LIMIT_MIB})"
     )
-    return 0 if ratio <= WIRE_LIMIT and memory_mib <= MEMORY_LIMIT_MIB else 1
+    return busy_machine.exit_code(options, ratio > WIRE_LIMIT or memory_mib > MEMORY_LIMIT_MIB)
 
 
 def main() -> int:
@@ -156,6 +157,7 @@ def main() -> int:
     parser.add_argument("--cells", type=int, default=56, help="of a host's run, 25 raw files each")
     parser.add_argument("--kill-at", type=float, default=0.5, help="share of the hosts that are collected by then")
     parser.add_argument("--folder", type=Path, default=Path("/dev/shm"), help="where all files lie meanwhile")
+    busy_machine.add_argument(parser)
     options = parser.parse_args()
     fleet.clean_up_on_sigterm()
     own_network()

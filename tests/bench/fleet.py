@@ -28,6 +28,7 @@ import time
 import typing as t
 from pathlib import Path
 
+import busy_machine
 import harness
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -287,7 +288,7 @@ def main() -> int:
     parser.add_argument(
         "--faults", action="store_true", help="5 %% of the hosts hang, 5 %% are unreachable, 1 %% answer garbage"
     )
-    parser.add_argument("--busy", action="store_true", help="the machine does other work: only tell the times")
+    busy_machine.add_argument(parser)
     options = parser.parse_args()
     high, costs = [], {}
     with tempfile.TemporaryDirectory(prefix="ssdlab-bench-") as temporary:

@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 
+import busy_machine
 import report
 import store
 
@@ -71,6 +72,7 @@ def main() -> int:
     parser.add_argument("--drives", type=int, nargs="+", default=[100, 1000, 10000])
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--metrics", type=int, default=60)
+    busy_machine.add_argument(parser)
     parser.add_argument("--made", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.made:
@@ -97,7 +99,7 @@ def main() -> int:
             flush=True,
         )
         failed = failed or found["cpu_s"] > LIMIT_S or found["peak_mib"] > LIMIT_MIB
-    return int(failed)
+    return busy_machine.exit_code(options, failed)
 
 
 if __name__ == "__main__":

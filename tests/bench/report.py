@@ -28,6 +28,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
+import busy_machine
+
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, pages
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
@@ -129,6 +131,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--drives", type=int, nargs="+", default=[100, 1000, 10000])
     parser.add_argument("--metrics", type=int, default=60)
+    busy_machine.add_argument(parser)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -151,7 +154,7 @@ def main() -> int:
             flush=True,
         )
         failed = failed or found["bytes"] > SIZE_LIMIT_BYTES or ready > READY_LIMIT_S or found["page_s"] > PAGE_LIMIT_S
-    return int(failed)
+    return busy_machine.exit_code(options, failed)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,13 @@ SHOTS = (
 )
 
 
-def measure(place: pathlib.Path) -> pathlib.Path:
+def short() -> tuple[list[dict], tuple]:
+    """A sweep over two depths alone, and its picture."""
+    sweep = {**blog()[-1], "matrix": {"read_pct": 0, "block_size": "4KiB", "queue_depth": [1, 2], "runtime_s": 1}}
+    return [sweep], SHOTS[-1:]
+
+
+def measure(place: pathlib.Path, tests: list[dict]) -> pathlib.Path:
     """The run's folder."""
     with simulator.simulated_ssd(place / "drives", "ssd", simulator.model_plugin(**FIGURES)) as drive:
         hosts = {"server": {"ssd_drives": [{"backing_file": drive["backing_file"]}]}}
@@ -105,9 +111,11 @@ def measure(place: pathlib.Path) -> pathlib.Path:
             "ssd_mode": "destructive",
             "ssd_state_dir": str(place / "state"),
             "ssd_results_dir": str(place / "results"),
+            "ssd_look_s": 1,
+            "ssd_watch_interval_s": 5,
             "ssd_validity_limits": {"in_flight_min": 0, "idle_gap_s": 60, "waited_max": 1},
             "ssd_criteria": [],
-            "ssd_plan": [hir(), dirth(), *blog()],
+            "ssd_plan": tests,
         }
         inventory = place / "inventory.json"
         inventory.write_text(json.dumps({"all": {"children": {"ssd_servers": {"vars": variables, "hosts": hosts}}}}))
@@ -118,7 +126,7 @@ def measure(place: pathlib.Path) -> pathlib.Path:
     return place / "results"
 
 
-def shoot(results: pathlib.Path, folder: pathlib.Path) -> None:
+def shoot(results: pathlib.Path, folder: pathlib.Path, shots: tuple) -> None:
     """A picture of a figure of each test, of the newest run's page."""
     index = max(results.glob("*/report/index.html"), key=lambda path: path.stat().st_mtime)
     with chromium() as browser:
@@ -126,7 +134,7 @@ def shoot(results: pathlib.Path, folder: pathlib.Path) -> None:
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         browser.get(index.as_uri())
         browser.execute_async_script("setTimeout(arguments[0], 3000)")
-        for file, test, caption in SHOTS:
+        for file, test, caption in shots:
             where = f"//section[h3/code='{test}']//figure[contains(figcaption, '{caption}')]"
             browser.find_element("xpath", where).screenshot(str(folder / file))
             print(folder / file, (folder / file).stat().st_size, "bytes", flush=True)
@@ -137,11 +145,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "docs" / "images")
     parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument("--short", action="store_true", help="one picture, of a sweep of seconds")
     given = parser.parse_args()
     # It takes little of a CPU, but must get it in time.
     os.nice(-10)
     with tempfile.TemporaryDirectory(prefix="ssdlab-pictures-") as place:
-        shoot(given.results or measure(pathlib.Path(place)), given.folder)
+        tests, shots = short() if given.short else ([hir(), dirth(), *blog()], SHOTS)
+        shoot(given.results or measure(pathlib.Path(place), tests), given.folder, shots)
 
 
 if __name__ == "__main__":

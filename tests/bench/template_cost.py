@@ -27,6 +27,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
+import busy_machine
+
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
 from ansible_collections.ssdlab.fleet.tests.fixtures import printed
@@ -112,6 +114,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--seconds", type=int, default=10)
+    busy_machine.add_argument(parser)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ssdlab-cost-", dir="/dev/shm") as place:
         folder = pathlib.Path(place)
@@ -121,7 +124,8 @@ def main() -> int:
         command = ["losetup", "--find", "--show", "--direct-io=on", str(image)]
         device = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
         try:
-            return measure(device, folder, given.pairs, given.seconds)
+            code = measure(device, folder, given.pairs, given.seconds)
+            return busy_machine.exit_code(given, code > 0, code)
         finally:
             subprocess.run(["losetup", "--detach", device], check=True)
 
