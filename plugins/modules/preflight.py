@@ -21,9 +21,9 @@ description:
   - A host that cannot be reached is a finding in plan mode. In destructive mode its drives count as asked for, and
     the other hosts continue. With C(ssd_unavailable=leave_out) it is left out in both modes, like a host that fails to
     answer and a drive that is gone.
-  - In plan mode also writes the plan to a file below C(ssd_results_dir), one line a drive, unless this is check mode, an
-    approved plan is given, or AWX runs it. With an approved plan (O(approved_plan)), everything that would be erased has
-    to be in it. In destructive mode prints each drive that is erased.
+  - In plan mode also writes the plan to a file below C(ssd_results_dir), one line a drive. It does not in check mode,
+    with an approved plan, and in AWX. With an approved plan (O(approved_plan)), everything that would be erased has to
+    be in it. In destructive mode prints each drive that is erased.
   - Refuses C(ssd_drives) of the group C(all).
   - Runs on the controller, once for the play. The role C(ssdlab.fleet.preflight) asks the hosts and calls it.
 extends_documentation_fragment:
@@ -114,8 +114,8 @@ hosts_without_run:
   elements: str
   sample: [rack1-08]
 to_approve:
-  description: In plan mode, what may be approved - the run, the number of drives, the plan's SHA-256 and the packed plan.
-    Empty otherwise.
+  description: In plan mode, what may be approved - the run, the number of drives, the plan's SHA-256 and the packed
+    plan. Empty otherwise.
   returned: success
   type: dict
   sample: {run_id: 20261121T130000Z-qualify, drives: 1, sha256: 9f86d081884c7d65, packed: eJyrVkrLz1eyUkpK}

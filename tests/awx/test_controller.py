@@ -250,9 +250,7 @@ def test_a_start_needs_the_plan_that_was_approved_and_nobody_can_give_it_another
     controller, _second = made
     start = by_name(controller, "job_templates")["SSD start"]
     assert json.loads(start["extra_vars"])["ssd_approval"] == "required"
-    asked = {
-        question["variable"] for survey in controller.surveys.values() for question in survey["spec"]
-    }
+    asked = {question["variable"] for survey in controller.surveys.values() for question in survey["spec"]}
     assert not asked & {"ssd_approved_plan", "ssd_approval"}
     for kind in ("job_templates", "workflow_job_templates"):
         for name, item in by_name(controller, kind).items():

@@ -61,8 +61,8 @@ class Line(t.NamedTuple):
 
     def text(self) -> str:
         """The line for people, without its host."""
-        told = "; ".join(f"{name} {self.part(name)}" for name in PARTS[1:])
-        return f"{self.drive}: {self.identity}; {told}; line {self.digest()}"
+        words = "; ".join(f"{name} {self.part(name)}" for name in PARTS[1:])
+        return f"{self.drive}: {self.identity}; {words}; line {self.digest()}"
 
 
 class ApprovedPlan(t.NamedTuple):
@@ -155,12 +155,12 @@ def parse(content: str, source: str) -> ApprovedPlan:
         raise ValueError(f"{source} was written by another version of the collection: {known}; {_AGAIN}")
     try:
         rows = [json.loads(row) for row in rows_text]
-        told = [row.pop("digest", None) for row in rows]
+        stated = [row.pop("digest", None) for row in rows]
         given = head.pop("sha256", None)
         if given != _sha256(head, rows):
             raise ValueError("its SHA-256 differs")
         plan = _plan(head, rows)
-        wrong = [line.drive for line, digest in zip(plan.lines, told) if digest not in (None, line.digest())]
+        wrong = [line.drive for line, digest in zip(plan.lines, stated) if digest not in (None, line.digest())]
         if wrong:
             raise ValueError(f"the digest of the line of drive {wrong[0]} differs")
         return plan

@@ -56,18 +56,18 @@ def _lines(view: View, plan: t.Mapping[str, t.Any]) -> list[approval.Line]:
     definitions = {test["name"]: _digest(test) for test in tests}
     purges = {test["name"]: _purge(test, variables) for test in tests}
     of_host = _set(OVERRIDES, view.asked or {})
-    names = [(drive, [test["name"] for test in drive["tests"]]) for drive in plan["drives"]]
+    planned = [(drive, [test["name"] for test in drive["tests"]]) for drive in plan["drives"]]
     return [
         approval.Line(
             view.name,
             drive["drive"],
             _identity(drive["expected"]),
-            _only(definitions, asked),
-            _only(purges, asked),
+            _only(definitions, names),
+            _only(purges, names),
             [*_guard_options(drive["selector"]), *of_host],
         )
-        for drive, asked in names
-        if asked
+        for drive, names in planned
+        if names
     ]
 
 
@@ -92,9 +92,9 @@ def _guard_options(selector: t.Any) -> list[str]:
     return [_shown(name, options[name]) for name in GUARD_OPTIONS if options[name]]
 
 
-def _set(names: t.Sequence[str], asked: t.Mapping[str, t.Any]) -> list[str]:
+def _set(names: t.Sequence[str], variables: t.Mapping[str, t.Any]) -> list[str]:
     """Those of a host's variables that are not at their defaults."""
-    values = {name: plain(asked.get(name)) for name in names}
+    values = {name: plain(variables.get(name)) for name in names}
     return [_shown(name, value) for name, value in values.items() if value not in (None, specs.default(name))]
 
 
@@ -157,8 +157,10 @@ def findings(approved: approval.ApprovedPlan, now: approval.ApprovedPlan) -> lis
             then = then._replace(tests=_only(then.tests, line.tests), purge=_only(then.purge, line.tests))
         parts = [name for name in approval.PARTS if getattr(then, name) != getattr(line, name)]
         if parts:
-            told = "; ".join(f"other {name}: approved {then.part(name)}, now {line.part(name)}" for name in parts)
-            found.append(Finding(f"ssd_approved_plan: {told}; {ADVICE}", line.host, line.drive))
+            differences = "; ".join(
+                f"other {name}: approved {then.part(name)}, now {line.part(name)}" for name in parts
+            )
+            found.append(Finding(f"ssd_approved_plan: {differences}; {ADVICE}", line.host, line.drive))
     return found
 
 
