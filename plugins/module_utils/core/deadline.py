@@ -14,7 +14,7 @@ import typing as t
 
 # A step that takes longer counts as hanging. A flush, or a discard of 1 GiB, may take a drive minutes.
 STEP_TIMEOUT_S = 600.0
-# What a step gets to end by itself once the job is to stop.
+# What a step gets to end by itself once the job is to stop, beyond what it was granted.
 STOP_GRACE_S = 30.0
 
 Value = t.TypeVar("Value")
@@ -56,15 +56,21 @@ class Watchdog:
     """Runs short steps that touch a drive. One that does not end in time is abandoned with its thread, which ends when
     the drive answers.
 
-    stop: set when the job is to end; then a step has STOP_GRACE_S left.
+    stop: set when the job is to end; then a step has STOP_GRACE_S left, and what it was granted beyond STEP_TIMEOUT_S.
     """
 
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
 
-    def call(self, what: str, step: t.Callable[[], Value], longer_s: float = 0.0) -> Value:
+    def call(
+        self,
+        what: str,
+        step: t.Callable[[], Value],
+        longer_s: float = 0.0,
+        end: t.Callable[[], object] = lambda: None,
+    ) -> Value:
         """What `step` returns or raises. Raises Hangs, which names `what` was done. longer_s: what it may take beyond
-        STEP_TIMEOUT_S.
+        STEP_TIMEOUT_S. end: ends what the step started, once the job is to stop.
         """
         began, answers = time.monotonic(), _begin(what, step)
         stopped_at: float | None = None
@@ -74,10 +80,13 @@ class Watchdog:
                 break
             except queue.Empty:
                 now_s = time.monotonic()
-                stopped_at = now_s if stopped_at is None and self._stop.is_set() else stopped_at
+                if stopped_at is None and self._stop.is_set():
+                    stopped_at = now_s
+                    end()
                 if now_s - began > STEP_TIMEOUT_S + longer_s or (
-                    stopped_at is not None and now_s - stopped_at > STOP_GRACE_S
+                    stopped_at is not None and now_s - stopped_at > STOP_GRACE_S + longer_s
                 ):
+                    end()
                     text = "the drive hangs: no answer for {0:g} s in the step {1}; look at the kernel's log"
                     raise Hangs(text.format(round(now_s - began), what)) from None
         if error is not None:

@@ -8,12 +8,14 @@ Nothing else probes a host, so a test replaces `root` by a tree of fixture files
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import fnmatch
 import glob as globbing
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import typing as t
@@ -83,15 +85,23 @@ def _matches(name: str, pattern: str) -> bool:
     return fnmatch.fnmatchcase(name, pattern) and (pattern.startswith(".") or not name.startswith("."))
 
 
-def _abandon(process: subprocess.Popen[bytes]) -> None:
+def _abandon(process: subprocess.Popen[bytes], with_all: bool) -> None:
     """End a command, but never wait for one that hangs in the kernel with a dead drive: no signal reaches it there."""
-    process.kill()
+    (end_session if with_all else subprocess.Popen.kill)(process)
     try:
         process.communicate(timeout=1)
     except subprocess.TimeoutExpired:
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
+
+
+def end_session(process: subprocess.Popen[bytes]) -> None:
+    """Kill a command that has a session of its own, with all that it started."""
+    # Until it is reaped, no other session gets its number.
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 # PROC_PID_INIT_INO (include/linux/proc_ns.h): the namespace that has every process of the machine.
@@ -127,7 +137,7 @@ class Host:
     ) -> Result:
         """Run a command, given as an argument list; never raises for what the command or its absence does.
 
-        `started` gets the process, so that another thread can end it.
+        `started` gets the process, which then has a session of its own.
         """
         command = [str(word) for word in argv]
         self.note(command)
@@ -139,6 +149,7 @@ class Host:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=environment,
+                start_new_session=started is not None,
             )
         except OSError as error:
             # A host without memory or pids is not one that lacks a package.
@@ -149,7 +160,7 @@ class Host:
         try:
             output, errors = process.communicate(None if stdin is None else stdin.encode("utf-8"), timeout=timeout_s)
         except subprocess.TimeoutExpired as error:
-            _abandon(process)
+            _abandon(process, with_all=started is not None)
             return Result(command, TIMED_OUT, _text(error.stdout), f"{command[0]} gave no answer in {timeout_s:g} s")
         return Result(command, process.returncode, _text(output), _text(errors))
 

@@ -15,7 +15,7 @@ from ..core.host import Host
 from ..core.locks import Lock, Locked, drive_lock
 from ..drive import identity
 from ..drive.entry import Entry
-from . import counters, inspection, ledger_file, own_data, probe, rules
+from . import counters, inspection, ledger_file, own_data, own_node, rules
 from .look import Terms
 
 Refusal = t.Dict[str, str]
@@ -65,7 +65,7 @@ class HeldDrive:
         self.blank = False
         # A purge goes on in the drive: what it holds is not known, and the ledger goes on saying that we write.
         self.unsettled = False
-        # Of ours, on the drive as we leave it (own_filesystem.noted).
+        # Of a test, which is yet to be wiped (left_filesystem.noted).
         self.filesystem: t.Mapping[str, t.Any] | None = None
         self._before: own_data.Before | None = None
         self.handle: int | None = None
@@ -87,7 +87,7 @@ class HeldDrive:
     def _take(self) -> None:
         self.check()
         self._acquire()
-        self._open()
+        self._open(self.path)
         # What we looked at by name and what we opened and locked must be one and the same.
         self.check()
 
@@ -139,10 +139,10 @@ class HeldDrive:
         except Locked as error:
             raise self._refused("locked", str(error)) from None
 
-    def _open(self) -> None:
+    def _open(self, path: str) -> None:
         for attempt in range(OPEN_ATTEMPTS):
             try:
-                self.handle = self._host.open(self.path, os.O_RDWR | os.O_EXCL | os.O_DIRECT)
+                self.handle = self._host.open(path, os.O_RDWR | os.O_EXCL | os.O_DIRECT)
                 return
             except OSError as error:
                 problem = error
@@ -178,9 +178,7 @@ class HeldDrive:
             own_data.note(self._before, self.identity, self.evidence, sentinels, self.filesystem)
 
     def note_filesystem(self, filesystem: t.Mapping[str, t.Any] | None) -> None:
-        """Let the ledger know of a file system before it is made, once it is unmounted, and (None) once it is purged.
-        Raises OSError.
-        """
+        """Let the ledger know of a file system before it is made, and (None) once it is wiped. Raises OSError."""
         self.filesystem = filesystem
         if self._before is not None:
             own_data.note(self._before, self.identity, self.evidence, filesystem=filesystem)
@@ -217,40 +215,60 @@ class HeldDrive:
             self._open_again(may_change)
 
     @contextlib.contextmanager
-    def shared(self) -> t.Iterator[None]:
-        """Open plainly, the lock kept, so that a file system on it can be made and mounted, which keeps everybody else
-        out then. Open, the device keeps its name. At the end the drive is opened exclusively and identified again.
+    def shared(self, at_end: t.Callable[[str], object] = lambda _node: None) -> t.Iterator[str]:
+        """Open plainly, the lock kept, for tools that open it exclusively themselves, such as mkfs and mount: they get
+        the node of our own that this yields. Open, the device keeps its number. At the end the drive is opened
+        exclusively through that node, `at_end` is called with it, and the guard checks the drive.
 
         Raises Refused when what is there afterwards is not this drive, or still in use; nothing is held then.
         """
         exclusive = self.descriptor()
-        plain = self._host.open(self.path, os.O_RDONLY)
-        wrong = probe.differences(self._host, plain, self.identity)
-        if wrong:
-            os.close(plain)
-            raise self._refused("identity_changed", "; ".join(wrong))
-        self.handle = plain
-        os.close(exclusive)
-        try:
-            yield
-        except Hangs:
-            raise  # it stays as it is: whoever touches it may hang too
-        except BaseException:
-            self._take_back()
-            raise
-        self._take_back()
+        with own_node.made(self._host, exclusive, lambda why: self._refused("probe_failed", why)) as node:
+            self.confirm_node(node)
+            self.handle = self._host.open(node, os.O_RDONLY)
+            os.close(exclusive)
+            try:
+                yield node
+            except Hangs:
+                raise  # it stays as it is: whoever touches it may hang too
+            except BaseException:
+                self._take_back(node, at_end)
+                raise
+            self._take_back(node, at_end)
 
-    def _take_back(self) -> None:
-        os.close(self.descriptor())
-        self.handle = None
-        self._open_again(())
+    def confirm_node(self, node: str) -> None:
+        """See that a node leads to this drive. To be called before and after a tool writes through it. Raises
+        Refused.
+        """
+        self.confirm()
+        self._compare(node)
+
+    def _compare(self, node: str) -> None:
+        wrong = own_node.differences(self._host, node, self.identity)
+        if wrong:
+            raise self._refused("identity_changed", "; ".join(wrong))
+
+    def _take_back(self, node: str, at_end: t.Callable[[str], object]) -> None:
+        plain, self.handle = self.descriptor(), None
+        try:
+            self._open(node)
+        finally:
+            os.close(plain)  # until now the device kept its number
+        try:
+            self._compare(node)  # whatever its name leads to by now
+        except Refused:
+            os.close(self.descriptor())
+            self.handle = None
+            raise
+        at_end(node)
+        self.check()
 
     def _open_again(self, may_change: t.Collection[str]) -> None:
         names = identity.find(self._host, self._entry)
         seen = identity.identity(self._host, names[0]) if len(names) == 1 else {}
         self._expected = dict(self._expected, **{key: seen[key] for key in may_change if key in seen})
         self.check()
-        self._open()
+        self._open(self.path)
         self.check()
 
     def release(self) -> None:

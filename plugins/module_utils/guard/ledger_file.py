@@ -4,10 +4,10 @@
 """The ledger's entries as they lie on the host: which file is a drive's, what of it may be trusted, and what it says.
 
 `<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released | evidence, released,
-reason, blank, written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}], filesystem: that a
-test of ours made (own_filesystem) or null}. It counts only while it is a file that root alone may write; one that
-others could have changed, or that is damaged, may have kept a drive as evidence, so it is told (`Untrusted`) and never
-passed over.
+reason, blank, written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}], filesystem: a
+test's that is yet to be wiped (left_filesystem) or null}. It counts only while it is a file that root alone may write;
+one that others could have changed, or that is damaged, may have kept a drive as evidence, so it is told (`Untrusted`)
+and never passed over.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 """What a run notes in the ledger (ledger_file) of a drive that it writes to, from its first write until it is over.
 
 That a drive is in the ledger proves nothing yet: somebody may have written since. The data is ours only where one of
-three things proves it: the kernel counted no write since we let go of the drive (`counters.untouched`), the look found
-nothing but blank blocks and fio's fill, or all that lies there is a test's file system (`own_filesystem.prove`).
+two things proves it: the kernel counted no write since we let go of the drive (`counters.untouched`), or the look found
+nothing but blank blocks and fio's fill.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def note(
     """Note what holds should this job die here. Raises OSError.
 
     reason: why the drive is to be kept as evidence by then; sentinels: the blocks that a purge is about to be proved
-      with ({offset: data}), which are ours; filesystem: that of ours which lies on it (own_filesystem).
+      with ({offset: data}), which are ours; filesystem: a test's, which may lie on it (left_filesystem).
     """
     listed = [
         {"offset": offset, "length": len(data), "sha256": fingerprint(data)}

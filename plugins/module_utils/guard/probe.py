@@ -24,9 +24,9 @@ from . import (
     content,
     counters,
     ledger_file,
+    left_filesystem,
     look,
     mentions,
-    own_filesystem,
     structure,
     users,
 )
@@ -104,6 +104,15 @@ def _kind(host: Host, name: str) -> str:
     return "drive" if drive.is_drive(name) and host.exists(block) and not host.listdir(block + "/slaves") else "stacked"
 
 
+def superblocks(host: Host, identity: dict[str, t.Any], handle: int) -> list[str]:
+    """Tables and superblocks that are found on a drive by now, or why they can't be looked for. Raises OSError."""
+    facts = Facts(name=identity["kernel_name"], path=identity["path"], kind="drive", identity=identity)
+    for step in (content.probe_wipefs, content.probe_blkid):
+        step(host, facts)
+    content.probe_places(host, facts, handle, identity["size_bytes"], identity["logical_block_size_bytes"])
+    return [*facts.failures, *facts.tables, *facts.signatures, *facts.cluster]
+
+
 def look_at(
     host: Host,
     facts: Facts,
@@ -130,8 +139,6 @@ def look_at(
         try:
             content.probe_places(host, facts, handle, size, block_bytes)
             proves = ledger is not None and not counters.touched(host, ledger, facts.identity)
-            if _is_own_filesystem(host, facts, ledger, Reader(handle, size, block_bytes)):
-                return  # its blocks are neither blank nor fio's
             by_chance = (
                 bool(facts.signatures)
                 and "signature" not in lifted
@@ -215,29 +222,16 @@ def _opened(host: Host, facts: Facts, held: int | None, exclusively: bool = True
         facts.changed.extend(differences(host, held, facts.identity))
 
 
-def _is_own_filesystem(host: Host, facts: Facts, ledger: t.Mapping[str, t.Any] | None, reader: Reader) -> bool:
-    """Whether all signatures are those of a file system that a test made, and nobody wrote since."""
-    own = facts.own_data
-    if own is None or ledger is None or counters.touched(host, ledger, facts.identity):
-        return False
-    proved = own["proved"] == own_filesystem.PROOF
-    if proved and not facts.signatures:
-        return True
-    if own_filesystem.prove(facts, ledger, reader.read(0, SUPERBLOCK_BYTES)):
-        return True
-    own["proved"] = "" if proved else own["proved"]  # something else lies there too
-    return False
-
-
 def _probe_node(host: Host, facts: Facts, held: int | None, ledger: t.Mapping[str, t.Any] | None) -> None:
-    """What opens must be what sysfs described, and readable; what its tables say; whether its file system is ours."""
+    """What opens must be what sysfs described, and readable; what its tables say; which test made its file system."""
     with _opened(host, facts, held) as handle:
         if handle is None:
             return
         reader = Reader(handle, facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512)
         try:
             content.probe_blocks(host, facts, reader)
-            _is_own_filesystem(host, facts, ledger, reader)
+            of_test = left_filesystem.described(ledger, reader.read(0, SUPERBLOCK_BYTES))
+            add(facts.signatures, *([of_test] if of_test else []))
         except OSError as error:  # blkid reports a drive that cannot be read as one that has nothing on it
             facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")
 

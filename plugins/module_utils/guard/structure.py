@@ -15,6 +15,8 @@ from __future__ import annotations
 import struct
 import typing as t
 
+from ..tools.filesystems import sparse_groups
+
 PIECE_BYTES = 4096
 _SECTOR, _MIB, _GIB = 512, 1 << 20, 1 << 30
 # Where blkid itself is asked: a first partition of today, of an old MBR, of a GPT without alignment.
@@ -165,7 +167,7 @@ def _copies(start: int, size_bytes: int) -> t.Iterator[_Place]:
     """The copies that a file system keeps which begins at `start`."""
     for offset in _BTRFS_COPIES:
         yield _Place(start + offset, (Magic("btrfs", 64, b"_BHRfS_M"),), "a copy of the superblock")
-    for group in _sparse_groups((size_bytes - start) // (8 * _MIB)):
+    for group in sparse_groups((size_bytes - start) // (8 * _MIB)):
         for block_bytes in (1024, 2048, 4096):
             offset = start + group * 8 * block_bytes * block_bytes + (1024 if block_bytes == 1024 else 0)
             piece = offset // PIECE_BYTES * PIECE_BYTES
@@ -179,17 +181,6 @@ def _copies(start: int, size_bytes: int) -> t.Iterator[_Place]:
 
 def _ext_copy(within: int, group: int) -> Magic:
     return Magic("ext", within + 56, b"\x53\xef", lambda piece: _is_ext(piece, within, group & 0xFFFF))
-
-
-def _sparse_groups(most: int) -> list[int]:
-    """The groups with a copy: 1, and the powers of 3, 5 and 7."""
-    groups = {1}
-    for base in (3, 5, 7):
-        power = base
-        while power <= most:
-            groups.add(power)
-            power *= base
-    return sorted(groups)
 
 
 def _xfs_groups(start: int, blocks: int) -> list[int]:

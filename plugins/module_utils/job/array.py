@@ -14,6 +14,7 @@ import time
 import typing as t
 
 from ..core.deadline import Hangs
+from ..core.running import Running
 from ..guard.held_array import HeldArray
 from ..measure.causes import Cause
 from ..measure.fio import FioError, Interrupted
@@ -77,11 +78,10 @@ def assembled(station: Station, test: Mapping, names: Names) -> t.Iterator[Array
         }
         members = [others.get(label, station) for label in spec["members"]]
         looks = [stack.enter_context(array_members.MemberWatch(station, member, test)) for member in others.values()]
-        for member in members:
-            stack.enter_context(member.held.shared())
+        nodes = [stack.enter_context(member.held.shared()) for member in members]
         array = Array(station, spec, members)
         try:
-            station.note("array", **array.make(), **names)
+            station.note("array", **array.make(nodes), **names)
             yield array
         except Hangs:
             array.abandon()
@@ -112,17 +112,19 @@ class Array:
         self.reasons: list[str] = []
         self.conditions: list[Cause] = []
 
-    def make(self) -> dict[str, t.Any]:
-        """Make it and give it to fio; the fields of the journal's record. It is noted on the host first."""
+    def make(self, nodes: t.Sequence[str]) -> dict[str, t.Any]:
+        """Make it through nodes of our own, in the members' order, and give it to fio; the fields of the journal's
+        record. It is noted on the host first.
+        """
         began, host, chunk = time.monotonic(), self._host, self._spec["chunk_bytes"]
         helds = [member.held for member in self._members]
         name = mdadm.free_name(host)
         if not name:
             raise ArrayError("every md device number is in use")
-        argv = mdadm.build_argv("/dev/" + name, self._spec["level"], chunk, [held.path for held in helds])
+        argv = mdadm.build_argv("/dev/" + name, self._spec["level"], chunk, nodes)
         self._began = [held.bytes_written() for held in helds]
         array_left.note(host, self._job.run_dir, name, [held.identity["major_minor"] for held in helds])
-        self._bounded("make an array", lambda: self._run(argv), BUILD_S)
+        self._bounded("make an array", lambda: self._run(argv, nodes), BUILD_S)
         if self._job.stop.is_set():
             raise Interrupted()
         self._held = held = self._bounded("open the array", lambda: self._open(name))
@@ -147,10 +149,16 @@ class Array:
         named = {key: identity.get(key) for key in ("serial", "wwn", "model", "firmware", "size_bytes")}
         return {"drive": member.drive, "path": member.held.path, **named}
 
-    def _run(self, argv: list[str]) -> None:
-        done = self._host.run(argv, BUILD_S)
+    def _run(self, argv: list[str], nodes: t.Sequence[str]) -> None:
+        self._confirm(nodes)
+        done = Running(self._host, argv).run(BUILD_S)
         if done.rc:
             raise ArrayError(done.ended())
+        self._confirm(nodes)
+
+    def _confirm(self, nodes: t.Sequence[str]) -> None:
+        for member, node in zip(self._members, nodes):
+            member.held.confirm_node(node)
 
     def _open(self, name: str) -> HeldArray:
         """The array, once it is proved to be of these drives alone, open so that nobody else can mount or claim it."""

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A file system for one test: made on the held drive, mounted where nobody else sees it, and unmounted.
+"""A file system for one test: made on the held drive, mounted where nobody else sees it, unmounted and wiped.
 
 fio works on one file of it, as large as the ActiveRange, by the descriptor that we hold. It is mounted in a mount
 namespace of its own, which lives as long as a process of ours in it: should this job be killed, the kernel ends that
@@ -19,17 +19,20 @@ import uuid
 
 from ..core.deadline import Hangs
 from ..core.host import Host, Result
-from ..guard import own_filesystem
-from ..guard.blocks import Reader
+from ..core.running import Running
+from ..guard import left_filesystem
 from ..measure.fio import FioError, Interrupted
 from ..measure.witness import Witness
 from ..tools import filesystems
+from .filesystem_wipe import Wipe
 from .station import Station
 
 FILE = "ssdlab-fleet.data"
 TOOLS = ("unshare", "nsenter", "mount", "umount", "sleep")
 # Of a large drive with a full log: minutes.
-MKFS_S, UNMOUNT_S = 3600.0, 300.0
+MKFS_S, MOUNT_S = 3600.0, 300.0
+# The kernel ends a command with the thread that waits for it, and so with this job.
+WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 NAMESPACE_S = 10.0
 # What ext4 gives back at a commit of its log, it discards within a fifth of a second.
 STILL_S, WRITE_OUT_S = 1.0, 120.0
@@ -54,7 +57,7 @@ class Room:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        argv = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private", "sleep", "infinity"]
+        argv = [*WITH_US, "unshare", "--mount", "--propagation", "private", "sleep", "infinity"]
         host.note(argv)
         nowhere = subprocess.DEVNULL
         # It lives as long as the room, which no `with` spans.
@@ -75,9 +78,9 @@ class Room:
         self.close()
         raise FilesystemError("cannot create a mount namespace (unshare --mount): the host job needs CAP_SYS_ADMIN")
 
-    def run(self, argv: t.Sequence[str], timeout_s: float) -> Result:
-        """A command in the namespace."""
-        return self._host.run(["nsenter", f"--mount=/proc/{self._process.pid}/ns/mnt", "--", *argv], timeout_s)
+    def inside(self, argv: t.Sequence[str]) -> list[str]:
+        """A command that runs in the namespace."""
+        return ["nsenter", f"--mount=/proc/{self._process.pid}/ns/mnt", "--", *argv]
 
     def path(self, path: str) -> str:
         """Where a path of the namespace is seen from ours."""
@@ -106,9 +109,9 @@ def laid_on(station: Station, test: t.Mapping[str, t.Any], names: Names) -> t.It
         return
     station.guard("filesystem", phase="precondition")
     laid = Laid(station, spec, station.active_bytes(test))
-    with station.held.shared():
+    with station.held.shared(lambda node: station.note("filesystem_unmounted", **laid.wiped(node), **names)) as node:
         try:
-            station.note("filesystem", **dict(laid.make(), **names))
+            station.note("filesystem", **dict(laid.make(node), **names))
             yield
         except Hangs:
             laid.abandon()
@@ -116,8 +119,7 @@ def laid_on(station: Station, test: t.Mapping[str, t.Any], names: Names) -> t.It
         except BaseException:
             laid.undo()
             raise
-        ended = laid.undo()
-    station.note("filesystem_unmounted", **dict(ended, **names))
+        laid.undo()
 
 
 def write_out(station: Station) -> None:
@@ -148,7 +150,7 @@ def _until_still(station: Station, file: int) -> None:
 
 
 class Laid:
-    """One file system, from its making to its end. size_bytes: of the file that fio gets."""
+    """One file system, from its making to its wiping. size_bytes: of the file that fio gets."""
 
     def __init__(self, station: Station, spec: t.Mapping[str, t.Any], size_bytes: int) -> None:
         self._station, self._spec, self._size_bytes = station, spec, size_bytes
@@ -157,19 +159,23 @@ class Laid:
         self._where = os.path.join(station.job.run_dir.path, "mounted", os.path.basename(station.held.path))
         self._room: Room | None = None
         self._mounted = False
+        self._wipe = Wipe(station, self._id)
+        self._ended_s = 0.0
 
-    def make(self) -> dict[str, t.Any]:
-        """Make and mount it, and give fio its file; the fields of the journal's record. The ledger knows first."""
+    def make(self, node: str) -> dict[str, t.Any]:
+        """Make it through a node of our own, mount it, and give fio its file; the fields of the journal's record. The
+        ledger knows first.
+        """
         station, began = self._station, time.monotonic()
-        station.held.note_filesystem(own_filesystem.noted(self._spec["type"], self._id))
-        made = filesystems.mkfs_argv(self._spec, self._id, station.held.path)
-        self._bounded("make a file system", lambda: self._run(made, MKFS_S), MKFS_S)
-        self._stop_if_asked()
+        station.held.note_filesystem(left_filesystem.noted(self._spec["type"], self._id, station.job.run_dir.run_id))
+        made = filesystems.mkfs_argv(self._spec, self._id, node)
+        self._make(made, node)
+        self._wipe.made = True
         os.makedirs(self._where, mode=0o700, exist_ok=True)
-        mount = filesystems.mount_argv(self._spec, station.held.path, self._where)
+        mount = filesystems.mount_argv(self._spec, node, self._where)
         # In this thread, which lasts as long as the campaign: the kernel ends the room with the thread that made it.
         room = self._room = Room(self._host)
-        found = self._bounded("mount it", lambda: self._mount(mount, room))
+        found = self._bounded("mount it", lambda: self._mount(mount, node, room), MOUNT_S)
         self._stop_if_asked()
         station.bench.file = self._bounded("make a file on it", self._open, MKFS_S)
         station.bench.begin_test()
@@ -183,15 +189,21 @@ class Laid:
             "seconds": round(time.monotonic() - began, 3),
         }
 
-    def undo(self) -> dict[str, t.Any]:
-        """Take fio's file away and unmount; the fields of the journal's record."""
-        began = time.monotonic()
-        self._bounded("unmount its file system", self._unmount, UNMOUNT_S)
+    def undo(self) -> None:
+        """Take fio's file away and unmount."""
+        self._ended_s = time.monotonic()
+        # Also what a mkfs that was ended has in the page cache is written out.
+        self._bounded("unmount its file system", self._unmount, MOUNT_S if self._wipe.made else MKFS_S)
         with contextlib.suppress(OSError):  # others have theirs in it
             os.rmdir(self._where)
             os.rmdir(os.path.dirname(self._where))
         self._station.bench.settle()
-        return {"uuid": self._id, "seconds": round(time.monotonic() - began, 3)}
+
+    def wiped(self, node: str) -> dict[str, t.Any]:
+        """Wipe it, once the drive is held exclusively; the fields of the journal's record. node: of our own."""
+        self._wipe.run(node)
+        seconds = round(time.monotonic() - self._ended_s, 3)
+        return {"uuid": self._id, "wiped": not self._wipe.reason, "reason": self._wipe.reason, "seconds": seconds}
 
     def abandon(self) -> None:
         """Leave it to the kernel: what waits for a drive that hangs is not waited for."""
@@ -199,21 +211,47 @@ class Laid:
         if self._room is not None:
             self._room.close()
 
-    def _bounded(self, what: str, step: t.Callable[[], t.Any], longer_s: float = 0.0) -> t.Any:
-        return self._station.watchdog.call(what, step, longer_s)
+    def _bounded(
+        self,
+        what: str,
+        step: t.Callable[[], t.Any],
+        longer_s: float = 0.0,
+        end: t.Callable[[], object] = lambda: None,
+    ) -> t.Any:
+        return self._station.watchdog.call(what, step, longer_s, end)
 
     def _stop_if_asked(self) -> None:
         if self._station.job.stop.is_set():
             raise Interrupted()
 
-    def _run(self, argv: list[str], timeout_s: float, room: Room | None = None) -> None:
-        done = room.run(argv, timeout_s) if room else self._host.run(argv, timeout_s)
-        if done.rc:
-            raise FilesystemError(done.ended())
+    def _make(self, argv: list[str], node: str) -> None:
+        command, held = Running(self._host, [*WITH_US, *argv]), self._station.held
 
-    def _mount(self, argv: list[str], room: Room) -> filesystems.Mounted:
-        self._run(argv, UNMOUNT_S, room)
+        def step() -> None:
+            held.confirm_node(node)
+            self._ended(command.run(MKFS_S), argv)
+            held.confirm_node(node)
+
+        try:
+            self._bounded("make a file system", step, MKFS_S, command.end)
+        except FilesystemError:
+            self._stop_if_asked()
+            raise
+        self._stop_if_asked()
+
+    @staticmethod
+    def _ended(done: Result, argv: list[str]) -> None:
+        if done.rc:
+            raise FilesystemError(done._replace(argv=argv).ended())
+
+    def _run(self, argv: list[str], room: Room) -> None:
+        self._ended(Running(self._host, [*WITH_US, *room.inside(argv)]).run(MOUNT_S), argv)
+
+    def _mount(self, argv: list[str], node: str, room: Room) -> filesystems.Mounted:
+        self._station.held.confirm_node(node)
+        self._run(argv, room)
         self._mounted = True
+        self._station.held.confirm_node(node)
         found = room.mounted(self._where)
         number = self._station.held.identity["major_minor"]
         if found is None or found.major_minor != number:
@@ -244,22 +282,10 @@ class Laid:
         if handle is not None:
             os.close(handle)
         room, self._room = self._room, None
-        if room is None:
-            return
-        try:
-            if self._mounted:
-                self._run(["umount", self._where], UNMOUNT_S, room)
-        finally:
-            room.close()
-        self._keep_mark()
-
-    def _keep_mark(self) -> None:
-        """Let the ledger know how we left it."""
-        held = self._station.held
-        handle = self._host.open(held.path, os.O_RDONLY | os.O_DIRECT)
-        try:
-            block_bytes = held.identity["logical_block_size_bytes"]
-            start = Reader(handle, held.identity["size_bytes"], block_bytes).read(0, filesystems.SUPERBLOCK_BYTES)
-        finally:
-            os.close(handle)
-        held.note_filesystem(own_filesystem.noted(self._spec["type"], self._id, start))
+        if room is not None:
+            try:
+                if self._mounted:
+                    self._run(["umount", self._where], room)
+            finally:
+                room.close()
+        self._wipe.begin(self._station.held.descriptor())

@@ -32,18 +32,30 @@ def _discard_command(found: Capabilities, _options: Options) -> list[Command]:
     return [["ioctl", "BLKDISCARD", str(found["path"]), "0", str(found["size_bytes"])]]
 
 
-def _deallocate(work: Work) -> dict[str, t.Any]:
-    """Discard the whole drive through the descriptor that we hold (blkdiscard would get EBUSY)."""
-    handle, size = work.handle, work.identity["size_bytes"]
-    work.host.note_ioctl("BLKDISCARD", work.identity["path"], 0, size)
+def discard(
+    host: Host,
+    handle: int,
+    identity: t.Mapping[str, t.Any],
+    bounded: t.Callable[[str, t.Callable[[], t.Any]], t.Any],
+    tick: t.Callable[[float], object],
+) -> None:
+    """Discard a whole drive through the descriptor that we hold (blkdiscard would get EBUSY). tick: gets the share that
+    is done. Raises PurgeError, and what `bounded` and `tick` raise.
+    """
+    size = identity["size_bytes"]
+    host.note_ioctl("BLKDISCARD", identity["path"], 0, size)
     for start in range(0, size, DISCARD_STEP_BYTES):
         length = min(DISCARD_STEP_BYTES, size - start)
         extent = struct.pack("=QQ", start, length)
         try:
-            work.bounded("discard", functools.partial(work.host.ioctl, handle, BLKDISCARD, extent))
+            bounded("discard", functools.partial(host.ioctl, handle, BLKDISCARD, extent))
         except OSError as error:
             raise PurgeError(f"the drive refused to deallocate at byte {start}: {error.strerror}") from None
-        work.tick((start + length) / size)
+        tick((start + length) / size)
+
+
+def _deallocate(work: Work) -> dict[str, t.Any]:
+    discard(work.host, work.handle, work.identity, work.bounded, work.tick)
     return {}
 
 

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 import typing as t
@@ -15,6 +14,7 @@ from types import MappingProxyType
 
 from ..core.host import Host, Result
 from ..core.progress import Progress
+from ..core.running import Running
 from ..drive.capacity import SLOWEST_BYTES_PER_S
 from ..drive.holding import HeldDrive
 from ..drive.nodes import strangers
@@ -181,17 +181,8 @@ class Work:
         for 10 s): nothing may start on a drive that we no longer hold. What the drive itself has begun goes on.
         """
         self.prove(argv)
-        processes: list[subprocess.Popen[bytes]] = []
-
-        def kill() -> None:
-            for process in processes:
-                process.kill()
-
-        return wait_for(
-            lambda: self.host.run(argv, timeout_s=timeout, stdin=stdin, started=processes.append),
-            lambda: self.tick(share() if share else None),
-            kill,
-        )
+        command = Running(self.host, argv)
+        return wait_for(lambda: command.run(timeout, stdin), lambda: self.tick(share() if share else None), command.end)
 
 
 def wait_for(

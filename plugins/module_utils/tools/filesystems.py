@@ -18,7 +18,7 @@ SAFE_OPTIONS = ("nodev", "nosuid", "noexec")
 PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs"}
 SUPERBLOCK_BYTES = 4096
 _EXT_START, _EXT_MAGIC = 1024, 0xEF53
-_EXT_VALID, _EXT_NEEDS_RECOVERY = 1, 0x4
+_EXT_SPARSE_SUPER, _EXT_64BIT = 0x1, 0x80
 # What /proc/PID/mountinfo shows of an option that is in force; of the others it shows nothing.
 _SHOWN = ("noatime", "discard", "lazytime")
 
@@ -31,14 +31,10 @@ class Geometry(t.NamedTuple):
 
 
 class Superblock(t.NamedTuple):
-    """kind: ext4 or xfs. mounts: how often it was mounted for writing; clean: whether it was unmounted since. Both None
-    for XFS, whose superblock does not tell.
-    """
+    """kind: ext4 or xfs."""
 
     kind: str
     uuid: str
-    mounts: int | None = None
-    clean: bool | None = None
 
 
 def data_drives(level: int, drives: int, sets: int | None = None) -> int:
@@ -128,9 +124,45 @@ def superblock(start: bytes) -> Superblock | None:
         return None
     if start[:4] == b"XFSB":
         return Superblock("xfs", str(uuid.UUID(bytes=start[32:48])))
-    mounts, _most, magic, state = struct.unpack_from("<HHHH", start, _EXT_START + 52)
+    (magic,) = struct.unpack_from("<H", start, _EXT_START + 56)
     if magic != _EXT_MAGIC:
         return None
-    (incompatible,) = struct.unpack_from("<I", start, _EXT_START + 96)
-    clean = bool(state & _EXT_VALID) and not incompatible & _EXT_NEEDS_RECOVERY
-    return Superblock("ext4", str(uuid.UUID(bytes=start[_EXT_START + 104 : _EXT_START + 120])), mounts, clean)
+    return Superblock("ext4", str(uuid.UUID(bytes=start[_EXT_START + 104 : _EXT_START + 120])))
+
+
+def superblock_places(start: bytes) -> list[int]:
+    """The offsets of the SUPERBLOCK_BYTES in which a superblock and each of its copies lies. start: as of `superblock`,
+    of a file system that we made: nothing else is sure to have a sensible number of groups.
+    """
+    return _xfs_places(start) if start[:4] == b"XFSB" else _ext4_places(start[_EXT_START:])
+
+
+def _xfs_places(start: bytes) -> list[int]:
+    """Each allocation group begins with one (xfs_format.h: sb_blocksize, sb_agblocks, sb_agcount)."""
+    (block_bytes,) = struct.unpack_from(">I", start, 4)
+    group_blocks, groups = struct.unpack_from(">II", start, 84)
+    return [group * group_blocks * block_bytes for group in range(groups)]
+
+
+def _ext4_places(block: bytes) -> list[int]:
+    """The first group, and each that may begin with a copy (ext4_fs.h: s_blocks_count, s_first_data_block, …)."""
+    (blocks,), (first, shift) = struct.unpack_from("<I", block, 4), struct.unpack_from("<II", block, 20)
+    (group_blocks,) = struct.unpack_from("<I", block, 32)
+    incompatible, read_only = struct.unpack_from("<II", block, 96)
+    if incompatible & _EXT_64BIT:
+        blocks += struct.unpack_from("<I", block, 336)[0] << 32
+    count = -(-(blocks - first) // (group_blocks or 1))
+    groups = sparse_groups(count - 1) if read_only & _EXT_SPARSE_SUPER else list(range(1, count))
+    places = [(first + group * group_blocks) * (1024 << shift) for group in groups if group < count]
+    return [0, *(place // SUPERBLOCK_BYTES * SUPERBLOCK_BYTES for place in places)]
+
+
+def sparse_groups(most: int) -> list[int]:
+    """The groups of ext2/3/4, up to this one, that have a copy: 1, and the powers of 3, 5 and 7."""
+    groups = {1}
+    for base in (3, 5, 7):
+        power = base
+        while power <= most:
+            groups.add(power)
+            power *= base
+    return sorted(groups)

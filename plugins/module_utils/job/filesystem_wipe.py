@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What becomes of a test's file system at its end: wiped from the drive, and only where nobody else can have used it.
+
+Each copy of its superblock is zeroed, the first one last, so that what a job leaves which dies meanwhile is still known
+for what it is; then the drive is discarded. docs/internals/filesystems.md.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+import typing as t
+
+from ..guard import counters, probe
+from ..guard.blocks import Reader
+from ..purge import generic
+from ..purge.method import PurgeError
+from ..tools import filesystems
+from .station import Station
+
+# A stop gives the whole job a minute.
+DISCARD_AT_STOP_S = 15.0
+# Of all copies of a superblock, and of the scan: of large drives there are thousands.
+ZERO_S = 300.0
+
+
+class _Enough(Exception):
+    """The job is to stop: the rest is not discarded."""
+
+
+class Wipe:
+    """Of the file system with this UUID on the drive of a station."""
+
+    def __init__(self, station: Station, identifier: str) -> None:
+        self._station, self._id = station, identifier
+        self._host = station.job.host
+        self._written: t.Mapping[str, t.Any] | None = None
+        # mkfs ended well; before that there may be no superblock yet.
+        self.made = False
+        # Why it still lies there; "" once it does not.
+        self.reason = "it was not unmounted"
+
+    def begin(self, plain: int) -> None:
+        """Note what the kernel counts by now: nobody of ours writes any more. plain: a descriptor. Raises OSError."""
+        os.fsync(plain)  # what a mkfs that was killed left in the page cache
+        self._written = counters.written(self._host, self._station.held.identity)
+
+    def run(self, node: str) -> None:
+        """Wipe it through the descriptor that is exclusive again, or keep the reason why not. node: of our own, which the
+        scan gets. Raises Hangs.
+        """
+        if self._written is None:
+            return
+        station = self._station
+        try:
+            self.reason = station.watchdog.call("wipe its file system", lambda: self._zero(node), ZERO_S)
+            if self.reason:
+                return
+            if station.held.identity.get("max_discard_bytes"):
+                self._discard()
+            self.reason = station.watchdog.call("scan what is left", lambda: self._scan(node), ZERO_S)
+        except OSError as error:
+            self.reason = f"the drive cannot be read or written: {error}"
+        noted = station.held.filesystem
+        station.held.note_filesystem(dict(noted, reason=self.reason) if noted and self.reason else None)
+
+    def _zero(self, node: str) -> str:
+        """Take away its superblocks; why that may not be done."""
+        held = self._station.held
+        now, then = counters.written(self._host, held.identity), t.cast(t.Mapping[str, t.Any], self._written)
+        if not (now["iostats"] and now["sectors"]):
+            return "the kernel does not count the drive's writes, so somebody may have used it since it was unmounted"
+        if now != then:
+            return "somebody wrote to it since it was unmounted"
+        size, block = held.identity["size_bytes"], held.identity["logical_block_size_bytes"]
+        start = Reader(held.descriptor(), size, block).read(0, filesystems.SUPERBLOCK_BYTES)
+        found = filesystems.superblock(start)
+        if found is None and not self.made:
+            return self._scan(node)
+        if found is None or found.uuid != self._id:
+            return f"{found or 'no superblock'} lies there, not the file system that was made ({self._id})"
+        places = [place for place in filesystems.superblock_places(start) if place <= size - len(start)]
+        with mmap.mmap(-1, filesystems.SUPERBLOCK_BYTES) as zeros:  # page-aligned, as O_DIRECT asks for
+            for place in sorted(places, reverse=True):
+                os.pwrite(held.descriptor(), zeros, place)
+        os.fsync(held.descriptor())
+        return ""
+
+    def _discard(self) -> None:
+        station, stop = self._station, self._station.job.stop
+        stopped_s: list[float] = []
+
+        def tick(_share: float) -> None:
+            if stop.is_set():
+                stopped_s.append(time.monotonic())
+                if stopped_s[-1] - stopped_s[0] > DISCARD_AT_STOP_S:
+                    raise _Enough()
+
+        try:
+            generic.discard(self._host, station.held.descriptor(), station.held.identity, station.watchdog.call, tick)
+        except (_Enough, PurgeError):
+            pass  # without its superblocks it is no file system any more
+
+    def _scan(self, node: str) -> str:
+        """What the guard's own scan finds."""
+        held = self._station.held
+        return "; ".join(probe.superblocks(self._host, dict(held.identity, path=node), held.descriptor()))
