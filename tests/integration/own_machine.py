@@ -23,8 +23,8 @@ import leftovers
 CLONE_NEWNS = 0x00020000  # linux/sched.h
 MS_SLAVE, MS_SHARED, MS_BIND = 1 << 19, 1 << 20, 1 << 12  # linux/mount.h
 LOOP_CTL_ADD, LOOP_CTL_REMOVE = 0x4C80, 0x4C81  # linux/loop.h
-# Empty in each machine: locks, host jobs' state, and links that tests make.
-EMPTY = ("/run/ssdlab-fleet", "/var/lib/ssdlab-fleet", "/dev/disk")
+# Empty in each machine: locks, nodes and state of host jobs, and links that tests make.
+EMPTY = ("/run/ssdlab-fleet", "/dev/ssdlab-fleet", "/var/lib/ssdlab-fleet", "/dev/disk")
 # Host jobs set these and put them back, each believing that it is alone.
 MEMORY_SETTINGS = "/proc/sys/vm"
 # Podman wants to see the network namespaces of all containers, those of other machines too.

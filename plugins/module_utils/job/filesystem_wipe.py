@@ -52,20 +52,22 @@ class Wipe:
         """Wipe it through the descriptor that is exclusive again, or keep the reason why not. node: of our own, which the
         scan gets. Raises Hangs.
         """
-        if self._written is None:
-            return
-        station = self._station
-        try:
-            self.reason = station.watchdog.call("wipe its file system", lambda: self._zero(node), ZERO_S)
-            if self.reason:
-                return
-            if station.held.identity.get("max_discard_bytes"):
-                self._discard()
-            self.reason = station.watchdog.call("scan what is left", lambda: self._scan(node), ZERO_S)
-        except OSError as error:
-            self.reason = f"the drive cannot be read or written: {error}"
-        noted = station.held.filesystem
-        station.held.note_filesystem(dict(noted, reason=self.reason) if noted and self.reason else None)
+        held = self._station.held
+        if self._written is not None:
+            try:
+                self.reason = self._wipe(node)
+            except OSError as error:
+                self.reason = f"the drive cannot be read or written: {error}"
+        held.note_filesystem(dict(held.filesystem or {}, reason=self.reason) if self.reason else None)
+
+    def _wipe(self, node: str) -> str:
+        bounded = self._station.watchdog.call
+        reason = bounded("wipe its file system", lambda: self._zero(node), ZERO_S)
+        if reason:
+            return reason
+        if self._station.held.identity.get("max_discard_bytes"):
+            self._discard()
+        return bounded("scan what is left", lambda: self._scan(node), ZERO_S)
 
     def _zero(self, node: str) -> str:
         """Take away its superblocks; why that may not be done."""

@@ -29,3 +29,26 @@ def test_a_step_that_does_not_end_in_time_hangs(slow, monkeypatch):
 def test_a_step_that_is_known_to_be_long_gets_its_time(slow, monkeypatch):
     monkeypatch.setattr(deadline, "STEP_TIMEOUT_S", 0.1)
     assert deadline.Watchdog(threading.Event()).call("look", slow, longer_s=5.0) is False
+
+
+def test_a_stop_leaves_a_step_the_time_that_it_was_granted(slow, monkeypatch):
+    monkeypatch.setattr(deadline, "STOP_GRACE_S", 0.1)
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(deadline.Hangs):
+        deadline.Watchdog(stop).call("look", lambda: threading.Event().wait(60))
+    assert deadline.Watchdog(stop).call("unmount", slow, longer_s=5.0) is False
+
+
+def test_a_stop_ends_what_a_step_started():
+    stop, ended = threading.Event(), threading.Event()
+    stop.set()
+    assert deadline.Watchdog(stop).call("make", lambda: ended.wait(60), longer_s=60.0, end=ended.set) is True
+
+
+def test_what_hangs_is_ended_too(monkeypatch):
+    monkeypatch.setattr(deadline, "STEP_TIMEOUT_S", 0.1)
+    ended = threading.Event()
+    with pytest.raises(deadline.Hangs):
+        deadline.Watchdog(threading.Event()).call("make", lambda: threading.Event().wait(60), end=ended.set)
+    assert ended.is_set()

@@ -32,7 +32,7 @@ class Host:
     def __init__(self, did, file):
         self.did, self.file, self.fails = did, file, ""
 
-    def run(self, argv, _timeout_s=60):
+    def run(self, argv, timeout_s=60, stdin=None, started=None):
         self.did.append(argv[1])
         return Result(list(argv), int(argv[1] == self.fails), "", "no room")
 
@@ -61,7 +61,7 @@ class Held:
     def shared(self):
         self.did.append(f"share {self.label}")
         try:
-            yield
+            yield f"/own/{self.label}"
         except Hangs:
             raise
         except BaseException:
@@ -83,6 +83,9 @@ class Held:
 
     def confirm(self):
         pass
+
+    def confirm_node(self, node):
+        assert node == f"/own/{self.label}"
 
 
 class Look:

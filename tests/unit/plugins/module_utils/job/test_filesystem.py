@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import filesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import filesystems
@@ -20,6 +21,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import filesyst
 SIZE = 1 << 20
 SPEC = {"type": "xfs", "block_size_bytes": 4096, "mount_options": ["noatime"], "stripe": None}
 NAMES = {"test": "a", "attempt": 1}
+NODE = "/dev/ssdlab-fleet/7-0"
 
 
 class Host:
@@ -27,16 +29,17 @@ class Host:
 
     def __init__(self, folder, did):
         self.folder, self.did, self.fails, self.tools = folder, did, "", {"all"}
+        self.during = lambda: None
 
-    def run(self, argv, _timeout_s=60):
-        word = argv[0]
+    def run(self, argv, timeout_s=60, stdin=None, started=None):
+        assert argv[:3] == filesystem.WITH_US
+        word = argv[3]
         self.did.append(word)
+        self.during()
         return Result(list(argv), int(word == self.fails), "", "no room" if word == self.fails else "")
 
     def open(self, path, flags):
-        if flags & os.O_CREAT:
-            return os.open(path, flags, 0o600)
-        return os.open(self.folder / "drive", os.O_RDONLY)
+        return os.open(path, flags, 0o600)
 
     def which(self, tool):
         return None if tool in self.tools else f"/usr/sbin/{tool}"
@@ -51,8 +54,8 @@ class Room:
         self.host = host
         host.did.append("room")
 
-    def run(self, argv, timeout_s):
-        return self.host.run(argv, timeout_s)
+    def inside(self, argv):
+        return argv
 
     def path(self, path):
         return path
@@ -64,45 +67,58 @@ class Room:
         self.host.did.append("room closed")
 
 
+class Wipe:
+    """In place of what is done to the drive."""
+
+    def __init__(self, station, _identifier):
+        self.did, self.made, self.reason = station.did, False, ""
+
+    def begin(self, _plain):
+        self.did.append("counted")
+
+    def run(self, node):
+        assert node == NODE
+        self.did.append("wiped" if self.made else "wiped, unmade")
+
+
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """A station of a held drive, and the list of what was done."""
     did = []
-    (tmp_path / "drive").write_bytes(b"XFSB".ljust(8192, b"\1"))
     monkeypatch.setattr(filesystem, "Room", Room)
-    monkeypatch.setattr(
-        filesystem,
-        "Reader",
-        lambda handle, *_sizes: types.SimpleNamespace(read=lambda at, length: os.pread(handle, length, at)),
-    )
+    monkeypatch.setattr(filesystem, "Wipe", Wipe)
 
     @contextlib.contextmanager
-    def shared():
+    def shared(at_end):
         did.append("shared")
         try:
-            yield
+            yield NODE
         except Hangs:
             did.append("left alone")
             raise
         except BaseException:
             did.append("held")
+            at_end(NODE)
             raise
         did.append("held")
+        at_end(NODE)
 
     held = types.SimpleNamespace(
         path="/dev/loop0",
         identity={"major_minor": "7:0", "size_bytes": 8192, "logical_block_size_bytes": 512},
         shared=shared,
-        note_filesystem=lambda found: did.append("ledger, as left" if found.get("sha256") else "ledger"),
+        note_filesystem=lambda found: did.append("ledger"),
+        confirm_node=lambda node: did.append("confirmed" if node == NODE else node),
+        descriptor=lambda: 3,
     )
     bench = types.SimpleNamespace(file=None, begin_test=lambda: None, settle=lambda: did.append("settled"))
     stop = types.SimpleNamespace(is_set=lambda: stop.asked, asked=False)
     host = Host(tmp_path, did)
     station = types.SimpleNamespace(
-        job=types.SimpleNamespace(host=host, run_dir=types.SimpleNamespace(path=str(tmp_path)), stop=stop),
+        job=types.SimpleNamespace(host=host, run_dir=types.SimpleNamespace(path=str(tmp_path), run_id="r"), stop=stop),
         held=held,
         bench=bench,
-        watchdog=types.SimpleNamespace(call=lambda _what, step, _longer_s=0.0: step()),
+        watchdog=types.SimpleNamespace(call=lambda _what, step, _longer_s=0.0, _end=None: step()),
         guard=lambda step, **_shown: did.append("guard " + step),
         active_bytes=lambda _test: SIZE,
         note=lambda event, **fields: did.append((event, fields)),
@@ -123,13 +139,15 @@ def test_it_is_guarded_noted_made_mounted_and_all_of_it_undone(place):
         assert os.fstat(place.bench.file).st_size == SIZE
         place.did.append("measured")
     assert order(place) == [
-        *["guard filesystem", "shared", "ledger", "mkfs.xfs", "room", "mount", "settled", "filesystem"],
+        *["guard filesystem", "shared", "ledger", "confirmed", "mkfs.xfs", "confirmed", "room"],
+        *["confirmed", "mount", "confirmed", "settled", "filesystem"],
         "measured",
-        *["umount", "room closed", "ledger, as left", "settled", "held", "filesystem_unmounted"],
+        *["umount", "room closed", "counted", "settled", "held", "wiped", "filesystem_unmounted"],
     ]
     laid = next(fields for event, fields in filter(lambda item: isinstance(item, tuple), place.did))
     assert laid["file_bytes"] == SIZE and laid["options"] == ["rw", "noatime"] and laid["test"] == "a"
     assert laid["uuid"] in " ".join(laid["commands"][0]) and place.bench.file is None
+    assert NODE in laid["commands"][0] and NODE in laid["commands"][1]
 
 
 def test_a_test_without_one_is_left_alone(place):
@@ -141,8 +159,8 @@ def test_a_test_without_one_is_left_alone(place):
 @pytest.mark.parametrize(
     ("fails", "undone"),
     [
-        ("mkfs.xfs", ["settled", "held"]),
-        ("mount", ["room closed", "ledger, as left", "settled", "held"]),
+        ("mkfs.xfs", ["counted", "settled", "held", "wiped, unmade", "filesystem_unmounted"]),
+        ("mount", ["room closed", "counted", "settled", "held", "wiped", "filesystem_unmounted"]),
     ],
 )
 def test_what_fails_is_told_and_what_was_done_is_undone(place, fails, undone):
@@ -166,7 +184,7 @@ def test_another_device_or_other_options_are_not_measured(place, monkeypatch, fo
     with pytest.raises(filesystem.FilesystemError, match=text):
         with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
             pytest.fail("nothing may be measured")
-    assert "umount" in place.did and place.did[-1] == "held"
+    assert "umount" in place.did and order(place)[-3:] == ["held", "wiped", "filesystem_unmounted"]
 
 
 @pytest.mark.parametrize("error", [fio.Interrupted(), fio.FioError("fio"), RuntimeError("unforeseen")])
@@ -174,16 +192,29 @@ def test_however_its_test_ends_it_is_unmounted(place, error):
     with pytest.raises(type(error)):
         with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
             raise error
-    assert order(place)[-5:] == ["umount", "room closed", "ledger, as left", "settled", "held"]
-    assert place.bench.file is None
+    undone = ["umount", "room closed", "counted", "settled", "held", "wiped", "filesystem_unmounted"]
+    assert order(place)[-len(undone) :] == undone and place.bench.file is None
 
 
-def test_a_stop_while_it_is_made_ends_it_before_anything_is_measured(place):
-    place.job.stop.asked = True
+@pytest.mark.parametrize("fails", ["", "mkfs.xfs"])
+def test_a_stop_while_it_is_made_ends_it_before_anything_is_measured(place, fails):
+    """Also where mkfs failed, as the stop ended it: that is no error."""
+    place.host.during, place.host.fails = lambda: setattr(place.job.stop, "asked", True), fails
     with pytest.raises(fio.Interrupted):
         with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
             pytest.fail("nothing may be measured")
-    assert "mount" not in place.did and place.did[-1] == "held"
+    assert "mount" not in place.did and order(place)[-3:-1] == ["held", "wiped, unmade"]
+
+
+def test_a_node_that_leads_to_another_drive_is_not_written_to(place):
+    def another(_node):
+        raise Refused([{"code": "identity_changed", "message": "another"}])
+
+    place.held.confirm_node = another
+    with pytest.raises(Refused):
+        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+            pytest.fail("nothing may be measured")
+    assert "mkfs.xfs" not in place.did
 
 
 def test_a_drive_that_hangs_is_not_touched_again(place):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import mmap
 import shutil
 import subprocess
 import uuid
@@ -17,6 +18,7 @@ KIB, MIB = 1 << 10, 1 << 20
 ID = "0f9c2c0e-6a3a-4a52-9d1b-3c6f0a1d2e4f"
 EXT4 = {"type": "ext4", "block_size_bytes": 4 * KIB, "mount_options": ["noatime", "discard"], "stripe": None}
 XFS = {**EXT4, "type": "xfs"}
+PATH = "/usr/sbin:/sbin:/usr/bin"
 
 
 def test_the_guides_example_gives_64_and_320():
@@ -90,20 +92,54 @@ def test_what_is_mounted_and_what_of_it_is_not_in_force():
 
 @pytest.mark.parametrize("spec", [EXT4, XFS, {**EXT4, "stripe": {"stride": 64, "stripe_width": 320}}])
 def test_the_real_tools_take_the_arguments_and_the_superblock_has_the_identifier(spec, tmp_path):
-    if not shutil.which(f"mkfs.{spec['type']}", path="/usr/sbin:/sbin:/usr/bin"):
+    if not shutil.which(f"mkfs.{spec['type']}", path=PATH):
         pytest.skip(f"needs {filesystems.PACKAGES[spec['type']]}")
     image, identifier = tmp_path / "drive", str(uuid.uuid4())
     with open(image, "wb") as out:
         out.truncate(512 * MIB)
     argv = filesystems.mkfs_argv(spec, identifier, str(image))
-    done = subprocess.run(
-        argv, capture_output=True, text=True, timeout=60, check=False, env={"PATH": "/usr/sbin:/sbin:/usr/bin"}
-    )
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env={"PATH": PATH})
     assert (done.returncode, done.stderr) == (0, "")
     with open(image, "rb") as made:
-        found = filesystems.superblock(made.read(filesystems.SUPERBLOCK_BYTES))
-    assert (found.kind, found.uuid) == (spec["type"], identifier)
-    assert (found.mounts, found.clean) == ((0, True) if spec["type"] == "ext4" else (None, None))
+        assert filesystems.superblock(made.read(filesystems.SUPERBLOCK_BYTES)) == (spec["type"], identifier)
+
+
+def copies(data, identifier):
+    """Where a superblock with this UUID lies: in any KiB."""
+    found, place = [], data.find(identifier)
+    while place >= 0:
+        ext4 = (place - 104) % 1024 == 0 and data[place - 48 : place - 46] == b"\x53\xef"
+        xfs = (place - 32) % 512 == 0 and data[place - 32 : place - 28] == b"XFSB"
+        found += [place] if ext4 or xfs else []
+        place = data.find(identifier, place + 1)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        *[("ext4", ["-b", str(size)]) for size in (1024, 2048, 4096)],
+        ("ext4", ["-O", "^sparse_super,^resize_inode"]),
+        ("ext4", ["-O", "sparse_super2"]),
+        ("ext4", ["-O", "^64bit"]),
+        ("xfs", []),
+        ("xfs", ["-d", "agcount=6"]),
+        ("xfs", ["-s", "size=4096"]),
+    ],
+)
+def test_every_copy_of_a_real_superblock_is_in_one_of_its_places(kind, options, tmp_path):
+    image, identifier = tmp_path / "drive", uuid.uuid4()
+    with open(image, "wb") as out:
+        out.truncate(512 * MIB + 90112)
+    named = ["-q", "-F", "-U", str(identifier)] if kind == "ext4" else ["-q", "-m", f"uuid={identifier}"]
+    subprocess.run([shutil.which("mkfs." + kind, path=PATH), *named, *options, str(image)], check=True, timeout=60)
+    with open(image, "r+b") as made, mmap.mmap(made.fileno(), 0) as data:
+        places = filesystems.superblock_places(data[: filesystems.SUPERBLOCK_BYTES])
+        before = copies(data, identifier.bytes)
+        assert len(before) > 2 and places[0] == 0 and all(place % filesystems.SUPERBLOCK_BYTES == 0 for place in places)
+        for place in places:
+            data[place : place + filesystems.SUPERBLOCK_BYTES] = bytes(filesystems.SUPERBLOCK_BYTES)
+        assert copies(data, identifier.bytes) == []
 
 
 def test_what_is_no_superblock_is_none():
