@@ -175,8 +175,10 @@ def test_it_is_wiped_however_its_test_ends(jobs, loop_drive, kind, end, tmp_path
     assert (ended["wiped"], ended["reason"]) == (True, "")
 
 
+@pytest.mark.case(102)
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("kind", TYPES)
-def test_what_a_killed_job_leaves_is_refused_until_its_entry_releases_it(jobs, loop_drive, kind, tmp_path):
+def test_case_102_what_a_killed_job_leaves_is_refused_until_its_entry_releases_it(jobs, loop_drive, kind, tmp_path):
     """Also for its own run, and whether or not somebody has used it since: nothing on it tells."""
     drive = loop_drive(size_bytes=SIZE)
     killed(jobs, plan_of(jobs, drive, kind, rounds={"max": 100}), has_measured)
@@ -195,8 +197,10 @@ def test_what_a_killed_job_leaves_is_refused_until_its_entry_releases_it(jobs, l
     assert scanned(drive, jobs, allow=["signature"], ssd_overwrite_data=True)["eligible"]
 
 
+@pytest.mark.case(103)
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("kind", TYPES)
-def test_who_uses_it_in_the_instant_of_the_unmount_keeps_it(jobs, loop_drive, kind, tmp_path, monkeypatch):
+def test_case_103_who_uses_it_in_the_instant_of_the_unmount_keeps_it(jobs, loop_drive, kind, tmp_path, monkeypatch):
     """Its superblock has our UUID still, so only the kernel's count tells."""
     drive = loop_drive(size_bytes=SIZE)
     theirs = tmp_path / "theirs"
@@ -214,8 +218,10 @@ def test_who_uses_it_in_the_instant_of_the_unmount_keeps_it(jobs, loop_drive, ki
     assert "signature" in codes(scanned(drive, jobs))
 
 
+@pytest.mark.case(104)
+@pytest.mark.variants(1)
 @pytest.mark.parametrize("kind", TYPES)
-def test_another_node_laid_over_the_name_is_not_formatted(jobs, loop_drive, kind, tmp_path, monkeypatch):
+def test_case_104_another_node_laid_over_the_name_is_not_formatted(jobs, loop_drive, kind, tmp_path, monkeypatch):
     drive, other = loop_drive(size_bytes=SIZE), loop_drive("other", size_bytes=SIZE)
     other_before = other.digest()
     in_front(
@@ -226,12 +232,14 @@ def test_another_node_laid_over_the_name_is_not_formatted(jobs, loop_drive, kind
     finally:
         subprocess.run(["umount", drive.path], check=True)
     assert other.digest() == other_before
-    assert events(journal, "drive_finished")[-1]["outcome"] == "refused"
+    (finished,) = events(journal, "drive_finished")
+    assert finished["outcome"] == "refused" and finished["message"].startswith("identity_changed")
     (ended,) = events(journal, "filesystem_unmounted")
     assert (ended["wiped"], ended["reason"]) == (True, "")
     assert codes(scanned(drive, jobs)) <= {"unsigned_data"}, scanned(drive, jobs)
 
 
+@pytest.mark.variants(2)
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("begun", [True, False])
 def test_a_stop_while_it_is_made_ends_that(jobs, loop_drive, kind, begun, tmp_path, monkeypatch):

@@ -220,7 +220,7 @@ class HeldDrive:
         the node of our own that this yields. Open, the device keeps its number. At the end the drive is opened
         exclusively through that node, `at_end` is called with it, and the guard checks the drive.
 
-        Raises Refused when what is there afterwards is not this drive, or still in use; nothing is held then.
+        Raises Refused when what is there afterwards is not this drive, or still in use.
         """
         exclusive = self.descriptor()
         with own_node.made(self._host, exclusive, lambda why: self._refused("probe_failed", why)) as node:

@@ -34,8 +34,9 @@ def made(host: Host, handle: int, refused: t.Callable[[str], Exception]) -> t.It
         with contextlib.suppress(FileNotFoundError):  # a job that was killed left it
             os.unlink(real)
         os.mknod(real, stat.S_IFBLK | 0o600, number)
+        os.close(host.open(path, os.O_RDONLY))
     except OSError as error:
-        raise refused(f"no device node can be made in {FOLDER} ({error.strerror})") from None
+        raise refused(f"no node of ours in {FOLDER} can be made and opened ({error.strerror}); is it nodev?") from None
     try:
         yield path
     finally:
@@ -48,7 +49,7 @@ def differences(host: Host, path: str, identity: dict[str, t.Any]) -> list[str]:
     try:
         handle = host.open(path, os.O_RDONLY)
     except OSError as error:
-        return [f"{path} cannot be opened ({error.strerror}); is /dev mounted nodev?"]
+        return [f"{path} cannot be opened ({error.strerror})"]
     try:
         return probe.differences(host, handle, identity)
     finally:

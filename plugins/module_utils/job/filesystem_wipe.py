@@ -49,8 +49,8 @@ class Wipe:
         self._written = counters.written(self._host, self._station.held.identity)
 
     def run(self, node: str) -> None:
-        """Wipe it through the descriptor that is exclusive again, or keep the reason why not. node: of our own, which the
-        scan gets. Raises Hangs.
+        """Wipe it through the descriptor that is exclusive again, or keep the reason why not. node: of our own, for the
+        scan. Raises Hangs.
         """
         held = self._station.held
         if self._written is not None:
@@ -83,7 +83,8 @@ class Wipe:
         if found is None and not self.made:
             return self._scan(node)
         if found is None or found.uuid != self._id:
-            return f"{found or 'no superblock'} lies there, not the file system that was made ({self._id})"
+            seen = "{0} with the UUID {1}".format(*found) if found else "no superblock"
+            return f"{seen} lies there, not the file system that was made ({self._id})"
         places = [place for place in filesystems.superblock_places(start) if place <= size - len(start)]
         with mmap.mmap(-1, filesystems.SUPERBLOCK_BYTES) as zeros:  # page-aligned, as O_DIRECT asks for
             for place in sorted(places, reverse=True):

@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import texts
 
 REPO = Path(__file__).parents[3]
-CASES = range(1, 102)
+CASES = range(1, 105)
 CHAPTER_NAMES = (
     "identity", "in_use", "shared", "state", "process", "content", "users", "named", "decided", "loop", "partitions",
     "played",
@@ -22,6 +22,7 @@ CHAPTER_NAMES = (
 CHAPTERS = {name: f"tests/integration/test_wrong_drive_{name}.py" for name in CHAPTER_NAMES}
 CHAPTERS["own"] = "tests/integration/test_own_data.py"
 CHAPTERS["kept"] = "tests/integration/test_own_data_kept.py"
+CHAPTERS["left"] = "tests/integration/test_filesystems_left.py"
 CHAPTERS["vm"] = "tests/vm/test_wrong_drive_guest.py"
 
 

@@ -60,7 +60,7 @@ def place(tmp_path, monkeypatch):
 
 
 def make(place, kind, identifier=OURS):
-    named = ["-q", "-F", "-U", identifier] if kind == "ext4" else ["-q", "-m", f"uuid={identifier}"]
+    named = ["-q", "-F", "-U", identifier] if kind == "ext4" else ["-q", "-f", "-m", f"uuid={identifier}"]
     tool = shutil.which("mkfs." + kind, path="/usr/sbin:/sbin:/usr/bin")
     subprocess.run([tool, *named, str(place.path)], check=True, timeout=120)
     place.wipe.made = True
