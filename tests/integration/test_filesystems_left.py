@@ -21,8 +21,8 @@ from test_filesystems import SIZE, TYPES, mounts_of, on
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import held, inspection
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine, filesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 
@@ -204,13 +204,13 @@ def test_case_103_who_uses_it_in_the_instant_of_the_unmount_keeps_it(jobs, loop_
     """Its superblock has our UUID still, so only the kernel's count tells."""
     drive = loop_drive(size_bytes=SIZE)
     theirs = tmp_path / "theirs"
-    take_back = held.HeldDrive._take_back
+    undo = filesystem.Laid.undo
 
-    def too_late(self, *how):
+    def undone(self):
+        undo(self)
         use(drive, kind, theirs)
-        return take_back(self, *how)
 
-    monkeypatch.setattr(held.HeldDrive, "_take_back", too_late)
+    monkeypatch.setattr(filesystem.Laid, "undo", undone)
     journal, _status = jobs.run(plan_of(jobs, drive, kind))
     assert is_there(drive, kind, theirs)
     (ended,) = events(journal, "filesystem_unmounted")

@@ -56,7 +56,8 @@ class Watchdog:
     """Runs short steps that touch a drive. One that does not end in time is abandoned with its thread, which ends when
     the drive answers.
 
-    stop: set when the job is to end; then a step has STOP_GRACE_S left, and what it was granted beyond STEP_TIMEOUT_S.
+    stop: set when the job is to end; then a step has STOP_GRACE_S left, and what it was granted beyond STEP_TIMEOUT_S,
+    unless it heeds the stop itself.
     """
 
     def __init__(self, stop: threading.Event) -> None:
@@ -68,10 +69,12 @@ class Watchdog:
         step: t.Callable[[], Value],
         longer_s: float = 0.0,
         end: t.Callable[[], object] = lambda: None,
+        heeds_stop: bool = False,
     ) -> Value:
         """What `step` returns or raises. Raises Hangs, which names `what` was done. longer_s: what it may take beyond
         STEP_TIMEOUT_S. end: ends what the step started, once the job is to stop.
         """
+        grace_s = STOP_GRACE_S if heeds_stop else STOP_GRACE_S + longer_s
         began, answers = time.monotonic(), _begin(what, step)
         stopped_at: float | None = None
         while True:
@@ -84,7 +87,7 @@ class Watchdog:
                     stopped_at = now_s
                     end()
                 if now_s - began > STEP_TIMEOUT_S + longer_s or (
-                    stopped_at is not None and now_s - stopped_at > STOP_GRACE_S + longer_s
+                    stopped_at is not None and now_s - stopped_at > grace_s
                 ):
                     end()
                     text = "the drive hangs: no answer for {0:g} s in the step {1}; look at the kernel's log"

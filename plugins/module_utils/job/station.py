@@ -93,7 +93,8 @@ class Station:
         begins = self.held.handle is None  # only then the guard looks at what lies on the drive
         look_s = longer_s(self.job.terms, self.plan["expected"].get("size_bytes") or 0) if begins else 0.0
         try:
-            self.watchdog.call("guard before " + step, self.held.take if begins else self.held.check, look_s)
+            check = self.held.take if begins else self.held.check
+            self.watchdog.call("guard before " + step, check, look_s, heeds_stop=True)
         except Stopped:
             raise fio.Interrupted() from None
         except Refused as refused:

@@ -38,6 +38,8 @@ def test_a_stop_leaves_a_step_the_time_that_it_was_granted(slow, monkeypatch):
     with pytest.raises(deadline.Hangs):
         deadline.Watchdog(stop).call("look", lambda: threading.Event().wait(60))
     assert deadline.Watchdog(stop).call("unmount", slow, longer_s=5.0) is False
+    with pytest.raises(deadline.Hangs):
+        deadline.Watchdog(stop).call("guard", lambda: threading.Event().wait(60), longer_s=60.0, heeds_stop=True)
 
 
 def test_a_stop_ends_what_a_step_started():
