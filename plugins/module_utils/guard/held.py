@@ -170,6 +170,10 @@ class HeldDrive:
             self.filesystem = (self._before.entry or {}).get("filesystem")
         self._content_is_ours = True
 
+    def doubt(self) -> None:
+        """What lies on the drive may be somebody else's after all: from now on the guard looks at it again."""
+        self._content_is_ours = False
+
     def note_sentinels(self, sentinels: t.Mapping[int, bytes]) -> None:
         """Let the ledger know of blocks that are about to be written to prove a purge with: {offset: data}. Raises
         OSError.

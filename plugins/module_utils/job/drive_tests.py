@@ -163,7 +163,7 @@ class DriveTests:
         spec, several = test.get("filesystem"), test.get("array")
         if several:
             return array.problem(self._station, several)
-        return filesystem.lacking(self._station.job.host, spec) if spec else ""
+        return filesystem.lacking(self._station.job.host, spec, self._station.name) if spec else ""
 
     def _look_around(self, look: t.Callable[[], t.Any]) -> t.Any:
         return self._station.watchdog.call("look at the drive's world", look)

@@ -44,11 +44,15 @@ class FilesystemError(FioError):
     """It could not be made, mounted or unmounted; the message says what was tried and what was said."""
 
 
-def lacking(host: Host, spec: t.Mapping[str, t.Any]) -> str:
-    """Which tool of those that a test needs the host does not have; "" for none."""
+def lacking(host: Host, spec: t.Mapping[str, t.Any], name: str) -> str:
+    """What a test needs that the host does not have: tools, and that the kernel counts the writes of the drive `name`;
+    "" for nothing.
+    """
     kind = spec["type"]
     packages = {**dict.fromkeys(TOOLS, "util-linux or coreutils"), f"mkfs.{kind}": filesystems.PACKAGES[kind]}
     missing = [f"{tool} is missing; install {package}" for tool, package in packages.items() if not host.which(tool)]
+    if host.get(f"/sys/block/{name}/queue/iostats") == "0":  # nobody could tell whether its file system may be wiped
+        missing.append(f"the kernel does not count the drive's writes; write 1 to /sys/block/{name}/queue/iostats")
     return "; ".join(missing)
 
 

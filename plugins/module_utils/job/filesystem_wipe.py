@@ -64,6 +64,7 @@ class Wipe:
         bounded = self._station.watchdog.call
         reason = bounded("wipe its file system", lambda: self._zero(node), ZERO_S)
         if reason:
+            self._station.held.doubt()
             return reason
         if self._station.held.identity.get("max_discard_bytes"):
             self._discard()
@@ -73,7 +74,7 @@ class Wipe:
         """Take away its superblocks; why that may not be done."""
         held = self._station.held
         now, then = counters.written(self._host, held.identity), t.cast(t.Mapping[str, t.Any], self._written)
-        if not (now["iostats"] and now["sectors"]):
+        if not (now["iostats"] and any(now["sectors"])):  # drivers that don't count say 0
             return "the kernel does not count the drive's writes, so somebody may have used it since it was unmounted"
         if now != then:
             return "somebody wrote to it since it was unmounted"

@@ -29,7 +29,7 @@ class Host:
 
     def __init__(self, folder, did):
         self.folder, self.did, self.fails, self.tools = folder, did, "", {"all"}
-        self.during = lambda: None
+        self.during, self.iostats = lambda: None, "1"
 
     def run(self, argv, timeout_s=60, stdin=None, started=None):
         assert argv[:3] == filesystem.WITH_US
@@ -40,6 +40,10 @@ class Host:
 
     def open(self, path, flags):
         return os.open(path, flags, 0o600)
+
+    def get(self, path):
+        assert path == "/sys/block/sda/queue/iostats"
+        return self.iostats
 
     def which(self, tool):
         return None if tool in self.tools else f"/usr/sbin/{tool}"
@@ -237,9 +241,14 @@ def test_a_file_that_does_not_fit_says_what_to_lower(place, monkeypatch):
 
 
 def test_tools_that_lack_are_named_with_their_packages(place):
-    assert filesystem.lacking(place.host, SPEC) == ""
+    assert filesystem.lacking(place.host, SPEC, "sda") == ""
     place.host.tools = {"mkfs.xfs"}
-    assert filesystem.lacking(place.host, SPEC) == "mkfs.xfs is missing; install xfsprogs"
+    assert filesystem.lacking(place.host, SPEC, "sda") == "mkfs.xfs is missing; install xfsprogs"
+
+
+def test_a_drive_whose_writes_nobody_counts_gets_none_as_nobody_could_wipe_it(place):
+    place.host.iostats = "0"
+    assert "/sys/block/sda/queue/iostats" in filesystem.lacking(place.host, SPEC, "sda")
 
 
 def counted(place, monkeypatch, *counters):
