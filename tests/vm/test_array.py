@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 
 import cells
 import pytest
@@ -75,9 +76,12 @@ def test_two_drives_are_measured_as_one(lab, drives):
     (made,), (stopped,) = lab.journal("array"), lab.journal("array_stopped")
     print(json.dumps(made), json.dumps(stopped))
     assert [member["drive"] for member in made["members"]] == [PLAIN, NEIGHBOUR] and made["drive"] == NEIGHBOUR
+    numbers = [lab.guest.run(f"cat /sys/class/block/{Path(path).name}/dev").stdout.strip() for path in drives]
+    nodes = ["/dev/ssdlab-fleet/" + number.replace(":", "-") for number in numbers]
     assert made["commands"] == [
-        ["mdadm", "--build", made["device"], "--level=0", "--chunk=64", "--raid-devices=2", *drives]
+        ["mdadm", "--build", made["device"], "--level=0", "--chunk=64", "--raid-devices=2", *nodes]
     ]
+    assert lab.guest.run("ls /dev/ssdlab-fleet").stdout == ""
     assert made["size_bytes"] == sum(member["size_bytes"] // CHUNK_BYTES * CHUNK_BYTES for member in made["members"])
     (fill,) = [record for record in lab.journal("precondition") if record["test"] == "together"]
     assert fill["bytes_written"] == made["size_bytes"] == fill["kernel_bytes_written"]
