@@ -10,15 +10,14 @@ import importlib.util
 import json
 import pathlib
 import shutil
-import time
 
 import pytest
+from waiting import wait_until
 
 webdriver = pytest.importorskip("selenium.webdriver")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 NEEDED = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed")
 
-DRAWN_S = 20
 AXE = (pathlib.Path(importlib.util.find_spec("axe_core_python").origin).parent / "axe.min.js").read_text()
 VIOLATIONS = """
   const told = violation => [violation.id, violation.nodes.map(n => n.html.slice(0, 200) + n.failureSummary)];
@@ -64,13 +63,7 @@ def show(browser, path, width=1280, height=4000, scheme="light"):
 
 def wait_for(browser, script):
     """The first truthy value of a script."""
-    until = time.monotonic() + DRAWN_S
-    while time.monotonic() < until:
-        value = browser.execute_script(script)
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError(f"not within {DRAWN_S} s: {script}")
+    return wait_until(lambda: browser.execute_script(script), script)
 
 
 def drawn(browser, chart):

@@ -14,6 +14,7 @@ import textwrap
 
 import postgres
 import pytest
+from waiting import wait_for_end
 
 sa = pytest.importorskip("sqlalchemy")
 pytest.importorskip("pandas")
@@ -122,7 +123,7 @@ def test_killed_in_mid_write_it_loses_nothing_and_repeats_cleanly(url, results, 
 def test_two_writers_and_their_repeats_at_once(url, results, wanted):
     jobs = [controller(url, results) for _number in range(4)]
     for job in jobs:
-        job.communicate(timeout=200)
+        wait_for_end(job)
     assert [job.returncode for job in jobs] == [0] * 4
     assert content(url) == wanted and hosts_in(url) == (6, 6)
 
@@ -136,7 +137,7 @@ def test_controllers_with_a_slice_each_reach_the_verdicts_of_the_whole_run(url, 
         generator.make(tmp_path / name, part, rounds=8, criteria=criteria)
     jobs = [controller(url, str(tmp_path / name)) for name in "ab"]
     for job in jobs:
-        job.communicate(timeout=200)
+        wait_for_end(job)
     tables = schema.tables()
     with engine.opened(url) as store, store.reading() as connection:
         counts = [

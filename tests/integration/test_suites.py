@@ -113,7 +113,6 @@ def problems_of(cell, drive, log):
         ["fio", f"--output={out}", "--output-format=json+", str(file)],
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
     result = fio_result.parse(out.read_text())
@@ -143,7 +142,6 @@ def written_by(job, values, drive, log):
         ["fio", f"--output={out}", "--output-format=json+", str(file)],
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
     result = fio_result.parse(out.read_text())
