@@ -195,7 +195,6 @@ def test_a_host_that_hangs_is_marked_and_holds_up_nobody(tmp_path, ssh, job):
     job(3)
     process = watch(tmp_path, {"hangs": hanging(), "by-ssh": ssh}, timeout_s=10, give_up_s=15)
     output, watched = finish(process, tmp_path)
-    print(output)
     assert watched["hosts"] == {"hangs": "silent", "by-ssh": "finished"}, output
     assert watched["silent"] == ["hangs"] and not watched["ended"]
     assert "still trying" in output and "no answer from hangs: no longer waiting" in output
