@@ -33,7 +33,7 @@ BENCHES = {
     "false_alarms": Bench("--cells 1 --drives 1", r"1 cells, \d false alarms; load average .*"),
     "false_refusals": Bench("--looks 1 --drives 1 --only fresh", r"\| fresh \| 0 of 1 \|"),
     "fleet": Bench("--hosts 2 --busy", r"2 hosts.*CPU-s.*"),
-    "fleet_page": Bench("--drives 20 --runs 2 --metrics 10 --busy", r"\| 20 \| 2 \| 400 \| \d+ MiB \| .* MB \|"),
+    "fleet_page": Bench("--drives 20 --runs 8 --metrics 10 --busy", r"\| 20 \| 8 \| 1,600 \| \d+ MiB \| .* MB \|"),
     "fleet_statistics": Bench("--table flags --fleets 1 --drives 8", r"\| 8 \| normal 3 %.* \| [01]\.000 \|"),
     "harness": Bench("--pairs 1 --cells 2 --seconds 1 --busy", r"median ratio [\d.]+ \(limit .*"),
     "journal": Bench("--mib 1 cell torn", r"torn +1 .*  left out, as it cannot be trusted: .*"),

@@ -94,15 +94,15 @@ SHOTS = (
 )
 
 
-def short() -> tuple[list[dict], tuple]:
-    """A sweep over two depths alone, and its picture."""
-    sweep = {**blog()[-1], "matrix": {"read_pct": 0, "block_size": "4KiB", "queue_depth": [1, 2], "runtime_s": 1}}
-    return [sweep], SHOTS[-1:]
+def short() -> tuple[list[dict], tuple, dict]:
+    """A sweep over three depths alone, its picture, and a drive that answers sooner."""
+    sweep = {**blog()[-1], "matrix": {"read_pct": 0, "block_size": "4KiB", "queue_depth": [1, 2, 4], "runtime_s": 1}}
+    return [sweep], SHOTS[-1:], {**FIGURES, "latency_s": 0.01}
 
 
-def measure(place: pathlib.Path, tests: list[dict]) -> pathlib.Path:
+def measure(place: pathlib.Path, tests: list[dict], figures: dict) -> pathlib.Path:
     """The run's folder."""
-    with simulator.simulated_ssd(place / "drives", "ssd", simulator.model_plugin(**FIGURES)) as drive:
+    with simulator.simulated_ssd(place / "drives", "ssd", simulator.model_plugin(**figures)) as drive:
         hosts = {"server": {"ssd_drives": [{"backing_file": drive["backing_file"]}]}}
         variables = {
             "ansible_connection": "local",
@@ -150,8 +150,8 @@ def main() -> None:
     # It takes little of a CPU, but must get it in time.
     os.nice(-10)
     with tempfile.TemporaryDirectory(prefix="ssdlab-pictures-") as place:
-        tests, shots = short() if given.short else ([hir(), dirth(), *blog()], SHOTS)
-        shoot(given.results or measure(pathlib.Path(place), tests), given.folder, shots)
+        tests, shots, figures = short() if given.short else ([hir(), dirth(), *blog()], SHOTS, FIGURES)
+        shoot(given.results or measure(pathlib.Path(place), tests, figures), given.folder, shots)
 
 
 if __name__ == "__main__":
