@@ -87,10 +87,8 @@ def test_documentation_and_role_have_the_state_folder_that_the_code_has(module):
     assert option.get("default", STATE_DIR) == STATE_DIR
 
 
-def test_role_and_discover_have_the_state_folder_that_the_code_has():
+def test_the_role_has_the_state_folder_that_the_code_has():
     assert specs.default("ssd_state_dir") == STATE_DIR
-    discover = (FOLDER.parents[1] / "playbooks/discover.yml").read_text(encoding="utf-8")
-    assert f"ssd_state_dir | default('{STATE_DIR}')" in discover
 
 
 def test_no_other_code_has_the_state_folder():
