@@ -73,9 +73,10 @@ class Window:
         """What others took since this window began, in percent of one CPU."""
         if not self._root:
             return 0.0
-        # What has ended meanwhile is in the time of its parent, whole.
-        used_ticks = sum(each.used_ticks for each in self._others().values())
-        used_ticks -= sum(each.used_ticks for each in self._before.values())
+        now = self._others()
+        # What has ended meanwhile is in the time of its parent, whole; of an orphan nobody tells.
+        counted = [each for pid, each in self._before.items() if pid in now or each.parent in now]
+        used_ticks = sum(each.used_ticks for each in now.values()) - sum(each.used_ticks for each in counted)
         ticks = max(0, used_ticks) + stolen_ticks() - self._stolen_ticks
         return 100 * ticks / TICKS_PER_S / max(time.monotonic() - self._began_s, 0.1)
 
