@@ -49,11 +49,13 @@ def test_a_drive_that_is_added_while_the_approval_waits_is_not_erased(awx, drive
     assert status == "successful", said
     awx.site.hosts[HOST]["ssd_drives"].append(second.selector)
     status, said = awx.run("start")
-    assert second.digest() == before[1]
-    assert status == "failed" and first.digest() == before[0]
-    assert f"{HOST}: drive {second.file}: ssd_approved_plan: this drive is not in the approved plan" in words(said), (
-        said
-    )
+    told = f"{HOST}: drive {second.file}: ssd_approved_plan: this drive is not in the approved plan"
+    assert status == "successful" and told in words(said) and "takes 1 drive of 1 host" in said, said
+    awx.run("watch", ssd_watch_for_s=300)
+    assert awx.run("collect")[0] == "successful"
+    assert first.digest() != before[0] and second.digest() == before[1]
+    status, said = awx.run("report")
+    assert status == "failed" and "1 not_tested" in said, said
 
 
 def test_start_takes_what_was_approved_prints_it_and_needs_no_drive_that_has_gone(awx, drives):

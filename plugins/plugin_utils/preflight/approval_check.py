@@ -164,6 +164,14 @@ def findings(approved: approval.ApprovedPlan, now: approval.ApprovedPlan) -> lis
     return found
 
 
+def can_be_left_out(differing: t.Sequence[Finding], now: approval.ApprovedPlan, run: Run) -> bool:
+    """Whether the run can start without the drives that differ: others remain, and no host has begun with one of them.
+    A single step does all that it names or nothing.
+    """
+    begun = any(one.host in run.attach for one in differing)
+    return now.step == "qualify" and 0 < len(differing) < len(now.lines) and not begun
+
+
 def _only(values: t.Mapping[str, str], names: t.Container[str]) -> dict[str, str]:
     return {name: value for name, value in values.items() if name in names}
 

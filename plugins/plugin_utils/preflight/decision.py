@@ -104,11 +104,14 @@ def decide(
     others: same.Entries = MappingProxyType({}),
     gone_before: t.Mapping[str, str] = MappingProxyType({}),
     approved: approval.ApprovedPlan | None = None,
+    unapproved: left_out.Kept = MappingProxyType({}),
 ) -> Decision:
     """Decide over a fleet. Reads test files and tries the results folder; changes nothing else. marks: of the drives in
     quarantine. others: ssd_drives of hosts that are not in this play. gone_before: hosts_left_out of the play's earlier
-    decision. approved: the plan that everything has to be in (ssd_approved_plan).
+    decision. approved: the plan that everything has to be in (ssd_approved_plan). unapproved: {(host, drive): why} of
+    the drives that are not in it, found by a decision with them.
     """
+    given = views
     views, strange = _heard(approval_check.choose_run(views, approved))
     found = findings.settings(views)
     destructive = findings.shared_value(views, "ssd_mode") == "destructive" and not check_mode
@@ -130,7 +133,7 @@ def decide(
         return Decision([], run, False, False, [], "", results_dir, {}, [f"Skipped: {told}"], skipped=told)
     left = last_written.of_drives(own, ledgers.wanted(views, run), but=run.id if run else "")
     lost = ledgers.lost(views, left, own)
-    views = left_out.parted(views, run, marks, kept, lost, approved)
+    views = left_out.parted(views, run, marks, kept, lost, approved, unapproved)
     found += ledgers.findings(lost, views) + _of_hosts(views, run, destructive, strange, others)
     found += [] if destructive else unavailable.nothing_left(views, run)
     plans, tests, wrong = _plans(views, run, results_dir)
@@ -146,8 +149,12 @@ def decide(
     now_decided = approval_check.decided(views, run, plans, now, started_only=destructive) if run else None
     starts = now_decided.lines if now_decided and destructive else ()
     found += approval_check.unusable(approved, views, run, starts)
-    if approved and now_decided:
-        found += approval_check.findings(approved, now_decided)
+    if run and approved and now_decided:
+        differing = approval_check.findings(approved, now_decided)
+        if destructive and approval_check.can_be_left_out(differing, now_decided, run):
+            without = {(one.host, one.drive): one.message for one in differing}
+            return decide(given, check_mode, now, marks, others, gone_before, approved, {**unapproved, **without})
+        found += differing
     return Decision(
         findings=_lines(found),
         run=run,

@@ -28,11 +28,13 @@ def parted(
     kept: Kept,
     lost: Kept = MappingProxyType({}),
     approved: approval.ApprovedPlan | None = None,
+    unapproved: Kept = MappingProxyType({}),
 ) -> list[View]:
     """The views without the drives that are left out; those stand in `left_out`. A host that has begun the run goes on
     with the drives that it began with, and a single step (purge.yml) takes any drive that is there.
 
-    lost: of ledgers.lost: evidence as well. approved: what it leaves out, nobody approved to erase.
+    lost: of ledgers.lost: evidence as well. approved: what it leaves out, nobody approved to erase;
+    unapproved: nor what is not in it.
     """
     if run is None:
         return list(views)
@@ -55,6 +57,7 @@ def parted(
                     for drive, why in approval_check.left_out(approved, view.name).items()
                     if drive in _asked(view)
                 },
+                **{drive: why for (host, drive), why in unapproved.items() if host == view.name},
             }
         found.append(_without(view, reasons))
     return found

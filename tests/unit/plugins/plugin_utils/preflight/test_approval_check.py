@@ -84,8 +84,27 @@ def test_a_drive_and_a_host_that_have_gone_are_less(fleet):
 )
 def test_anything_else_is_refused_by_name_with_what_differs(fleet, other, told):
     approved = plan_of(fleet("h1"))
-    found = decide(*other(fleet), approved=approved).findings
+    decided = decide(*other(fleet), approved=approved)
+    found = decided.findings or [line for line in decided.warnings if "ssd_approved_plan" in line]
     assert len(found) == 1 and told in found[0] and approval_check.ADVICE in found[0]
+    assert [drive["drive"] for plan in decided.plans.values() for drive in plan["drives"]] == ["S1"]
+    assert all(drives in (["S9"], ["S2"]) for drives in decided.left_out.values())
+
+
+def test_what_is_not_approved_is_left_out_where_other_drives_remain(fleet):
+    approved = plan_of(fleet("h1", ("S1", "S2")), fleet("h2", ("S3",)))
+    changed = fleet("h2", ("S3", "S4"), purge_method="overwrite")
+    decided = decide(fleet("h1", ("S1", "S2")), changed, approved=approved)
+    assert decided.findings == [] and decided.left_out == {"h2": ["S3", "S4"]}
+    assert [line.split(":")[0] for line in decided.takes[1:]] == ["h1", "  S1", "  S2"]
+    # In plan mode it is a finding, as any other refusal.
+    assert len(decide(fleet("h1", ("S1", "S9"), ssd_mode="plan"), approved=approved).findings) == 1
+
+
+def test_a_single_step_leaves_nothing_out(fleet):
+    views = fleet("h1", ssd_step="purge"), fleet("h2", ("S2",), ssd_step="purge")
+    approved = plan_of(views[0])
+    assert len(decide(*views, approved=approved).findings) == 1
 
 
 def test_a_test_of_the_same_name_counts_by_its_content(fleet):
@@ -107,7 +126,10 @@ def test_a_host_that_was_lost_at_the_plan_is_not_erased_when_it_is_back(fleet, u
         assert decided.findings == [] and decided.hosts_left_out == {"h2": why} and list(decided.plans) == ["h1"]
         assert any(line.startswith("h2: " + why) for line in decided.warnings)
     else:
-        assert len(decided.findings) == 1 and "h2: drive S2: ssd_approved_plan: this host" in decided.findings[0]
+        assert decided.findings == [] and decided.left_out == {"h2": ["S2"]}
+        assert any(
+            "h2: drive S2: ssd_approved_plan: this host could not be planned" in line for line in decided.warnings
+        )
 
 
 def test_a_drive_that_the_plan_left_out_stays_left_out(fleet):
