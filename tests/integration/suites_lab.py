@@ -34,7 +34,6 @@ DRIVE = {
     "read_bandwidth": READ_BANDWIDTH,
     "noise_pct": 0,
 }
-ATTEMPTS = 2
 # A window as soon as there can be one; a busy machine gets a few more rounds.
 SOON = {"window": 3, "sample_every": 1, "min_capacity_multiple": 0, "confirm_windows": 0, "settle_s": 0}
 ROUNDS = {"max": 12, "capacity_multiple": None, "time_limit_s": None}
@@ -136,16 +135,12 @@ def play(site, folder, tests, figures, **variables):
 
 
 def wrong_when_played(site, folder, tests, figures, problems_of, **variables):
-    """Play these tests; what is wrong with them: those that did not pass, or what `problems_of` finds. A machine that
-    stops for seconds in the middle gets another chance: of the whole measurement, on a new drive.
+    """Return what is wrong with these tests once they are played: those that did not pass, or what `problems_of`
+    finds.
     """
-    for attempt in range(ATTEMPTS):
-        played = play(site, folder / str(attempt), tests, figures, **variables)
-        wrong = played.bad() or problems_of(played)
-        if not wrong:
-            break
-    print(f"{len(played.tests)} tests in {played.seconds:.0f} s, attempt {attempt + 1}")
-    return wrong
+    played = play(site, folder / "played", tests, figures, **variables)
+    print(f"{len(played.tests)} tests in {played.seconds:.0f} s")
+    return played.bad() or problems_of(played)
 
 
 def unlike(pairs):
