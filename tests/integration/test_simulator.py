@@ -335,7 +335,7 @@ def test_command_line(tmp_path):
 def test_sigterm_during_creation_leaves_nothing(tmp_path):
     directory = tmp_path / "drives"
     reached = (
-        lambda: directory.exists(),
+        directory.exists,
         lambda: any(directory.iterdir()),
         lambda: str(directory) in Path("/proc/self/mountinfo").read_text(),
     )

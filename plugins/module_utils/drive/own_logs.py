@@ -89,6 +89,9 @@ def _telemetry(host: Host, node: str, folder: str) -> Kept:
         result = host.run(words, timeout_s=TELEMETRY_S, started=_bounded)
         size = os.path.getsize(aside) if os.path.exists(aside) else 0
         cut = size >= TELEMETRY_BYTES
+        if size > TELEMETRY_BYTES:  # written before the limit was set
+            os.truncate(aside, TELEMETRY_BYTES)
+            size = TELEMETRY_BYTES
         if not size or (result.rc != 0 and not cut):
             return Kept("telemetry", "", None, _why(result))
         with open(aside, "rb") as source, gzip.open(os.path.join(folder, TELEMETRY), "wb", 6) as out:

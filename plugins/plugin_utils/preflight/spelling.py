@@ -102,7 +102,7 @@ def _meant(name: str) -> str:
 
 def _edits(name: str, known: str) -> int | None:
     """How many edits lie between a name and a variable; None: too many for a slip."""
-    (prefix, _, stem), (own_prefix, _, own_stem) = name.partition("_"), known.partition("_")
+    (prefix, stem), (own_prefix, own_stem) = name.partition("_")[::2], known.partition("_")[::2]
     edits = distance(stem, own_stem)
     if prefix == own_prefix:
         length = len(own_stem)
