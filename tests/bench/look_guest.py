@@ -19,6 +19,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 sys.path[:0] = [
     str(REPO / "playbooks" / "collections"),
+    str(REPO / "scripts"),
     str(REPO / "tests" / "vm"),
     str(REPO / "tests" / "integration"),
 ]

@@ -88,7 +88,8 @@ def attach(file: os.PathLike | str, *options: str) -> str:
                 LOOP_CTL_ADD,
             ):  # a new device has the kernel's own queue settings, not those of an earlier test
                 _control(request, range(number, number + 1))
-            leftovers.claim(Path(file).parent)
+            if not Path(file).is_block_device():  # which lies on a file that was claimed
+                leftovers.claim(Path(file).parent)
             _run("losetup", *options, f"/dev/loop{number}", str(file))
             return f"/dev/loop{number}"
     raise RuntimeError(f"all {LOOPS} loop devices of this machine are in use")

@@ -214,7 +214,7 @@ def test_phases_follow_each_other_and_a_point_takes_what_the_sweep_showed(jobs, 
     (point,) = [record for record in events(journal, "cell") if record["test"] == "chain-least"]
     assert point["chosen"] == {"cell": "rand-4k-w100-tc1-qd2-10iops", "threads": 1, "queue_depth": 2}
     # The first figures are the test's: not those of the cell that leads.
-    assert ends["chain-sweep"]["metrics"]["write_iops"] == rates(journal, "chain-sweep")["rand-4k-w100-40iops"]
+    assert ends["chain-sweep"]["metrics"]["write_iops"] == rates(journal, "chain-sweep")["rand-4k-w100-tc1-qd1-40iops"]
     assert ends["chain-again"]["metrics"]["write_iops"] == list(rates(journal, "chain-again").values())[-1]
     assert status["drives"][0]["outcome"] == "complete"
 

@@ -25,7 +25,10 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import P
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import lost_time
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices"),
+    pytest.mark.exclusive(depth=32, iops=150),
+]
 # 32 of its I/Os take it 213 ms, longer than a busy machine's own gaps; slower than it could be, never faster.
 IOPS = 150
 DEEP = {"queue_depth": 32, "runtime_s": 3}

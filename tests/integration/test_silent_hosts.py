@@ -17,7 +17,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from sshd import SSHD, loopback_sshd, wait_for
+from sshd import SSHD, loopback_sshd
+from waiting import wait_until
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 
@@ -91,7 +92,7 @@ def test_a_silent_host_keeps_nobody_else_waiting(lab, tmp_path, name):
         assert all("unreachable=1" in recap[host] for host in ("dead", "inside")), output
         assert "unreachable=0" in recap["answers"] and "failed=0" in recap["answers"], output
     assert f"it did not answer within {LIMIT_S} s" in " ".join(output.split()), output
-    wait_for(lambda: not left_behind())
+    wait_until(lambda: not left_behind(), "the end of what hangs")
 
 
 def left_behind():

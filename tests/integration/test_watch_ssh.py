@@ -183,7 +183,7 @@ def test_hosts_are_watched_through_their_own_connections(tmp_path, ssh, job):
     running = job(8000)
     templated = dict(ssh, ansible_port="{{ my_port }}", my_port=ssh["ansible_port"])
     process = watch(tmp_path, {"by-ssh": ssh, "templated": templated, "here": {"ansible_connection": "local"}})
-    told = "precondition iops (1 of 1) 50 % ≤ 2 h 13 min"
+    told = "precondition iops (1 of 1) 50 % ≤ 2 h 14 min"
     wait_until(lambda: " ".join(process.said.read_text().split()).count(told) >= 3, "progress", process=process)
     running.stdin.close()
     output, watched = finish(process, tmp_path)

@@ -140,6 +140,7 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
                 "left_out": {},
                 "hosts_left_out": {},
                 "hosts_without_run": [],
+                "to_approve": {},
                 "prepare": True,
             }
         }
