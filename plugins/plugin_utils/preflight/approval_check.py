@@ -18,7 +18,7 @@ from ...module_utils.run import digests
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import specs
 from ..common.schema import plain
-from ..plan import hostplan, purge_values, render
+from ..plan import arrays, hostplan, purge_values, render
 from ..results import again as second
 from . import again, approval, run_json
 from .findings import Finding, Run, View, shared_value
@@ -56,7 +56,8 @@ def _lines(view: View, plan: t.Mapping[str, t.Any]) -> list[approval.Line]:
     definitions = {test["name"]: _digest(test) for test in tests}
     purges = {test["name"]: _purge(test, variables) for test in tests}
     of_host = _set(OVERRIDES, view.asked or {})
-    planned = [(drive, [test["name"] for test in drive["tests"]]) for drive in plan["drives"]]
+    # Members of an array are written by its test, which another drive carries.
+    planned = [(drive, [test["name"] for test in drive["tests"]]) for drive in arrays.written(plan)]
     return [
         approval.Line(
             view.name,
@@ -149,7 +150,7 @@ def findings(approved: approval.ApprovedPlan, now: approval.ApprovedPlan) -> lis
     for line in now.lines:
         then = known.get((line.host, line.drive))
         if then is None:
-            what = "this drive is" if line.host in hosts else "this host could not be planned, so its drive is"
+            what = "this drive is" if line.host in hosts else "this host is"
             message = f"ssd_approved_plan: {what} not in the approved plan ({line.identity}); {ADVICE}"
             found.append(Finding(message, line.host, line.drive))
             continue

@@ -7,9 +7,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import typing as t
+
+from ansible.errors import AnsibleError
 
 from ..common import specs
 from ..common.schema import COLLECTION
@@ -71,12 +74,18 @@ def judge(name: str) -> Unknown | None:
 
 def finding(name: Unknown) -> str:
     """The message for a misspelt variable."""
-    return f"{name.name}: there is no such variable, so it would be ignored; did you mean {name.meant}?"
+    return (
+        f"{name.name}: there is no such variable, so it would be ignored; did you mean {name.meant}? If it is your "
+        "own, give it another name"
+    )
 
 
 def remark(name: Unknown) -> str:
     """The message for a name that may be the user's own."""
-    return f"{name.name}: no variable of this collection, and no template of the inventory uses it: it has no effect"
+    return (
+        f"{name.name}: no variable of this collection, and no template of the inventory uses it: it has no effect on "
+        "what this collection does"
+    )
 
 
 @functools.cache
@@ -135,14 +144,13 @@ def distance(one: str, other: str) -> int:
 
 def _used(variables: Variables, names: t.Collection[str]) -> set[str]:
     """Those of these names that the templates among some variables mention, each but in its own text."""
-    return {
-        word
-        for key, value in variables.items()
-        if key not in NO_TEXTS
-        for text in _templates(value)
-        for word in NAME.findall(text)
-        if word in names and word != key
-    }
+    found: set[str] = set()
+    for key, value in variables.items():
+        if key not in NO_TEXTS:
+            with contextlib.suppress(AnsibleError):  # a vaulted value without its password
+                words = {word for text in _templates(value) for word in NAME.findall(text)}
+                found |= {word for word in words if word in names and word != key}
+    return found
 
 
 def _templates(value: t.Any) -> t.Iterator[str]:

@@ -64,8 +64,7 @@ def test_a_drive_and_a_host_that_have_gone_are_less(fleet):
         ),
         (
             lambda fleet: [fleet("h1"), fleet("h2", ("S2",))],
-            "h2: drive S2: ssd_approved_plan: this host could not be planned, so its drive is not in the approved plan "
-            "(serial S2); ",
+            "h2: drive S2: ssd_approved_plan: this host is not in the approved plan (serial S2); ",
         ),
         (lambda fleet: [fleet(ssd_plan=[QUICK])], "h1: drive S1: ssd_approved_plan: other tests: approved wsat@"),
         (lambda fleet: [fleet(purge_method="overwrite")], "other purge: approved auto, now overwrite"),
@@ -101,6 +100,16 @@ def test_what_is_not_approved_is_left_out_where_other_drives_remain(fleet):
     assert len(decide(fleet("h1", ("S1", "S9"), ssd_mode="plan"), approved=approved).findings) == 1
 
 
+def test_each_member_of_an_array_has_a_line_of_its_own(fleet):
+    """The last drive carries the array's test, which writes to all."""
+    approved = plan_of(fleet("h1", ("S1", "S3"), ssd_plan=["raid0"]))
+    assert [(line.drive, list(line.tests)) for line in approved.lines] == [("S1", ["raid0"]), ("S3", ["raid0"])]
+    decided = decide(fleet("h1", ("S1", "S2", "S3"), ssd_plan=["raid0"]), approved=approved)
+    assert decided.findings == [] and decided.left_out == {"h1": ["S2"]}
+    # The host has no drive of that name to build the array with.
+    assert [drive["drive"] for drive in decided.plans["h1"]["drives"]] == ["S1", "S3"]
+
+
 def test_a_single_step_leaves_nothing_out(fleet):
     views = fleet("h1", ssd_step="purge"), fleet("h2", ("S2",), ssd_step="purge")
     approved = plan_of(views[0])
@@ -128,7 +137,8 @@ def test_a_host_that_was_lost_at_the_plan_is_not_erased_when_it_is_back(fleet, u
     else:
         assert decided.findings == [] and decided.left_out == {"h2": ["S2"]}
         assert any(
-            "h2: drive S2: ssd_approved_plan: this host could not be planned" in line for line in decided.warnings
+            "h2: drive S2: ssd_approved_plan: this host is not in the approved plan" in line
+            for line in decided.warnings
         )
 
 

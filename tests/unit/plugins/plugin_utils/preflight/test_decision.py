@@ -38,7 +38,7 @@ def test_a_good_fleet_may_start(fleet, tmp_path):
         "h1": ["wsat", "iops"],
         "h2": ["wsat", "iops"],
     }
-    assert decided.record["tests"]["wsat"]["tracked"] == [{"cell": "rand-4k-w100-tc1-qd32", "metric": "write_iops"}]
+    assert decided.record["tests"]["wsat"]["tracked"] == [{"cell": "rand-4k-w100-tc1-qd64", "metric": "write_iops"}]
     assert (
         decided.record["criteria"] == [{"metric": "write_iops", "min": 5}]
         and decided.record["started"] == "2026-11-21T13:00:00Z"
