@@ -25,13 +25,13 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import P
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import lost_time
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 
+# 64 of its I/Os take it 1.6 s, much longer than a busy machine's own gaps; slower than it could be, never faster.
+IOPS, DEPTH = 40, 64
+DEEP = {"queue_depth": DEPTH, "runtime_s": 8}
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices"),
-    pytest.mark.exclusive(depth=32, iops=150),
+    pytest.mark.exclusive(depth=DEPTH, iops=IOPS),
 ]
-# 32 of its I/Os take it 213 ms, longer than a busy machine's own gaps; slower than it could be, never faster.
-IOPS = 150
-DEEP = {"queue_depth": 32, "runtime_s": 3}
 
 
 @pytest.fixture(scope="module")
@@ -107,13 +107,17 @@ def rate(result):
     return result["write"]["iops"]
 
 
-def counts(result, depth):
-    """Whether a round counts in spite of what was taken, with the remark that says so; else why it is disturbed."""
-    told, spoils = (measuring.found(result, level) for level in ("told", "spoils"))
+def counts(result):
+    """Whether a round counts in spite of what was taken; only one whose drive had work for longer than any gap."""
     seen = result["seen"]
-    work_s = lost_time.backlog_s({"threads": 1, "queue_depth": depth}, seen)
-    assert (work_s is not None and work_s > seen["longest_gap_s"]) == ("host_limited" not in spoils), seen
-    return "so the rate counts" in told.get("host_limited", "")
+    work_s = lost_time.backlog_s({"threads": 1, "queue_depth": DEPTH}, seen)
+    disturbed = "host_limited" in measuring.found(result)
+    assert disturbed or not _has_lost(seen) or work_s > seen["longest_gap_s"], seen
+    return not disturbed
+
+
+def _has_lost(seen):
+    return (seen["throttled_s"] or 0) > 0.05 * seen["elapsed_s"]
 
 
 @contextlib.contextmanager
@@ -130,11 +134,15 @@ def loops(cells):
 
 
 @pytest.mark.parametrize("taking", [lambda _cells: cpu_quota(0.04), loops], ids=["quota", "busy loops"])
-def test_a_deep_queue_outlasts_what_is_taken_and_a_single_io_does_not(cells, taking):
+def test_a_deep_queue_outlasts_what_is_taken(cells, taking):
     with taking(cells):
         # A busy machine may make longer gaps of its own, and then the round is disturbed: it is measured again.
-        deep = [cells.cell(**DEEP) for _each in range(4)]
-        single = cells.cell(runtime_s=3)
-    good = [rate(result) for result in deep if counts(result, 32)]
+        deep = [cells.cell(**DEEP) for _each in range(2)]
+    good = [rate(result) for result in deep if counts(result)]
     assert good and all(abs(iops / IOPS - 1) < 0.02 for iops in good), [result["seen"] for result in deep]
+
+
+def test_a_single_io_does_not(cells):
+    with cpu_quota(0.04):
+        single = cells.cell(runtime_s=3)
     assert "host_limited" in measuring.found(single), single["seen"]

@@ -42,6 +42,8 @@ class Limits(t.NamedTuple):
     steal_max: float = 0.05
     throttled_max: float = 0.05
     waited_max: float = 0.05
+    # What a gap may cost the rate of a drive whose rate falls with its queue: the tolerance of a rate.
+    rate_error_max: float = 0.02
     # CPUs with no idle time to speak of: fio waits for them.
     cpu_idle_min: float = 0.02
     # A drive that idles collects garbage and is faster afterwards; starting fio takes 0.5 s.

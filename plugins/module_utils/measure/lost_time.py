@@ -19,12 +19,14 @@ Mapping = t.Mapping[str, t.Any]
 
 class Loss(t.NamedTuple):
     """One way to take time from fio's CPUs. share: of the time, from a cell and what was seen of it; None: unknown.
-    limit: of Limits, above which it counts; text: with its share.
+    limit: of Limits, above which it counts; text: with its share. is_counted: whether the kernel's count of what is in
+    flight holds while the time is taken: of a guest that is stopped it counts I/Os that the drive has finished.
     """
 
     share: t.Callable[[Mapping, Mapping, Limits], float | None]
     limit: str
     text: str
+    is_counted: bool
 
 
 def _stolen(_cell: Mapping, seen: Mapping, _limits: Limits) -> float | None:
@@ -52,12 +54,15 @@ def _waited(cell: Mapping, seen: Mapping, limits: Limits) -> float | None:
 
 
 TABLE = (
-    Loss(_stolen, "steal_max", "the hypervisor took {0:.0%} of the time of fio's CPUs"),
-    Loss(_throttled, "throttled_max", "its control group's CPU quota held fio up for {0:.0%} of the time: raise it"),
+    Loss(_stolen, "steal_max", "the hypervisor took {0:.0%} of the time of fio's CPUs", False),
+    Loss(
+        _throttled, "throttled_max", "its control group's CPU quota held fio up for {0:.0%} of the time: raise it", True
+    ),
     Loss(
         _waited,
         "waited_max",
         "fio waited for {0:.0%} of the time for CPUs that others used: stop other load, or give fio other CPUs",
+        True,
     ),
 )
 OUTLASTED = (
@@ -83,7 +88,22 @@ def find(cell: Mapping, seen: Mapping, limits: Limits, is_short: bool) -> list[F
     waits = seen["fio_cpu"] < limits.fio_cpu_max * left
     if is_short or not waits or work_s is None or gap_s is None or work_s <= gap_s:
         return [Found(True, text) for text in above]
+    if sum(_error(cell, seen, row, share or 0, work_s) for row, share in shares) > limits.rate_error_max:
+        return [Found(True, text) for text in above]
     return [Found(False, text + OUTLASTED.format(1000 * work_s, 1000 * gap_s)) for text in above]
+
+
+def _error(cell: Mapping, seen: Mapping, row: Loss, share: float, work_s: float) -> float:
+    """What a loss may have cost a drive whose rate falls with its queue, as a share of the rate: half of what it works
+    off in a gap, on average; where the kernel's count holds, no more than the queue was short of what it is by itself.
+    """
+    by_gap: float = share * min(1.0, seen["longest_gap_s"] / (2 * work_s))
+    if not row.is_counted:
+        return by_gap
+    # At its end a run lets the queue drain, for as long as the drive works on it.
+    whole = 1 - min(1.0, seen["mean_latency_s"] / (2 * seen["run_s"]))
+    short: float = max(0.0, whole - seen["in_flight"] / load.asked_in_flight(cell))
+    return min(by_gap, short)
 
 
 def backlog_s(cell: Mapping, seen: Mapping) -> float | None:
