@@ -69,6 +69,19 @@ def test_no_role_acts_on_the_host_that_it_is_delegated_to(lab, name, way):
             lab.play("restore")
 
 
+@pytest.mark.parametrize("name", ["purge", "tune"])
+def test_no_role_acts_on_the_controller_in_place_of_its_host(lab, name):
+    """By the keyword `connection`; an inventory that says so may mean it."""
+    lab.hosts[OWNER] = {"ansible_host": "192.0.2.1", "ssd_drives": lab.hosts[OWNER]["ssd_drives"]}
+    lab.vars.pop("ansible_connection", None)
+    lab.hosts[DELEGATE]["ansible_connection"] = "local"
+    before = lab.drive.digest()
+    called = {"name": f"ssdlab.fleet.{name}", "apply": {"connection": "local"}}
+    code, output = lab.own({"tasks": [{"ansible.builtin.include_role": called}]})
+    assert lab.drive.digest() == before and lab.run_folders() == [], output
+    assert code != 0 and f"on the controller what is meant for {OWNER}" in " ".join(output.split()), output
+
+
 # Those that ask the host before any preflight, each through a module of its own.
 ALONE = {
     "rssdm": ("vendor", {"vendor_rssdm": [{"serial": "A1", "power_limiting": "off"}]}, {}),

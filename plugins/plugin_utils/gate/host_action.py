@@ -27,6 +27,11 @@ DELEGATED = (
     "delegate_to: {delegate} would do on {delegate} what is meant for {host}, whose drives and settings these are; "
     "nothing was done. Remove delegate_to from the task, its apply, block or role; the play's hosts say where to act"
 )
+LOCAL = (
+    "connection: local would do on the controller what is meant for {host}; nothing was done. Remove connection: local "
+    "from the task, its apply, block, role or play; where {host} is the controller, its inventory says so "
+    "(ansible_connection: local)"
+)
 LATE = "it did not answer within {} s (ssd_task_timeout_s; collecting: ssd_collect_timeout_s)"
 Result = dict[str, t.Any]
 
@@ -57,6 +62,8 @@ class HostAction(ActionBase):
         host, delegate = task_vars.get("inventory_hostname", ""), self._task.delegate_to
         if not self.MAY_BE_DELEGATED and is_delegated(host, delegate):
             raise AnsibleActionFail(DELEGATED.format(host=host, delegate=delegate))
+        if not self.MAY_BE_DELEGATED and self._is_diverted(host, task_vars):
+            raise AnsibleActionFail(LOCAL.format(host=host))
         self._asked = module
         with self._answered(), _told_in_words():
             answer = self._execute_module(module_name=COLLECTION + module, module_args=arguments, task_vars=task_vars)
@@ -106,6 +113,13 @@ class HostAction(ActionBase):
             self._connection._shell.tmpdir = None
             signal_all(children(os.getpid()), signal.SIGTERM)
             raise AnsibleConnectionFailure(late) from None
+
+    def _is_diverted(self, host: str, task_vars: Result) -> bool:
+        """Whether a keyword of the task or play, and not the host's inventory, has it done on the controller."""
+        hostvars = task_vars.get("hostvars")
+        if self._connection.transport != "local" or host in C.LOCALHOST or hostvars is None:
+            return False
+        return hostvars.raw_get(host).get("ansible_connection") is None
 
     @property
     def _peer(self) -> str:
