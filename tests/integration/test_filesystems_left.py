@@ -220,6 +220,18 @@ def test_case_103_who_uses_it_in_the_instant_of_the_unmount_keeps_it(jobs, loop_
     assert "signature" in codes(scanned(drive, jobs))
 
 
+@pytest.mark.variants(1)
+@pytest.mark.parametrize("kind", TYPES)
+def test_what_somebody_put_on_it_during_the_test_stays(jobs, loop_drive, kind, tmp_path):
+    """Our mount is in a namespace of its own, so the drive looks unused to them."""
+    drive, theirs = loop_drive(size_bytes=SIZE), tmp_path / "theirs"
+    journal, _status = meanwhile(
+        jobs, plan_of(jobs, drive, kind, rounds={"max": 6}), has_measured, lambda: use(drive, kind, theirs)
+    )
+    (ended,) = events(journal, "filesystem_unmounted")
+    assert not ended["wiped"] and "are not the test's" in ended["reason"] and is_there(drive, kind, theirs)
+
+
 @pytest.mark.case(104)
 @pytest.mark.variants(1)
 @pytest.mark.parametrize("kind", TYPES)

@@ -28,6 +28,7 @@ from .filesystem_wipe import Wipe
 from .station import Station
 
 FILE = "ssdlab-fleet.data"
+LOST_FOUND = "lost+found"  # of ext4
 TOOLS = ("unshare", "nsenter", "mount", "umount", "sleep")
 # Of a large drive with a full log: minutes.
 MKFS_S, MOUNT_S = 3600.0, 300.0
@@ -289,6 +290,7 @@ class Laid:
         if room is not None:
             try:
                 if self._mounted:
+                    self._wipe.foreign = {*os.listdir(room.path(self._where))} - {FILE, LOST_FOUND}
                     self._run(["umount", self._where], room)
             finally:
                 room.close()

@@ -40,6 +40,8 @@ class Wipe:
         self._written: t.Mapping[str, t.Any] | None = None
         # mkfs ended well; before that there may be no superblock yet.
         self.made = False
+        # Names beside those that the test made: somebody mounted it too.
+        self.foreign: t.Collection[str] = ()
         # Why it still lies there; "" once it does not.
         self.reason = "it was not unmounted"
 
@@ -73,6 +75,8 @@ class Wipe:
     def _zero(self, node: str) -> str:
         """Take away its superblocks; why that may not be done."""
         held = self._station.held
+        if self.foreign:
+            return f"{len(self.foreign)} files or folders on it are not the test's: somebody mounted it meanwhile"
         now, then = counters.written(self._host, held.identity), t.cast(t.Mapping[str, t.Any], self._written)
         if not (now["iostats"] and any(now["sectors"])):  # drivers that don't count say 0
             return "the kernel does not count the drive's writes, so somebody may have used it since it was unmounted"
