@@ -246,12 +246,12 @@ def _arguments(argv):
     commands = parser.add_subparsers(dest="command", required=True)
     make = commands.add_parser("create", help="make a drive and print its record as JSON")
     make.add_argument("name")
-    make.add_argument("--size", type=parse_size, default="64MiB", dest="size_bytes", metavar="64MiB")
-    make.add_argument("--fresh-iops", type=float, default=4000, help="4 KiB writes a second up to one capacity written")
+    make.add_argument("--size", type=parse_size, default="12MiB", dest="size_bytes", metavar="12MiB")
+    make.add_argument("--fresh-iops", type=float, default=600, help="4 KiB writes a second up to one capacity written")
     make.add_argument(
-        "--steady-iops", type=float, default=700, help="4 KiB writes a second from two capacities written"
+        "--steady-iops", type=float, default=150, help="4 KiB writes a second from two capacities written"
     )
-    make.add_argument("--read-iops", type=float, default=3000)
+    make.add_argument("--read-iops", type=float, default=150)
     make.add_argument("--write-bandwidth", type=float, default=64e6, help="bytes a second")
     make.add_argument("--read-bandwidth", type=float, default=128e6, help="bytes a second")
     make.add_argument(
