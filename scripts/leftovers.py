@@ -105,11 +105,18 @@ def remove_idle_loops() -> None:
     """Remove the loop devices without a file that no process of tests claims any more."""
     for path in MEMORY.glob("ssdlab-fleet-loops-*.lock"):
         number = LOCK.fullmatch(path.name)
-        with contextlib.suppress(OSError), path.open("w") as lock, open("/dev/loop-control", "rb") as control:
+        if number is None:
+            continue
+        with contextlib.suppress(OSError), _opened(path) as lock, open("/dev/loop-control", "rb") as control:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for each in range(int(number[1]), int(number[1]) + LOOPS) if number else ():
+            for each in range(int(number[1]), int(number[1]) + LOOPS):
                 with contextlib.suppress(OSError):
                     fcntl.ioctl(control, LOOP_CTL_REMOVE, each)
+
+
+def _opened(path: Path) -> t.BinaryIO:
+    """A lock's file as it is: anybody may put a link into this folder."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_NOFOLLOW), "rb+")
 
 
 def end_mounts(folders: t.Collection[Path]) -> None:

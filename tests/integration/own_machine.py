@@ -109,12 +109,17 @@ def _control(request: int, numbers: range) -> None:
                 fcntl.ioctl(control, request, number)
 
 
+def _no_link(path: str, flags: int) -> int:
+    """Anybody may put a link into this folder."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o644)
+
+
 def _loops() -> range:
     """The first range of numbers that nobody else has claimed; the claim ends with this process."""
     global _claim
     first = FIRST_LOOP
     while _claim is None:
-        lock = (CLAIMS / f"ssdlab-fleet-loops-{first}.lock").open("w")
+        lock = open(CLAIMS / f"ssdlab-fleet-loops-{first}.lock", "a", opener=_no_link)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _claim = lock, range(first, first + LOOPS)

@@ -124,7 +124,7 @@ def other_host(site):
         (other_test, f"{HOST}: drive FIRST: ssd_approved_plan: other tests: approved short@"),
         (other_purge, f"{HOST}: drive FIRST: ssd_approved_plan: other purge: approved "),
         (other_overrides, f"{HOST}: drive FIRST: ssd_approved_plan: other overrides: approved ssd_overwrite_data=true"),
-        (other_host, "rack1-08: drive FIRST: ssd_approved_plan: this host could not be planned"),
+        (other_host, "rack1-08: drive FIRST: ssd_approved_plan: this host is not in the approved plan"),
     ],
 )
 def test_what_differs_from_the_approved_plan_is_refused_by_name(site, approved, drives, change, told):
