@@ -55,7 +55,7 @@ def test_a_drive_that_is_added_while_the_approval_waits_is_not_erased(awx, drive
     assert awx.run("collect")[0] == "successful"
     assert first.digest() != before[0] and second.digest() == before[1]
     status, said = awx.run("report")
-    assert status == "failed" and "1 not_tested" in said, said
+    assert status == "failed" and "1 not tested" in said, said
 
 
 def test_start_takes_what_was_approved_prints_it_and_needs_no_drive_that_has_gone(awx, drives):
