@@ -20,6 +20,7 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path[:0] = [
     str(REPO / "playbooks" / "collections"),
     str(REPO / "scripts"),
+    str(REPO / "tests"),
     str(REPO / "tests" / "vm"),
     str(REPO / "tests" / "integration"),
 ]
