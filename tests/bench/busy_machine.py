@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import argparse
 
+# Of `ssd_validity_limits`: what others take from fio is no matter where no drive is measured.
+OTHERS_LOAD = {"waited_max": 1, "steal_max": 1, "throttled_max": 1}
+
 
 def add_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--busy", action="store_true", help="the machine does other work: only tell the figures")

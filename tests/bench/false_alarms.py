@@ -31,6 +31,7 @@ sys.path[:0] = [
     str(ROOT / part) for part in ("playbooks/collections", "scripts/simulator", "tests/integration", "tests/bench")
 ]
 
+import busy_machine
 import measuring
 import shares
 import simulated_ssd
@@ -145,6 +146,7 @@ def main():
     parser.add_argument("--cells", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=4 * 3600)
     shares.add_arguments(parser, drives=4)
+    busy_machine.add_argument(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder:
         results = options.results or Path(folder, "results.jsonl")
@@ -156,7 +158,7 @@ def main():
         print(f"{kind:28} {level:8} {cause:18} {number}")
     loads = [result["load"] for result in done.values()] or [0.0]
     print(f"{len(done)} cells, {spoilt} false alarms; load average {min(loads):.1f} to {max(loads):.1f}")
-    return 1 if spoilt else 0
+    return busy_machine.exit_code(options, bool(spoilt))
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def variables(recording: Path, backing: str) -> Variables:
         "ssd_run_id": RUN_ID,
         "ssd_state_dir": str(recording / "state"),
         "ssd_watch_interval_s": 1,
-        "ssd_validity_limits": {"in_flight_min": 0, "idle_gap_s": 60, "waited_max": 1},
+        "ssd_validity_limits": {"in_flight_min": 0, "idle_gap_s": 60, **busy_machine.OTHERS_LOAD},
         "ssd_plan": [TEST],
         "ssd_drives": [{"backing_file": backing, "ssd_overwrite_data": True}],
     }

@@ -30,7 +30,7 @@ BENCHES = {
     "demo_under_load": Bench(
         "--beside 1 --limited 1 --stop-after 3", r"\| 2 \| half of the CPU \| \d+:\d\d \| stopped \| – \|"
     ),
-    "false_alarms": Bench("--cells 1 --drives 1", r"1 cells, \d false alarms; load average .*"),
+    "false_alarms": Bench("--cells 1 --drives 1 --busy", r"1 cells, \d false alarms; load average .*"),
     "false_refusals": Bench("--looks 1 --drives 1 --only fresh", r"\| fresh \| 0 of 1 \|"),
     "fleet": Bench("--hosts 2 --busy", r"2 hosts.*CPU-s.*"),
     "fleet_page": Bench("--drives 20 --runs 8 --metrics 10 --busy", r"\| 20 \| 8 \| 1,600 \| \d+ MiB \| .* MB \|"),

@@ -21,6 +21,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts" / "simulator"), str(ROOT / "playbooks" / "collections")]
 
+import busy_machine
 import simulated_ssd as simulator
 from pictures import chromium
 
@@ -113,7 +114,7 @@ def measure(place: pathlib.Path, tests: list[dict], figures: dict) -> pathlib.Pa
             "ssd_results_dir": str(place / "results"),
             "ssd_look_s": 1,
             "ssd_watch_interval_s": 5,
-            "ssd_validity_limits": {"in_flight_min": 0, "idle_gap_s": 60, "waited_max": 1},
+            "ssd_validity_limits": {"in_flight_min": 0, "idle_gap_s": 60, **busy_machine.OTHERS_LOAD},
             "ssd_criteria": [],
             "ssd_plan": tests,
         }
