@@ -44,3 +44,11 @@ def test_a_process_that_says_nothing_meets_its_limit():
         for process in silent:
             process.kill()
             process.communicate()
+
+
+def test_a_process_that_takes_longer_than_a_look_gets_its_input_once(monkeypatch):
+    monkeypatch.setattr(turn, "ASK_AGAIN_S", 0.1)
+    with subprocess.Popen(
+        ["sh", "-c", "sleep 0.5; cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert turn.communicate(process, process.pid, 60, "all of it") == ("all of it", "")

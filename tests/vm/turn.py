@@ -51,6 +51,7 @@ def communicate(process: subprocess.Popen, pid: int, limit_s: float, stdin: str 
         try:
             return process.communicate(stdin, timeout=min(ASK_AGAIN_S, limit_s))
         except subprocess.TimeoutExpired:
+            stdin = None  # it goes on with what it was given
             if turn.spent_s() > limit_s:
                 process.kill()
                 process.wait()
