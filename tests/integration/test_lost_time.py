@@ -142,6 +142,14 @@ def test_a_deep_queue_outlasts_what_is_taken(cells, taking):
     assert good and all(abs(iops / IOPS - 1) < 0.02 for iops in good), [result["seen"] for result in deep]
 
 
+def test_a_single_io_beside_busy_loops_is_right_or_disturbed(cells):
+    """Whether the loops cost it anything is the scheduler's; what they cost may not go unseen."""
+    with loops(cells):
+        single = cells.cell(runtime_s=4)
+    is_right = abs(rate(single) / IOPS - 1) <= Limits().waited_max
+    assert is_right or "host_limited" in measuring.found(single), single["seen"]
+
+
 def test_a_single_io_does_not(cells):
     with cpu_quota(0.04):
         single = cells.cell(runtime_s=3)
