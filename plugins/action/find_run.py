@@ -33,8 +33,12 @@ class ActionModule(ActionBase):
         _result, args = self.validate_argument_spec(ARGUMENTS)
         results_dir = os.path.abspath(args["results_dir"])
         answered = {host: answer["runs"] for host, answer in args["answers"].items() if answer and answer.get("runs")}
+        # A run that can't be read has a folder, and a host that is silent or was not asked may have runs.
+        has_folder = os.path.isdir(os.path.join(results_dir, args["run_id"]))
+        is_complete = not has_folder and all(answer and "runs" in answer for answer in args["answers"].values())
+        own = runs.on_controller(results_dir)
         try:
-            run_id, name = runs.choose(args["run_id"], args["run_name"], answered, runs.on_controller(results_dir))
+            run_id, name = runs.choose(args["run_id"], args["run_name"], answered, own, is_complete)
         except runs.RunError as error:
             raise AnsibleActionFail(str(error)) from error
         without = runs.hosts_without(os.path.join(results_dir, run_id), run_id, answered)

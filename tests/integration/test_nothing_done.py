@@ -51,6 +51,31 @@ def test_a_playbook_without_a_server_fails(lab, tmp_path, name):
     assert lab.run_folders() == [] and not lab.results.exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "unknown"),
+    [
+        (["-e", "ssd_hosts=rack1-07,rakc1"], "rakc1"),
+        (["-e", "ssd_hosts=rakc1:rack1-07"], "rakc1"),
+        (["-e", '{"ssd_hosts": ["rack1-07", "rakc1"]}'], "rakc1"),
+        (["--limit", "rack1-07,rack1-70"], "rack1-70"),
+        (["-e", "ssd_hosts=all:!rakc1", "--limit", "rack1*,~rakc(?:1|2),ssd_servers"], ""),
+        (["-e", "ssd_hosts=ssd_servers,localhost,rack9[1:3]"], ""),
+    ],
+)
+def test_a_name_that_the_inventory_has_not_is_an_error(lab, arguments, unknown):
+    """Ansible warns, and goes on without it: that night its servers are not tested."""
+    code, output = lab.play("stop", *arguments)
+    told = f"no host or group named {unknown}, so its servers would be left out" in " ".join(output.split())
+    assert (code != 0 and told) if unknown else code == 0, output
+
+
+def test_an_inventory_that_can_not_be_read_is_an_error(lab, tmp_path):
+    broken = tmp_path / "broken.yml"
+    broken.write_text("all: {hosts: [")
+    code, output = lab.play("stop", "-i", str(broken))
+    assert code != 0 and "broken.yml" in output, output
+
+
 def test_the_main_job_at_the_root_of_a_checkout_fails_too(lab):
     code, output = lab.play(REPO / "qualify.yml", "--tags", "deploy")
     assert code != 0 and NO_TAG in " ".join(output.split()), output
@@ -95,3 +120,9 @@ def test_a_run_that_no_host_has_is_an_error(lab, name):
     assert code == 0, output
     code, output = lab.play(name)
     assert code == 0, output
+
+
+@pytest.mark.parametrize("name", ["collect", "report", "watch"])
+def test_results_of_a_run_that_nobody_has_are_an_error(lab, name):
+    code, output = lab.play(name, "-e", f"ssd_run_id={RUN}")
+    assert code != 0 and RUN in output, output

@@ -137,9 +137,11 @@ def _decoded(line: bytes) -> t.Mapping[str, t.Any]:
     return record if isinstance(record, dict) else {}
 
 
-def choose(run_id: str, name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[str, str]:
+def choose(
+    run_id: str, name: str, answers: Answers, own: t.Sequence[Own], is_complete: bool = False
+) -> tuple[str, str]:
     """Id and name of the run given by its id, else of the one unfinished run of that name, else of the newest by the
-    controller's time. Raises RunError.
+    controller's time. is_complete: a run that neither answers nor own have does not exist. Raises RunError.
     """
     if run_id:
         if not RUN_ID_PATTERN.fullmatch(run_id):
@@ -148,7 +150,13 @@ def choose(run_id: str, name: str, answers: Answers, own: t.Sequence[Own]) -> tu
                 "letter or "
                 "a digit"
             )
-        return run_id, name_of(run_id, answers, own) or name
+        known = name_of(run_id, answers, own)
+        if not known and is_complete:
+            raise RunError(
+                f"ssd_run_id: neither these hosts nor ssd_results_dir have a run {run_id}; correct the id, or leave it out "
+                f"for the newest run named {name}"
+            )
+        return run_id, known or name
     open_ids, claims = unfinished(name, answers, own)
     if len(open_ids) > 1:
         raise RunError(

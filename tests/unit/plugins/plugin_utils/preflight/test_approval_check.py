@@ -176,7 +176,7 @@ def test_a_run_that_goes_on_is_held_to_the_plan(fleet):
             f"ssd_approved_plan: it is of run {RUN_ID}, and this is run other; give -e ssd_run_id=",
         ),
         ({"ssd_step": "tune", "ssd_run_name": "tune"}, "ssd_approved_plan: tuning erases nothing"),
-        ({"ssd_step": "purge", "ssd_run_name": "purge"}, "other tests: approved wsat@"),
+        ({"ssd_step": "purge", "ssd_run_name": "purge"}, "it is a plan of qualify.yml, and this is purge.yml"),
     ],
 )
 def test_a_plan_for_something_else_is_refused(fleet, variables, told):

@@ -64,6 +64,13 @@ def test_no_run_is_guessed(answers, known, message):
         runs.choose("", "qualify", answers, known)
 
 
+def test_a_run_that_nobody_has_is_an_error_where_all_were_asked():
+    assert runs.choose("a", "qualify", {}, [])[0] == "a"
+    assert runs.choose("a", "qualify", says("h", ("a", "dead")), [], is_complete=True)[0] == "a"
+    with pytest.raises(RunError, match="neither these hosts nor ssd_results_dir have a run b; correct the id"):
+        runs.choose("b", "qualify", says("h", ("a", "dead")), [own("a")], is_complete=True)
+
+
 @pytest.mark.parametrize("run_id", ["../x", "a/b", "a\n", ".", "-a", "a" * 101])
 def test_a_run_id_is_no_path(run_id):
     with pytest.raises(RunError, match="is not a valid id"):
