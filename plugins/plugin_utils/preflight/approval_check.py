@@ -129,7 +129,8 @@ def unusable(
     step = str(shared_value(views, "ssd_step"))
     if approved.step != step:
         names = [approval.PLAYBOOKS.get(one, one) for one in (approved.step, step)]
-        return [Finding("ssd_approved_plan: it is a plan of {}, and this is {}; approve a plan of its own".format(*names))]
+        other = "ssd_approved_plan: it is a plan of {}, and this is {}; approve a plan of its own"
+        return [Finding(other.format(*names))]
     first = again.of(views)
     if run is None or approved.run_id == (first or run.id):
         return []

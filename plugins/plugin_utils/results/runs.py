@@ -153,8 +153,8 @@ def choose(
         known = name_of(run_id, answers, own)
         if not known and is_complete:
             raise RunError(
-                f"ssd_run_id: neither these hosts nor ssd_results_dir have a run {run_id}; correct the id, or leave it out "
-                f"for the newest run named {name}"
+                f"ssd_run_id: neither these hosts nor ssd_results_dir have a run {run_id}; correct the id, or leave it "
+                f"out for the newest run named {name}"
             )
         return run_id, known or name
     open_ids, claims = unfinished(name, answers, own)
