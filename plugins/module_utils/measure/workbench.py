@@ -35,8 +35,9 @@ allow_file_create=0
 # What reading a result of another form than fio's raises.
 UNKNOWN_FORM = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 DISCARDS = witness.SECTORS["discard"]
-# How much longer than asked a cell may take before fio, or the drive, counts as hanging.
-CELL_GRACE_S = 30.0
+# How much longer than asked a cell may take before fio, or the drive, counts as hanging: an I/O that the kernel times
+# out (30 s) and repeats after a reset is slow, and a busy machine may keep fio from starting.
+CELL_GRACE_S = 120.0
 
 
 class Workbench:
