@@ -78,7 +78,7 @@ class Lab:
             boot_id=settings.boot_id(Host()),
             drives=[self.inspect()],
             engine_version="1",
-            variables={},
+            variables={"ssd_validity_limits": cells.ANY_MACHINE},
             tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
         )
         run = rundir.RunDir(self.state, run_id)

@@ -18,6 +18,8 @@ import pytest
 
 REPO = Path(__file__).resolve().parents[2]
 MARK = "SSDLAB_FLEET_TEST_MARK"
+# However busy the machine is; only a failure waits so long.
+HANGS_S = 600
 RUNNER = """
 import sys
 from pathlib import Path
@@ -182,8 +184,8 @@ def test_nothing_is_left_of_an_interrupted_run(tmp_path, source, workers, signal
     for number in signals:
         run.process.send_signal(number)
         time.sleep(1)
-    code = run.process.wait(60)
-    until_s = time.monotonic() + 60 * (signals == (signal.SIGKILL,))  # then its checks are on their own
+    code = run.process.wait(HANGS_S)
+    until_s = time.monotonic() + HANGS_S * (signals == (signal.SIGKILL,))  # then its checks are on their own
     while (left := run.left()) and time.monotonic() < until_s:
         time.sleep(0.5)
     assert not left and code in (1, -signal.SIGKILL)
@@ -198,4 +200,4 @@ def test_nothing_is_left_of_a_process_that_died(tmp_path, workers):
         assert run.process.poll() is None
         time.sleep(0.1)
     run.process.send_signal(signal.SIGTERM)
-    assert run.process.wait(60) == 1 and not run.left()
+    assert run.process.wait(HANGS_S) == 1 and not run.left()
