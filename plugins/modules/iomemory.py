@@ -279,6 +279,7 @@ bugreport:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.core.host import Host
+from ..module_utils.purge.iomemory import format_guarded
 from ..module_utils.tools.iomemory import IomemoryError
 from ..module_utils.vendor import iomemory_answer
 
@@ -290,7 +291,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        result = iomemory_answer.answer(Host(), module.params, module.check_mode)
+        result = iomemory_answer.answer(Host(), module.params, module.check_mode, format_guarded)
     except (IomemoryError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)

@@ -15,7 +15,10 @@ import time
 import typing as t
 
 from ..core.host import Host
+from ..drive.entry import Entry, parse
 from ..drive.vendor import is_iomemory
+from ..guard import inspection
+from ..guard.held import HeldDrive, Refused
 from ..tools import iomemory
 from ..tools.iomemory import IomemoryError
 from ..tools.iomemory_status import ATTACHED, DETACHED, Card
@@ -66,10 +69,9 @@ def commands(found: Capabilities, options: Options) -> list[Command]:
 
 def _commands(control: str, sector_bytes: int, size_pct: int) -> list[Command]:
     try:
-        formatting = iomemory.format_arguments(control, sector_bytes, size_pct)
+        return iomemory.format_commands(control, sector_bytes, size_pct)
     except IomemoryError as error:
         raise PurgeError(str(error)) from None
-    return [iomemory.detach_arguments(control), formatting, iomemory.attach_arguments(control)]
 
 
 def reformat(
@@ -151,12 +153,45 @@ def _format(work: Work) -> dict[str, t.Any]:
     limit_s = timeout_s(work.identity["size_bytes"], work.options)
     with work.lend(MAY_CHANGE):
         after = reformat(work.host, card, sector_bytes, size_pct, limit_s, work.sleep)
-    return {"lba_format_before": shape(card), "lba_format_after": shape(after)}
+    return {"lba_format_before": iomemory.formatted_as(card), "lba_format_after": iomemory.formatted_as(after)}
 
 
-def shape(card: Card) -> dict[str, t.Any]:
-    """How a card is formatted."""
-    return {"sector_bytes": card.sector_bytes, "size_bytes": card.size_bytes, "size_pct": card.size_pct}
+def format_guarded(
+    host: Host, card: Card, sector_bytes: int, size_pct: int, state_dir: str | None, erase: bool
+) -> Card:
+    """Format a card outside of a run, if the guard lets it be erased; return the card as it is then.
+
+    erase: whether to do it (ERASES the card), or only to ask the guard. state_dir: where the ledger is. Raises
+    IomemoryError with every reason why not.
+    """
+    entry = parse({"serial": card.serial})
+    identity = _eligible(host, card, entry, state_dir)
+    if not erase:
+        return card._replace(sector_bytes=sector_bytes, size_bytes=None)
+    plan = {"entry": entry, "expected": identity}
+    held = HeldDrive(host, plan, {"tool": FAMILY}, same_boot=True, state_dir=state_dir)
+    try:
+        held.take()
+        with held.lend(MAY_CHANGE):
+            return reformat(host, card, sector_bytes, size_pct, timeout_s(identity["size_bytes"] or 0, {}))
+    except (Refused, PurgeError) as error:
+        raise IomemoryError(f"{card.serial}: {error}") from None
+    finally:
+        held.release()
+
+
+def _eligible(host: Host, card: Card, entry: Entry, state_dir: str | None) -> dict[str, t.Any]:
+    """The drive's identity, if the guard lets it be erased. Raises IomemoryError."""
+    found = inspection.inspect(host, [entry], None, state_dir)[0]
+    if not found["eligible"] or found["identity"]["kernel_name"] != card.block:
+        reasons = ["{}: {}".format(refusal["code"], refusal["message"]) for refusal in found["refusals"]]
+        raise IomemoryError(
+            "{} may not be formatted. {}".format(
+                card.serial, " ".join(reasons) or "fio-status and the kernel do not agree on its block device."
+            )
+        )
+    identity: dict[str, t.Any] = found["identity"]
+    return identity
 
 
 METHODS = (Method("iomemory_format", FAMILY, PTS, 100, _supported, commands, _format, sets_lba_size=True),)

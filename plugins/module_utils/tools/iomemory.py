@@ -82,6 +82,12 @@ def format_arguments(control: str, sector_bytes: int, size_pct: int) -> list[str
     return ["fio-format", "-y", "-b", str(sector_bytes), "-s", f"{size_pct}%", control]
 
 
+def format_commands(control: str, sector_bytes: int, size_pct: int) -> list[list[str]]:
+    """Exactly what a format runs: detach, erase, attach. Raises IomemoryError."""
+    formatting = format_arguments(control, sector_bytes, size_pct)
+    return [detach_arguments(control), formatting, attach_arguments(control)]
+
+
 def beacon_arguments(control: str, lit: bool) -> list[str]:
     """The LEDs that tell which card it is."""
     return ["fio-beacon", "-1" if lit else "-0", control]
@@ -113,3 +119,8 @@ def kept_bugreport(host: Host, state_dir: str) -> str:
 def facts(card: Card) -> dict[str, t.Any]:
     """A card as the module returns it."""
     return dict(card._asdict(), size_pct=card.size_pct)
+
+
+def formatted_as(card: Card) -> dict[str, t.Any]:
+    """How a card is formatted."""
+    return {"sector_bytes": card.sector_bytes, "size_bytes": card.size_bytes, "size_pct": card.size_pct}

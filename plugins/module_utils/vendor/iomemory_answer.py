@@ -11,7 +11,7 @@ from ..core.files import STATE_DIR
 from ..core.host import Host
 from ..tools import iomemory, iomemory_pci
 from . import iomemory_dma
-from .iomemory_settings import STATES, beacon, bring, shown
+from .iomemory_settings import STATES, Format, beacon, bring, shown
 
 OPTIONS: dict[str, t.Any] = {
     "serial": {"type": "str"},
@@ -28,10 +28,10 @@ OPTIONS: dict[str, t.Any] = {
 }
 
 
-def answer(host: Host, given: dict[str, t.Any], check: bool) -> dict[str, t.Any]:
-    """Its result. Raises IomemoryError, OSError."""
+def answer(host: Host, given: dict[str, t.Any], check: bool, format_card: Format) -> dict[str, t.Any]:
+    """Its result. format_card: formats a card that may be erased. Raises IomemoryError, OSError."""
     delay = iomemory_dma.apply(host, given["dma_delay"], check)
-    done = bring(host, given["serial"], given["state"], given, check) if given["state"] else None
+    done = bring(host, given["serial"], given["state"], given, check, format_card) if given["state"] else None
     lit = given["beacon"] is not None and beacon(host, given["serial"], given["beacon"], given["state_dir"], check)
     report = iomemory.kept_bugreport(host, given["state_dir"]) if given["bugreport"] and not check else None
     cards = iomemory.cards(host) if host.which("fio-status") or given["serial"] or given["pci_check"] else []

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bring an ioMemory card to a state: attached, detached, or formatted as wanted. A format goes through the guard, like
-every other purge.
+"""Bring an ioMemory card to a state: attached, detached, or formatted as wanted. A format is the caller's, since it
+goes through the guard, like every other purge.
 """
 
 from __future__ import annotations
@@ -11,11 +11,6 @@ import typing as t
 
 from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, drive_lock
-from ..drive.entry import Entry, parse
-from ..guard import inspection
-from ..guard.held import HeldDrive, Refused
-from ..purge.iomemory import MAY_CHANGE, reformat, shape
-from ..purge.method import PurgeError, timeout_s
 from ..tools import iomemory
 from ..tools.iomemory import IomemoryError
 from ..tools.iomemory_status import ATTACHED, DETACHED, UNKNOWN, Card
@@ -26,6 +21,8 @@ STATES = (ATTACHED, DETACHED, FORMATTED)
 _OWNER = {"tool": "iomemory"}
 # Two roundings lie between the per cent asked for and the sectors that the card shows.
 _PCT_APART = 1
+# purge.iomemory.format_guarded.
+Format = t.Callable[[Host, Card, int, int, t.Optional[str], bool], Card]
 
 
 class CardChange(t.NamedTuple):
@@ -38,9 +35,11 @@ class CardChange(t.NamedTuple):
     message: str
 
 
-def bring(host: Host, serial: str, state: str, options: t.Mapping[str, t.Any], check: bool) -> CardChange:
+def bring(
+    host: Host, serial: str, state: str, options: t.Mapping[str, t.Any], check: bool, format_card: Format
+) -> CardChange:
     """Bring the card with this serial number to a state. options: sector_bytes, size_pct, mode, state_dir (our ledger).
-    Raises IomemoryError.
+    format_card: formats a card that may be erased. Raises IomemoryError.
     """
     card = iomemory.find(iomemory.cards(host), serial)
     if card.state == UNKNOWN:
@@ -48,7 +47,7 @@ def bring(host: Host, serial: str, state: str, options: t.Mapping[str, t.Any], c
             f"{card.serial} ({card.control}) is neither attached nor detached; fio-status says: {card.trouble}"
         )
     if state == FORMATTED:
-        return _format(host, card, options, check)
+        return _format(host, card, options, check, format_card)
     if card.state == state:
         return CardChange(False, card, card, [], "")
     argv = iomemory.attach_arguments(card.control) if state == ATTACHED else iomemory.detach_arguments(card.control)
@@ -71,15 +70,14 @@ def _switch(host: Host, card: Card, argv: list[str], state: str) -> Card:
     return after
 
 
-def _format(host: Host, card: Card, options: t.Mapping[str, t.Any], check: bool) -> CardChange:
+def _format(host: Host, card: Card, options: t.Mapping[str, t.Any], check: bool, format_card: Format) -> CardChange:
     sector_bytes = options.get("sector_bytes") or card.sector_bytes
     size_pct = options.get("size_pct") or card.size_pct
     if not sector_bytes or not size_pct:
         raise IomemoryError(
             f"{card.serial}: fio-status does not show how it is formatted; give sector_bytes and size_pct"
         )
-    formatting = iomemory.format_arguments(card.control, sector_bytes, size_pct)
-    commands = [iomemory.detach_arguments(card.control), formatting, iomemory.attach_arguments(card.control)]
+    commands = iomemory.format_commands(card.control, sector_bytes, size_pct)
     if card.state != ATTACHED:
         raise IomemoryError(
             f"{card.serial} ({card.control}) is not attached, so the guard can't examine its data. Attach it "
@@ -92,58 +90,15 @@ def _format(host: Host, card: Card, options: t.Mapping[str, t.Any], check: bool)
         )
     if card.sector_bytes == sector_bytes and abs((card.size_pct or size_pct) - size_pct) <= _PCT_APART:
         return CardChange(False, card, card, [], "")
-    state_dir = options.get("state_dir")
-    entry = parse({"serial": card.serial})
-    identity = _eligible(host, card, entry, state_dir)
-    planned = card._replace(sector_bytes=sector_bytes, size_bytes=None)
-    if check or options.get("mode") != "destructive":
-        asked = (
-            ""
-            if check
-            else f"{card.serial} would be ERASED and reformatted; nothing was done, since mode is not destructive"
-        )
-        return CardChange(check, card, planned, commands, asked)
-    return CardChange(True, card, _erase(host, card, entry, identity, state_dir, sector_bytes, size_pct), commands, "")
-
-
-def _eligible(host: Host, card: Card, entry: Entry, state_dir: str | None) -> dict[str, t.Any]:
-    """The drive's identity, if the guard lets it be erased. Raises IomemoryError with every reason why not."""
-    seen = inspection.inspect(host, [entry], None, state_dir)[0]
-    if not seen["eligible"] or seen["identity"]["kernel_name"] != card.block:
-        reasons = ["{}: {}".format(refusal["code"], refusal["message"]) for refusal in seen["refusals"]]
-        raise IomemoryError(
-            "{} may not be formatted. {}".format(
-                card.serial, " ".join(reasons) or "fio-status and the kernel do not agree on its block device."
-            )
-        )
-    identity: dict[str, t.Any] = seen["identity"]
-    return identity
-
-
-def _erase(
-    host: Host,
-    card: Card,
-    entry: Entry,
-    identity: dict[str, t.Any],
-    state_dir: str | None,
-    sector_bytes: int,
-    size_pct: int,
-) -> Card:
-    held = HeldDrive(
-        host,
-        {"entry": entry, "expected": identity},
-        dict(_OWNER),
-        same_boot=True,
-        state_dir=state_dir,
+    destructive = options.get("mode") == "destructive"
+    erase = destructive and not check
+    after = format_card(host, card, sector_bytes, size_pct, options.get("state_dir"), erase)
+    message = (
+        ""
+        if check or destructive
+        else f"{card.serial} would be ERASED and reformatted; nothing was done, since mode is not destructive"
     )
-    try:
-        held.take()
-        with held.lend(MAY_CHANGE):
-            return reformat(host, card, sector_bytes, size_pct, timeout_s(identity["size_bytes"] or 0, {}))
-    except (Refused, PurgeError) as error:
-        raise IomemoryError(f"{card.serial}: {error}") from None
-    finally:
-        held.release()
+    return CardChange(check or destructive, card, after, commands, message)
 
 
 def beacon(host: Host, serial: str, lit: bool, state_dir: str, check: bool) -> bool:
@@ -169,4 +124,4 @@ def beacon(host: Host, serial: str, lit: bool, state_dir: str, check: bool) -> b
 
 def shown(card: Card | None) -> dict[str, t.Any]:
     """What of a card stands in the diff."""
-    return dict(shape(card), state=card.state) if card else {}
+    return dict(iomemory.formatted_as(card), state=card.state) if card else {}
