@@ -279,9 +279,9 @@ bugreport:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.core.host import Host
-from ..module_utils.purge.iomemory import format_guarded
-from ..module_utils.tools.iomemory import IomemoryError
-from ..module_utils.vendor import iomemory_answer
+from ..module_utils.purge.iomemory_format import format_guarded
+from ..module_utils.vendors import iomemory_answer
+from ..module_utils.vendors.iomemory import IomemoryError
 
 
 def main() -> None:

@@ -185,8 +185,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.core.files import STATE_DIR
 from ..module_utils.core.host import Host
-from ..module_utils.tools.rssdm import RssdmError
-from ..module_utils.vendor.rssdm_settings import DriveChange, apply, restore, show, wanted
+from ..module_utils.vendors.rssdm import RssdmError
+from ..module_utils.vendors.rssdm_settings import DriveChange, apply, restore, show, wanted
 
 SHOWN = ("drive_id", "serial", "model", "family", "form_factor", "firmware", "device", "pci_address", "status")
 

@@ -17,7 +17,7 @@ from ..drive import health
 from ..drive import identity as drives_util
 from ..drive.entry import Entry
 from ..machine import pcie
-from ..tools import iomemory, iomemory_pci
+from ..vendors import iomemory, iomemory_pci
 from .base import WARNING, CheckedDrive, HostFacts, is_virtual
 
 # Reads from anywhere on the drive with direct I/O; --readonly makes fio refuse everything else.

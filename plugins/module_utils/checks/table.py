@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..tools.iomemory_pci import CheckFinding
+from ..vendors.iomemory_pci import CheckFinding
 from . import health, host, link, model
 from .base import OK, WARNING, Check, Harmless, HostFacts, Unknown
 

@@ -12,7 +12,7 @@ import re
 
 from ..core.host import Host
 from ..core.sysfs import number, nvme_controllers
-from . import vendor
+from ..vendors import vendor_identity
 
 # Parts of a device's path in sysfs that tell how it is attached; the first that is there counts.
 _TRANSPORTS = (
@@ -80,7 +80,7 @@ def model(host: Host, name: str) -> str | None:
         return "loop"
     return (
         _ata_text(_page(host, name, "vpd_pg89")[_ATA_MODEL])
-        or vendor.read(host, name).get("model")
+        or vendor_identity.read(host, name).get("model")
         or _unescaped(udev(host, name).get("ID_MODEL_ENC"))
         or host.get(f"/sys/block/{name}/device/model")
         or host.get(f"/sys/block/{name}/device/name")
@@ -93,7 +93,7 @@ def firmware(host: Host, name: str) -> str | None:
         return None
     return (
         _ata_text(_page(host, name, "vpd_pg89")[_ATA_FIRMWARE])
-        or vendor.read(host, name).get("firmware")
+        or vendor_identity.read(host, name).get("firmware")
         or host.get(f"/sys/block/{name}/device/firmware_rev")
         or udev(host, name).get("ID_REVISION")
         or host.get(f"/sys/block/{name}/device/rev")
@@ -112,7 +112,9 @@ def transport(host: Host, name: str) -> str | None:
         kind = kinds.pop() if len(kinds) == 1 else None
         return "nvme" if kind == "pcie" else kind and "nvme-" + kind
     path = host.realpath("/sys/block/" + name)
-    found = vendor.transport(name) or next((kind for pattern, kind in _TRANSPORTS if re.search(pattern, path)), None)
+    found = vendor_identity.transport(name) or next(
+        (kind for pattern, kind in _TRANSPORTS if re.search(pattern, path)), None
+    )
     behind_hba = found == "sas" and host.get(f"/sys/block/{name}/device/vendor") == "ATA"
     return "sata" if behind_hba else found
 
@@ -124,7 +126,7 @@ def numa_node(host: Host, name: str) -> int | None:
     starts = nvme_controllers(host, name) or [f"/sys/block/{name}/device"]
     nodes = {_nearest_node(host, host.realpath(start)) for start in starts if host.exists(start)}
     found = nodes.pop() if len(nodes) == 1 else None
-    return vendor.numa_node(host, name) if found is None else found
+    return vendor_identity.numa_node(host, name) if found is None else found
 
 
 def queue_depth(host: Host, name: str) -> int | None:

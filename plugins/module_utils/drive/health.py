@@ -17,9 +17,9 @@ import re
 import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, Host
-from . import health_vendor
+from ..vendors import vendor_health
+from ..vendors.vendor_identity import TRANSPORT
 from .attributes import VIRTUAL
-from .vendor import TRANSPORT
 
 TIMEOUT_S = 20.0
 ZERO_CELSIUS_K = 273
@@ -83,7 +83,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
             controller, _error = ask(host, ["nvme", "id-ctrl", path, "--output-format=json"]) if limits else ({}, "")
             return dict(found, **nvme_limits(controller))
     elif transport == TRANSPORT:
-        found, error = health_vendor.read(host, identity, limits)
+        found, error = vendor_health.read(host, identity, limits)
         if not error:
             return dict(EMPTY, **found)
     # smartctl's exit code is a set of bits, most of them about the drive rather than about the command: the JSON says
@@ -98,7 +98,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
 
 def glance(host: Host, identity: t.Mapping[str, t.Any]) -> Health:
     """The little of it that costs the drive nothing, so that it may be looked at during I/O."""
-    return dict(EMPTY, **health_vendor.glance(host, health_vendor.kernel_name(identity)))
+    return dict(EMPTY, **vendor_health.glance(host, vendor_health.kernel_name(identity)))
 
 
 def ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str, t.Any], str]:

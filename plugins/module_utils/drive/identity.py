@@ -13,7 +13,8 @@ import typing as t
 
 from ..core import sysfs
 from ..core.host import Host, container
-from . import attributes, loop, vendor
+from ..vendors import vendor_identity
+from . import attributes, loop
 from .entry import BY_ID, SELECTOR_KEYS, Entry, by_id_name, parse, wwn_key
 
 # /sys/block/*/size and stat count these, whatever the drive's own block is (Documentation/block/stat.rst).
@@ -141,7 +142,7 @@ def serial(host: Host, name: str) -> str | None:
         host.get(block + "/device/serial")
         or host.get(block + "/serial")
         or attributes.scsi_serial(host, name)
-        or vendor.read(host, name).get("serial")
+        or vendor_identity.read(host, name).get("serial")
         or attributes.udev(host, name).get("ID_SERIAL_SHORT")
     )
 

@@ -16,7 +16,7 @@ from ..measure import job_data, world
 from ..measure.causes import SPOILS, TOLD, UNKNOWN, Cause
 from ..measure.sampler import Sampler
 from ..tuning import write_cache
-from ..vendor import in_force
+from ..vendors import active_settings
 
 Mapping = t.Mapping[str, t.Any]
 # Test after test the same text is kept: it may not grow without end.
@@ -68,7 +68,7 @@ class Conditions:
                 "baseline",
                 boot_id=boot_id,
                 world=now,
-                vendor_settings=in_force.read(self._host, self._identity(), self._state_dir),
+                vendor_settings=active_settings.read(self._host, self._identity(), self._state_dir),
             )
 
     @property
@@ -133,13 +133,13 @@ class Conditions:
 
     def _vendor(self) -> list[Cause]:
         """The vendor's settings, read with every result of such a drive."""
-        self.settings = in_force.read(self._host, self._identity(), self._state_dir)
+        self.settings = active_settings.read(self._host, self._identity(), self._state_dir)
         if self.settings is None:
             return []
         told = [
-            (SPOILS, in_force.differences(self.settings, self._wanted)),
-            (UNKNOWN, in_force.unseen(self.settings, self._wanted)),
-            (TOLD, in_force.waiting(self.settings)),
+            (SPOILS, active_settings.differences(self.settings, self._wanted)),
+            (UNKNOWN, active_settings.unseen(self.settings, self._wanted)),
+            (TOLD, active_settings.waiting(self.settings)),
         ]
         return [Cause("vendor_settings", level, text) for level, texts in told for text in texts]
 

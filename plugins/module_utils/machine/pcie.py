@@ -16,7 +16,7 @@ import typing as t
 
 from ..core.host import Host
 from ..core.sysfs import number
-from ..drive import vendor as vendor_identity
+from ..vendors import vendor_identity
 
 DEVICES = "/sys/bus/pci/devices"
 ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")

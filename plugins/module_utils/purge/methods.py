@@ -15,7 +15,7 @@ from __future__ import annotations
 import typing as t
 
 from ..core.host import Host
-from . import ata, generic, iomemory, micron, nvme, scsi
+from . import ata, generic, iomemory_format, micron, nvme, scsi
 from .method import Capabilities, Method, Options, PurgeError
 
 # One line each: a new family is added here.
@@ -24,7 +24,7 @@ FAMILIES: tuple[t.Any, ...] = (
     ata,
     scsi,
     generic,
-    iomemory,
+    iomemory_format,
     micron,
 )
 METHODS: dict[str, Method] = {method.name: method for family in FAMILIES for method in family.METHODS}

@@ -13,8 +13,8 @@ import os
 import typing as t
 
 from ..core.host import Host
-from ..drive.vendor import is_micron
-from ..tools import rssdm
+from ..vendors import rssdm
+from ..vendors.vendor_identity import is_micron
 from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s
 
 FAMILY = "micron"

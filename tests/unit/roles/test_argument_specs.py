@@ -12,7 +12,7 @@ import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import drives
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import leaving
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendor import iomemory_answer
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_answer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs as settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values

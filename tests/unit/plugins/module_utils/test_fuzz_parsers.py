@@ -24,7 +24,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import capacity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, tables
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import links, pcie
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory_pci, iomemory_status, nvme, opal, rssdm
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import nvme, opal
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_pci, iomemory_status, rssdm
 
 EXAMPLES = int(os.environ.get("SSDLAB_FLEET_FUZZ", "100"))
 COUNT = collections.Counter()

@@ -11,7 +11,7 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendor import iomemory_dma
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_dma
 from ansible_collections.ssdlab.fleet.plugins.modules import iomemory, rssdm
 
 sys.path.insert(0, os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators"))

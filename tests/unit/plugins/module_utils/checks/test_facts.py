@@ -14,7 +14,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import facts a
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory_pci
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_pci
 
 WANTED = {"temperature_headroom_c": 10, "min_free_memory_mib": 1, "min_cpus": 1, "max_used_pct": 90}
 LINK = {

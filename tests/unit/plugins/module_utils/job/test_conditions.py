@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import capacity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import conditions
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendor import rssdm_settings
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import rssdm_settings
 
 JOB = "[global]\nrefill_buffers=1\n[c]\nrw=randwrite\n"
 TEST = {"precondition": None, "cells": [{"job": JOB}]}

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory
 from ansible_collections.ssdlab.fleet.plugins.modules import iomemory as iomemory_module
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema, specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, purge_values

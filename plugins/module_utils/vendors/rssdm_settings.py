@@ -16,9 +16,9 @@ import typing as t
 
 from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, drive_lock
-from ..tools import rssdm
-from ..tools.rssdm import INTERRUPT_COALESCING, POWER_LIMITING, WRITE_CACHE, RssdmDrive, RssdmError
-from .record import Record, records
+from . import rssdm
+from .rssdm import INTERRUPT_COALESCING, POWER_LIMITING, WRITE_CACHE, RssdmDrive, RssdmError
+from .settings_record import Record, records
 
 SETTINGS = (POWER_LIMITING, INTERRUPT_COALESCING, WRITE_CACHE)
 # The commands of rssdm (-L, -M, -S, -T, -X) are capital letters; -n, -p and -i are taken.

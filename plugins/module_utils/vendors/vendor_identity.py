@@ -15,8 +15,8 @@ import os
 import re
 
 from ..core.host import Host
-from ..tools import iomemory
-from ..tools.iomemory_status import BLOCK_NAME
+from . import iomemory
+from .iomemory_status import BLOCK_NAME
 
 TRANSPORT = "pcie"
 HDIO_GET_IDENTITY = 0x030D  # include/uapi/linux/hdreg.h

@@ -13,9 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from ..core.host import Host
-from ..drive import vendor
-from ..tools import iomemory, rssdm
-from . import iomemory_dma, rssdm_settings
+from . import iomemory, iomemory_dma, rssdm, rssdm_settings, vendor_identity
 
 IOMEMORY = "iomemory"
 
@@ -25,9 +23,9 @@ def read(host: Host, identity: t.Mapping[str, t.Any], state_dir: str) -> dict[st
     without such a tool.
     """
     name, serial = str(identity.get("kernel_name") or ""), str(identity.get("serial") or "")
-    if vendor.is_micron(name):
+    if vendor_identity.is_micron(name):
         return _told(rssdm.TOOL, lambda: _micron(host, serial, state_dir))
-    if vendor.is_iomemory(name):
+    if vendor_identity.is_iomemory(name):
         return _told(IOMEMORY, lambda: _iomemory(host, serial))
     return None
 

@@ -8,10 +8,9 @@ import contextlib
 import emulator
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import iomemory as purge_iomemory
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import iomemory_format, methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory
 
 IDENTITY = {
     "kernel_name": "fiob",
@@ -20,7 +19,7 @@ IDENTITY = {
     "path": "/dev/fiob",
     "logical_block_size_bytes": 512,
 }
-(METHOD,) = purge_iomemory.METHODS
+(METHOD,) = iomemory_format.METHODS
 
 
 class Work:
@@ -45,7 +44,7 @@ class Work:
 @pytest.fixture
 def server(emulated, tmp_path, monkeypatch):
     """Two cards; the second one, fiob at /dev/fct1, is meant."""
-    monkeypatch.setattr(purge_iomemory, "APPEAR_S", 0.0)
+    monkeypatch.setattr(iomemory_format, "APPEAR_S", 0.0)
     media = tmp_path / "media"
     media.write_bytes(b"old data" * 4096)
     host = emulated(cards=[emulator.card(0, "C0"), emulator.card(1, "C1", media=str(media))])
@@ -60,7 +59,7 @@ def changing(host):
 
 
 def test_it_detaches_formats_and_attaches_while_the_drive_is_closed(server):
-    found = purge_iomemory.capabilities(server, IDENTITY)
+    found = iomemory_format.capabilities(server, IDENTITY)
     assert METHOD.supported(found) == ""
     options = {"iomemory_sector_bytes": 4096, "iomemory_size_pct": 80}
     assert METHOD.commands(found, options) == [
@@ -83,7 +82,7 @@ def test_it_detaches_formats_and_attaches_while_the_drive_is_closed(server):
 def test_without_options_the_format_stays(server):
     with server.state() as machine:
         machine["iomemory"]["cards"][1].update(sector_bytes=4096, size_bytes=1084499996672)
-    found = purge_iomemory.capabilities(server, IDENTITY)
+    found = iomemory_format.capabilities(server, IDENTITY)
     assert METHOD.commands(found, {})[1] == ["fio-format", "-y", "-b", "4096", "-s", "90%", "/dev/fct1"]
     assert METHOD.commands(found, {"lba_size_bytes": 512})[1][3] == "512"
 
@@ -93,7 +92,7 @@ def test_without_options_the_format_stays(server):
     [({"iomemory_sector_bytes": 520}, "sector_bytes 520"), ({"iomemory_size_pct": 120}, "size_pct 120")],
 )
 def test_bad_options_are_refused_before_anything_is_detached(server, options, says):
-    found = purge_iomemory.capabilities(server, IDENTITY)
+    found = iomemory_format.capabilities(server, IDENTITY)
     with pytest.raises(PurgeError, match=says):
         METHOD.run(Work(server, found, options))
     assert "fio-detach" not in changing(server)
@@ -112,7 +111,7 @@ def test_bad_options_are_refused_before_anything_is_detached(server, options, sa
 def test_a_failed_step_is_told_and_the_card_attached_again(server, change, says, commands):
     with server.state() as machine:
         machine["iomemory"]["cards"][1].update(change)
-    found = purge_iomemory.capabilities(server, IDENTITY)
+    found = iomemory_format.capabilities(server, IDENTITY)
     with pytest.raises(PurgeError, match=says):
         METHOD.run(Work(server, found))
     assert changing(server) == commands
@@ -128,11 +127,11 @@ def test_a_failed_step_is_told_and_the_card_attached_again(server, change, says,
     ],
 )
 def test_a_card_that_is_not_certain_is_not_formatted(server, change, says):
-    found = purge_iomemory.capabilities(server, IDENTITY)
+    found = iomemory_format.capabilities(server, IDENTITY)
     with server.state() as machine:
         machine["iomemory"]["cards"][1].update(change)
     with pytest.raises(PurgeError, match=says):
-        purge_iomemory.capabilities(server, IDENTITY)
+        iomemory_format.capabilities(server, IDENTITY)
     with pytest.raises(PurgeError):
         METHOD.run(Work(server, found))
     assert changing(server) == []
@@ -141,12 +140,12 @@ def test_a_card_that_is_not_certain_is_not_formatted(server, change, says):
 def test_a_control_device_that_moved_is_not_formatted(server):
     card = iomemory.find(iomemory.cards(server), "C1")
     with pytest.raises(PurgeError, match="was /dev/fct7 and is /dev/fct1"):
-        purge_iomemory.reformat(server, card._replace(control="/dev/fct7"), 512, 100, 60)
+        iomemory_format.reformat(server, card._replace(control="/dev/fct7"), 512, 100, 60)
     assert changing(server) == []
 
 
 def test_a_card_that_does_not_come_back_is_told(server):
-    found = purge_iomemory.capabilities(server, IDENTITY)
+    found = iomemory_format.capabilities(server, IDENTITY)
     work = Work(server, found)
     gone = server.exists
     server.exists = lambda path: path != "/sys/block/fiob" and gone(path)
@@ -157,7 +156,7 @@ def test_a_card_that_does_not_come_back_is_told(server):
 def test_a_card_in_trouble_is_not_supported(server):
     with server.state() as machine:
         machine["iomemory"]["cards"][1]["bus_errors"] = "correctable"
-    found = purge_iomemory.capabilities(server, IDENTITY)
+    found = iomemory_format.capabilities(server, IDENTITY)
     assert METHOD.supported(found) == ""
     assert "minimal" in METHOD.supported(dict(found, trouble="minimal mode"))
     assert "format it once" in METHOD.supported(dict(found, sector_bytes=None))

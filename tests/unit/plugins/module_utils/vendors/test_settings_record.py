@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendor.record import Record
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.settings_record import Record
 
 
 def test_a_record_is_kept_replaced_and_removed(tmp_path):

@@ -16,12 +16,12 @@ import typing as t
 
 from ..core.host import Host
 from ..drive.entry import Entry, parse
-from ..drive.vendor import is_iomemory
 from ..guard import inspection
 from ..guard.held import HeldDrive, Refused
-from ..tools import iomemory
-from ..tools.iomemory import IomemoryError
-from ..tools.iomemory_status import ATTACHED, DETACHED, Card
+from ..vendors import iomemory
+from ..vendors.iomemory import IomemoryError
+from ..vendors.iomemory_status import ATTACHED, DETACHED, Card
+from ..vendors.vendor_identity import is_iomemory
 from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s
 
 FAMILY = "iomemory"

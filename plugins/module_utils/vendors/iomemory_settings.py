@@ -11,17 +11,17 @@ import typing as t
 
 from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, drive_lock
-from ..tools import iomemory
-from ..tools.iomemory import IomemoryError
-from ..tools.iomemory_status import ATTACHED, DETACHED, UNKNOWN, Card
-from .record import Record
+from . import iomemory
+from .iomemory import IomemoryError
+from .iomemory_status import ATTACHED, DETACHED, UNKNOWN, Card
+from .settings_record import Record
 
 FORMATTED = "formatted"
 STATES = (ATTACHED, DETACHED, FORMATTED)
 _OWNER = {"tool": "iomemory"}
 # Two roundings lie between the per cent asked for and the sectors that the card shows.
 _PCT_APART = 1
-# purge.iomemory.format_guarded.
+# purge.iomemory_format.format_guarded.
 Format = t.Callable[[Host, Card, int, int, t.Optional[str], bool], Card]
 
 

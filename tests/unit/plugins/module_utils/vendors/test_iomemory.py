@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory, iomemory_status
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory, iomemory_status
 
 # Lines of `fio-status -a` 3.2.16, as published with the driver (RemixVSL/iomemory-vsl, README).
 RECORDED = """Found 1 ioMemory device in this system

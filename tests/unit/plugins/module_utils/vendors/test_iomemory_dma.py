@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tools.iomemory import IomemoryError
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendor import iomemory_dma
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_dma
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.iomemory import IomemoryError
 
 
 @pytest.fixture

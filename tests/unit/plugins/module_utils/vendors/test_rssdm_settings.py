@@ -9,13 +9,13 @@ import emulator
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tools.rssdm import (
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import rssdm_settings
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.rssdm import (
     INTERRUPT_COALESCING,
     POWER_LIMITING,
     WRITE_CACHE,
     RssdmError,
 )
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendor import rssdm_settings
 
 P320H_25 = "Micron P320h-MTFDGAL175SAH"
 

@@ -7,8 +7,9 @@ import emulator
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity, vendor
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import vendor_identity
 
 
 def identify(serial, model="Micron P420m-MTFDGAR700MAX", firmware="B2120508"):
@@ -82,4 +83,4 @@ def test_without_fio_status_a_card_has_no_name(fake):
     [("rssda", "pcie"), ("fiob", "pcie"), ("rssda1", None), ("fct0", None), ("sda", None), ("fio", None)],
 )
 def test_only_whole_drives_of_these_drivers(name, transport):
-    assert vendor.transport(name) == transport
+    assert vendor_identity.transport(name) == transport

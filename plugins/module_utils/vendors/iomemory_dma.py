@@ -16,7 +16,7 @@ import typing as t
 
 from ..core.files import write_atomic
 from ..core.host import Host
-from ..tools.iomemory import IomemoryError
+from .iomemory import IomemoryError
 
 PARAMETER = "iodrive_dma_delay"
 DEFAULT, LARGEST = 16, 31

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import health as check_health
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import CheckedDrive, HostFacts
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health, health_vendor
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory_status, rssdm
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_status, rssdm, vendor_health
 
 MICRON = {"transport": "pcie", "kernel_name": "rssda", "path": "/dev/rssda", "serial": "S1"}
 CARD = {"transport": "pcie", "kernel_name": "fioa", "path": "/dev/fioa", "serial": "C1"}
@@ -161,7 +161,7 @@ def test_a_warning_of_fio_status_counts_though_the_reserve_is_healthy():
         "Reserve space status: Healthy; Reserves: 100.00%",
     ]
     (card,) = iomemory_status.parse_status("\n\t".join(lines))
-    told = dict(health.EMPTY, **health_vendor.from_card(card))
+    told = dict(health.EMPTY, **vendor_health.from_card(card))
     assert told["passed"] is False and found(told, CARD)["health"].endswith(
         "ACTIVE WARNINGS: it is in a minimal state."
     )
@@ -184,7 +184,7 @@ JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["adapter", "iomemory", "vsu", "device_path", *health_vendor.THROTTLES_AT]),
+            st.sampled_from(["adapter", "iomemory", "vsu", "device_path", *vendor_health.THROTTLES_AT]),
             inner,
             max_size=5,
         )
@@ -195,10 +195,10 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_json_of_fio_status_gives_a_temperature_or_none(data):
-    assert isinstance(health_vendor.throttle_c(json.dumps(data), "/dev/fioa"), (int, type(None)))
+    assert isinstance(vendor_health.throttle_c(json.dumps(data), "/dev/fioa"), (int, type(None)))
 
 
 @given(st.text() | st.sampled_from(["[" * 5000, "{}", "null"]))
 def test_what_is_no_json_tells_nothing(text):
-    assert health_vendor.throttle_c(text, "/dev/fioa") is None
+    assert vendor_health.throttle_c(text, "/dev/fioa") is None
     assert all(isinstance(value, int) for value in rssdm.parse_smart(text).values())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import iomemory, iomemory_pci, iomemory_status
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory, iomemory_pci, iomemory_status
 
 # The examples of the ioMemory VSL Peak Performance Guide, appendix D, which the emulator prints.
 FOLDER = os.path.join(os.path.dirname(emulator.__file__), "pci-check")

@@ -19,11 +19,11 @@ import re
 import typing as t
 
 from ..core.host import Host
-from ..tools import iomemory, rssdm
-from ..tools.iomemory import IomemoryError
-from ..tools.iomemory_status import Card
-from ..tools.rssdm import RssdmError
-from .vendor import is_iomemory, is_micron
+from . import iomemory, rssdm
+from .iomemory import IomemoryError
+from .iomemory_status import Card
+from .rssdm import RssdmError
+from .vendor_identity import is_iomemory, is_micron
 
 HEALTHY = "Healthy"
 MICRON_SPARE_THRESHOLD_PCT = 10

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import rssdm
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tools.rssdm import (
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import rssdm
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.rssdm import (
     INTERRUPT_COALESCING,
     POWER_LIMITING,
     WRITE_CACHE,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import emulator
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendor import in_force, iomemory_dma, rssdm_settings
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings, iomemory_dma, rssdm_settings
 
 MICRON = {"transport": "pcie", "kernel_name": "rssda", "path": "/dev/rssda", "serial": "S1"}
 CARD = {"transport": "pcie", "kernel_name": "fioa", "path": "/dev/fioa", "serial": "C1"}
@@ -22,7 +22,7 @@ def server(emulated, tmp_path):
 
 
 def test_what_is_in_force_is_read(server):
-    seen = in_force.read(server, MICRON, server.folder)
+    seen = active_settings.read(server, MICRON, server.folder)
     assert seen == {
         "tool": "rssdm",
         "error": "",
@@ -30,7 +30,7 @@ def test_what_is_in_force_is_read(server):
         "settings": {"interrupt_coalescing": "0xD200F", "power_limiting": False, "write_cache": True},
     }
     assert not any(command[1] == "-M" for command in server.commands)
-    assert in_force.read(server, {"kernel_name": "nvme0n1", "serial": "S1"}, server.folder) is None
+    assert active_settings.read(server, {"kernel_name": "nvme0n1", "serial": "S1"}, server.folder) is None
 
 
 @pytest.mark.parametrize(
@@ -45,24 +45,30 @@ def test_what_is_in_force_is_read(server):
     ],
 )
 def test_it_is_held_to_what_the_inventory_wants(server, wanted, says):
-    found = in_force.differences(in_force.read(server, MICRON, server.folder), wanted)
+    found = active_settings.differences(active_settings.read(server, MICRON, server.folder), wanted)
     assert len(found) == len(says) and all(text.startswith(start) for text, start in zip(found, says))
 
 
 def test_what_waits_for_a_power_cycle_is_not_in_force(server):
     rssdm_settings.apply(server, "S1", rssdm_settings.wanted({"queue_depth": 256}), server.folder)
-    seen = in_force.read(server, MICRON, server.folder)
+    seen = active_settings.read(server, MICRON, server.folder)
     assert (
         seen["pending"] == {"interrupt_coalescing": "0xD801F"} and seen["settings"]["interrupt_coalescing"] == "0xD200F"
     )
-    assert in_force.differences(seen, {"queue_depth": 256}) == [
+    assert active_settings.differences(seen, {"queue_depth": 256}) == [
         "its interrupt coalescing is 0xD200F, the inventory wants 0xD801F; that value is set but not yet in force",
     ]
-    assert in_force.waiting(seen)[0].startswith("its interrupt coalescing was set to 0xD801F but measured at 0xD200F")
+    assert active_settings.waiting(seen)[0].startswith(
+        "its interrupt coalescing was set to 0xD801F but measured at 0xD200F"
+    )
     emulator.power_cycle(server.machine)
     server.reboot("boot-2")
-    after = in_force.read(server, MICRON, server.folder)
-    assert (after["pending"], in_force.differences(after, {"queue_depth": 256}), in_force.waiting(after)) == (
+    after = active_settings.read(server, MICRON, server.folder)
+    assert (
+        after["pending"],
+        active_settings.differences(after, {"queue_depth": 256}),
+        active_settings.waiting(after),
+    ) == (
         {},
         [],
         [],
@@ -70,28 +76,28 @@ def test_what_waits_for_a_power_cycle_is_not_in_force(server):
 
 
 def test_a_tool_that_fails_leaves_it_unknown_and_not_fine(server):
-    seen = in_force.read(server, dict(MICRON, serial="OTHER"), server.folder)
+    seen = active_settings.read(server, dict(MICRON, serial="OTHER"), server.folder)
     assert seen["settings"] == {} and "rssdm -L lists no drives with the serial OTHER" in seen["error"]
-    assert in_force.differences(seen, {"queue_depth": 256}) == []
-    assert in_force.unseen(seen, {"queue_depth": 256}) == ["the vendor's settings are unknown: " + seen["error"]]
+    assert active_settings.differences(seen, {"queue_depth": 256}) == []
+    assert active_settings.unseen(seen, {"queue_depth": 256}) == ["the vendor's settings are unknown: " + seen["error"]]
     shown = dict(seen, error="", settings={"interrupt_coalescing": None})
-    assert in_force.unseen(shown, {"queue_depth": 256}) == [
+    assert active_settings.unseen(shown, {"queue_depth": 256}) == [
         "its interrupt coalescing is unknown, the inventory wants 0xD801F"
     ]
-    assert in_force.unseen(shown, {}) == []
+    assert active_settings.unseen(shown, {}) == []
 
 
 def test_iomemorys_delay_counts_once_its_driver_is_loaded_anew(server):
     server.put("/sys/module/iomemory_vsl/parameters/iodrive_dma_delay", "16\n")
-    assert in_force.read(server, CARD, server.folder)["settings"] == {
+    assert active_settings.read(server, CARD, server.folder)["settings"] == {
         "dma_delay": 16,
         "size_pct": 100,
         "sector_bytes": 512,
     }
     iomemory_dma.apply(server, "31")
-    seen = in_force.read(server, CARD, server.folder)
+    seen = active_settings.read(server, CARD, server.folder)
     assert (seen["settings"]["dma_delay"], seen["pending"]) == (16, {"dma_delay": 31})
-    assert in_force.differences(seen, {"dma_delay": "31"}) == [
+    assert active_settings.differences(seen, {"dma_delay": "31"}) == [
         "its dma delay is 16, the inventory wants 31; that value is set but not yet in force"
     ]
-    assert in_force.differences(seen, {"dma_delay": "default"}) == in_force.differences(seen, {}) == []
+    assert active_settings.differences(seen, {"dma_delay": "default"}) == active_settings.differences(seen, {}) == []

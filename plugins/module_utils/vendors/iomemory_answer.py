@@ -9,8 +9,7 @@ import typing as t
 
 from ..core.files import STATE_DIR
 from ..core.host import Host
-from ..tools import iomemory, iomemory_pci
-from . import iomemory_dma
+from . import iomemory, iomemory_dma, iomemory_pci
 from .iomemory_settings import STATES, Format, beacon, bring, shown
 
 OPTIONS: dict[str, t.Any] = {
