@@ -280,18 +280,18 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.core.host import Host
 from ..module_utils.purge.iomemory_format import format_guarded
-from ..module_utils.vendors import iomemory_answer
+from ..module_utils.vendors import iomemory_settings
 from ..module_utils.vendors.iomemory import IomemoryError
 
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec=iomemory_answer.OPTIONS,
+        argument_spec=iomemory_settings.OPTIONS,
         required_by={"beacon": "serial", "state": "serial", "sector_bytes": "state", "size_pct": "state"},
         supports_check_mode=True,
     )
     try:
-        result = iomemory_answer.answer(Host(), module.params, module.check_mode, format_guarded)
+        result = iomemory_settings.answer(Host(), module.params, module.check_mode, format_guarded)
     except (IomemoryError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)

@@ -19,8 +19,7 @@ from ..drive.entry import Entry, parse
 from ..guard import inspection
 from ..guard.held import HeldDrive, Refused
 from ..vendors import iomemory
-from ..vendors.iomemory import IomemoryError
-from ..vendors.iomemory_status import ATTACHED, DETACHED, Card
+from ..vendors.iomemory import ATTACHED, DETACHED, Card, IomemoryError
 from ..vendors.vendor_identity import is_iomemory
 from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s
 

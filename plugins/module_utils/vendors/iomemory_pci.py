@@ -13,8 +13,7 @@ import re
 import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, Host
-from .iomemory import TIMEOUT_S, IomemoryError, said
-from .iomemory_status import Card
+from .iomemory import TIMEOUT_S, Card, IomemoryError, said
 
 CheckFinding = t.Dict[str, t.Any]
 # Report only: without -n it clears the errors that it shows (release notes of VSL 3.2.4).

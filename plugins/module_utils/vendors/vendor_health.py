@@ -20,8 +20,7 @@ import typing as t
 
 from ..core.host import Host
 from . import iomemory, rssdm
-from .iomemory import IomemoryError
-from .iomemory_status import Card
+from .iomemory import Card, IomemoryError
 from .rssdm import RssdmError
 from .vendor_identity import is_iomemory, is_micron
 

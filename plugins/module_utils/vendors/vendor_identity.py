@@ -16,7 +16,7 @@ import re
 
 from ..core.host import Host
 from . import iomemory
-from .iomemory_status import BLOCK_NAME
+from .iomemory import BLOCK_NAME
 
 TRANSPORT = "pcie"
 HDIO_GET_IDENTITY = 0x030D  # include/uapi/linux/hdreg.h

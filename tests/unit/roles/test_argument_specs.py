@@ -12,7 +12,7 @@ import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import drives
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import leaving
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_answer
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs as settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values
@@ -194,7 +194,7 @@ PLAN = schema.load("plan")["properties"]
         ((leaving.BLANK, leaving.AS_IS), "ssd_leave"),
         (PLAN["leave"]["enum"], "ssd_leave"),
         (PLAN["tune"]["properties"]["write_cache"]["properties"]["state"]["enum"], "tune_write_cache"),
-        (iomemory_answer.OPTIONS["mode"]["choices"], "ssd_mode"),
+        (iomemory_settings.OPTIONS["mode"]["choices"], "ssd_mode"),
         (load("awx", "vars/main.yml")["__awx_questions"]["mode"]["choices"], "ssd_mode"),
     ],
 )

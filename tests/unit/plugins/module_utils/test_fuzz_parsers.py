@@ -25,7 +25,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspecti
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import links, pcie
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import nvme, opal
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_pci, iomemory_status, rssdm
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory, iomemory_pci, rssdm
 
 EXAMPLES = int(os.environ.get("SSDLAB_FLEET_FUZZ", "100"))
 COUNT = collections.Counter()
@@ -157,7 +157,7 @@ OF_COMMANDS = {
 }
 OF_TEXTS = {
     "rssdm list": (lambda text: [rssdm.parse_settings(item) for item in rssdm.parse_list(text)], ()),
-    "fio-status": (lambda text: [card.size_pct for card in iomemory_status.parse_status(text)], ()),
+    "fio-status": (lambda text: [card.size_pct for card in iomemory.parse_status(text)], ()),
     "fio-pci-check": (iomemory_pci.parse, ()),
     "fio": (fio_result.parse, fio.FioError),
     "link speed": (pcie.speed_gts, ()),

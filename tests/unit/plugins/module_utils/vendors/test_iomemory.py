@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory, iomemory_status
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory
 
 # Lines of `fio-status -a` 3.2.16, as published with the driver (RemixVSL/iomemory-vsl, README).
 RECORDED = """Found 1 ioMemory device in this system
@@ -101,7 +101,7 @@ fct1\tAttached as 'fiob' (block device)
 
 
 def test_a_recorded_card():
-    (card,) = iomemory_status.parse_status(RECORDED)
+    (card,) = iomemory.parse_status(RECORDED)
     assert (card.control, card.state, card.serial, card.block, card.pci_address) == (
         "/dev/fct0",
         "attached",
@@ -126,7 +126,7 @@ def test_a_recorded_card():
 
 
 def test_two_modules_of_one_card():
-    first, second = iomemory_status.parse_status(DUO)
+    first, second = iomemory.parse_status(DUO)
     assert [(card.control, card.serial, card.state, card.block) for card in (first, second)] == [
         ("/dev/fct0", "443248", "attached", "fioa"),
         ("/dev/fct1", "443247", "detached", None),
@@ -136,7 +136,7 @@ def test_two_modules_of_one_card():
 
 
 def test_modules_whose_serial_numbers_differ_after_a_hyphen():
-    cards = iomemory_status.parse_status(DUO2)
+    cards = iomemory.parse_status(DUO2)
     assert [(card.serial, card.block, card.model) for card in cards] == [
         ("1150D0121-1121", "fioa", "Fusion-io ioDrive2 Duo 2.41TB"),
         ("1150D0121-1111", "fiob", "Fusion-io ioDrive2 Duo 2.41TB"),
@@ -148,7 +148,7 @@ def test_modules_whose_serial_numbers_differ_after_a_hyphen():
 
 def test_the_emulator_reads_as_what_was_recorded(emulated):
     host = emulated(cards=[emulator.card(0, "1241D0259", pci="00:04.0")])
-    (recorded,) = iomemory_status.parse_status(RECORDED)
+    (recorded,) = iomemory.parse_status(RECORDED)
     assert iomemory.cards(host) == [recorded]
 
 
@@ -189,18 +189,18 @@ def test_the_emulator_reads_as_what_was_recorded(emulated):
     ],
 )
 def test_variants(old, new, changes):
-    (card,) = iomemory_status.parse_status(RECORDED.replace(old, new))
+    (card,) = iomemory.parse_status(RECORDED.replace(old, new))
     assert {key: getattr(card, key) for key in changes} == changes
 
 
 def test_a_card_without_a_serial_number_of_its_own_is_left_out():
     own = "ioDrive2 Adapter Controller, Product Number:F00-001-1T20-CS-0001, SN:1241D0259"
-    assert iomemory_status.parse_status(RECORDED.replace(own, "ioDrive2 Adapter Controller")) == []
-    assert iomemory_status.parse_status(RECORDED.replace("SN:1241D0259", "")) == []
+    assert iomemory.parse_status(RECORDED.replace(own, "ioDrive2 Adapter Controller")) == []
+    assert iomemory.parse_status(RECORDED.replace("SN:1241D0259", "")) == []
 
 
 def test_a_card_is_found_by_its_whole_serial_number():
-    cards = iomemory_status.parse_status(DUO)
+    cards = iomemory.parse_status(DUO)
     assert iomemory.find(cards, " 443247 ").control == "/dev/fct1"
     for serial, says in (("44324", "no cards"), ("", "empty"), ("440178", "no cards")):
         with pytest.raises(iomemory.IomemoryError, match=says):
@@ -247,7 +247,7 @@ LINES = st.lists(st.sampled_from((RECORDED + DUO).splitlines() + ODD) | st.text(
 
 @given(LINES.map("\n".join) | st.text())
 def test_garbage_never_becomes_a_card_without_a_name(text):
-    for card in iomemory_status.parse_status(text):
+    for card in iomemory.parse_status(text):
         assert card.serial and card.control.startswith("/dev/fct") and card.state in ("attached", "detached", "unknown")
         assert card.block is None or card.state == "attached"
         assert isinstance(iomemory.facts(card)["size_pct"], (int, type(None)))

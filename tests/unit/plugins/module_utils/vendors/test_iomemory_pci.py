@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory, iomemory_pci, iomemory_status
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory, iomemory_pci
 
 # The examples of the ioMemory VSL Peak Performance Guide, appendix D, which the emulator prints.
 FOLDER = os.path.join(os.path.dirname(emulator.__file__), "pci-check")
@@ -22,8 +22,8 @@ def report(name):
 
 
 def card(serial="C1", **changes):
-    empty = {field: None for field in iomemory_status.Card._fields}
-    return iomemory_status.Card(
+    empty = {field: None for field in iomemory.Card._fields}
+    return iomemory.Card(
         **dict(empty, control="/dev/fct0", state="attached", serial=serial, pci_address="0b:00.0", **changes)
     )
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import health as check_health
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import CheckedDrive, HostFacts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_status, rssdm, vendor_health
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory, rssdm, vendor_health
 
 MICRON = {"transport": "pcie", "kernel_name": "rssda", "path": "/dev/rssda", "serial": "S1"}
 CARD = {"transport": "pcie", "kernel_name": "fioa", "path": "/dev/fioa", "serial": "C1"}
@@ -160,7 +160,7 @@ def test_a_warning_of_fio_status_counts_though_the_reserve_is_healthy():
         "ACTIVE WARNINGS: it is in a minimal state.",
         "Reserve space status: Healthy; Reserves: 100.00%",
     ]
-    (card,) = iomemory_status.parse_status("\n\t".join(lines))
+    (card,) = iomemory.parse_status("\n\t".join(lines))
     told = dict(health.EMPTY, **vendor_health.from_card(card))
     assert told["passed"] is False and found(told, CARD)["health"].endswith(
         "ACTIVE WARNINGS: it is in a minimal state."
