@@ -183,80 +183,23 @@ restored:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.core.files import STATE_DIR
 from ..module_utils.core.host import Host
+from ..module_utils.vendors import rssdm_settings
 from ..module_utils.vendors.rssdm import RssdmError
-from ..module_utils.vendors.rssdm_settings import DriveChange, apply, restore, show, wanted
-
-SHOWN = ("drive_id", "serial", "model", "family", "form_factor", "firmware", "device", "pci_address", "status")
-
-
-def one(done: DriveChange) -> dict:
-    """The result for one drive."""
-    return {
-        "changed": done.changed,
-        "drive": {key: getattr(done.drive, key) for key in SHOWN},
-        "current": show(done.current),
-        "pending": show(done.pending),
-        "power_cycle_required": bool(done.pending),
-        "message": done.message,
-        "commands": done.commands,
-        "diff": {"before": show(done.before), "after": show({**done.before, **done.pending})},
-    }
-
-
-def all_restored(host: Host, state_dir: str, check: bool) -> dict:
-    """The result for every drive that is recorded. Raises RssdmError with the drives that did not get their settings
-    back.
-    """
-    done = restore(host, state_dir, check)
-    problems = [entry.problem for entry in done if entry.problem]
-    if problems:
-        raise RssdmError(" ".join(problems))
-    results = [(entry.serial, one(entry.outcome)) for entry in done if entry.outcome]
-    return {
-        "changed": any(result["changed"] for _serial, result in results),
-        "restored": [
-            {"serial": serial, "current": result["current"], "pending": result["pending"]} for serial, result in results
-        ],
-        "power_cycle_required": any(result["power_cycle_required"] for _serial, result in results),
-        "message": " ".join(result["message"] for _serial, result in results if result["message"]),
-        "commands": [argv for _serial, result in results for argv in result["commands"]],
-        "diff": {key: {serial: result["diff"][key] for serial, result in results} for key in ("before", "after")},
-    }
 
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["present", "restored"], "default": "present"},
-            "serial": {"type": "str"},
-            "power_limiting": {"type": "bool"},
-            "interrupt_coalescing": {"type": "str"},
-            "queue_depth": {"type": "int"},
-            "write_cache": {"type": "bool"},
-            "write_cache_flag": {"type": "str"},
-            "state_dir": {"type": "path", "default": STATE_DIR},
-        },
+        argument_spec=rssdm_settings.OPTIONS,
         mutually_exclusive=[("interrupt_coalescing", "queue_depth")],
         required_if=[("state", "present", ["serial"])],
         supports_check_mode=True,
     )
-    given = module.params
     try:
-        if given["state"] == "restored":
-            module.exit_json(**all_restored(Host(), given["state_dir"], module.check_mode))
-        done = apply(
-            Host(),
-            given["serial"],
-            wanted(given),
-            given["state_dir"],
-            given["write_cache_flag"] or "",
-            module.check_mode,
-        )
+        result = rssdm_settings.answer(Host(), module.params, module.check_mode)
     except (RssdmError, OSError) as error:
         module.fail_json(msg=str(error))
-    module.exit_json(**one(done))
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":

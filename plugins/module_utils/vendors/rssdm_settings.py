@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ..core.files import STATE_DIR
 from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, drive_lock
 from . import rssdm
@@ -27,6 +28,19 @@ _OTHER_FLAGS = ("-n", "-p", "-i")
 POWER_CYCLE = (
     "Power-cycle the host (a reboot is not enough), then run this again: it checks the new values by rssdm -L -d."
 )
+
+# The fields of a drive that the module returns.
+SHOWN = ("drive_id", "serial", "model", "family", "form_factor", "firmware", "device", "pci_address", "status")
+OPTIONS: dict[str, t.Any] = {
+    "state": {"type": "str", "choices": ["present", "restored"], "default": "present"},
+    "serial": {"type": "str"},
+    "power_limiting": {"type": "bool"},
+    "interrupt_coalescing": {"type": "str"},
+    "queue_depth": {"type": "int"},
+    "write_cache": {"type": "bool"},
+    "write_cache_flag": {"type": "str"},
+    "state_dir": {"type": "path", "default": STATE_DIR},
+}
 
 
 class DriveChange(t.NamedTuple):
@@ -266,3 +280,45 @@ def shown(setting: str, value: t.Any | None) -> t.Any:
 def show(values: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """All of `shown`."""
     return {setting: shown(setting, value) for setting, value in values.items()}
+
+
+def answer(host: Host, given: t.Mapping[str, t.Any], check: bool) -> dict[str, t.Any]:
+    """The module's result. Raises RssdmError, OSError."""
+    if given["state"] == "restored":
+        return _of_all(restore(host, given["state_dir"], check))
+    flag = given["write_cache_flag"] or ""
+    return _of_one(apply(host, given["serial"], wanted(given), given["state_dir"], flag, check))
+
+
+def _of_one(done: DriveChange) -> dict[str, t.Any]:
+    """The result for one drive."""
+    return {
+        "changed": done.changed,
+        "drive": {key: getattr(done.drive, key) for key in SHOWN},
+        "current": show(done.current),
+        "pending": show(done.pending),
+        "power_cycle_required": bool(done.pending),
+        "message": done.message,
+        "commands": done.commands,
+        "diff": {"before": show(done.before), "after": show({**done.before, **done.pending})},
+    }
+
+
+def _of_all(done: t.Sequence[Restored]) -> dict[str, t.Any]:
+    """The result for every drive that is recorded. Raises RssdmError with the drives that did not get their settings
+    back.
+    """
+    problems = [entry.problem for entry in done if entry.problem]
+    if problems:
+        raise RssdmError(" ".join(problems))
+    results = [(entry.serial, _of_one(entry.outcome)) for entry in done if entry.outcome]
+    return {
+        "changed": any(result["changed"] for _serial, result in results),
+        "restored": [
+            {"serial": serial, "current": result["current"], "pending": result["pending"]} for serial, result in results
+        ],
+        "power_cycle_required": any(result["power_cycle_required"] for _serial, result in results),
+        "message": " ".join(result["message"] for _serial, result in results if result["message"]),
+        "commands": [argv for _serial, result in results for argv in result["commands"]],
+        "diff": {key: {serial: result["diff"][key] for serial, result in results} for key in ("before", "after")},
+    }
