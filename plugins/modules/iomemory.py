@@ -281,7 +281,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.core.host import Host
 from ..module_utils.purge.iomemory_format import format_guarded
 from ..module_utils.vendors import iomemory_settings
-from ..module_utils.vendors.iomemory import IomemoryError
+from ..module_utils.vendors.vendor_tool import ToolError
 
 
 def main() -> None:
@@ -292,7 +292,7 @@ def main() -> None:
     )
     try:
         result = iomemory_settings.answer(Host(), module.params, module.check_mode, format_guarded)
-    except (IomemoryError, OSError) as error:
+    except (ToolError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)
 

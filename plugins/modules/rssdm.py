@@ -185,7 +185,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.core.host import Host
 from ..module_utils.vendors import rssdm_settings
-from ..module_utils.vendors.rssdm import RssdmError
+from ..module_utils.vendors.vendor_tool import ToolError
 
 
 def main() -> None:
@@ -197,7 +197,7 @@ def main() -> None:
     )
     try:
         result = rssdm_settings.answer(Host(), module.params, module.check_mode)
-    except (RssdmError, OSError) as error:
+    except (ToolError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)
 

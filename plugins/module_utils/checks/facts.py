@@ -18,6 +18,7 @@ from ..drive import identity as drives_util
 from ..drive.entry import Entry
 from ..machine import pcie
 from ..vendors import iomemory, iomemory_pci
+from ..vendors.vendor_tool import ToolError
 from .base import WARNING, CheckedDrive, HostFacts, is_virtual
 
 # Reads from anywhere on the drive with direct I/O; --readonly makes fio refuse everything else.
@@ -218,7 +219,7 @@ def vendor(host: Host, facts: HostFacts) -> list[dict[str, t.Any]]:
         return []
     try:
         found = iomemory_pci.check(host, iomemory.cards(host), facts.wanted.get("parallel_drives"))
-    except iomemory.IomemoryError as error:
+    except ToolError as error:
         message, remedy = (
             f"its ioMemory cards cannot be examined: {error}",
             "install Fusion-io's fio-util and check fio-status -a",

@@ -11,6 +11,7 @@ format.
 
 from __future__ import annotations
 
+import contextlib
 import time
 import typing as t
 
@@ -19,8 +20,9 @@ from ..drive.entry import Entry, parse
 from ..guard import inspection
 from ..guard.held import HeldDrive, Refused
 from ..vendors import iomemory
-from ..vendors.iomemory import ATTACHED, DETACHED, Card, IomemoryError
+from ..vendors.iomemory import ATTACHED, DETACHED, Card
 from ..vendors.vendor_identity import is_iomemory
+from ..vendors.vendor_tool import ToolError
 from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s
 
 FAMILY = "iomemory"
@@ -30,14 +32,21 @@ APPEAR_S = 60.0
 FULL_PCT = 100
 
 
+@contextlib.contextmanager
+def _purge_errors() -> t.Iterator[None]:
+    """Raise PurgeError for what is wrong with the tools."""
+    try:
+        yield
+    except ToolError as error:
+        raise PurgeError(str(error)) from None
+
+
 def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The card behind the block device, as fio-status shows it. Raises PurgeError where that is not certain."""
     if not is_iomemory(str(identity.get("kernel_name"))):
         return {}
-    try:
+    with _purge_errors():
         card = iomemory.find(iomemory.cards(host), str(identity.get("serial") or ""))
-    except IomemoryError as error:
-        raise PurgeError(str(error)) from None
     if card.block != identity["kernel_name"]:
         raise PurgeError(
             "fio-status reports {0} as {1}, the kernel has it as {2}: nothing was formatted".format(
@@ -63,14 +72,8 @@ def _shape(found: Capabilities, options: Options) -> tuple[int, int]:
 
 def commands(found: Capabilities, options: Options) -> list[Command]:
     """Exactly what a format runs. Raises PurgeError for options that it refuses."""
-    return _commands(found["control"], *_shape(found, options))
-
-
-def _commands(control: str, sector_bytes: int, size_pct: int) -> list[Command]:
-    try:
-        return iomemory.format_commands(control, sector_bytes, size_pct)
-    except IomemoryError as error:
-        raise PurgeError(str(error)) from None
+    with _purge_errors():
+        return iomemory.format_commands(found["control"], *_shape(found, options))
 
 
 def reformat(
@@ -84,37 +87,28 @@ def reformat(
     """ERASES the card: detach, format, attach, and look at it again. The caller holds the drive's lock and has closed
     the block device.
 
-    Raises PurgeError; the card is then attached again where that is still possible.
+    Raises PurgeError, or ToolError; the card is then attached again where that is still possible.
     """
-    detach, formatting, attach = _commands(card.control, sector_bytes, size_pct)
+    detach, formatting, attach = iomemory.format_commands(card.control, sector_bytes, size_pct)
     _same(host, card)
-    _run(host, detach, limit_s)
+    iomemory.run(host, detach, limit_s)
     try:
         if _same(host, card).state != DETACHED:
             raise PurgeError(f"{card.control} did not detach; nothing was formatted")
-        _run(host, formatting, limit_s)
+        iomemory.run(host, formatting, limit_s)
     except BaseException:
         host.run(attach, timeout_s=limit_s)
         raise
-    _run(host, attach, limit_s)
+    iomemory.run(host, attach, limit_s)
     after = _appeared(host, card, sleep)
     if after.sector_bytes != sector_bytes:
         raise PurgeError(f"{card.control} has sectors of {after.sector_bytes} bytes after a format to {sector_bytes}")
     return after
 
 
-def _run(host: Host, argv: Command, limit_s: float) -> None:
-    result = host.run(argv, timeout_s=limit_s)
-    if result.rc != 0:
-        raise PurgeError(iomemory.said(result))
-
-
 def _same(host: Host, card: Card) -> Card:
     """The card by its serial number now, at the control device where it was."""
-    try:
-        now = iomemory.find(iomemory.cards(host), card.serial)
-    except IomemoryError as error:
-        raise PurgeError(str(error)) from None
+    now = iomemory.find(iomemory.cards(host), card.serial)
     if now.control != card.control:
         text = (
             f"{card.serial} was {card.control} and is {now.control} now: nothing was formatted; start over with "
@@ -140,17 +134,15 @@ def _appeared(host: Host, card: Card, sleep: t.Callable[[float], None]) -> Card:
 
 def _format(work: Work) -> dict[str, t.Any]:
     sector_bytes, size_pct = _shape(work.capabilities, work.options)
-    try:
+    with _purge_errors():
         card = iomemory.find(iomemory.cards(work.host), work.identity["serial"])
-    except IomemoryError as error:
-        raise PurgeError(str(error)) from None
     if card.control != work.capabilities["control"] or card.block != work.identity["kernel_name"]:
         raise PurgeError(
             f"fio-status no longer shows {card.serial} as it was; nothing was formatted", "identity_changed"
         )
     work.tick(None)
     limit_s = timeout_s(work.identity["size_bytes"], work.options)
-    with work.lend(MAY_CHANGE):
+    with _purge_errors(), work.lend(MAY_CHANGE):
         after = reformat(work.host, card, sector_bytes, size_pct, limit_s, work.sleep)
     return {"lba_format_before": iomemory.formatted_as(card), "lba_format_after": iomemory.formatted_as(after)}
 
@@ -161,7 +153,7 @@ def format_guarded(
     """Format a card outside of a run, if the guard lets it be erased; return the card as it is then.
 
     erase: whether to do it (ERASES the card), or only to ask the guard. state_dir: where the ledger is. Raises
-    IomemoryError with every reason why not.
+    ToolError with every reason why not.
     """
     entry = parse({"serial": card.serial})
     identity = _eligible(host, card, entry, state_dir)
@@ -173,18 +165,18 @@ def format_guarded(
         held.take()
         with held.lend(MAY_CHANGE):
             return reformat(host, card, sector_bytes, size_pct, timeout_s(identity["size_bytes"] or 0, {}))
-    except (Refused, PurgeError) as error:
-        raise IomemoryError(f"{card.serial}: {error}") from None
+    except (Refused, PurgeError, ToolError) as error:
+        raise ToolError(f"{card.serial}: {error}") from None
     finally:
         held.release()
 
 
 def _eligible(host: Host, card: Card, entry: Entry, state_dir: str | None) -> dict[str, t.Any]:
-    """The drive's identity, if the guard lets it be erased. Raises IomemoryError."""
+    """The drive's identity, if the guard lets it be erased. Raises ToolError."""
     found = inspection.inspect(host, [entry], None, state_dir)[0]
     if not found["eligible"] or found["identity"]["kernel_name"] != card.block:
         reasons = ["{}: {}".format(refusal["code"], refusal["message"]) for refusal in found["refusals"]]
-        raise IomemoryError(
+        raise ToolError(
             "{} may not be formatted. {}".format(
                 card.serial, " ".join(reasons) or "fio-status and the kernel do not agree on its block device."
             )

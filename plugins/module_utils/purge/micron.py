@@ -15,6 +15,7 @@ import typing as t
 from ..core.host import Host
 from ..vendors import rssdm
 from ..vendors.vendor_identity import is_micron
+from ..vendors.vendor_tool import ToolError
 from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s
 
 FAMILY = "micron"
@@ -40,7 +41,7 @@ def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any
 def _find(host: Host, identity: t.Mapping[str, t.Any]) -> rssdm.RssdmDrive:
     try:
         drive = rssdm.find(rssdm.drives(host), str(identity.get("serial") or ""))
-    except rssdm.RssdmError as error:
+    except ToolError as error:
         raise PurgeError(str(error)) from None
     slot = os.path.basename(host.realpath("/sys/block/{0}/device".format(identity["kernel_name"])))
     if not drive.pci_address or slot != "0000:" + drive.pci_address:

@@ -14,6 +14,7 @@ import typing as t
 
 from ..core.host import Host
 from . import iomemory, iomemory_dma, rssdm, rssdm_settings, vendor_identity
+from .vendor_tool import ToolError
 
 IOMEMORY = "iomemory"
 
@@ -33,7 +34,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], state_dir: str) -> dict[st
 def _told(tool: str, ask: t.Any) -> dict[str, t.Any]:
     try:
         return dict(ask(), tool=tool, error="")
-    except (rssdm.RssdmError, iomemory.IomemoryError, OSError) as error:
+    except (ToolError, OSError) as error:
         return {"tool": tool, "settings": {}, "pending": {}, "error": str(error)}
 
 
@@ -57,7 +58,7 @@ def differences(seen: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> l
     """
     try:
         asked = _asked(seen["tool"], wanted)
-    except (rssdm.RssdmError, iomemory.IomemoryError) as error:
+    except ToolError as error:
         return [str(error)]
     found = []
     for name, value in sorted(asked.items()):
@@ -78,7 +79,7 @@ def unseen(seen: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> list[s
         return ["the vendor's settings are unknown: {0}".format(seen["error"])]
     try:
         asked = _asked(seen["tool"], wanted)
-    except (rssdm.RssdmError, iomemory.IomemoryError):
+    except ToolError:
         return []
     return [
         "its {0} is unknown, the inventory wants {1}".format(name.replace("_", " "), asked[name])

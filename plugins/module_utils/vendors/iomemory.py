@@ -17,6 +17,7 @@ import typing as t
 
 from ..core.files import make_folders
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
+from .vendor_tool import ToolError, find_by_serial
 
 TIMEOUT_S = 120
 # Below the state folder: where a bug report waits to be fetched.
@@ -29,10 +30,6 @@ _UNITS = {"M": 10**6, "G": 10**9, "T": 10**12}
 _HEADING = re.compile(r"(Adapter:|fct[0-9]+\b|fio[a-z]+\b|[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]\b)\s*(.*)")
 _RESERVE = r"(?:Reserve space|Media) status:\s*"  # VSL 2 says "Media"
 BLOCK_NAME = re.compile(r"fio[a-z]{1,3}")
-
-
-class IomemoryError(Exception):
-    """A tool failed, or said what cannot be relied on; the message says what to do."""
 
 
 class Card(t.NamedTuple):
@@ -64,6 +61,11 @@ class Card(t.NamedTuple):
     highest_c: float | None = None
 
     @property
+    def label(self) -> str:
+        """What messages call it."""
+        return f"{self.serial} ({self.control})"
+
+    @property
     def size_pct(self) -> int | None:
         """The capacity in per cent of what is advertised, which under-formatting lowers."""
         if not self.size_bytes or not self.advertised_bytes:
@@ -72,26 +74,23 @@ class Card(t.NamedTuple):
 
 
 def cards(host: Host) -> list[Card]:
-    """The cards of the host now. Raises IomemoryError."""
-    result = host.run(["fio-status", "-a"], timeout_s=TIMEOUT_S)
+    """The cards of the host now. Raises ToolError."""
+    return parse_status(run(host, ["fio-status", "-a"]).stdout)
+
+
+def run(host: Host, argv: t.Sequence[str], timeout_s: float = TIMEOUT_S) -> Result:
+    """What one of the tools answered. Raises ToolError if it failed."""
+    result = host.run(argv, timeout_s=timeout_s)
     if result.rc == COMMAND_NOT_FOUND:
-        raise IomemoryError("fio-status is not installed or not in PATH: install Fusion-io's fio-util")
+        raise ToolError(f"{argv[0]} is not installed or not in PATH: install Fusion-io's fio-util")
     if result.rc != 0:
-        raise IomemoryError(said(result))
-    return parse_status(result.stdout)
+        raise ToolError(said(result))
+    return result
 
 
-def find(listed: list[Card], serial: str) -> Card:
-    """The one card with this serial number, compared as a whole. Raises IomemoryError."""
-    same = [card for card in listed if serial.strip() and card.serial == serial.strip()]
-    if len(same) == 1:
-        return same[0]
-    known = ", ".join(f"{card.serial} ({card.control})" for card in listed) or "no card"
-    raise IomemoryError(
-        "fio-status shows {} cards with the serial {}; it shows {}".format(
-            len(same) or "no", serial.strip() or "(empty)", known
-        )
-    )
+def find(listed: t.Sequence[Card], serial: str) -> Card:
+    """The one card with this serial number. Raises ToolError."""
+    return find_by_serial(listed, serial, "fio-status", "shows", "card")
 
 
 def said(result: Result) -> str:
@@ -111,13 +110,13 @@ def detach_arguments(control: str) -> list[str]:
 
 
 def format_arguments(control: str, sector_bytes: int, size_pct: int) -> list[str]:
-    """Erases. -b and -s as in the guide; -y answers its question. Raises IomemoryError."""
+    """Erases. -b and -s as in the guide; -y answers its question. Raises ToolError."""
     if sector_bytes not in SECTOR_BYTES:
-        raise IomemoryError(
+        raise ToolError(
             f"sector_bytes {sector_bytes} is refused: the guide formats to 512 (blocks below 4 KiB) or 4096"
         )
     if not isinstance(size_pct, int) or not LEAST_SIZE_PCT <= size_pct <= MOST_SIZE_PCT:
-        raise IomemoryError(
+        raise ToolError(
             f"size_pct {size_pct} is refused: {LEAST_SIZE_PCT} to {MOST_SIZE_PCT} per cent of the advertised capacity, "
             "such as 90 or 80"
         )
@@ -125,7 +124,7 @@ def format_arguments(control: str, sector_bytes: int, size_pct: int) -> list[str
 
 
 def format_commands(control: str, sector_bytes: int, size_pct: int) -> list[list[str]]:
-    """Exactly what a format runs: detach, erase, attach. Raises IomemoryError."""
+    """Exactly what a format runs: detach, erase, attach. Raises ToolError."""
     formatting = format_arguments(control, sector_bytes, size_pct)
     return [detach_arguments(control), formatting, attach_arguments(control)]
 
@@ -136,19 +135,19 @@ def beacon_arguments(control: str, lit: bool) -> list[str]:
 
 
 def bugreport(host: Host) -> str:
-    """Run fio-bugreport; the path of its archive on the host. Raises IomemoryError."""
-    result = host.run(["fio-bugreport"], timeout_s=900)
+    """Run fio-bugreport; the path of its archive on the host. Raises ToolError."""
+    result = run(host, ["fio-bugreport"], timeout_s=900)
     found: list[str] = re.findall(r"(/[\w./-]*fio-bugreport-[\w.-]+\.tar\.\w+)", result.stdout + "\n" + result.stderr)
-    if result.rc != 0 or not found:
-        raise IomemoryError(said(result))
+    if not found:
+        raise ToolError(said(result))
     if not host.exists(found[-1]):
-        raise IomemoryError(f"fio-bugreport says that its report is {found[-1]}, which is not there")
+        raise ToolError(f"fio-bugreport says that its report is {found[-1]}, which is not there")
     return found[-1]
 
 
 def kept_bugreport(host: Host, state_dir: str) -> str:
     """Make a bug report and leave it at <state_dir>/fio-bugreport, a path that whoever fetches it knows; its own name.
-    Raises IomemoryError, OSError.
+    Raises ToolError, OSError.
     """
     path = bugreport(host)
     make_folders(state_dir)

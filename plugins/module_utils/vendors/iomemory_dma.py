@@ -16,7 +16,7 @@ import typing as t
 
 from ..core.files import write_atomic
 from ..core.host import Host
-from .iomemory import IomemoryError
+from .vendor_tool import ToolError
 
 PARAMETER = "iodrive_dma_delay"
 DEFAULT, LARGEST = 16, 31
@@ -39,19 +39,19 @@ class DmaDelay(t.NamedTuple):
 
 
 def wanted_value(text: object) -> int | str | None:
-    """0 to 31 or `default`, out of the module's argument. Raises IomemoryError."""
+    """0 to 31 or `default`, out of the module's argument. Raises ToolError."""
     if text is None or text == "default":
         return "default" if text else None
     if re.fullmatch(r"[0-9]{1,2}", str(text)) and int(str(text)) <= LARGEST:
         return int(str(text))
-    raise IomemoryError(
+    raise ToolError(
         f"dma_delay {text} is refused: iodrive_dma_delay is 0 (none) to {LARGEST} (10 us), the word default gives "
         f"{DEFAULT} (5 us)"
     )
 
 
 def apply(host: Host, text: object, check: bool = False) -> DmaDelay:
-    """Write or remove the options file, and tell whether the driver has to be reloaded. Raises IomemoryError,
+    """Write or remove the options file, and tell whether the driver has to be reloaded. Raises ToolError,
     OSError.
     """
     wanted = wanted_value(text)
@@ -62,7 +62,7 @@ def apply(host: Host, text: object, check: bool = False) -> DmaDelay:
         return DmaDelay(False, before, before, effective, False)
     others = _elsewhere(host)
     if others:
-        raise IomemoryError(
+        raise ToolError(
             "{} sets {} as well; remove it there first, since it is not certain which file counts".format(
                 ", ".join(others), PARAMETER
             )

@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..core.host import COMMAND_NOT_FOUND, Host
-from .iomemory import TIMEOUT_S, Card, IomemoryError, said
+from ..core.host import Host
+from .iomemory import Card, run, said
+from .vendor_tool import ToolError
 
 CheckFinding = t.Dict[str, t.Any]
 # Report only: without -n it clears the errors that it shows (release notes of VSL 3.2.4).
@@ -122,17 +123,17 @@ def card_findings(cards: t.Sequence[Card], lanes: int | None = None) -> list[Che
     found = []
     for card in cards:
         if card.bus_errors:
-            text = f"{card.serial} ({card.control}): PCIe errors: {card.bus_errors}"
+            text = f"{card.label}: PCIe errors: {card.bus_errors}"
             found.append(_finding("pcie_errors", "warning", text, RESEAT_CARD, card.serial))
         if card.link_lanes and card.link_lanes < (lanes or LEAST_LANES):
-            text = f"{card.serial} ({card.control}): the link has {card.link_lanes} of {lanes or LEAST_LANES} lanes"
+            text = f"{card.label}: the link has {card.link_lanes} of {lanes or LEAST_LANES} lanes"
             found.append(_finding("pcie_link_width", "blocks", text, RESEAT_CARD, card.serial))
         if card.trouble:
             found.append(
                 _finding(
                     "iomemory_state",
                     "blocks",
-                    f"{card.serial} ({card.control}): {card.trouble}",
+                    f"{card.label}: {card.trouble}",
                     "Check fio-status -a; firmware and driver must match.",
                     card.serial,
                 )
@@ -213,11 +214,9 @@ def _short(address: str | None) -> str:
 
 
 def check(host: Host, cards: t.Sequence[Card], parallel: int | None = None) -> list[CheckFinding]:
-    """Run fio-pci-check, clearing nothing. `parallel`: how many cards are measured at a time. Raises IomemoryError."""
-    result = host.run(list(COMMAND), timeout_s=TIMEOUT_S)
-    if result.rc == COMMAND_NOT_FOUND:
-        raise IomemoryError("fio-pci-check is not installed or not in PATH: install Fusion-io's fio-util")
+    """Run fio-pci-check, clearing nothing. `parallel`: how many cards are measured at a time. Raises ToolError."""
+    result = run(host, COMMAND)
     nodes = parse(result.stdout)
-    if result.rc != 0 or not nodes:
-        raise IomemoryError(said(result))
+    if not nodes:
+        raise ToolError(said(result))
     return findings(nodes, cards, parallel) + card_findings(cards)

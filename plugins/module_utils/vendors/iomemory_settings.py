@@ -11,14 +11,14 @@ import typing as t
 
 from ..core.files import STATE_DIR
 from ..core.host import BOOT_ID, Host
-from ..core.locks import Locked, drive_lock
 from . import iomemory, iomemory_dma, iomemory_pci
-from .iomemory import ATTACHED, DETACHED, UNKNOWN, Card, IomemoryError
+from .iomemory import ATTACHED, DETACHED, UNKNOWN, Card
 from .settings_record import Record
+from .vendor_tool import ToolError, locked
 
 FORMATTED = "formatted"
 STATES = (ATTACHED, DETACHED, FORMATTED)
-_OWNER = {"tool": "iomemory"}
+_TOOL = "iomemory"
 # Two roundings lie between the per cent asked for and the sectors that the card shows.
 _PCT_APART = 1
 # purge.iomemory_format.format_guarded.
@@ -52,13 +52,11 @@ def bring(
     host: Host, serial: str, state: str, options: t.Mapping[str, t.Any], check: bool, format_card: Format
 ) -> CardChange:
     """Bring the card with this serial number to a state. options: sector_bytes, size_pct, mode, state_dir (our ledger).
-    format_card: formats a card that may be erased. Raises IomemoryError.
+    format_card: formats a card that may be erased. Raises ToolError.
     """
     card = iomemory.find(iomemory.cards(host), serial)
     if card.state == UNKNOWN:
-        raise IomemoryError(
-            f"{card.serial} ({card.control}) is neither attached nor detached; fio-status says: {card.trouble}"
-        )
+        raise ToolError(f"{card.label} is neither attached nor detached; fio-status says: {card.trouble}")
     if state == FORMATTED:
         return _format(host, card, options, check, format_card)
     if card.state == state:
@@ -69,17 +67,11 @@ def bring(
 
 
 def _switch(host: Host, card: Card, argv: list[str], state: str) -> Card:
-    """Under the drive's lock: a card that a run works on stays as it is."""
-    try:
-        with drive_lock({"serial": card.serial}, dict(_OWNER)):
-            result = host.run(argv, timeout_s=iomemory.TIMEOUT_S * 10)  # an attach after a power loss scans the card
-            if result.rc != 0:
-                raise IomemoryError(iomemory.said(result))
-            after = iomemory.find(iomemory.cards(host), card.serial)
-    except Locked as error:
-        raise IomemoryError(f"{card.serial} is in use by a run: {error}. Wait for it to end, or stop it") from None
+    with locked(card.serial, _TOOL):
+        iomemory.run(host, argv, iomemory.TIMEOUT_S * 10)  # an attach after a power loss scans the card
+        after = iomemory.find(iomemory.cards(host), card.serial)
     if after.state != state:
-        raise IomemoryError("{} ({}) is {} after {}".format(card.serial, card.control, after.state, " ".join(argv)))
+        raise ToolError(f"{card.label} is {after.state} after {' '.join(argv)}")
     return after
 
 
@@ -87,17 +79,14 @@ def _format(host: Host, card: Card, options: t.Mapping[str, t.Any], check: bool,
     sector_bytes = options.get("sector_bytes") or card.sector_bytes
     size_pct = options.get("size_pct") or card.size_pct
     if not sector_bytes or not size_pct:
-        raise IomemoryError(
-            f"{card.serial}: fio-status does not show how it is formatted; give sector_bytes and size_pct"
-        )
+        raise ToolError(f"{card.serial}: fio-status does not show how it is formatted; give sector_bytes and size_pct")
     commands = iomemory.format_commands(card.control, sector_bytes, size_pct)
     if card.state != ATTACHED:
-        raise IomemoryError(
-            f"{card.serial} ({card.control}) is not attached, so the guard can't examine its data. Attach it "
-            "first (state: attached)"
+        raise ToolError(
+            f"{card.label} is not attached, so the guard can't examine its data. Attach it first (state: attached)"
         )
     if card.size_pct is None and options.get("size_pct"):
-        raise IomemoryError(
+        raise ToolError(
             f"{card.serial}: its advertised capacity can't be read from its name, so whether it is at {size_pct} % "
             "is not known; purge it by playbooks/purge.yml"
         )
@@ -116,20 +105,17 @@ def _format(host: Host, card: Card, options: t.Mapping[str, t.Any], check: bool,
 
 def beacon(host: Host, serial: str, lit: bool, state_dir: str, check: bool) -> bool:
     """Light the card's LEDs or put them out; whether that is a change by our own record, since the card does not tell.
-    Raises IomemoryError.
+    Raises ToolError.
     """
     card = iomemory.find(iomemory.cards(host), serial)
-    record = Record(state_dir, "iomemory", serial.strip())
+    record = Record(state_dir, _TOOL, serial.strip())
     boot = host.get(BOOT_ID) or ""
     kept = record.read()
     changed = (kept.get("beacon") is True and kept.get("boot_id") == boot) != lit
     if check:
         return changed
-    result = host.run(
-        iomemory.beacon_arguments(card.control, lit), timeout_s=iomemory.TIMEOUT_S
-    )  # sent in any case: somebody may have pressed it out
-    if result.rc != 0:
-        raise IomemoryError(iomemory.said(result))
+    # Sent in any case: somebody may have pressed it out.
+    iomemory.run(host, iomemory.beacon_arguments(card.control, lit))
     if changed:
         record.write(beacon=lit, boot_id=boot)
     return changed
@@ -141,7 +127,7 @@ def shown(card: Card | None) -> dict[str, t.Any]:
 
 
 def answer(host: Host, given: dict[str, t.Any], check: bool, format_card: Format) -> dict[str, t.Any]:
-    """Its result. format_card: formats a card that may be erased. Raises IomemoryError, OSError."""
+    """Its result. format_card: formats a card that may be erased. Raises ToolError, OSError."""
     delay = iomemory_dma.apply(host, given["dma_delay"], check)
     done = bring(host, given["serial"], given["state"], given, check, format_card) if given["state"] else None
     lit = given["beacon"] is not None and beacon(host, given["serial"], given["beacon"], given["state_dir"], check)

@@ -16,6 +16,7 @@ import time
 import typing as t
 
 from ..core.host import Host, Result
+from .vendor_tool import ToolError, find_by_serial
 
 TOOL = "rssdm"
 TIMEOUT_S = 120
@@ -65,10 +66,6 @@ _FAMILIES = (("P320H", "P320h"), ("P420M", "P420m"))
 Value = t.Optional[object]
 
 
-class RssdmError(Exception):
-    """rssdm failed, or said what cannot be relied on; the message says what to do."""
-
-
 class RssdmDrive(t.NamedTuple):
     """One drive of the list. `fields`: every line of it, the name in lower case with single blanks."""
 
@@ -80,6 +77,11 @@ class RssdmDrive(t.NamedTuple):
     pci_address: str
     status: str
     fields: t.Mapping[str, str]
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return f"{self.serial or 'no serial'} (id {self.drive_id})"
 
     @property
     def family(self) -> str | None:
@@ -175,7 +177,7 @@ def parse_smart(text: str) -> dict[str, int]:
 
 
 def coalescing_value(text: object) -> int:
-    """One of the three values of table 2, given as a number or as text such as 0xD801F. Raises RssdmError for any
+    """One of the three values of table 2, given as a number or as text such as 0xD801F. Raises ToolError for any
     other.
     """
     try:
@@ -184,7 +186,7 @@ def coalescing_value(text: object) -> int:
         value = -1
     if value not in COALESCING:
         choice = "; ".join("0x{:X} ({})".format(*item) for item in COALESCING.items())
-        raise RssdmError(
+        raise ToolError(
             f"interrupt coalescing {text} is refused: Micron TN-FD-15 allows three values and says that any other "
             "may give unexpected results. "
             f"Use {choice}"
@@ -239,12 +241,12 @@ def erase_arguments(drive_id: str) -> list[str]:
 
 
 def drives(host: Host, details: bool = False) -> list[RssdmDrive]:
-    """The drives that rssdm lists now. Raises RssdmError."""
+    """The drives that rssdm lists now. Raises ToolError."""
     return parse_list(_ask(host, [TOOL, "-L", *(["-d"] if details else [])]))
 
 
 def smart(host: Host, drive_id: str) -> dict[str, int]:
-    """The SMART values of a drive, as far as parse_smart understands them. Raises RssdmError."""
+    """The SMART values of a drive, as far as parse_smart understands them. Raises ToolError."""
     return parse_smart(_ask(host, [TOOL, "-S", "-n", drive_id]))
 
 
@@ -257,31 +259,19 @@ def _ask(host: Host, argv: list[str]) -> str:
         time.sleep(BUSY_S)
         result = host.run(argv, timeout_s=TIMEOUT_S)
     if result.rc == 127:
-        raise RssdmError(f"{TOOL} is not installed or not in PATH: install Micron's support pack (TN-FD-15, table 1)")
+        raise ToolError(f"{TOOL} is not installed or not in PATH: install Micron's support pack (TN-FD-15, table 1)")
     problem = parse_status(result)
     if problem:
-        raise RssdmError(problem)
+        raise ToolError(problem)
     return result.stdout
 
 
-def find(listed: list[RssdmDrive], serial: str) -> RssdmDrive:
-    """The one drive with this serial number, compared as a whole; its place in the list means nothing. Raises
-    RssdmError.
-    """
-    same = [drive for drive in listed if serial.strip() and drive.serial == serial.strip()]
-    if len(same) == 1:
-        return same[0]
-    known = (
-        ", ".join("{} (id {})".format(drive.serial or "no serial", drive.drive_id) for drive in listed) or "no drive"
-    )
-    raise RssdmError(
-        "rssdm -L lists {} drives with the serial {}; it lists {}".format(
-            len(same) or "no", serial.strip() or "(empty)", known
-        )
-    )
+def find(listed: t.Sequence[RssdmDrive], serial: str) -> RssdmDrive:
+    """The one drive with this serial number. Raises ToolError."""
+    return find_by_serial(listed, serial, "rssdm -L", "lists", "drive")
 
 
 def read(host: Host, serial: str) -> tuple[RssdmDrive, dict[str, Value]]:
-    """A drive and what it is set to, by `rssdm -L -d`. Raises RssdmError."""
+    """A drive and what it is set to, by `rssdm -L -d`. Raises ToolError."""
     drive = find(drives(host, details=True), serial)
     return drive, parse_settings(drive)

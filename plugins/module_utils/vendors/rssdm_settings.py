@@ -16,10 +16,10 @@ import typing as t
 
 from ..core.files import STATE_DIR
 from ..core.host import BOOT_ID, Host
-from ..core.locks import Locked, drive_lock
 from . import rssdm
-from .rssdm import INTERRUPT_COALESCING, POWER_LIMITING, WRITE_CACHE, RssdmDrive, RssdmError
+from .rssdm import INTERRUPT_COALESCING, POWER_LIMITING, WRITE_CACHE, RssdmDrive
 from .settings_record import Record, records
+from .vendor_tool import ToolError, locked
 
 SETTINGS = (POWER_LIMITING, INTERRUPT_COALESCING, WRITE_CACHE)
 # The commands of rssdm (-L, -M, -S, -T, -X) are capital letters; -n, -p and -i are taken.
@@ -57,7 +57,7 @@ class DriveChange(t.NamedTuple):
 
 def wanted(parameters: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What the module's arguments ask for: {setting: value}; a setting that is left alone is not in it. Raises
-    RssdmError.
+    ToolError.
     """
     asked: dict[str, t.Any] = {}
     if parameters.get("power_limiting") is not None:
@@ -67,14 +67,14 @@ def wanted(parameters: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     depth = parameters.get("queue_depth")
     if depth is not None:
         if depth < 1:
-            raise RssdmError(f"queue_depth {depth} is refused: it is the workload's threads times depth, at least 1")
+            raise ToolError(f"queue_depth {depth} is refused: it is the workload's threads times depth, at least 1")
         value = rssdm.coalescing_for_depth(depth)
         if value is not None:
             asked[INTERRUPT_COALESCING] = value
     if parameters.get("write_cache") is not None:
         flag = parameters.get("write_cache_flag") or ""
         if not _CACHE_FLAG.fullmatch(flag) or flag in _OTHER_FLAGS:
-            raise RssdmError(
+            raise ToolError(
                 f"write_cache needs write_cache_flag, one lower-case option such as -w, and not {flag!r}: TN-FD-15 "
                 "says that rssdm sets the P320h's "
                 "write cache, but prints no option for it; take it from the help of the rssdm that is installed"
@@ -102,7 +102,7 @@ def apply(
     check: bool = False,
 ) -> DriveChange:
     """Set what differs, read back, and record what is pending and what was there before. `check`: change nothing.
-    Raises RssdmError.
+    Raises ToolError.
     """
     drive, seen = rssdm.read(host, serial)
     _refuse(drive, asked)
@@ -154,7 +154,7 @@ def restore(host: Host, state_dir: str, check: bool = False) -> list[Restored]:
                     "",
                 )
             )
-        except RssdmError as error:
+        except ToolError as error:
             kept = ", ".join(f"{setting} = {shown(setting, value)}" for setting, value in sorted(originals.items()))
             advice = (
                 "Fix that and restore again; for a drive that is gone for good, remove "
@@ -167,7 +167,7 @@ def restore(host: Host, state_dir: str, check: bool = False) -> list[Restored]:
 def _refuse(drive: RssdmDrive, asked: t.Mapping[str, t.Any]) -> None:
     problems = [problem for problem in (rssdm.refusal(drive, setting) for setting in asked) if problem]
     if problems:
-        raise RssdmError(
+        raise ToolError(
             "drive {} (rssdm id {}): {}".format(drive.serial, drive.drive_id, "; ".join(dict.fromkeys(problems)))
         )
 
@@ -206,7 +206,7 @@ def _commands(
     commands = {}
     for setting, value in asked.items():
         if seen.get(setting) is None:
-            raise RssdmError(
+            raise ToolError(
                 (
                     "drive {}: rssdm -L -d does not show its {}, so it could not be verified; it shows: {}. Install "
                     "the "
@@ -224,24 +224,19 @@ def _send(
     """Run them under the drive's lock, as a drive that is being measured is not changed; `sent` gets the settings that
     were set.
     """
-    try:
-        with drive_lock({"serial": drive.serial}, {"tool": rssdm.TOOL}):
-            for setting, argv in commands.items():
-                _same_id(rssdm.find(rssdm.drives(host), drive.serial), drive)
-                problem = rssdm.parse_status(host.run(argv, timeout_s=rssdm.TIMEOUT_S))
-                if problem:
-                    raise RssdmError(
-                        "drive {}: {} was not set: {}".format(drive.serial, setting.replace("_", " "), problem)
-                    )
-                sent.append(setting)
-            return rssdm.read(host, drive.serial)
-    except Locked as error:
-        raise RssdmError(f"drive {drive.serial} is in use by a run: {error}. Wait for it to end, or stop it") from None
+    with locked(drive.serial, rssdm.TOOL):
+        for setting, argv in commands.items():
+            _same_id(rssdm.find(rssdm.drives(host), drive.serial), drive)
+            problem = rssdm.parse_status(host.run(argv, timeout_s=rssdm.TIMEOUT_S))
+            if problem:
+                raise ToolError("drive {}: {} was not set: {}".format(drive.serial, setting.replace("_", " "), problem))
+            sent.append(setting)
+        return rssdm.read(host, drive.serial)
 
 
 def _same_id(now: RssdmDrive, then: RssdmDrive) -> None:
     if now.drive_id != then.drive_id:
-        raise RssdmError(
+        raise ToolError(
             f"drive {then.serial} had the rssdm id {then.drive_id} and has {now.drive_id} now; run this again"
         )
 
@@ -283,7 +278,7 @@ def show(values: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def answer(host: Host, given: t.Mapping[str, t.Any], check: bool) -> dict[str, t.Any]:
-    """The module's result. Raises RssdmError, OSError."""
+    """The module's result. Raises ToolError, OSError."""
     if given["state"] == "restored":
         return _of_all(restore(host, given["state_dir"], check))
     flag = given["write_cache_flag"] or ""
@@ -305,12 +300,12 @@ def _of_one(done: DriveChange) -> dict[str, t.Any]:
 
 
 def _of_all(done: t.Sequence[Restored]) -> dict[str, t.Any]:
-    """The result for every drive that is recorded. Raises RssdmError with the drives that did not get their settings
+    """The result for every drive that is recorded. Raises ToolError with the drives that did not get their settings
     back.
     """
     problems = [entry.problem for entry in done if entry.problem]
     if problems:
-        raise RssdmError(" ".join(problems))
+        raise ToolError(" ".join(problems))
     results = [(entry.serial, _of_one(entry.outcome)) for entry in done if entry.outcome]
     return {
         "changed": any(result["changed"] for _serial, result in results),

@@ -20,9 +20,9 @@ import typing as t
 
 from ..core.host import Host
 from . import iomemory, rssdm
-from .iomemory import Card, IomemoryError
-from .rssdm import RssdmError
+from .iomemory import Card
 from .vendor_identity import is_iomemory, is_micron
+from .vendor_tool import ToolError
 
 HEALTHY = "Healthy"
 MICRON_SPARE_THRESHOLD_PCT = 10
@@ -53,7 +53,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> tu
                     host.run(["fio-status", "-fj"], timeout_s=iomemory.TIMEOUT_S).stdout, "/dev/" + name
                 )
             return found, ""
-    except (RssdmError, IomemoryError) as error:
+    except ToolError as error:
         return {}, str(error)
     return {}, f"no tool is known for {name}"
 
@@ -62,7 +62,7 @@ def _smart(host: Host, drive_id: str) -> dict[str, int]:
     """SMART values; none where this rssdm does not tell them: what its list tells still counts."""
     try:
         return rssdm.smart(host, drive_id)
-    except RssdmError:
+    except ToolError:
         return {}
 
 

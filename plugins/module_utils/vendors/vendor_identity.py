@@ -17,6 +17,7 @@ import re
 from ..core.host import Host
 from . import iomemory
 from .iomemory import BLOCK_NAME
+from .vendor_tool import ToolError
 
 TRANSPORT = "pcie"
 HDIO_GET_IDENTITY = 0x030D  # include/uapi/linux/hdreg.h
@@ -72,7 +73,7 @@ def _identify(host: Host, path: str) -> bytes:
 def _card(host: Host, name: str) -> dict[str, str]:
     try:
         own = [card for card in iomemory.cards(host) if card.block == name]
-    except iomemory.IomemoryError:
+    except ToolError:
         return {}
     if len(own) != 1:
         return {}

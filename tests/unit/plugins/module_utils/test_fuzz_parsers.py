@@ -26,6 +26,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import links,
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import nvme, opal
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory, iomemory_pci, rssdm
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError
 
 EXAMPLES = int(os.environ.get("SSDLAB_FLEET_FUZZ", "100"))
 COUNT = collections.Counter()
@@ -152,7 +153,7 @@ OF_COMMANDS = {
     "nvme sanitize-log": (lambda host: nvme.sanitize_log(host, "/dev/nvme0"), nvme.NvmeError),
     "nvme smart-log": (lambda host: health.read(host, {"transport": "nvme", "path": "/dev/nvme0n1"}), ()),
     "smartctl": (lambda host: health.read(host, {"transport": "sata", "path": "/dev/sda"}), ()),
-    "rssdm -L": (lambda host: [rssdm.parse_settings(item) for item in rssdm.drives(host)], rssdm.RssdmError),
+    "rssdm -L": (lambda host: [rssdm.parse_settings(item) for item in rssdm.drives(host)], ToolError),
     "rssdm status": (lambda host: rssdm.parse_status(host.run(["rssdm"])), ()),
 }
 OF_TEXTS = {

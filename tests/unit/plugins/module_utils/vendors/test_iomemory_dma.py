@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_dma
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.iomemory import IomemoryError
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError
 
 
 @pytest.fixture
@@ -50,14 +50,14 @@ def test_the_driver_of_the_newer_cards(fake):
 
 @pytest.mark.parametrize("bad", ["32", "-1", "1.5", "", "x", "0 foo=1", "0\noptions other x=1"])
 def test_other_values_are_refused(loaded, bad):
-    with pytest.raises(IomemoryError, match="0 .none. to 31"):
+    with pytest.raises(ToolError, match="0 .none. to 31"):
         iomemory_dma.apply(loaded, bad)
     assert not loaded.exists(iomemory_dma.FILE)
 
 
 def test_another_file_that_sets_it_is_told(loaded):
     loaded.put("/etc/modprobe.d/fusion.conf", "# iodrive_dma_delay=1\noptions iomemory-vsl iodrive_dma_delay=3 x=1\n")
-    with pytest.raises(IomemoryError, match="/etc/modprobe.d/fusion.conf"):
+    with pytest.raises(ToolError, match="/etc/modprobe.d/fusion.conf"):
         iomemory_dma.apply(loaded, "0")
     loaded.put("/etc/modprobe.d/fusion.conf", "# options iomemory-vsl iodrive_dma_delay=3\n")
     assert iomemory_dma.apply(loaded, "0").changed

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory, iomemory_pci
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError
 
 # The examples of the ioMemory VSL Peak Performance Guide, appendix D, which the emulator prints.
 FOLDER = os.path.join(os.path.dirname(emulator.__file__), "pci-check")
@@ -142,10 +143,10 @@ def test_the_check_clears_nothing(emulated):
 
 
 def test_no_report_is_no_clean_bill(fake):
-    with pytest.raises(iomemory.IomemoryError, match="fio-util"):
+    with pytest.raises(ToolError, match="fio-util"):
         iomemory_pci.check(fake, [])
     fake.answers["fio-pci-check"] = (0, "nothing here\n", "")
-    with pytest.raises(iomemory.IomemoryError, match="nothing here"):
+    with pytest.raises(ToolError, match="nothing here"):
         iomemory_pci.check(fake, [])
 
 

@@ -13,8 +13,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import iomemory_format
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_settings
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.iomemory import IomemoryError
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.iomemory_settings import beacon
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError
 
 bring = functools.partial(iomemory_settings.bring, format_card=iomemory_format.format_guarded)
 FORMAT = {"sector_bytes": 4096, "size_pct": 90, "mode": "destructive", "state_dir": "/state"}
@@ -102,7 +102,7 @@ def test_a_format_is_done_under_guard_and_lock_and_once(server, eligible):
 
 def test_the_real_guard_stands_before_a_format(server):
     server.has_devices = False
-    with pytest.raises(IomemoryError, match="C1 may not be formatted. probe_failed"):
+    with pytest.raises(ToolError, match="C1 may not be formatted. probe_failed"):
         bring(server, "C1", "formatted", FORMAT, check=False)
     assert changing(server) == []
 
@@ -115,14 +115,14 @@ def test_the_guard_reads_what_runs_left_on_a_card(server, monkeypatch):
         "refusals": [{"code": "evidence", "message": "run one left it so"}],
     }
     monkeypatch.setattr(iomemory_format.inspection, "inspect", lambda *given: asked.append(given[2:]) or [refused])
-    with pytest.raises(IomemoryError, match="C1 may not be formatted. evidence: run one left it so"):
+    with pytest.raises(ToolError, match="C1 may not be formatted. evidence: run one left it so"):
         bring(server, "C1", "formatted", FORMAT, check=False)
     assert asked == [(None, "/state")] and changing(server) == []
 
 
 def test_a_drive_that_the_guard_refuses_at_the_last_moment_is_not_formatted(server, eligible, monkeypatch):
     monkeypatch.setattr(Held, "refuse", {"code": "mounted", "message": "it is mounted"})
-    with pytest.raises(IomemoryError, match="mounted: it is mounted"):
+    with pytest.raises(ToolError, match="mounted: it is mounted"):
         bring(server, "C1", "formatted", FORMAT, check=False)
     assert changing(server) == [] and eligible.log[-1] == "release"
 
@@ -133,7 +133,7 @@ def test_the_kernel_and_fio_status_must_agree(server, eligible, monkeypatch):
         "inspect",
         lambda *_: [{"eligible": True, "identity": {"kernel_name": "fioa"}, "refusals": []}],
     )
-    with pytest.raises(IomemoryError, match="do not agree"):
+    with pytest.raises(ToolError, match="do not agree"):
         bring(server, "C1", "formatted", FORMAT, check=False)
     assert changing(server) == []
 
@@ -151,7 +151,7 @@ def test_the_kernel_and_fio_status_must_agree(server, eligible, monkeypatch):
 def test_what_cannot_be_formatted(server, eligible, change, options, says):
     with server.state() as machine:
         machine["iomemory"]["cards"][1].update(change)
-    with pytest.raises(IomemoryError, match=says):
+    with pytest.raises(ToolError, match=says):
         bring(server, "C1", "formatted", options, check=False)
     with server.state() as machine:
         assert machine["iomemory"]["cards"][1]["formats"] == 0
@@ -159,7 +159,7 @@ def test_what_cannot_be_formatted(server, eligible, change, options, says):
 
 def test_a_card_that_a_run_works_on_stays(server):
     with locks.drive_lock({"serial": "C1"}, {"run_id": "night"}):
-        with pytest.raises(IomemoryError, match="in use by a run: .*night"):
+        with pytest.raises(ToolError, match="in use by a run: .*night"):
             bring(server, "C1", "detached", {}, check=False)
     assert changing(server) == []
 
@@ -167,7 +167,7 @@ def test_a_card_that_a_run_works_on_stays(server):
 def test_a_card_in_use_does_not_detach(server):
     with server.state() as machine:
         machine["iomemory"]["cards"][1]["busy"] = True
-    with pytest.raises(IomemoryError, match="is in use; unmount it"):
+    with pytest.raises(ToolError, match="is in use; unmount it"):
         bring(server, "C1", "detached", {}, check=False)
 
 
@@ -179,5 +179,5 @@ def test_the_beacon_of_the_right_card(server, tmp_path):
     server.reboot("boot-2")
     assert not beacon(server, "C1", False, state, check=False)
     assert changing(server) == [["fio-beacon", "-1", "/dev/fct1"]] * 2 + [["fio-beacon", "-0", "/dev/fct1"]]
-    with pytest.raises(IomemoryError, match="no cards"):
+    with pytest.raises(ToolError, match="no cards"):
         beacon(server, "/dev/fct1", True, state, check=False)

@@ -15,6 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.rssdm import 
     POWER_LIMITING,
     WRITE_CACHE,
 )
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError
 
 # What rssdm 2.20 printed for a P420m on a server (a public report of a firmware update, 2015); the serial number was
 # blanked there.
@@ -121,7 +122,7 @@ def test_the_three_coalescing_values(given_value, value):
 
 @pytest.mark.parametrize("bad", ["0xD800F", "0", "", "iops", -1, True, None, "0xD801F; reboot", "0x D801F"])
 def test_any_other_coalescing_value_is_refused(bad):
-    with pytest.raises(rssdm.RssdmError, match="unexpected results.*0xD200F.*0xD801F.*0xD020F"):
+    with pytest.raises(ToolError, match="unexpected results.*0xD200F.*0xD801F.*0xD020F"):
         rssdm.coalescing_value(bad)
 
 
@@ -166,12 +167,12 @@ def test_a_drive_is_found_by_its_whole_serial_number():
         ("T", "lists 2 drives"),
         ("0", "lists no"),
     ):
-        with pytest.raises(rssdm.RssdmError, match=says):
+        with pytest.raises(ToolError, match=says):
             rssdm.find(listed, serial)
 
 
 def test_a_missing_tool_is_told(fake):
-    with pytest.raises(rssdm.RssdmError, match="support pack"):
+    with pytest.raises(ToolError, match="support pack"):
         rssdm.drives(fake)
 
 

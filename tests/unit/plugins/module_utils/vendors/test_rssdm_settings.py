@@ -14,8 +14,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.rssdm import 
     INTERRUPT_COALESCING,
     POWER_LIMITING,
     WRITE_CACHE,
-    RssdmError,
 )
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError
 
 P320H_25 = "Micron P320h-MTFDGAL175SAH"
 
@@ -173,7 +173,7 @@ def test_check_mode_changes_nothing(server, tmp_path):
     ],
 )
 def test_bad_values_are_refused_before_anything_is_sent(server, serial, arguments, says):
-    with pytest.raises(RssdmError, match=says):
+    with pytest.raises(ToolError, match=says):
         server(serial, **arguments)
     assert server.modified() == []
 
@@ -185,14 +185,14 @@ def test_the_write_cache_of_a_p320h(server):
 
 def test_a_drive_that_is_being_measured_is_not_changed(server):
     with locks.drive_lock({"serial": "S1"}, {"run_id": "night"}):
-        with pytest.raises(RssdmError, match="in use by a run: .*night"):
+        with pytest.raises(ToolError, match="in use by a run: .*night"):
             server(power_limiting=True)
     assert server.modified() == []
 
 
 def test_a_setting_that_is_not_shown_is_not_set(server, monkeypatch):
     monkeypatch.setitem(rssdm_settings.rssdm.SHOWN_AS, INTERRUPT_COALESCING, "no such line")
-    with pytest.raises(RssdmError, match="does not show its interrupt coalescing"):
+    with pytest.raises(ToolError, match="does not show its interrupt coalescing"):
         server(queue_depth=256)
     assert server.modified() == []
 
@@ -205,7 +205,7 @@ def test_what_was_sent_before_a_failure_is_remembered(server):
         return answer._replace(rc=8) if argv[1:3] == ["-M", "-i"] else answer
 
     server.host.run = run
-    with pytest.raises(RssdmError, match="interrupt coalescing was not set"):
+    with pytest.raises(ToolError, match="interrupt coalescing was not set"):
         server(power_limiting=True, queue_depth=256)
     server.host.run = refused
     assert server().pending == {POWER_LIMITING: True}
@@ -221,7 +221,7 @@ def test_an_id_that_moved_is_noticed(server):
         return refused(argv, timeout_s, stdin)
 
     server.host.run = run
-    with pytest.raises(RssdmError, match="has 7 now"):
+    with pytest.raises(ToolError, match="has 7 now"):
         server(power_limiting=True)
     assert server.modified() == []
 
