@@ -138,8 +138,8 @@ class Conditions:
             return []
         told = [
             (SPOILS, active_settings.differences(self.settings, self._wanted)),
-            (UNKNOWN, active_settings.unseen(self.settings, self._wanted)),
-            (TOLD, active_settings.waiting(self.settings)),
+            (UNKNOWN, active_settings.unknown(self.settings, self._wanted)),
+            (TOLD, active_settings.pending(self.settings)),
         ]
         return [Cause("vendor_settings", level, text) for level, texts in told for text in texts]
 

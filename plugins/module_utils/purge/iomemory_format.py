@@ -1,12 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Format a Fusion-io ioMemory card: detach, fio-format, attach. Source: ioMemory VSL Peak Performance Guide, "Testing"
-and appendix C.
+"""Format a Fusion-io ioMemory card: detach, fio-format, attach.
 
-Detaching takes the block device away, so the drive is closed for that while its lock is kept (Work.lend), and
-identified again afterwards. A stop waits until the card is attached again: a card that was left half-way needs another
-format.
+Source: ioMemory VSL Peak Performance Guide, "Testing" and appendix C. Detaching removes the block device, so the drive
+is closed for that while its lock is held (Work.lend), and identified again afterwards. A stop waits until the card is
+attached again: a card that was abandoned half-way needs another format.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ FULL_PCT = 100
 
 @contextlib.contextmanager
 def _purge_errors() -> t.Iterator[None]:
-    """Raise PurgeError for what is wrong with the tools."""
+    """Raise a PurgeError for a ToolError."""
     try:
         yield
     except ToolError as error:
@@ -42,11 +41,11 @@ def _purge_errors() -> t.Iterator[None]:
 
 
 def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The card behind the block device, as fio-status shows it. Raises PurgeError where that is not certain."""
+    """Return the card behind the block device, as fio-status shows it. Raises PurgeError if that is not certain."""
     if not is_iomemory(str(identity.get("kernel_name"))):
         return {}
     with _purge_errors():
-        card = iomemory.find(iomemory.cards(host), str(identity.get("serial") or ""))
+        card = iomemory.find(host, str(identity.get("serial") or ""))
     if card.block != identity["kernel_name"]:
         raise PurgeError(
             "fio-status reports {0} as {1}, the kernel has it as {2}: nothing was formatted".format(
@@ -65,13 +64,13 @@ def _supported(found: Capabilities) -> str:
 
 
 def _shape(found: Capabilities, options: Options) -> tuple[int, int]:
-    """(sector bytes, per cent of the advertised capacity): as the test says, else as it is."""
+    """Return (sector bytes, per cent of the advertised capacity): as the test requests, else as they are."""
     sector_bytes = options.get("iomemory_sector_bytes") or options.get("lba_size_bytes") or found["sector_bytes"]
     return sector_bytes, options.get("iomemory_size_pct") or min(found.get("size_pct") or FULL_PCT, FULL_PCT)
 
 
 def commands(found: Capabilities, options: Options) -> list[Command]:
-    """Exactly what a format runs. Raises PurgeError for options that it refuses."""
+    """Return exactly what a format runs. Raises PurgeError for options that it refuses."""
     with _purge_errors():
         return iomemory.format_commands(found["control"], *_shape(found, options))
 
@@ -84,10 +83,10 @@ def reformat(
     limit_s: float,
     sleep: t.Callable[[float], None] = time.sleep,
 ) -> Card:
-    """ERASES the card: detach, format, attach, and look at it again. The caller holds the drive's lock and has closed
-    the block device.
+    """ERASE the card: detach, format, attach, and read it again.
 
-    Raises PurgeError, or ToolError; the card is then attached again where that is still possible.
+    The caller holds the drive's lock and has closed the block device. Raises PurgeError or ToolError; the card is then
+    attached again if that is still possible.
     """
     detach, formatting, attach = iomemory.format_commands(card.control, sector_bytes, size_pct)
     _same(host, card)
@@ -107,8 +106,8 @@ def reformat(
 
 
 def _same(host: Host, card: Card) -> Card:
-    """The card by its serial number now, at the control device where it was."""
-    now = iomemory.find(iomemory.cards(host), card.serial)
+    """Return the card by its serial number now, at the control device where it was."""
+    now = iomemory.find(host, card.serial)
     if now.control != card.control:
         text = (
             f"{card.serial} was {card.control} and is {now.control} now: nothing was formatted; start over with "
@@ -135,7 +134,7 @@ def _appeared(host: Host, card: Card, sleep: t.Callable[[float], None]) -> Card:
 def _format(work: Work) -> dict[str, t.Any]:
     sector_bytes, size_pct = _shape(work.capabilities, work.options)
     with _purge_errors():
-        card = iomemory.find(iomemory.cards(work.host), work.identity["serial"])
+        card = iomemory.find(work.host, work.identity["serial"])
     if card.control != work.capabilities["control"] or card.block != work.identity["kernel_name"]:
         raise PurgeError(
             f"fio-status no longer shows {card.serial} as it was; nothing was formatted", "identity_changed"
@@ -144,7 +143,7 @@ def _format(work: Work) -> dict[str, t.Any]:
     limit_s = timeout_s(work.identity["size_bytes"], work.options)
     with _purge_errors(), work.lend(MAY_CHANGE):
         after = reformat(work.host, card, sector_bytes, size_pct, limit_s, work.sleep)
-    return {"lba_format_before": iomemory.formatted_as(card), "lba_format_after": iomemory.formatted_as(after)}
+    return {"lba_format_before": iomemory.format_facts(card), "lba_format_after": iomemory.format_facts(after)}
 
 
 def format_guarded(
@@ -152,8 +151,8 @@ def format_guarded(
 ) -> Card:
     """Format a card outside of a run, if the guard lets it be erased; return the card as it is then.
 
-    erase: whether to do it (ERASES the card), or only to ask the guard. state_dir: where the ledger is. Raises
-    ToolError with every reason why not.
+    erase: whether to ERASE it, or only to check that the guard would let it. state_dir: where the ledger is. Raises
+    ToolError with every reason against it.
     """
     entry = parse({"serial": card.serial})
     identity = _eligible(host, card, entry, state_dir)
@@ -172,7 +171,7 @@ def format_guarded(
 
 
 def _eligible(host: Host, card: Card, entry: Entry, state_dir: str | None) -> dict[str, t.Any]:
-    """The drive's identity, if the guard lets it be erased. Raises ToolError."""
+    """Return the drive's identity, if the guard lets it be erased. Raises ToolError."""
     found = inspection.inspect(host, [entry], None, state_dir)[0]
     if not found["eligible"] or found["identity"]["kernel_name"] != card.block:
         reasons = ["{}: {}".format(refusal["code"], refusal["message"]) for refusal in found["refusals"]]

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Secure erase of a Micron P320h or P420m by rssdm. Source: Micron TN-FD-15, figure 9.
+"""Secure erase of a Micron P320h or P420m by rssdm.
 
-rssdm knows drives by an id that is their place in a list. The id is looked up by the serial number, compared with the
-PCI address that the kernel has for the block device, and both again right before the erase.
+Source: Micron TN-FD-15, figure 9. rssdm knows drives by an id that is their place in a list. The id is looked up by the
+serial number, compared with the PCI address that the kernel has for the block device, and both again right before the
+erase.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ANSWER = "y\n"  # what `yes` of figure 9 gives to the question
 
 
 def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Which of rssdm's drives this is. Raises PurgeError where that is not certain."""
+    """Return which of rssdm's drives this is. Raises PurgeError if that is not certain."""
     if not is_micron(str(identity.get("kernel_name"))):
         return {}
     drive = _find(host, identity)
@@ -40,7 +41,7 @@ def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any
 
 def _find(host: Host, identity: t.Mapping[str, t.Any]) -> rssdm.RssdmDrive:
     try:
-        drive = rssdm.find(rssdm.drives(host), str(identity.get("serial") or ""))
+        drive = rssdm.find(host, str(identity.get("serial") or ""))
     except ToolError as error:
         raise PurgeError(str(error)) from None
     slot = os.path.basename(host.realpath("/sys/block/{0}/device".format(identity["kernel_name"])))
@@ -75,7 +76,7 @@ def _erase(work: Work) -> dict[str, t.Any]:
         )
     limit = timeout_s(work.identity["size_bytes"], work.options)
     result = work.command(rssdm.erase_arguments(now["drive_id"]), limit, stdin=ANSWER)
-    problem = rssdm.parse_status(result)
+    problem = rssdm.failure_text(result)
     if problem:
         raise PurgeError(f"the secure erase failed: {problem}")
     return {}

@@ -33,9 +33,7 @@ BLOCK_NAME = re.compile(r"fio[a-z]{1,3}")
 
 
 class Card(t.NamedTuple):
-    """One ioMemory device, one or two to a card. Sizes in bytes; `block`: fioa while attached; `trouble`: fio-status's
-    own warning.
-    """
+    """An ioMemory device; a card has one or two. block: fioa while attached; trouble: fio-status's own warning."""
 
     control: str
     state: str
@@ -57,60 +55,60 @@ class Card(t.NamedTuple):
     power_loss: str | None
     bus_errors: str | None
     trouble: str | None
-    # The highest that it had since the driver was loaded.
+    # Since the driver was loaded.
     highest_c: float | None = None
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """Name the card in a message."""
         return f"{self.serial} ({self.control})"
 
     @property
     def size_pct(self) -> int | None:
-        """The capacity in per cent of what is advertised, which under-formatting lowers."""
+        """Return the capacity in per cent of the advertised one, which under-formatting lowers."""
         if not self.size_bytes or not self.advertised_bytes:
             return None
         return round(100 * self.size_bytes / self.advertised_bytes)
 
 
 def cards(host: Host) -> list[Card]:
-    """The cards of the host now. Raises ToolError."""
+    """List the cards of the host. Raises ToolError."""
     return parse_status(run(host, ["fio-status", "-a"]).stdout)
 
 
 def run(host: Host, argv: t.Sequence[str], timeout_s: float = TIMEOUT_S) -> Result:
-    """What one of the tools answered. Raises ToolError if it failed."""
+    """Run one of the tools. Raises ToolError if it fails."""
     result = host.run(argv, timeout_s=timeout_s)
     if result.rc == COMMAND_NOT_FOUND:
         raise ToolError(f"{argv[0]} is not installed or not in PATH: install Fusion-io's fio-util")
     if result.rc != 0:
-        raise ToolError(said(result))
+        raise ToolError(failure_text(result))
     return result
 
 
-def find(listed: t.Sequence[Card], serial: str) -> Card:
-    """The one card with this serial number. Raises ToolError."""
-    return find_by_serial(listed, serial, "fio-status", "shows", "card")
+def find(host: Host, serial: str) -> Card:
+    """Return the one card with this serial number. Raises ToolError."""
+    return find_by_serial(cards(host), serial, "fio-status", "shows", "card")
 
 
-def said(result: Result) -> str:
-    """What a tool that failed said, in one line."""
+def failure_text(result: Result) -> str:
+    """Return what a tool that failed printed, in one line."""
     lines = [line.strip() for line in (result.stderr + "\n" + result.stdout).splitlines() if line.strip()]
     return result.ended(" | ".join(lines[-4:]))
 
 
 def attach_arguments(control: str) -> list[str]:
-    """Makes the block device appear."""
+    """Return the command that makes the block device appear."""
     return ["fio-attach", control]
 
 
 def detach_arguments(control: str) -> list[str]:
-    """Takes the block device away; the tool refuses while it is in use. Never forced."""
+    """Return the command that removes the block device; it fails while that is in use, and is never forced."""
     return ["fio-detach", control]
 
 
 def format_arguments(control: str, sector_bytes: int, size_pct: int) -> list[str]:
-    """Erases. -b and -s as in the guide; -y answers its question. Raises ToolError."""
+    """Return the command that erases; -b and -s as in the guide, -y answers its question. Raises ToolError."""
     if sector_bytes not in SECTOR_BYTES:
         raise ToolError(
             f"sector_bytes {sector_bytes} is refused: the guide formats to 512 (blocks below 4 KiB) or 4096"
@@ -124,46 +122,47 @@ def format_arguments(control: str, sector_bytes: int, size_pct: int) -> list[str
 
 
 def format_commands(control: str, sector_bytes: int, size_pct: int) -> list[list[str]]:
-    """Exactly what a format runs: detach, erase, attach. Raises ToolError."""
+    """Return exactly what a format runs: detach, erase, attach. Raises ToolError."""
     formatting = format_arguments(control, sector_bytes, size_pct)
     return [detach_arguments(control), formatting, attach_arguments(control)]
 
 
 def beacon_arguments(control: str, lit: bool) -> list[str]:
-    """The LEDs that tell which card it is."""
+    """Return the command that switches the LEDs by which a card is found."""
     return ["fio-beacon", "-1" if lit else "-0", control]
 
 
 def bugreport(host: Host) -> str:
-    """Run fio-bugreport; the path of its archive on the host. Raises ToolError."""
+    """Run fio-bugreport, and return the path of its archive on the host. Raises ToolError."""
     result = run(host, ["fio-bugreport"], timeout_s=900)
     found: list[str] = re.findall(r"(/[\w./-]*fio-bugreport-[\w.-]+\.tar\.\w+)", result.stdout + "\n" + result.stderr)
     if not found:
-        raise ToolError(said(result))
+        raise ToolError(failure_text(result))
     if not host.exists(found[-1]):
         raise ToolError(f"fio-bugreport says that its report is {found[-1]}, which is not there")
     return found[-1]
 
 
-def kept_bugreport(host: Host, state_dir: str) -> str:
-    """Make a bug report and leave it at <state_dir>/fio-bugreport, a path that whoever fetches it knows; its own name.
+def keep_bugreport(host: Host, state_dir: str) -> str:
+    """Make a bug report and return its own name. It is left at <state_dir>/fio-bugreport, for the action to fetch.
+
     Raises ToolError, OSError.
     """
     path = bugreport(host)
     make_folders(state_dir)
-    kept = os.path.join(state_dir, BUGREPORT)
-    shutil.move(path, kept)
-    os.chmod(kept, 0o644)  # as a run's archive: it is fetched by the connection's user
+    target = os.path.join(state_dir, BUGREPORT)
+    shutil.move(path, target)
+    os.chmod(target, 0o644)  # as a run's archive: it is fetched by the connection's user
     return os.path.basename(path)
 
 
 def facts(card: Card) -> dict[str, t.Any]:
-    """A card as the module returns it."""
+    """Return a card as the module does."""
     return dict(card._asdict(), size_pct=card.size_pct)
 
 
-def formatted_as(card: Card) -> dict[str, t.Any]:
-    """How a card is formatted."""
+def format_facts(card: Card) -> dict[str, t.Any]:
+    """Return how a card is formatted."""
     return {"sector_bytes": card.sector_bytes, "size_bytes": card.size_bytes, "size_pct": card.size_pct}
 
 
@@ -174,9 +173,7 @@ class _Section(t.NamedTuple):
 
 
 def parse_status(text: str) -> list[Card]:
-    """The cards that `fio-status -a` shows. An entry without a control device or a serial number is left out: it can't
-    be named.
-    """
+    """Parse `fio-status -a`. An entry without a control device or a serial number can't be named, and is left out."""
     cards: list[Card] = []
     adapter: _Section | None = None
     sections = _sections(text)
@@ -242,7 +239,7 @@ def _card(section: _Section, adapter: _Section | None, blocks: list[_Section]) -
 
 
 def _model(section: _Section, adapter: _Section | None) -> str:
-    """The module's name; its card's where the line has a serial number alone (VSL 3.1)."""
+    """Return the module's name; its card's if the line has only a serial number (VSL 3.1)."""
     own = section.lines[0].split(",")[0]
     return adapter.lines[0].split(",")[0] if own.startswith("SN:") and adapter and adapter.lines else own
 
@@ -263,14 +260,14 @@ def _state(section: _Section) -> tuple[str, str | None]:
 
 
 def _block(section: _Section) -> str | None:
-    """The block device: "Attached as 'fioa'" (3.1) or the line under "Contained VSUs:" (3.2)."""
+    """Return the block device: "Attached as 'fioa'" (3.1), or the line under "Contained VSUs:" (3.2)."""
     named = _search(r"\bas '(fio[a-z]+)'", section.title)
     listed = [found for found in (_search(r"^(fio[a-z]+):\s+ID:", line) for line in section.lines) if found]
     return named or (listed[0] if len(listed) == 1 else None)
 
 
 def _format(lines: list[str]) -> tuple[int | None, int | None]:
-    """(capacity, sector) in bytes: "Format: v500, 2353515625 sectors of 512 bytes"."""
+    """Return (capacity, sector) in bytes, of "Format: v500, 2353515625 sectors of 512 bytes"."""
     found = {
         match.groups()
         for match in (
@@ -285,9 +282,7 @@ def _format(lines: list[str]) -> tuple[int | None, int | None]:
 
 
 def _advertised(adapter: _Section | None) -> int | None:
-    """The advertised capacity of one module: the card's, out of its name (1.205TB, 640GB, SX300-1300), shared by its
-    modules.
-    """
+    """Return the advertised capacity of a module: its share of the card's, by the name (1.205TB, 640GB, SX300-1300)."""
     if adapter is None or not adapter.lines:
         return None
     modules = sum(1 for line in adapter.lines if re.match(r"(fct[0-9]+|[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]):", line))

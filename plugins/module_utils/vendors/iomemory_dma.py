@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`iodrive_dma_delay`, a parameter of ioMemory's driver: kept by a modprobe options file of our own, in effect after
-the driver is reloaded.
+"""`iodrive_dma_delay`, a parameter of ioMemory's driver: kept in a modprobe options file that this collection owns, in
+effect once the driver is reloaded.
 
 Source: ioMemory VSL Peak Performance Guide, "Decreasing Latency for Writes": 0 to 31, 16 is the default (5 µs), 31 adds
-  10 µs, 0 none.
+10 µs, 0 none.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ _HEAD = "# Written by ssdlab.fleet.iomemory; its dma_delay: default removes this
 
 
 class DmaDelay(t.NamedTuple):
-    """configured: by our file, None without it. effective: of the loaded driver, None where none is loaded. wanted:
-    None: not asked.
-    """
+    """configured: in the options file, None without it. effective: of the loaded driver, None if none is loaded."""
 
     changed: bool
     before: int | None
@@ -38,8 +36,8 @@ class DmaDelay(t.NamedTuple):
     driver_reload_required: bool
 
 
-def wanted_value(text: object) -> int | str | None:
-    """0 to 31 or `default`, out of the module's argument. Raises ToolError."""
+def parse(text: object) -> int | str | None:
+    """Parse the module's argument: 0 to 31 or `default`; None leaves the delay alone. Raises ToolError."""
     if text is None or text == "default":
         return "default" if text else None
     if re.fullmatch(r"[0-9]{1,2}", str(text)) and int(str(text)) <= LARGEST:
@@ -51,30 +49,28 @@ def wanted_value(text: object) -> int | str | None:
 
 
 def apply(host: Host, text: object, check: bool = False) -> DmaDelay:
-    """Write or remove the options file, and tell whether the driver has to be reloaded. Raises ToolError,
-    OSError.
-    """
-    wanted = wanted_value(text)
+    """Write or remove the options file, and return whether the driver must be reloaded. Raises ToolError, OSError."""
+    requested = parse(text)
     driver = next((name for name in _DRIVERS if host.exists("/sys/module/" + name)), None)
     before = _configured(host)
     effective = _effective(host, driver)
-    if wanted is None:
+    if requested is None:
         return DmaDelay(False, before, before, effective, False)
-    others = _elsewhere(host)
+    others = _other_files(host)
     if others:
         raise ToolError(
             "{} sets {} as well; remove it there first, since it is not certain which file counts".format(
                 ", ".join(others), PARAMETER
             )
         )
-    configured = None if wanted == "default" else int(wanted)
+    configured = None if requested == "default" else int(requested)
     module = (driver or _DRIVERS[0]).replace("_", "-")
     line = None if configured is None else f"options {module} {PARAMETER}={configured}\n"
     changed = _text(host) != (_HEAD + line if line else None)
     if changed and not check:
         _write(host, _HEAD + line if line else None)
-    in_force = DEFAULT if configured is None else configured
-    return DmaDelay(changed, before, configured, effective, effective is not None and effective != in_force)
+    after_reload = DEFAULT if configured is None else configured
+    return DmaDelay(changed, before, configured, effective, effective is not None and effective != after_reload)
 
 
 def _text(host: Host) -> str | None:
@@ -103,7 +99,8 @@ def _effective(host: Host, driver: str | None) -> int | None:
     return int(text) if text is not None and re.fullmatch(r"[0-9]{1,9}", text) else None
 
 
-def _elsewhere(host: Host) -> list[str]:
+def _other_files(host: Host) -> list[str]:
+    """Return the other options files that set the parameter."""
     places = host.glob(FOLDER + "/*.conf") + host.glob("/etc/modprobe.conf")
     setting = re.compile(rf"^\s*options\s.*\b{PARAMETER}=", re.MULTILINE)
     return [path for path in places if path != FILE and setting.search(host.get(path) or "")]

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`fio-pci-check` as findings: an over-subscribed bus, PCIe errors, a narrow link. Source: ioMemory VSL Peak
-Performance Guide, appendix D.
+"""`fio-pci-check` as findings: an over-subscribed bus, PCIe errors, a narrow link.
 
-A finding is {check, drive | null, level, message, remedy}, as in the preflight checks. Pure, but for `check`.
+Source: ioMemory VSL Peak Performance Guide, appendix D. A finding is {check, drive | null, level, message, remedy}, as
+in the preflight checks. Pure, but for `check`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import typing as t
 
 from ..core.host import Host
-from .iomemory import Card, run, said
+from .iomemory import Card, failure_text, run
 from .vendor_tool import ToolError
 
 CheckFinding = t.Dict[str, t.Any]
@@ -33,24 +33,25 @@ RESEAT_CARD = RESEAT + " fio-beacon lights its LEDs (beacon: true in vendor_iome
 
 
 class Node(t.NamedTuple):
-    """A bridge or a card of the tree. Rates in MB/s as printed; `marked`: lines with an asterisk that were not
-    understood; `buses`: those behind it.
+    """A bridge or a card of the tree.
+
+    buses: those behind it. needed, available: MB/s as printed. marked: lines with an asterisk that were not understood.
     """
 
     kind: str
     address: str
-    needed: int | None
-    available: int | None
-    lanes: int | None
-    lanes_max: int | None
-    errors: list[str]
-    marked: list[str]
-    bandwidth_marked: bool
     buses: tuple[int, int] | None
+    needed: int | None = None
+    available: int | None = None
+    lanes: int | None = None
+    lanes_max: int | None = None
+    errors: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
+    bandwidth_marked: bool = False
 
 
 def parse(text: str) -> list[Node]:
-    """The nodes of a report, root first, in its order."""
+    """Parse a report to its nodes, root first."""
     nodes: list[Node] = []
     for raw in text.splitlines():
         marked = raw.strip().startswith("*")
@@ -58,20 +59,8 @@ def parse(text: str) -> list[Node]:
         match = _NODE.match(line)
         if match and (match.group(2) or match.group(1) == "Root Bridge"):
             # "00L04.00" is how the guide prints one address; the colon is meant.
-            nodes.append(
-                Node(
-                    match.group(1),
-                    (match.group(2) or "").replace("L", ":").lower(),
-                    None,
-                    None,
-                    None,
-                    None,
-                    [],
-                    [],
-                    False,
-                    _buses(match.group(3)),
-                )
-            )
+            address = (match.group(2) or "").replace("L", ":").lower()
+            nodes.append(Node(match.group(1), address, _buses(match.group(3))))
         elif nodes and line:
             nodes[-1] = _add(nodes[-1], line, marked)
     return nodes
@@ -95,20 +84,21 @@ def _add(node: Node, line: str, marked: bool) -> Node:
         )
     error = _ERROR.match(line)
     if error and error.group(2).lower() == "detected":
-        return node._replace(errors=[*node.errors, error.group(1).strip()])
-    return node._replace(marked=[*node.marked, line]) if marked else node
+        return node._replace(errors=(*node.errors, error.group(1).strip()))
+    return node._replace(marked=(*node.marked, line)) if marked else node
 
 
 def findings(nodes: t.Sequence[Node], cards: t.Sequence[Card] = (), parallel: int | None = None) -> list[CheckFinding]:
-    """What is wrong, one finding a node and kind; [] when nothing is. `cards`: who the card at an address is;
-    `parallel`: how many are measured at a time.
+    """Return what is wrong, one finding for each node and kind.
+
+    cards: to name the card at an address. parallel: how many are measured at a time.
     """
     serials = {_short(card.pci_address): card.serial for card in cards if card.pci_address}
     found: list[CheckFinding] = []
     for node in nodes:
         where = (f"{node.kind} {node.address}").strip()
         drive = serials.get(_short(node.address)) if node.address else None
-        rate = _bandwidth(node, where, _relief(nodes, node, parallel))
+        rate = _bandwidth(node, where, _suffices(nodes, node, parallel))
         found += [
             dict(finding, drive=drive)
             for finding in (*rate, *_errors(node, where), *_width(node, where), *_marked(node, where))
@@ -117,9 +107,7 @@ def findings(nodes: t.Sequence[Node], cards: t.Sequence[Card] = (), parallel: in
 
 
 def card_findings(cards: t.Sequence[Card], lanes: int | None = None) -> list[CheckFinding]:
-    """The same from fio-status: PCIe errors, and a link that is narrower than `lanes` (4 for an ioDrive2, 8 for a Duo;
-    not given: than any card's).
-    """
+    """Return the same from fio-status. lanes: of a full link (4 for an ioDrive2, 8 for a Duo; else any card's)."""
     found = []
     for card in cards:
         if card.bus_errors:
@@ -141,23 +129,23 @@ def card_findings(cards: t.Sequence[Card], lanes: int | None = None) -> list[Che
     return found
 
 
-def _relief(nodes: t.Sequence[Node], node: Node, parallel: int | None) -> bool:
-    """Whether a bridge is wide enough for those of its cards that are measured at a time, though not for all."""
+def _suffices(nodes: t.Sequence[Node], node: Node, parallel: int | None) -> bool:
+    """Return whether a bridge is wide enough for the cards that are measured at a time, though not for all."""
     low, high = node.buses or (1, 0)
     cards = sum(1 for other in nodes if other.kind not in BRIDGES and low <= int(other.address[:2], 16) <= high)
     return bool(parallel and node.needed and node.available and node.needed * parallel <= node.available * cards)
 
 
-def _bandwidth(node: Node, where: str, relief: bool) -> list[CheckFinding]:
+def _bandwidth(node: Node, where: str, suffices: bool) -> list[CheckFinding]:
     if node.needed is None or node.available is None:
         return []
     if node.needed > node.available:
         rates = f"the devices behind it need {node.needed} MB/s, it has {node.available} MB/s"
         text = f"{where} is over-subscribed: {rates}"
-        if relief:
+        if suffices:
             text += "; that is enough for those measured at a time (ssd_parallel_drives)"
         remedy = "Spread the cards over slots of other root ports, or measure them one at a time."
-        return [_finding("pcie_bandwidth", "warning" if relief else "blocks", text, remedy)]
+        return [_finding("pcie_bandwidth", "warning" if suffices else "blocks", text, remedy)]
     if node.bandwidth_marked:
         text = (
             f"{where} is marked by fio-pci-check, although its bandwidth is enough ({node.needed} MB/s); a bridge "
@@ -208,15 +196,15 @@ def _finding(check: str, level: str, message: str, remedy: str, drive: str | Non
 
 
 def _short(address: str | None) -> str:
-    """bb:dd.f, whether the function is written with one digit or two."""
+    """Return bb:dd.f, whether the function is written with one digit or two."""
     match = re.fullmatch(r"([0-9a-f]{2}:[0-9a-f]{2})\.0?([0-9a-f])", (address or "").lower())
     return "{}.{}".format(*match.groups()) if match else ""
 
 
 def check(host: Host, cards: t.Sequence[Card], parallel: int | None = None) -> list[CheckFinding]:
-    """Run fio-pci-check, clearing nothing. `parallel`: how many cards are measured at a time. Raises ToolError."""
+    """Run fio-pci-check, which clears nothing. parallel: how many cards are measured at a time. Raises ToolError."""
     result = run(host, COMMAND)
     nodes = parse(result.stdout)
     if not nodes:
-        raise ToolError(said(result))
+        raise ToolError(failure_text(result))
     return findings(nodes, cards, parallel) + card_findings(cards)

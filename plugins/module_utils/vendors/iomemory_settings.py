@@ -1,8 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bring an ioMemory card to a state: attached, detached, or formatted as wanted. A format is the caller's, since it
-goes through the guard, like every other purge.
+"""The module iomemory: bring a card to a state (attached, detached, formatted), light its LEDs, set the driver's delay.
+
+A format is the caller's, since it goes through the guard, like every other purge.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from ..core.files import STATE_DIR
 from ..core.host import BOOT_ID, Host
 from . import iomemory, iomemory_dma, iomemory_pci
 from .iomemory import ATTACHED, DETACHED, UNKNOWN, Card
-from .settings_record import Record
+from .settings_record import SettingsRecord
 from .vendor_tool import ToolError, locked
 
 FORMATTED = "formatted"
 STATES = (ATTACHED, DETACHED, FORMATTED)
 _TOOL = "iomemory"
-# Two roundings lie between the per cent asked for and the sectors that the card shows.
+# Two roundings lie between the requested per cent and the sectors that the card shows.
 _PCT_APART = 1
 # purge.iomemory_format.format_guarded.
 Format = t.Callable[[Host, Card, int, int, t.Optional[str], bool], Card]
@@ -39,7 +40,7 @@ OPTIONS: dict[str, t.Any] = {
 
 
 class CardChange(t.NamedTuple):
-    """What was done to a card; in check mode, and to format in plan mode, what would be."""
+    """What was done to a card, or would be: in check mode, and for a format in plan mode."""
 
     changed: bool
     before: Card
@@ -48,13 +49,14 @@ class CardChange(t.NamedTuple):
     message: str
 
 
-def bring(
+def ensure_state(
     host: Host, serial: str, state: str, options: t.Mapping[str, t.Any], check: bool, format_card: Format
 ) -> CardChange:
-    """Bring the card with this serial number to a state. options: sector_bytes, size_pct, mode, state_dir (our ledger).
-    format_card: formats a card that may be erased. Raises ToolError.
+    """Bring the card with this serial number to a state. Raises ToolError.
+
+    options: sector_bytes, size_pct, mode, state_dir (of the ledger). format_card: formats a card that may be erased.
     """
-    card = iomemory.find(iomemory.cards(host), serial)
+    card = iomemory.find(host, serial)
     if card.state == UNKNOWN:
         raise ToolError(f"{card.label} is neither attached nor detached; fio-status says: {card.trouble}")
     if state == FORMATTED:
@@ -69,7 +71,7 @@ def bring(
 def _switch(host: Host, card: Card, argv: list[str], state: str) -> Card:
     with locked(card.serial, _TOOL):
         iomemory.run(host, argv, iomemory.TIMEOUT_S * 10)  # an attach after a power loss scans the card
-        after = iomemory.find(iomemory.cards(host), card.serial)
+        after = iomemory.find(host, card.serial)
     if after.state != state:
         raise ToolError(f"{card.label} is {after.state} after {' '.join(argv)}")
     return after
@@ -103,15 +105,16 @@ def _format(host: Host, card: Card, options: t.Mapping[str, t.Any], check: bool,
     return CardChange(check or destructive, card, after, commands, message)
 
 
-def beacon(host: Host, serial: str, lit: bool, state_dir: str, check: bool) -> bool:
-    """Light the card's LEDs or put them out; whether that is a change by our own record, since the card does not tell.
+def set_beacon(host: Host, serial: str, lit: bool, state_dir: str, check: bool) -> bool:
+    """Switch the card's LEDs; return whether that is a change by the record, as the card does not show it.
+
     Raises ToolError.
     """
-    card = iomemory.find(iomemory.cards(host), serial)
-    record = Record(state_dir, _TOOL, serial.strip())
+    card = iomemory.find(host, serial)
+    record = SettingsRecord(state_dir, _TOOL, serial.strip())
     boot = host.get(BOOT_ID) or ""
-    kept = record.read()
-    changed = (kept.get("beacon") is True and kept.get("boot_id") == boot) != lit
+    saved = record.read()
+    changed = (saved.get("beacon") is True and saved.get("boot_id") == boot) != lit
     if check:
         return changed
     # Sent in any case: somebody may have pressed it out.
@@ -121,17 +124,17 @@ def beacon(host: Host, serial: str, lit: bool, state_dir: str, check: bool) -> b
     return changed
 
 
-def shown(card: Card | None) -> dict[str, t.Any]:
-    """What of a card stands in the diff."""
-    return dict(iomemory.formatted_as(card), state=card.state) if card else {}
+def _diff(card: Card | None) -> dict[str, t.Any]:
+    """Return what the module's diff shows of a card."""
+    return dict(iomemory.format_facts(card), state=card.state) if card else {}
 
 
 def answer(host: Host, given: dict[str, t.Any], check: bool, format_card: Format) -> dict[str, t.Any]:
-    """Its result. format_card: formats a card that may be erased. Raises ToolError, OSError."""
+    """Return the module's result. format_card: formats a card that may be erased. Raises ToolError, OSError."""
     delay = iomemory_dma.apply(host, given["dma_delay"], check)
-    done = bring(host, given["serial"], given["state"], given, check, format_card) if given["state"] else None
-    lit = given["beacon"] is not None and beacon(host, given["serial"], given["beacon"], given["state_dir"], check)
-    report = iomemory.kept_bugreport(host, given["state_dir"]) if given["bugreport"] and not check else None
+    done = ensure_state(host, given["serial"], given["state"], given, check, format_card) if given["state"] else None
+    lit = given["beacon"] is not None and set_beacon(host, given["serial"], given["beacon"], given["state_dir"], check)
+    report = iomemory.keep_bugreport(host, given["state_dir"]) if given["bugreport"] and not check else None
     cards = iomemory.cards(host) if host.which("fio-status") or given["serial"] or given["pci_check"] else []
     result = {
         "changed": bool(delay.changed or lit or given["bugreport"] or (done and done.changed)),
@@ -141,8 +144,8 @@ def answer(host: Host, given: dict[str, t.Any], check: bool, format_card: Format
         "dma_delay": {"configured": delay.configured, "effective": delay.effective},
         "driver_reload_required": delay.driver_reload_required,
         "diff": {
-            "before": dict(shown(done and done.before), dma_delay=delay.before),
-            "after": dict(shown(done and done.after), dma_delay=delay.configured),
+            "before": dict(_diff(done and done.before), dma_delay=delay.before),
+            "after": dict(_diff(done and done.after), dma_delay=delay.configured),
         },
     }
     if given["pci_check"]:

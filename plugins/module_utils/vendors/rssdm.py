@@ -1,12 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Micron's `rssdm` for the P320h and P420m: its texts parsed, its argument lists, and what may be set to what.
+"""Micron's `rssdm` for the P320h and P420m: its output parsed, its argument lists, and what may be set to what.
 
 Source: Micron TN-FD-15, "Drive Settings" and figure 9, with the blanks that the print lost. The list's layout is that
-  of rssdm 2.20. The note does not
-print what `rssdm -L -d` shows, so its lines are found by what they name (SHOWN_AS), and one that is missing is an
-error, never a guess.
+of rssdm 2.20. The note does not print what `rssdm -L -d` shows, so its lines are found by what they name (SHOWN_AS),
+and one that is missing is an error, never a guess.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ Value = t.Optional[object]
 
 
 class RssdmDrive(t.NamedTuple):
-    """One drive of the list. `fields`: every line of it, the name in lower case with single blanks."""
+    """A drive of the list. fields: every line of it, the name in lower case with single blanks."""
 
     drive_id: str
     serial: str
@@ -80,22 +79,22 @@ class RssdmDrive(t.NamedTuple):
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """Name the drive in a message."""
         return f"{self.serial or 'no serial'} (id {self.drive_id})"
 
     @property
     def family(self) -> str | None:
-        """P320h or P420m; None for anything else."""
+        """Return P320h or P420m; None for anything else."""
         return next((name for mark, name in _FAMILIES if mark in self.model.upper()), None)
 
     @property
     def form_factor(self) -> str | None:
-        """hhhl or 2.5-inch, from the part number; None when it says neither."""
+        """Return hhhl or 2.5-inch, from the part number; None when it says neither."""
         return next((name for mark, name in _FORM_FACTORS if mark in self.model.upper()), None)
 
 
 def parse_list(text: str) -> list[RssdmDrive]:
-    """The drives that `rssdm -L` or `rssdm -L -d` lists. A block without an id that is a number is not a drive."""
+    """Parse `rssdm -L` or `rssdm -L -d`. A block without an id that is a number is not a drive."""
     blocks: list[dict[str, str]] = []
     for line in text.splitlines():
         match = _LINE.match(line)
@@ -126,9 +125,7 @@ def _drive(fields: dict[str, str]) -> RssdmDrive:
 
 
 def parse_settings(drive: RssdmDrive) -> dict[str, Value]:
-    """What a drive of `rssdm -L -d` is set to: True, False, a number, or None where it does not say or contradicts
-    itself.
-    """
+    """Return what a drive of `rssdm -L -d` is set to: True, False, a number, or None if it is missing or ambiguous."""
     found: dict[str, Value] = {}
     for setting, pattern in SHOWN_AS.items():
         texts = [value for name, value in drive.fields.items() if re.search(pattern, name)]
@@ -147,14 +144,12 @@ def _number(text: str) -> int | None:
     return int(match.group(1), 0 if match.group(1)[:2].lower() == "0x" else 10) if match else None
 
 
-def parse_status(result: Result) -> str | None:
-    """Why a command of rssdm did not succeed; None if it did. Its exit code and its CMD_STATUS line must
-    both say so.
-    """
+def failure_text(result: Result) -> str | None:
+    """Return why a command failed; None if its exit code and its CMD_STATUS line both report success."""
     text = result.stdout
-    said = re.search(r"^\s*CMD_STATUS\s*:\s*(.*?)\s*$", text, re.MULTILINE)
+    status = re.search(r"^\s*CMD_STATUS\s*:\s*(.*?)\s*$", text, re.MULTILINE)
     code = re.search(r"^\s*STATUS_CODE\s*:\s*(.*?)\s*$", text, re.MULTILINE)
-    if result.rc == 0 and said and said.group(1).lower() == "success" and code and code.group(1) in ("0", "0x0"):
+    if result.rc == 0 and status and status.group(1).lower() == "success" and code and code.group(1) in ("0", "0x0"):
         return None
     lines = [
         line.strip()
@@ -165,9 +160,7 @@ def parse_status(result: Result) -> str | None:
 
 
 def parse_smart(text: str) -> dict[str, int]:
-    """What `rssdm -S` tells: {name: value}. A line with more numbers than its own and one value is left out: which of
-    them counts, nobody tells.
-    """
+    """Parse `rssdm -S` to {name: value}. A line with several values is left out: which of them counts is unknown."""
     found: dict[str, list[int]] = {}
     for line in text.splitlines():
         parts = re.split(r"([0-9]{1,18})", line)
@@ -177,9 +170,7 @@ def parse_smart(text: str) -> dict[str, int]:
 
 
 def coalescing_value(text: object) -> int:
-    """One of the three values of table 2, given as a number or as text such as 0xD801F. Raises ToolError for any
-    other.
-    """
+    """Parse one of the three values of table 2, a number or text such as 0xD801F. Raises ToolError for any other."""
     try:
         value = text if isinstance(text, int) and not isinstance(text, bool) else int(str(text), 0)
     except ValueError:
@@ -195,15 +186,16 @@ def coalescing_value(text: object) -> int:
 
 
 def coalescing_for_depth(queue_depth: int) -> int | None:
-    """The value for a workload's whole queue depth (threads x depth); None where the drive's default is left alone."""
+    """Return the value for a workload's whole queue depth (threads x depth); None leaves the drive's default alone."""
     if queue_depth > IOPS_ABOVE_DEPTH:
         return IOPS_VALUE
     return LATENCY_VALUE if queue_depth < LATENCY_BELOW_DEPTH else None
 
 
 def refusal(drive: RssdmDrive, setting: str) -> str | None:
-    """Why this drive's setting can't be changed; None if it can. Source: TN-FD-15, "Power Limiting" and "Write Cache
-    Setting".
+    """Return why a setting of this drive can't be changed; None if it can.
+
+    Source: TN-FD-15, "Power Limiting" and "Write Cache Setting".
     """
     if drive.family is None:
         return "%s is neither a P320h nor a P420m" % (drive.model or "its model (not stated)")
@@ -223,9 +215,7 @@ def refusal(drive: RssdmDrive, setting: str) -> str | None:
 
 
 def set_arguments(setting: str, value: object, drive_id: str, write_cache_flag: str = "") -> list[str]:
-    """The argument list that sets one setting. `write_cache_flag`: the note names that setting but prints no option for
-    it.
-    """
+    """Return the command for a setting. write_cache_flag: the note names that setting, but prints no option for it."""
     if setting == INTERRUPT_COALESCING:
         option = ["-i", f"0x{coalescing_value(value):X}"]
     elif setting == POWER_LIMITING:
@@ -236,42 +226,42 @@ def set_arguments(setting: str, value: object, drive_id: str, write_cache_flag: 
 
 
 def erase_arguments(drive_id: str) -> list[str]:
-    """Secure erase (figure 9); ffff is the password. It asks Y/N on its standard input."""
+    """Return the command of a secure erase (figure 9); ffff is the password. It asks Y/N on its standard input."""
     return [TOOL, "-X", "-p", "ffff", "-n", drive_id]
 
 
 def drives(host: Host, details: bool = False) -> list[RssdmDrive]:
-    """The drives that rssdm lists now. Raises ToolError."""
-    return parse_list(_ask(host, [TOOL, "-L", *(["-d"] if details else [])]))
+    """List the drives of the host. Raises ToolError."""
+    return parse_list(_query(host, [TOOL, "-L", *(["-d"] if details else [])]))
 
 
 def smart(host: Host, drive_id: str) -> dict[str, int]:
-    """The SMART values of a drive, as far as parse_smart understands them. Raises ToolError."""
-    return parse_smart(_ask(host, [TOOL, "-S", "-n", drive_id]))
+    """Read the SMART values of a drive, as far as parse_smart understands them. Raises ToolError."""
+    return parse_smart(_query(host, [TOOL, "-S", "-n", drive_id]))
 
 
-def _ask(host: Host, argv: list[str]) -> str:
-    """What a command that changes nothing prints."""
+def _query(host: Host, argv: list[str]) -> str:
+    """Return what a command that changes nothing prints."""
     result = host.run(argv, timeout_s=TIMEOUT_S)
-    for _again in range(TRIES - 1):
+    for _retry in range(TRIES - 1):
         if result.rc != BUSY_CODE:
             break
         time.sleep(BUSY_S)
         result = host.run(argv, timeout_s=TIMEOUT_S)
     if result.rc == 127:
         raise ToolError(f"{TOOL} is not installed or not in PATH: install Micron's support pack (TN-FD-15, table 1)")
-    problem = parse_status(result)
+    problem = failure_text(result)
     if problem:
         raise ToolError(problem)
     return result.stdout
 
 
-def find(listed: t.Sequence[RssdmDrive], serial: str) -> RssdmDrive:
-    """The one drive with this serial number. Raises ToolError."""
-    return find_by_serial(listed, serial, "rssdm -L", "lists", "drive")
+def find(host: Host, serial: str, details: bool = False) -> RssdmDrive:
+    """Return the one drive with this serial number. Raises ToolError."""
+    return find_by_serial(drives(host, details), serial, "rssdm -L", "lists", "drive")
 
 
-def read(host: Host, serial: str) -> tuple[RssdmDrive, dict[str, Value]]:
-    """A drive and what it is set to, by `rssdm -L -d`. Raises ToolError."""
-    drive = find(drives(host, details=True), serial)
+def read_settings(host: Host, serial: str) -> tuple[RssdmDrive, dict[str, Value]]:
+    """Return a drive and what it is set to, by `rssdm -L -d`. Raises ToolError."""
+    drive = find(host, serial, details=True)
     return drive, parse_settings(drive)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a vendor's tool was told and a drive does not tell back: one small JSON file a drive, `<state_dir>/<tool>/<slug
+"""What was set with a vendor's tool and the drive does not show: a JSON file for each drive, `<state_dir>/<tool>/<slug
 of serial>.json`.
 """
 
@@ -17,8 +17,8 @@ from ..core.files import make_folders, slug, write_atomic
 SCHEMA_VERSION = 1
 
 
-def records(state_dir: str, tool: str) -> list[dict[str, t.Any]]:
-    """What was kept of every drive for one tool, in the order of the files' names."""
+def read_all(state_dir: str, tool: str) -> list[dict[str, t.Any]]:
+    """Return the records of a tool, in the order of the files' names."""
     paths = sorted(glob.glob(os.path.join(glob.escape(state_dir), tool, "*.json")))
     return [_load(path) for path in paths]
 
@@ -26,20 +26,20 @@ def records(state_dir: str, tool: str) -> list[dict[str, t.Any]]:
 def _load(path: str) -> dict[str, t.Any]:
     try:
         with open(path, encoding="utf-8") as file:
-            kept = json.load(file)
+            saved = json.load(file)
     except (OSError, ValueError):
         return {}
-    return kept if isinstance(kept, dict) else {}
+    return saved if isinstance(saved, dict) else {}
 
 
-class Record:
-    """The record of one drive for one tool; a file that cannot be read as a mapping counts as empty."""
+class SettingsRecord:
+    """The record of a drive for a tool; a file that can't be read as a mapping counts as empty."""
 
     def __init__(self, state_dir: str, tool: str, serial: str) -> None:
         self.path = os.path.join(state_dir, tool, slug(serial) + ".json")
 
     def read(self) -> dict[str, t.Any]:
-        """What was kept; {} where nothing was."""
+        """Return what was written; {} if nothing was."""
         return _load(self.path)
 
     def write(self, **fields: t.Any) -> None:
@@ -50,7 +50,7 @@ class Record:
         )
 
     def remove(self) -> None:
-        """Forget it; harmless when there is none."""
+        """Delete it, if there is one."""
         try:
             os.unlink(self.path)
         except FileNotFoundError:

@@ -2,12 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The health of drives that neither nvme-cli nor smartctl know: Micron P320h / P420m by rssdm, ioMemory by fio-status.
-Parts of health.py's form.
+Parts of the form of drive/health.py.
 
 Sources: see rssdm.py and iomemory.py; /sys/block/rssd*/status: drivers/block/mtip32xx; the P320h's and P420m's spare:
-  Dell OpenManage's user guide
-("PCIe SSD, device life status": read-only below 10 %); `fio-status -fj`: release notes of VSL 3.2.9, and public
-programs that read it.
+Dell OpenManage's user guide ("PCIe SSD, device life status": read-only below 10 %); `fio-status -fj`: release notes of
+VSL 3.2.9, and public programs that read it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .vendor_tool import ToolError
 
 HEALTHY = "Healthy"
 MICRON_SPARE_THRESHOLD_PCT = 10
-# What mtip32xx says of a drive, as bits of NVMe's critical_warning.
+# What mtip32xx reports of a drive, as bits of NVMe's critical_warning.
 MICRON_STATUS = {"online": 0x00, "thermal_shutdown": 0x02, "write_protect": 0x08}
 # Where an ioMemory begins to throttle, in °C; the second is older.
 THROTTLES_AT = ("controller_throttle_start_deg_c", "temp_internal_warn_deg_c")
@@ -35,19 +34,19 @@ Found = t.Dict[str, t.Any]
 
 
 def kernel_name(identity: t.Mapping[str, t.Any]) -> str:
-    """rssda, fioa."""
+    """Return the kernel name, such as rssda or fioa."""
     return str(identity.get("kernel_name") or os.path.basename(str(identity.get("path"))))
 
 
 def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> tuple[Found, str]:
-    """(what the vendor's tool tells, why it tells nothing). `limits` false: only what changes."""
+    """Return (what the vendor's tool reports, why it reports nothing). limits false: only what changes."""
     name, serial = kernel_name(identity), str(identity.get("serial") or "")
     try:
         if is_micron(name):
-            drive = rssdm.find(rssdm.drives(host), serial)
+            drive = rssdm.find(host, serial)
             return dict(from_rssdm(drive, _smart(host, drive.drive_id)), **glance(host, name)), ""
         if is_iomemory(name):
-            found = from_card(iomemory.find(iomemory.cards(host), serial))
+            found = from_card(iomemory.find(host, serial))
             if limits:
                 found["warning_temperature_c"] = throttle_c(
                     host.run(["fio-status", "-fj"], timeout_s=iomemory.TIMEOUT_S).stdout, "/dev/" + name
@@ -59,7 +58,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> tu
 
 
 def _smart(host: Host, drive_id: str) -> dict[str, int]:
-    """SMART values; none where this rssdm does not tell them: what its list tells still counts."""
+    """Read the SMART values; none if this rssdm does not report them: what its list reports still counts."""
     try:
         return rssdm.smart(host, drive_id)
     except ToolError:
@@ -67,15 +66,13 @@ def _smart(host: Host, drive_id: str) -> dict[str, int]:
 
 
 def glance(host: Host, name: str) -> Found:
-    """What the kernel tells without a command to the drive: that a P320h or P420m has shut down for heat, or is
-    read-only.
-    """
+    """Read, without a command to the drive, whether a P320h or P420m has shut down for heat or is read-only."""
     status = host.get(f"/sys/block/{name}/status") if is_micron(name) else None
     return {"critical_warning": MICRON_STATUS[status]} if status in MICRON_STATUS else {}
 
 
 def from_rssdm(drive: rssdm.RssdmDrive, smart: t.Mapping[str, int]) -> Found:
-    """From `rssdm -L` and `rssdm -S`."""
+    """Return the health from `rssdm -L` and `rssdm -S`."""
     spare = smart.get(rssdm.RESERVED_SPACE)
     return {
         "source": "rssdm",
@@ -90,7 +87,7 @@ def from_rssdm(drive: rssdm.RssdmDrive, smart: t.Mapping[str, int]) -> Found:
 
 
 def from_card(card: Card) -> Found:
-    """From `fio-status -a`. Parts of a per cent are rounded so that a check fires neither early nor late."""
+    """Return the health from `fio-status -a`, per cent rounded so that a check fires neither early nor late."""
     good = None if card.reserve is None else card.reserve == HEALTHY
     return {
         "source": "fio-status",
@@ -106,15 +103,15 @@ def from_card(card: Card) -> Found:
 
 
 def throttle_c(text: str, path: str) -> int | None:
-    """The temperature from which on a card throttles, by `fio-status -fj`, of the one with this block device."""
+    """Return the temperature at which the card with this block device begins to throttle, by `fio-status -fj`."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         return None
     modules = [module for adapter in _list(data, "adapter") for module in _list(adapter, "iomemory")]
     own = [module for module in modules if path in [vsu.get("device_path") for vsu in _list(module, "vsu")]]
-    told = [_degrees(str(own[0].get(key))) for key in THROTTLES_AT] if len(own) == 1 else []
-    return next((value for value in told if value is not None), None)
+    limits = [_degrees(str(own[0].get(key))) for key in THROTTLES_AT] if len(own) == 1 else []
+    return next((value for value in limits if value is not None), None)
 
 
 def _degrees(text: str) -> int | None:

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who a drive is whose driver puts nothing into sysfs: Micron's P320h and P420m (mtip32xx, /dev/rssda), Fusion-io's
-ioMemory (/dev/fioa).
+"""The identity of drives whose driver puts nothing into sysfs: Micron's P320h and P420m (mtip32xx, /dev/rssda),
+Fusion-io's ioMemory (/dev/fioa).
 
 mtip32xx answers HDIO_GET_IDENTITY with its IDENTIFY DEVICE page, whose texts it has put into reading order
-(drivers/block/mtip32xx). ioMemory's driver answers nothing: fio-status tells. What cannot be read is missing, so that
+(drivers/block/mtip32xx). ioMemory's driver answers nothing: fio-status does. What cannot be read is missing, so that
 the guard refuses the drive.
 """
 
@@ -27,22 +27,22 @@ _TEXTS = {"serial": slice(20, 40), "firmware": slice(46, 54), "model": slice(54,
 
 
 def is_micron(name: str) -> bool:
-    """Whether a kernel name is a whole drive of mtip32xx."""
+    """Return whether a kernel name is a whole drive of mtip32xx."""
     return _MICRON.fullmatch(name) is not None
 
 
 def is_iomemory(name: str) -> bool:
-    """Whether a kernel name is a whole drive of ioMemory's driver."""
+    """Return whether a kernel name is a whole drive of ioMemory's driver."""
     return BLOCK_NAME.fullmatch(name) is not None
 
 
 def transport(name: str) -> str | None:
-    """`pcie` for the two; None for any other drive."""
+    """Return `pcie` for the two; None for any other drive."""
     return TRANSPORT if is_micron(name) or is_iomemory(name) else None
 
 
 def read(host: Host, name: str) -> dict[str, str]:
-    """serial, model, firmware and for ioMemory pci_address, as far as they are known; {} for any other drive."""
+    """Return serial, model, firmware and for ioMemory pci_address, as far as known; {} for any other drive."""
     if is_micron(name):
         page = _identify(host, "/dev/" + name)
         texts = {key: page[place].decode("ascii", "replace").strip("\0 ") for key, place in _TEXTS.items()}
@@ -51,7 +51,7 @@ def read(host: Host, name: str) -> dict[str, str]:
 
 
 def numa_node(host: Host, name: str) -> int | None:
-    """The node of an ioMemory card's slot, since its block device has no parent in sysfs; None where it has none."""
+    """Return the NUMA node of an ioMemory card's slot, as its block device has no parent in sysfs; None without one."""
     address = read(host, name).get("pci_address") if is_iomemory(name) else None
     text = host.get(f"/sys/bus/pci/devices/0000:{address}/numa_node") if address else None
     return int(text) if text is not None and re.fullmatch(r"[0-9]+", text) else None
@@ -77,10 +77,5 @@ def _card(host: Host, name: str) -> dict[str, str]:
         return {}
     if len(own) != 1:
         return {}
-    facts = {
-        "serial": own[0].serial,
-        "model": own[0].model,
-        "firmware": own[0].firmware,
-        "pci_address": own[0].pci_address,
-    }
+    facts = {key: getattr(own[0], key) for key in ("serial", "model", "firmware", "pci_address")}
     return {key: value for key, value in facts.items() if value}

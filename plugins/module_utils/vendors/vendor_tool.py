@@ -20,11 +20,11 @@ class Listed(t.Protocol):
 
     @property
     def serial(self) -> str:
-        """Its serial number."""
+        """Return its serial number."""
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """Name it in a message."""
 
 
 Drive = t.TypeVar("Drive", bound=Listed)

@@ -154,7 +154,7 @@ OF_COMMANDS = {
     "nvme smart-log": (lambda host: health.read(host, {"transport": "nvme", "path": "/dev/nvme0n1"}), ()),
     "smartctl": (lambda host: health.read(host, {"transport": "sata", "path": "/dev/sda"}), ()),
     "rssdm -L": (lambda host: [rssdm.parse_settings(item) for item in rssdm.drives(host)], ToolError),
-    "rssdm status": (lambda host: rssdm.parse_status(host.run(["rssdm"])), ()),
+    "rssdm status": (lambda host: rssdm.failure_text(host.run(["rssdm"])), ()),
 }
 OF_TEXTS = {
     "rssdm list": (lambda text: [rssdm.parse_settings(item) for item in rssdm.parse_list(text)], ()),

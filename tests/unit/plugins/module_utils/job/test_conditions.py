@@ -65,7 +65,7 @@ def test_the_settings_go_with_every_result_and_agree(micron):
 
 
 def test_another_setting_than_wanted_spoils_and_one_that_waits_is_told(micron):
-    rssdm_settings.apply(micron.host, "S1", rssdm_settings.wanted({"power_limiting": True}), micron.state)
+    rssdm_settings.apply(micron.host, "S1", rssdm_settings.requested({"power_limiting": True}), micron.state)
     made = micron({"queue_depth": 256})
     assert made.end_test(TEST, Quiet()) == ["its interrupt coalescing is 0xD200F, the inventory wants 0xD801F"]
     assert {("vendor_settings", "spoils"), ("vendor_settings", "told")} <= levels(made)

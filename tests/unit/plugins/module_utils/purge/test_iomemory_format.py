@@ -115,7 +115,7 @@ def test_a_failed_step_is_told_and_the_card_attached_again(server, change, says,
     with pytest.raises(PurgeError, match=says):
         METHOD.run(Work(server, found))
     assert changing(server) == commands
-    assert iomemory.find(iomemory.cards(server), "C1").state == ("detached" if "attach_fails" in change else "attached")
+    assert iomemory.find(server, "C1").state == ("detached" if "attach_fails" in change else "attached")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_card_that_is_not_certain_is_not_formatted(server, change, says):
 
 
 def test_a_control_device_that_moved_is_not_formatted(server):
-    card = iomemory.find(iomemory.cards(server), "C1")
+    card = iomemory.find(server, "C1")
     with pytest.raises(PurgeError, match="was /dev/fct7 and is /dev/fct1"):
         iomemory_format.reformat(server, card._replace(control="/dev/fct7"), 512, 100, 60)
     assert changing(server) == []

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A vendor's settings, as they are and as they were wanted."""
+"""A vendor's settings, as they are and as they are requested."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_it_is_held_to_what_the_inventory_wants(server, wanted, says):
 
 
 def test_what_waits_for_a_power_cycle_is_not_in_force(server):
-    rssdm_settings.apply(server, "S1", rssdm_settings.wanted({"queue_depth": 256}), server.folder)
+    rssdm_settings.apply(server, "S1", rssdm_settings.requested({"queue_depth": 256}), server.folder)
     seen = active_settings.read(server, MICRON, server.folder)
     assert (
         seen["pending"] == {"interrupt_coalescing": "0xD801F"} and seen["settings"]["interrupt_coalescing"] == "0xD200F"
@@ -58,7 +58,7 @@ def test_what_waits_for_a_power_cycle_is_not_in_force(server):
     assert active_settings.differences(seen, {"queue_depth": 256}) == [
         "its interrupt coalescing is 0xD200F, the inventory wants 0xD801F; that value is set but not yet in force",
     ]
-    assert active_settings.waiting(seen)[0].startswith(
+    assert active_settings.pending(seen)[0].startswith(
         "its interrupt coalescing was set to 0xD801F but measured at 0xD200F"
     )
     emulator.power_cycle(server.machine)
@@ -67,7 +67,7 @@ def test_what_waits_for_a_power_cycle_is_not_in_force(server):
     assert (
         after["pending"],
         active_settings.differences(after, {"queue_depth": 256}),
-        active_settings.waiting(after),
+        active_settings.pending(after),
     ) == (
         {},
         [],
@@ -79,12 +79,14 @@ def test_a_tool_that_fails_leaves_it_unknown_and_not_fine(server):
     seen = active_settings.read(server, dict(MICRON, serial="OTHER"), server.folder)
     assert seen["settings"] == {} and "rssdm -L lists no drives with the serial OTHER" in seen["error"]
     assert active_settings.differences(seen, {"queue_depth": 256}) == []
-    assert active_settings.unseen(seen, {"queue_depth": 256}) == ["the vendor's settings are unknown: " + seen["error"]]
+    assert active_settings.unknown(seen, {"queue_depth": 256}) == [
+        "the vendor's settings are unknown: " + seen["error"]
+    ]
     shown = dict(seen, error="", settings={"interrupt_coalescing": None})
-    assert active_settings.unseen(shown, {"queue_depth": 256}) == [
+    assert active_settings.unknown(shown, {"queue_depth": 256}) == [
         "its interrupt coalescing is unknown, the inventory wants 0xD801F"
     ]
-    assert active_settings.unseen(shown, {}) == []
+    assert active_settings.unknown(shown, {}) == []
 
 
 def test_iomemorys_delay_counts_once_its_driver_is_loaded_anew(server):

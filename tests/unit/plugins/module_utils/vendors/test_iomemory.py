@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError, find_by_serial
 
 # Lines of `fio-status -a` 3.2.16, as published with the driver (RemixVSL/iomemory-vsl, README).
 RECORDED = """Found 1 ioMemory device in this system
@@ -142,9 +142,9 @@ def test_modules_whose_serial_numbers_differ_after_a_hyphen():
         ("1150D0121-1121", "fioa", "Fusion-io ioDrive2 Duo 2.41TB"),
         ("1150D0121-1111", "fiob", "Fusion-io ioDrive2 Duo 2.41TB"),
     ]
-    assert iomemory.find(cards, "1150D0121-1111").control == "/dev/fct1"
+    assert find_by_serial(cards, "1150D0121-1111", "fio-status", "shows", "card").control == "/dev/fct1"
     with pytest.raises(ToolError, match="no cards"):
-        iomemory.find(cards, "1150D0121")
+        find_by_serial(cards, "1150D0121", "fio-status", "shows", "card")
 
 
 def test_the_emulator_reads_as_what_was_recorded(emulated):
@@ -198,16 +198,6 @@ def test_a_card_without_a_serial_number_of_its_own_is_left_out():
     own = "ioDrive2 Adapter Controller, Product Number:F00-001-1T20-CS-0001, SN:1241D0259"
     assert iomemory.parse_status(RECORDED.replace(own, "ioDrive2 Adapter Controller")) == []
     assert iomemory.parse_status(RECORDED.replace("SN:1241D0259", "")) == []
-
-
-def test_a_card_is_found_by_its_whole_serial_number():
-    cards = iomemory.parse_status(DUO)
-    assert iomemory.find(cards, " 443247 ").control == "/dev/fct1"
-    for serial, says in (("44324", "no cards"), ("", "empty"), ("440178", "no cards")):
-        with pytest.raises(ToolError, match=says):
-            iomemory.find(cards, serial)
-    with pytest.raises(ToolError, match="2 cards"):
-        iomemory.find(cards + cards, "443247")
 
 
 def test_argument_lists():

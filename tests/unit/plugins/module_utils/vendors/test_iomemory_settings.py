@@ -13,10 +13,10 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import iomemory_format
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_settings
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.iomemory_settings import beacon
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.iomemory_settings import set_beacon
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError
 
-bring = functools.partial(iomemory_settings.bring, format_card=iomemory_format.format_guarded)
+ensure_state = functools.partial(iomemory_settings.ensure_state, format_card=iomemory_format.format_guarded)
 FORMAT = {"sector_bytes": 4096, "size_pct": 90, "mode": "destructive", "state_dir": "/state"}
 
 
@@ -69,41 +69,41 @@ def eligible(monkeypatch):
 
 
 def test_detach_and_attach_once(server):
-    first = bring(server, "C1", "detached", {}, check=False)
+    first = ensure_state(server, "C1", "detached", {}, check=False)
     assert first.changed and first.commands == [["fio-detach", "/dev/fct1"]] and first.after.state == "detached"
-    assert not bring(server, "C1", "detached", {}, check=False).changed
-    assert bring(server, "C1", "attached", {}, check=False).after.block == "fiob"
-    assert not bring(server, "C1", "attached", {}, check=False).changed
+    assert not ensure_state(server, "C1", "detached", {}, check=False).changed
+    assert ensure_state(server, "C1", "attached", {}, check=False).after.block == "fiob"
+    assert not ensure_state(server, "C1", "attached", {}, check=False).changed
     assert changing(server) == [["fio-detach", "/dev/fct1"], ["fio-attach", "/dev/fct1"]]
 
 
 def test_check_mode_changes_nothing(server, eligible):
     for state in ("detached", "formatted"):
-        seen = bring(server, "C1", state, FORMAT, check=True)
+        seen = ensure_state(server, "C1", state, FORMAT, check=True)
         assert seen.changed and seen.commands and seen.after != seen.before
     assert changing(server) == [] and eligible.log == []
 
 
 def test_a_format_needs_the_word_destructive(server, eligible):
-    seen = bring(server, "C1", "formatted", dict(FORMAT, mode="plan"), check=False)
+    seen = ensure_state(server, "C1", "formatted", dict(FORMAT, mode="plan"), check=False)
     assert not seen.changed and "would be ERASED" in seen.message and len(seen.commands) == 3
     assert changing(server) == [] and eligible.log == []
 
 
 def test_a_format_is_done_under_guard_and_lock_and_once(server, eligible):
-    done = bring(server, "C1", "formatted", FORMAT, check=False)
+    done = ensure_state(server, "C1", "formatted", FORMAT, check=False)
     assert done.changed and (done.after.sector_bytes, done.after.size_pct) == (4096, 90)
     assert eligible.log == [("made", {"serial": "C1"}, True, "/state"), "take", "lend", "release"]
     assert changing(server) == done.commands
-    again = bring(server, "C1", "formatted", FORMAT, check=False)
+    again = ensure_state(server, "C1", "formatted", FORMAT, check=False)
     assert not again.changed and len(eligible.log) == 4
-    assert not bring(server, "C1", "formatted", {"mode": "destructive"}, check=False).changed
+    assert not ensure_state(server, "C1", "formatted", {"mode": "destructive"}, check=False).changed
 
 
 def test_the_real_guard_stands_before_a_format(server):
     server.has_devices = False
     with pytest.raises(ToolError, match="C1 may not be formatted. probe_failed"):
-        bring(server, "C1", "formatted", FORMAT, check=False)
+        ensure_state(server, "C1", "formatted", FORMAT, check=False)
     assert changing(server) == []
 
 
@@ -116,14 +116,14 @@ def test_the_guard_reads_what_runs_left_on_a_card(server, monkeypatch):
     }
     monkeypatch.setattr(iomemory_format.inspection, "inspect", lambda *given: asked.append(given[2:]) or [refused])
     with pytest.raises(ToolError, match="C1 may not be formatted. evidence: run one left it so"):
-        bring(server, "C1", "formatted", FORMAT, check=False)
+        ensure_state(server, "C1", "formatted", FORMAT, check=False)
     assert asked == [(None, "/state")] and changing(server) == []
 
 
 def test_a_drive_that_the_guard_refuses_at_the_last_moment_is_not_formatted(server, eligible, monkeypatch):
     monkeypatch.setattr(Held, "refuse", {"code": "mounted", "message": "it is mounted"})
     with pytest.raises(ToolError, match="mounted: it is mounted"):
-        bring(server, "C1", "formatted", FORMAT, check=False)
+        ensure_state(server, "C1", "formatted", FORMAT, check=False)
     assert changing(server) == [] and eligible.log[-1] == "release"
 
 
@@ -134,7 +134,7 @@ def test_the_kernel_and_fio_status_must_agree(server, eligible, monkeypatch):
         lambda *_: [{"eligible": True, "identity": {"kernel_name": "fioa"}, "refusals": []}],
     )
     with pytest.raises(ToolError, match="do not agree"):
-        bring(server, "C1", "formatted", FORMAT, check=False)
+        ensure_state(server, "C1", "formatted", FORMAT, check=False)
     assert changing(server) == []
 
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_formatted(server, eligible, change, options, says):
     with server.state() as machine:
         machine["iomemory"]["cards"][1].update(change)
     with pytest.raises(ToolError, match=says):
-        bring(server, "C1", "formatted", options, check=False)
+        ensure_state(server, "C1", "formatted", options, check=False)
     with server.state() as machine:
         assert machine["iomemory"]["cards"][1]["formats"] == 0
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_formatted(server, eligible, change, options, says):
 def test_a_card_that_a_run_works_on_stays(server):
     with locks.drive_lock({"serial": "C1"}, {"run_id": "night"}):
         with pytest.raises(ToolError, match="in use by a run: .*night"):
-            bring(server, "C1", "detached", {}, check=False)
+            ensure_state(server, "C1", "detached", {}, check=False)
     assert changing(server) == []
 
 
@@ -168,16 +168,16 @@ def test_a_card_in_use_does_not_detach(server):
     with server.state() as machine:
         machine["iomemory"]["cards"][1]["busy"] = True
     with pytest.raises(ToolError, match="is in use; unmount it"):
-        bring(server, "C1", "detached", {}, check=False)
+        ensure_state(server, "C1", "detached", {}, check=False)
 
 
 def test_the_beacon_of_the_right_card(server, tmp_path):
     state = str(tmp_path / "state")
-    assert beacon(server, "C1", True, state, check=True) and changing(server) == []
-    assert beacon(server, "C1", True, state, check=False)
-    assert not beacon(server, "C1", True, state, check=False)
+    assert set_beacon(server, "C1", True, state, check=True) and changing(server) == []
+    assert set_beacon(server, "C1", True, state, check=False)
+    assert not set_beacon(server, "C1", True, state, check=False)
     server.reboot("boot-2")
-    assert not beacon(server, "C1", False, state, check=False)
+    assert not set_beacon(server, "C1", False, state, check=False)
     assert changing(server) == [["fio-beacon", "-1", "/dev/fct1"]] * 2 + [["fio-beacon", "-0", "/dev/fct1"]]
     with pytest.raises(ToolError, match="no cards"):
-        beacon(server, "/dev/fct1", True, state, check=False)
+        set_beacon(server, "/dev/fct1", True, state, check=False)

@@ -109,7 +109,7 @@ def test_settings(lines, settings):
     ],
 )
 def test_success_must_be_said_twice(rc, text, says):
-    problem = rssdm.parse_status(Result(["rssdm", "-L"], rc, text, ""))
+    problem = rssdm.failure_text(Result(["rssdm", "-L"], rc, text, ""))
     assert problem is None if says is None else says in problem
 
 
@@ -157,20 +157,6 @@ def test_argument_lists():
     assert rssdm.erase_arguments("3") == ["rssdm", "-X", "-p", "ffff", "-n", "3"]
 
 
-def test_a_drive_is_found_by_its_whole_serial_number():
-    listed = [drive(serial=serial, drive_id=str(number)) for number, serial in enumerate(["S1", "S10", "", "T", "T"])]
-    assert rssdm.find(listed, " S10 ").drive_id == "1"
-    for serial, says in (
-        ("S", "lists no drives"),
-        ("s1", "lists no"),
-        ("", "empty"),
-        ("T", "lists 2 drives"),
-        ("0", "lists no"),
-    ):
-        with pytest.raises(ToolError, match=says):
-            rssdm.find(listed, serial)
-
-
 def test_a_missing_tool_is_told(fake):
     with pytest.raises(ToolError, match="support pack"):
         rssdm.drives(fake)
@@ -186,4 +172,4 @@ def test_garbage_never_becomes_a_drive_without_a_number(text):
         assert found.drive_id.isdecimal()
         settings = rssdm.parse_settings(found)
         assert all(value is None or isinstance(value, (bool, int)) for value in settings.values())
-    rssdm.parse_status(Result(["rssdm"], 0, text, text))
+    rssdm.failure_text(Result(["rssdm"], 0, text, text))

@@ -30,7 +30,7 @@ def server(emulated, tmp_path):
     )
 
     def apply(serial="S1", check=False, **arguments):
-        asked = rssdm_settings.wanted(arguments)
+        asked = rssdm_settings.requested(arguments)
         return rssdm_settings.apply(
             host, serial, asked, str(tmp_path / "state"), arguments.get("write_cache_flag", ""), check
         )
@@ -96,18 +96,18 @@ def test_restore_puts_back_what_was_there_before_the_first_change(server, powere
     server(interrupt_coalescing="0xD801F")
     powered()
     (planned,) = rssdm_settings.restore(server.host, state, check=True)
-    assert planned.outcome.changed and len(server.modified()) == 3
+    assert planned.change.changed and len(server.modified()) == 3
     (done,) = rssdm_settings.restore(server.host, state)
     assert (
-        done.outcome.pending == {INTERRUPT_COALESCING: 0xD200F, POWER_LIMITING: False}
-        and "power cycle" in done.outcome.message
+        done.change.pending == {INTERRUPT_COALESCING: 0xD200F, POWER_LIMITING: False}
+        and "power cycle" in done.change.message
     )
     (again,) = rssdm_settings.restore(server.host, state)
-    assert not again.outcome.changed and again.outcome.pending == done.outcome.pending
+    assert not again.change.changed and again.change.pending == done.change.pending
     powered()
     (ended,) = rssdm_settings.restore(server.host, state)
-    assert (ended.outcome.changed, ended.outcome.pending) == (False, {})
-    assert ended.outcome.current[INTERRUPT_COALESCING] == 0xD200F and ended.outcome.current[POWER_LIMITING] is False
+    assert (ended.change.changed, ended.change.pending) == (False, {})
+    assert ended.change.current[INTERRUPT_COALESCING] == 0xD200F and ended.change.current[POWER_LIMITING] is False
     assert rssdm_settings.restore(server.host, state) == [] and not list(tmp_path.glob("state/rssdm/*"))
 
 
@@ -116,7 +116,7 @@ def test_restore_before_the_power_cycle_takes_the_pending_value_back(server, pow
     rssdm_settings.restore(server.host, str(tmp_path / "state"))
     powered()
     (ended,) = rssdm_settings.restore(server.host, str(tmp_path / "state"))
-    assert ended.outcome.current[POWER_LIMITING] is False and not list(tmp_path.glob("state/rssdm/*"))
+    assert ended.change.current[POWER_LIMITING] is False and not list(tmp_path.glob("state/rssdm/*"))
 
 
 def test_restore_knows_the_option_of_the_write_cache(server, powered, tmp_path):
@@ -133,11 +133,11 @@ def test_a_drive_that_is_gone_does_not_keep_the_others_from_being_restored(serve
         machine["rssdm"]["drives"] = [drive for drive in machine["rssdm"]["drives"] if drive["serial"] != "OTHER"]
     gone, done = rssdm_settings.restore(server.host, str(tmp_path / "state"))
     assert (
-        gone.outcome is None
+        gone.change is None
         and "OTHER did not get back power_limiting = False" in gone.problem
         and "gone for good, remove" in gone.problem
     )
-    assert done.serial == "S1" and done.outcome.changed
+    assert done.serial == "S1" and done.change.changed
 
 
 def test_what_is_as_wanted_is_left_alone(server):

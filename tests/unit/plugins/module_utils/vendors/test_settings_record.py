@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.settings_record import Record
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.settings_record import SettingsRecord
 
 
 def test_a_record_is_kept_replaced_and_removed(tmp_path):
-    record = Record(str(tmp_path / "state"), "rssdm", "S/1")
+    record = SettingsRecord(str(tmp_path / "state"), "rssdm", "S/1")
     assert record.read() == {}
     record.write(pending={"a": 1})
     record.write(pending={"b": 2})
@@ -22,7 +22,7 @@ def test_a_record_is_kept_replaced_and_removed(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", "null"])
 def test_what_is_no_record_counts_as_none(tmp_path, text):
-    record = Record(str(tmp_path), "rssdm", "S1")
+    record = SettingsRecord(str(tmp_path), "rssdm", "S1")
     record.write()
     open(record.path, "w").write(text)
     assert record.read() == {}
