@@ -327,13 +327,13 @@ drives:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.ask import drives
 from ..module_utils.core.host import Host
+from ..module_utils.purge import drive_facts
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=drives.OPTIONS, supports_check_mode=True)
-    module.exit_json(changed=False, **drives.answer(Host(), module.params))
+    module = AnsibleModule(argument_spec=drive_facts.OPTIONS, supports_check_mode=True)
+    module.exit_json(changed=False, **drive_facts.answer(Host(), module.params))
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ import signal
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ..module_utils.ask import everything
+from ..module_utils.checks import examine
 from ..module_utils.core.host import Host
 
 
@@ -144,7 +144,7 @@ def validated(options, given):
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **{part: {"type": "dict"} for part in everything.PARTS},
+            **{part: {"type": "dict"} for part in examine.PARTS},
             "asked": {"type": "dict"},
             "names": {"type": "list", "elements": "str"},
             "limit_s": {"type": "int", "default": 0},
@@ -153,7 +153,7 @@ def main() -> None:
     )
     # Its default action ends the process, and with it the locks, as soon as the kernel lets it go.
     signal.alarm(max(0, module.params["limit_s"]))
-    module.exit_json(changed=False, **everything.answer(Host(), module.params, module.check_mode, validated))
+    module.exit_json(changed=False, **examine.answer(Host(), module.params, module.check_mode, validated))
 
 
 if __name__ == "__main__":

@@ -176,13 +176,13 @@ wear:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.ask import checks
+from ..module_utils.checks import host_checks
 from ..module_utils.core.host import Host
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=checks.OPTIONS, supports_check_mode=True)
-    module.exit_json(changed=False, **checks.answer(Host(), module.params))
+    module = AnsibleModule(argument_spec=host_checks.OPTIONS, supports_check_mode=True)
+    module.exit_json(changed=False, **host_checks.answer(Host(), module.params))
 
 
 if __name__ == "__main__":

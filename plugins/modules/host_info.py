@@ -92,13 +92,13 @@ host_facts:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.ask import host
 from ..module_utils.core.host import Host
+from ..module_utils.machine import facts
 
 
 def main() -> None:
-    module = AnsibleModule(argument_spec=host.OPTIONS, supports_check_mode=True)
-    result = host.answer(Host(), module.params)
+    module = AnsibleModule(argument_spec=facts.OPTIONS, supports_check_mode=True)
+    result = facts.answer(Host(), module.params)
     # The old name goes with the module's old name, in 1.0.0 (meta/runtime.yml).
     module.exit_json(changed=False, host_facts=result["host_info"], **result)
 

@@ -137,18 +137,18 @@ packed:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.ask import runs
 from ..module_utils.core.host import Host
+from ..module_utils.run import run_info
 
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec=runs.OPTIONS,
+        argument_spec=run_info.OPTIONS,
         required_if=[("archive", True, ["run_id"])],
         supports_check_mode=True,
     )
     try:
-        module.exit_json(changed=False, **runs.answer(Host(), module.params, module.check_mode))
+        module.exit_json(changed=False, **run_info.answer(Host(), module.params, module.check_mode))
     except ValueError as error:
         module.fail_json(msg=str(error))
 

@@ -12,7 +12,7 @@ import sys
 import typing as t
 from pathlib import Path
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import everything
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import examine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 
 REPO = Path(__file__).resolve().parents[2]
@@ -64,7 +64,7 @@ def hostile_python(folder: Path, answer: str = HONEST) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     answers, path = folder / "answers.py", folder / "python3"
     answers.write_text(answer)
-    path.write_text(INTERPRETER.format(parts=dict(everything.PARTS), python=sys.executable, answers=str(answers)))
+    path.write_text(INTERPRETER.format(parts=dict(examine.PARTS), python=sys.executable, answers=str(answers)))
     path.chmod(0o755)
     return str(path)
 

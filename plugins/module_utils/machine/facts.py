@@ -13,6 +13,12 @@ import typing as t
 from ..core.host import BOOT_ID, Host
 
 TOOLS = ("fio", "wipefs", "blkid", "blkdiscard", "setpriv", "systemd-run")
+OPTIONS: dict[str, t.Any] = {"tools": {"type": "list", "elements": "str", "default": list(TOOLS)}}
+
+
+def answer(host: Host, given: dict[str, t.Any]) -> dict[str, t.Any]:
+    """The result of the module host_info."""
+    return {"host_info": gather(host, given["tools"])}
 
 
 def gather(host: Host, tools: t.Iterable[str] = TOOLS) -> dict[str, t.Any]:

@@ -9,12 +9,12 @@ import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ...module_utils.ask import checks
+from ...module_utils.checks import host_checks
 from ..common.values import drives_at_once
 
 Values = dict[str, t.Any]
 # Options of host_checks that have a variable of their own.
-MAPPINGS = ("levels", *checks.RULES)
+MAPPINGS = ("levels", *host_checks.RULES)
 # Tools that some tests take; they are missing only where one of the plan does.
 MAY_TAKE = ("mdadm",)
 # What has a host prepared before its job: kernel arguments, and what needs a vendor's tool.
@@ -52,7 +52,7 @@ def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
             "drives": drives,
             # An empty answer of a survey is an empty mapping.
             **{name: asked[f"preflight_{name}"] or {} for name in MAPPINGS},
-            **{name: asked[f"preflight_{name}"] for name in checks.LIMITS},
+            **{name: asked[f"preflight_{name}"] for name in host_checks.LIMITS},
             "parallel_drives": drives_at_once(asked["ssd_parallel_drives"], len(drives)),
             "write_cache_chosen": cache not in (unset, "leave")
             and (cache_enabled == unset or boolean(cache_enabled, strict=False)),

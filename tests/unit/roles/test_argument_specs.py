@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import drives
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import leaving
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs as settings
@@ -190,7 +190,7 @@ PLAN = schema.load("plan")["properties"]
 @pytest.mark.parametrize(
     "choices, name",
     [
-        (drives.OPTIONS["look"]["choices"], "ssd_look"),
+        (drive_facts.OPTIONS["look"]["choices"], "ssd_look"),
         ((leaving.BLANK, leaving.AS_IS), "ssd_leave"),
         (PLAN["leave"]["enum"], "ssd_leave"),
         (PLAN["tune"]["properties"]["write_cache"]["properties"]["state"]["enum"], "tune_write_cache"),
@@ -205,4 +205,4 @@ def test_modules_schemas_and_surveys_take_the_choices_of_the_roles(choices, name
 
 def test_the_module_drive_facts_has_the_default_of_ssd_look():
     for option, name in (("look", "ssd_look"), ("look_s", "ssd_look_s")):
-        assert drives.OPTIONS[option]["default"] == settings.default(name)
+        assert drive_facts.OPTIONS[option]["default"] == settings.default(name)

@@ -10,8 +10,8 @@ import json
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import drives
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts as purge_drive_facts
 from ansible_collections.ssdlab.fleet.plugins.modules import drive_facts, host_info, steady_state
 
 
@@ -67,14 +67,16 @@ def test_drive_facts_discovers_what_is_not_named_yet(call, monkeypatch):
     named = {"path": "/dev/sda", "eligible": True, "identity": None, "refusals": []}
     ledgers = []
     monkeypatch.setattr(
-        drives,
+        purge_drive_facts,
         "inspect",
         lambda host, _given, state_dir, terms: ledgers.append((state_dir, terms.seconds)) or [named],
     )
     other = dict(named, path="/dev/sdb")
     found = [dict(named, eligible=False), other]
     monkeypatch.setattr(
-        drives, "discover", lambda host, state_dir, terms: ledgers.append((state_dir, terms.seconds)) or found
+        purge_drive_facts,
+        "discover",
+        lambda host, state_dir, terms: ledgers.append((state_dir, terms.seconds)) or found,
     )
     no_purge = {"purge": [], "purge_capabilities": {}}
     assert call(drive_facts, drives=[{"serial": "A"}])["drives"] == [{**named, **no_purge}]

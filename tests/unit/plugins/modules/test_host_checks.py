@@ -11,7 +11,7 @@ import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import checks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import host_checks as checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
 from ansible_collections.ssdlab.fleet.plugins.modules import host_checks
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs

@@ -9,9 +9,8 @@ import os
 import emulator
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import facts as check_facts
-from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import host_checks, table
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_pci
@@ -79,8 +78,8 @@ def test_a_drive_is_gathered_with_all_that_the_checks_need(server):
 def test_how_much_of_its_life_a_drive_has_used_goes_to_plan_mode(server, told, used):
     log = {"critical_warning": 0, "temperature": 313, **({} if told is None else {"percent_used": told})}
     server.answers["nvme smart-log"] = (0, json.dumps(log), "")
-    given = {name: option["default"] for name, option in checks.OPTIONS.items()}
-    said = checks.answer(server, {**given, "drives": [{"serial": "S1"}, {"serial": "gone"}]})
+    given = {name: option["default"] for name, option in host_checks.OPTIONS.items()}
+    said = host_checks.answer(server, {**given, "drives": [{"serial": "S1"}, {"serial": "gone"}]})
     assert said["wear"] == [{"drive": "S1", "used_pct": used}]
 
 

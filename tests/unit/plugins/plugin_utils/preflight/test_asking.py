@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import checks, drives, everything, host, runs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import examine, host_checks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import run_info
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking
 
 ROLES = Path(__file__).resolve().parents[5] / "roles"
 UNSET = "unset"
-OPTIONS = {"run_info": runs, "host_info": host, "drive_facts": drives, "host_checks": checks}
+OPTIONS = {"run_info": run_info, "host_info": facts, "drive_facts": drive_facts, "host_checks": host_checks}
 
 
 def asked(**more):
@@ -28,7 +31,7 @@ def asked(**more):
 
 def test_every_option_of_a_part_exists():
     parts = asking.parts(asked(), UNSET)
-    assert set(parts) == set(everything.PARTS) == set(OPTIONS)
+    assert set(parts) == set(examine.PARTS) == set(OPTIONS)
     for part, options in parts.items():
         assert set(options) <= set(OPTIONS[part].OPTIONS), part
     # The rest are no preflight's: one run, discovery, and the drives that may be read, which the host knows.

@@ -8,9 +8,11 @@ from __future__ import annotations
 import typing as t
 
 from ..core.host import Host
-from ..run import engines
+from ..machine import facts
+from ..purge import drive_facts
+from ..run import engines, run_info
 from ..run.states import LIVE_STATES
-from . import checks, drives, host, runs
+from . import host_checks
 
 Values = t.Dict[str, t.Any]
 # Options of a part and what is given for them, to what the part is called with. Raises ValueError for a wrong value.
@@ -42,13 +44,13 @@ def answer(machine: Host, given: t.Mapping[str, t.Any], check_mode: bool, valida
 
     def ask_runs(values: Values) -> Values:
         said["engines"] = engines.names(values["state_dir"])
-        return runs.answer(machine, values, check_mode)
+        return run_info.answer(machine, values, check_mode)
 
-    ask("run_info", runs.OPTIONS, ask_runs)
-    ask("host_info", host.OPTIONS, lambda values: host.answer(machine, values))
-    ask("drive_facts", drives.OPTIONS, lambda values: drives.answer(machine, values))
+    ask("run_info", run_info.OPTIONS, ask_runs)
+    ask("host_info", facts.OPTIONS, lambda values: facts.answer(machine, values))
+    ask("drive_facts", drive_facts.OPTIONS, lambda values: drive_facts.answer(machine, values))
     # Not where a run works: reading its drives would show in what it measures.
     if not any(run["state"] in LIVE_STATES for run in said.get("runs", [])):
         readable = [str(entry["drive"]) for entry in said.get("drives", []) if entry["eligible"]]
-        ask("host_checks", checks.OPTIONS, lambda values: checks.answer(machine, values), readable=readable)
+        ask("host_checks", host_checks.OPTIONS, lambda values: host_checks.answer(machine, values), readable=readable)
     return said

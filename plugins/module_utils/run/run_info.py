@@ -9,9 +9,9 @@ import typing as t
 
 from ..core.files import STATE_DIR
 from ..core.host import Host
-from ..run import archive, drive_records, summary
-from ..run.folder import RunDir
-from ..run.states import ABSENT
+from . import archive, drive_records, summary
+from .folder import RunDir
+from .states import ABSENT
 
 OPTIONS: dict[str, t.Any] = {
     "state_dir": {"type": "path", "default": STATE_DIR},

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import checks, drives, everything, host, runs
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import engines
-from ansible_collections.ssdlab.fleet.plugins.modules import examine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import examine, host_checks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import engines, run_info
+from ansible_collections.ssdlab.fleet.plugins.modules.examine import validated
 
-ALL = {part: {} for part in everything.PARTS}
+ALL = {part: {} for part in examine.PARTS}
 ENGINE = "engine-0.1.0-0f5a3d1c9f11.pyz"
 DRIVES = [{"drive": "A1", "eligible": True}, {"drive": "B2", "eligible": False}]
 
@@ -37,13 +39,13 @@ def parts(monkeypatch):
         return answer
 
     monkeypatch.setattr(engines, "names", lambda _state_dir: [ENGINE])
-    for part, module in zip(everything.PARTS, (runs, host, drives, checks)):
+    for part, module in zip(examine.PARTS, (run_info, facts, drive_facts, host_checks)):
         monkeypatch.setattr(module, "answer", says(part))
     return answers, given
 
 
 def ask(wanted):
-    return everything.answer(None, wanted, False, examine.validated)
+    return examine.answer(None, wanted, False, validated)
 
 
 def test_every_part_is_asked_with_its_defaults_and_only_the_wanted_keys_come_back(parts):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ..checks import facts as check_facts
-from ..checks import table
-from ..checks.base import HostFacts
 from ..core.host import Host
 from ..drive.entry import parse
 from ..machine import snapshot
+from . import facts as check_facts
+from . import table
+from .base import HostFacts
 
 # SMART tells it in one byte; tools that count on are believed up to there.
 MOST_USED_PCT = 1000

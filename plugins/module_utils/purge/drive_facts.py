@@ -11,7 +11,7 @@ from ..core.host import Host
 from ..drive.entry import parse
 from ..guard.inspection import discover, inspect
 from ..guard.look import Terms
-from ..purge.methods import facts
+from .methods import facts
 
 OPTIONS: dict[str, t.Any] = {
     "drives": {"type": "list", "elements": "raw", "default": []},
