@@ -333,7 +333,7 @@ from ..module_utils.purge import drive_facts
 
 def main() -> None:
     module = AnsibleModule(argument_spec=drive_facts.OPTIONS, supports_check_mode=True)
-    module.exit_json(changed=False, **drive_facts.answer(Host(), module.params))
+    module.exit_json(changed=False, **drive_facts.module_result(Host(), module.params))
 
 
 if __name__ == "__main__":

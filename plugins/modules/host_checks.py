@@ -182,7 +182,7 @@ from ..module_utils.core.host import Host
 
 def main() -> None:
     module = AnsibleModule(argument_spec=host_checks.OPTIONS, supports_check_mode=True)
-    module.exit_json(changed=False, **host_checks.answer(Host(), module.params))
+    module.exit_json(changed=False, **host_checks.module_result(Host(), module.params))
 
 
 if __name__ == "__main__":

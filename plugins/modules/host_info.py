@@ -98,7 +98,7 @@ from ..module_utils.machine import facts
 
 def main() -> None:
     module = AnsibleModule(argument_spec=facts.OPTIONS, supports_check_mode=True)
-    result = facts.answer(Host(), module.params)
+    result = facts.module_result(Host(), module.params)
     # The old name goes with the module's old name, in 1.0.0 (meta/runtime.yml).
     module.exit_json(changed=False, host_facts=result["host_info"], **result)
 

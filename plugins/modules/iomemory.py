@@ -291,7 +291,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        result = iomemory_settings.answer(Host(), module.params, module.check_mode, format_guarded)
+        result = iomemory_settings.module_result(Host(), module.params, module.check_mode, format_guarded)
     except (ToolError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)

@@ -196,7 +196,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        result = rssdm_settings.answer(Host(), module.params, module.check_mode)
+        result = rssdm_settings.module_result(Host(), module.params, module.check_mode)
     except (ToolError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)

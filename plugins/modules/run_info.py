@@ -148,7 +148,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        module.exit_json(changed=False, **run_info.answer(Host(), module.params, module.check_mode))
+        module.exit_json(changed=False, **run_info.module_result(Host(), module.params, module.check_mode))
     except ValueError as error:
         module.fail_json(msg=str(error))
 

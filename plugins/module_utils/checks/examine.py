@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The module examine: all that preflight asks of a host, in one go. A part has the name of the module that does it."""
+"""The module examine: all that preflight reads of a host, in one go. A part has the name of the module that does it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from ..run.states import LIVE_STATES
 from . import host_checks
 
 Values = t.Dict[str, t.Any]
-# Options of a part and what is given for them, to what the part is called with. Raises ValueError for a wrong value.
+# From the options of a part and their values to what the part is called with. Raises ValueError for a wrong value.
 Validate = t.Callable[[Values, Values], Values]
 
-
-# The keys of each part's answer that preflight needs.
+# The keys of each part's result that preflight needs.
 PARTS = {
     "run_info": ("runs",),
     "host_info": ("host_info",),
@@ -28,29 +27,30 @@ PARTS = {
 }
 
 
-def answer(machine: Host, given: t.Mapping[str, t.Any], check_mode: bool, validate: Validate) -> Values:
-    """What each part says that is asked for, by the part's own keys, and `failures`: what went wrong with others."""
-    said: Values = {"failures": {}}
+def module_result(host: Host, requested: t.Mapping[str, t.Any], check_mode: bool, validate: Validate) -> Values:
+    """Return the keys of each requested part, and `failures`: what went wrong in the other parts."""
+    result: Values = {"failures": {}}
 
-    def ask(part: str, options: Values, function: t.Callable[[Values], Values], **more: t.Any) -> None:
-        if given.get(part) is None:
+    def add(part: str, options: Values, function: t.Callable[[Values], Values], **more: t.Any) -> None:
+        if requested.get(part) is None:
             return
         try:
-            told = function(validate(options, {**given[part], **more}))
-            said.update({key: told[key] for key in PARTS[part]})
+            found = function(validate(options, {**requested[part], **more}))
+            result.update({key: found[key] for key in PARTS[part]})
         except Exception as error:  # as if it were a module of its own
             kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-            said["failures"][part] = f"{kind}{error}"
+            result["failures"][part] = f"{kind}{error}"
 
-    def ask_runs(values: Values) -> Values:
-        said["engines"] = engines.names(values["state_dir"])
-        return run_info.answer(machine, values, check_mode)
+    def runs(values: Values) -> Values:
+        result["engines"] = engines.names(values["state_dir"])
+        return run_info.module_result(host, values, check_mode)
 
-    ask("run_info", run_info.OPTIONS, ask_runs)
-    ask("host_info", facts.OPTIONS, lambda values: facts.answer(machine, values))
-    ask("drive_facts", drive_facts.OPTIONS, lambda values: drive_facts.answer(machine, values))
-    # Not where a run works: reading its drives would show in what it measures.
-    if not any(run["state"] in LIVE_STATES for run in said.get("runs", [])):
-        readable = [str(entry["drive"]) for entry in said.get("drives", []) if entry["eligible"]]
-        ask("host_checks", host_checks.OPTIONS, lambda values: host_checks.answer(machine, values), readable=readable)
-    return said
+    add("run_info", run_info.OPTIONS, runs)
+    add("host_info", facts.OPTIONS, lambda values: facts.module_result(host, values))
+    add("drive_facts", drive_facts.OPTIONS, lambda values: drive_facts.module_result(host, values))
+    # Not while a run is working: reading its drives would show in what it measures.
+    if not any(run["state"] in LIVE_STATES for run in result.get("runs", [])):
+        readable = [str(entry["drive"]) for entry in result.get("drives", []) if entry["eligible"]]
+        checks = host_checks.OPTIONS
+        add("host_checks", checks, lambda values: host_checks.module_result(host, values), readable=readable)
+    return result

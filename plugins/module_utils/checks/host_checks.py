@@ -14,7 +14,7 @@ from . import facts as check_facts
 from . import table
 from .base import HostFacts
 
-# SMART tells it in one byte; tools that count on are believed up to there.
+# SMART reports it in one byte; tools that count on are believed up to there.
 MOST_USED_PCT = 1000
 # Options with a variable preflight_<name> each: mappings of what is required, and limits with their defaults.
 RULES = ("firmware", "drivers", "versions", "link")
@@ -36,22 +36,22 @@ OPTIONS: dict[str, t.Any] = {
 }
 
 
-def answer(host: Host, given: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Its result."""
-    seen = snapshot.gather(host)
-    wanted = {name: given[name] for name in (*RULES, *LIMITS, "parallel_drives", "write_cache_chosen")}
-    entries = [parse(drive) for drive in given["drives"]]
-    facts = check_facts.gather(host, entries, seen, wanted, given["traffic_s"], given["readable"])
-    found = table.run(facts, given["levels"], check_facts.vendor(host, facts))
+def module_result(host: Host, options: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Return the module's result."""
+    observed = snapshot.gather(host)
+    required = {name: options[name] for name in (*RULES, *LIMITS, "parallel_drives", "write_cache_chosen")}
+    entries = [parse(drive) for drive in options["drives"]]
+    facts = check_facts.gather(host, entries, observed, required, options["traffic_s"], options["readable"])
+    findings = table.run(facts, options["levels"], check_facts.vendor(host, facts))
     # The journal has the list of PCI Express functions, which is long.
-    shown = dict(seen, pcie={"drives": seen["pcie"]["drives"]})
-    return {"findings": found, "passed": table.passed(found), "snapshot": shown, "wear": _wear(facts)}
+    brief = dict(observed, pcie={"drives": observed["pcie"]["drives"]})
+    return {"findings": findings, "passed": table.passed(findings), "snapshot": brief, "wear": _wear(facts)}
 
 
 def _wear(facts: HostFacts) -> list[dict[str, t.Any]]:
-    """Of each drive that was found how many % of its rated life are used, by its own count."""
-    told = [(drive.drive, drive.health.get("used_pct")) for drive in facts.drives]
+    """Return, of each drive that was found, how many per cent of its rated life are used, by its own count."""
+    reported = [(drive.drive, drive.health.get("used_pct")) for drive in facts.drives]
     return [
         {"drive": drive, "used_pct": used if used is not None and 0 <= used <= MOST_USED_PCT else None}
-        for drive, used in told
+        for drive, used in reported
     ]

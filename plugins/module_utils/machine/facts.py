@@ -16,15 +16,13 @@ TOOLS = ("fio", "wipefs", "blkid", "blkdiscard", "setpriv", "systemd-run")
 OPTIONS: dict[str, t.Any] = {"tools": {"type": "list", "elements": "str", "default": list(TOOLS)}}
 
 
-def answer(host: Host, given: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The result of the module host_info."""
-    return {"host_info": gather(host, given["tools"])}
+def module_result(host: Host, options: dict[str, t.Any]) -> dict[str, t.Any]:
+    """Return the result of the module host_info."""
+    return {"host_info": gather(host, options["tools"])}
 
 
 def gather(host: Host, tools: t.Iterable[str] = TOOLS) -> dict[str, t.Any]:
-    """The facts; what cannot be read is None. `service_manager` is systemd only where systemd is PID 1
-    (sd_booted(3)).
-    """
+    """Return the facts; None is unknown. service_manager: systemd only where systemd is PID 1 (sd_booted(3))."""
     return {
         "boot_id": host.get(BOOT_ID),
         "machine_id": host.get("/etc/machine-id"),
@@ -39,12 +37,12 @@ def gather(host: Host, tools: t.Iterable[str] = TOOLS) -> dict[str, t.Any]:
 
 
 def tool(host: Host, name: str, option: str = "--version") -> dict[str, str | None] | None:
-    """Where a tool is and the version that it states when called with `option`; None where it is missing."""
+    """Return where a tool is and the version that it states when called with `option`; None if it is missing."""
     path = host.which(name)
     if path is None:
         return None
     result = host.run([path, option], timeout_s=20)
-    # sg3_utils tell theirs on stderr.
+    # sg3_utils print theirs on stderr.
     match = re.search(r"[0-9]+(\.[0-9]+)+", result.stdout or result.stderr) if result.rc == 0 else None
     return {"path": path, "version": match.group(0) if match else None}
 

@@ -93,18 +93,6 @@ def offers(host: Host, identity: t.Mapping[str, t.Any], options: Options) -> lis
     return offers_for(probe(host, identity), identity, options)
 
 
-def facts(host: Host, entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """What drive_facts tells of a drive's purge: {purge: offers without options, purge_capabilities: of `probe`}.
-
-    entry: as guard.inspect returns it. A drive that may not be erased is asked nothing: somebody may be using it. What
-      lies on
-    it is no hindrance: preflight knows whether it is the run's own.
-    """
-    asked = entry["identity"] and all(refusal["code"] == "unsigned_data" for refusal in entry["refusals"])
-    found = probe(host, entry["identity"]) if asked else {}
-    return {"purge": offers_for(found, entry["identity"] or {}, {}), "purge_capabilities": found}
-
-
 def choose(method: str, offered: t.Sequence[Offer]) -> Offer:
     """The offer to take, with `why`; `auto`: the strongest that hits nothing else. Raises PurgeError, with a code of
     the guard.

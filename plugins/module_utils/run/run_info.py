@@ -22,24 +22,21 @@ OPTIONS: dict[str, t.Any] = {
 }
 
 
-def answer(host: Host, given: dict[str, t.Any], check_mode: bool) -> dict[str, t.Any]:
-    """Its result. Raises ValueError that says which folder cannot be read."""
+def module_result(host: Host, options: dict[str, t.Any], check_mode: bool) -> dict[str, t.Any]:
+    """Return the module's result. Raises ValueError with the folder that can't be read."""
+    state_dir, run_id = options["state_dir"], options["run_id"]
     try:
-        result: dict[str, t.Any] = {
-            "runs": summary.runs(host, given["state_dir"], given["run_name"], given["definitions_of"])
-        }
-        if given["run_id"]:
-            result.update(
-                _of_run(host, RunDir(given["state_dir"], given["run_id"]), given["archive"] and not check_mode)
-            )
+        result = {"runs": summary.runs(host, state_dir, options["run_name"], options["definitions_of"])}
+        if run_id:
+            result.update(_run_result(host, RunDir(state_dir, run_id), options["archive"] and not check_mode))
         return result
     except (ValueError, OSError) as error:
-        raise ValueError(f"cannot read the runs in {given['state_dir']}: {error}") from error
+        raise ValueError(f"cannot read the runs in {state_dir}: {error}") from error
 
 
-def _of_run(host: Host, run_dir: RunDir, packs: bool) -> dict[str, t.Any]:
+def _run_result(host: Host, run_dir: RunDir, packs: bool) -> dict[str, t.Any]:
     run = summary.read(host, run_dir)
-    # Packed after the state was read: a run told as ended is packed whole.
+    # Packed after the state was read: a run that is reported as ended is packed whole.
     made = archive.pack(run_dir) if packs and run.state != ABSENT else {}
     # Not its path: the controller knows where it lies, and believes no host that (gate/answers.py).
     packed = {key: made[key] for key in ("size_bytes", "sha256") if made}

@@ -129,7 +129,7 @@ def _diff(card: Card | None) -> dict[str, t.Any]:
     return dict(iomemory.format_facts(card), state=card.state) if card else {}
 
 
-def answer(host: Host, given: dict[str, t.Any], check: bool, format_card: Format) -> dict[str, t.Any]:
+def module_result(host: Host, given: dict[str, t.Any], check: bool, format_card: Format) -> dict[str, t.Any]:
     """Return the module's result. format_card: formats a card that may be erased. Raises ToolError, OSError."""
     delay = iomemory_dma.apply(host, given["dma_delay"], check)
     done = ensure_state(host, given["serial"], given["state"], given, check, format_card) if given["state"] else None

@@ -257,7 +257,7 @@ def format_values(values: Values) -> dict[str, t.Any]:
     }
 
 
-def answer(host: Host, given: t.Mapping[str, t.Any], check: bool) -> dict[str, t.Any]:
+def module_result(host: Host, given: t.Mapping[str, t.Any], check: bool) -> dict[str, t.Any]:
     """Return the module's result. Raises ToolError, OSError."""
     if given["state"] == "restored":
         return _restored_result(restore(host, given["state_dir"], check))

@@ -40,12 +40,12 @@ def parts(monkeypatch):
 
     monkeypatch.setattr(engines, "names", lambda _state_dir: [ENGINE])
     for part, module in zip(examine.PARTS, (run_info, facts, drive_facts, host_checks)):
-        monkeypatch.setattr(module, "answer", says(part))
+        monkeypatch.setattr(module, "module_result", says(part))
     return answers, given
 
 
 def ask(wanted):
-    return examine.answer(None, wanted, False, validated)
+    return examine.module_result(None, wanted, False, validated)
 
 
 def test_every_part_is_asked_with_its_defaults_and_only_the_wanted_keys_come_back(parts):

@@ -79,7 +79,7 @@ def test_how_much_of_its_life_a_drive_has_used_goes_to_plan_mode(server, told, u
     log = {"critical_warning": 0, "temperature": 313, **({} if told is None else {"percent_used": told})}
     server.answers["nvme smart-log"] = (0, json.dumps(log), "")
     given = {name: option["default"] for name, option in host_checks.OPTIONS.items()}
-    said = host_checks.answer(server, {**given, "drives": [{"serial": "S1"}, {"serial": "gone"}]})
+    said = host_checks.module_result(server, {**given, "drives": [{"serial": "S1"}, {"serial": "gone"}]})
     assert said["wear"] == [{"drive": "S1", "used_pct": used}]
 
 

@@ -154,17 +154,3 @@ def test_names_are_unique_and_strengths_put_the_methods_in_one_order():
         strengths = [method.strength for method in module.METHODS]
         assert strengths == sorted(set(strengths), reverse=True) or module.__name__ == "fake"
     assert all(method.strength < 30 or method.purge_class == PTS for method in methods)
-
-
-@pytest.mark.parametrize(
-    ("codes", "asked"),
-    [([], True), (["unsigned_data"], True), (["unsigned_data", "mounted"], False), (["busy"], False)],
-)
-def test_only_a_drive_that_may_be_erased_is_asked(codes, asked):
-    told = purge.facts(Host(), {"identity": IDENTITY, "refusals": [{"code": code} for code in codes]})
-    assert [offer["method"] for offer in told["purge"]] == (["deallocate", "overwrite"] if asked else [])
-    assert set(told["purge_capabilities"]) == ({"any"} if asked else set())
-
-
-def test_a_drive_that_is_not_there_has_no_purge():
-    assert purge.facts(Host(), {"identity": None, "refusals": []}) == {"purge": [], "purge_capabilities": {}}
