@@ -17,7 +17,7 @@ description:
     tracked variable, one a round.
   - A window is steady when the range of its values is no more than O(range_limit) of their average, and the line fitted
     by least squares moves across the window by no more than O(slope_limit) of the average.
-  - The limits are inclusive, and decided with exact numbers made from the decimal text of each value.
+  - The limits are inclusive. What is beyond one by no more than a billionth of it is on it.
 extends_documentation_fragment:
   - ssdlab.fleet.attributes
   - ssdlab.fleet.attributes.reads

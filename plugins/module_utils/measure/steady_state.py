@@ -3,9 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Steady state after the SNIA PTS: range and slope of the tracked variable over the last rounds. A margin around the
 average besides, where one is asked for (Micron TN-FD-15, Steady State).
-
-Decided with exact numbers made from the decimal text of each value, since both limits are inclusive and
-binary floats fall off the boundary. Floats are for display only.
 """
 
 from __future__ import annotations
@@ -14,54 +11,33 @@ import math
 import re
 import typing as t
 from decimal import Decimal
-from fractions import Fraction
 
 WINDOW = 5
 RANGE_LIMIT = 0.20
 SLOPE_LIMIT = 0.10
+# All limits are inclusive, and binary floats fall off a boundary: 1.1 - 0.9 > 0.2.
+TOLERANCE = 1e-9
 
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,6})?")
-_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
-_MOST_DIGITS = 400  # every float fits; a text such as 1e999999 must not become a number of a million digits
+_NOT_FINITE = r"nan|inf|infinity"
+_NUMBER = re.compile(rf"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|{_NOT_FINITE})", re.IGNORECASE)
 
 
 class _Window(t.NamedTuple):
-    """Sums of one window of n values y in units of 1/scale; `twisted` is the sum of (2i - (n - 1)) * y over i = 0 …
-    n-1, `farthest` the largest distance of n * y from `total`.
-    """
+    """What is tracked of one window, as parts of its average but for `average` and `slope`."""
 
-    total: int
-    twisted: int
-    spread: int
-    farthest: int
-    size: int
-    scale: int
-
-    def average(self) -> Fraction:
-        return Fraction(self.total, self.size * self.scale)
-
-    def range_ratio(self) -> Fraction:
-        return Fraction(self.size * self.spread, self.total)
-
-    def margin_ratio(self) -> Fraction:
-        """How far the value farthest from the average is from it, as a part of the average."""
-        return Fraction(self.farthest, self.total)
-
-    def slope(self) -> Fraction:
-        """Of the least-squares line, per round; the sum of squared distances from the middle round is n(n² - 1)/12."""
-        return Fraction(6 * self.twisted, self.size * (self.size * self.size - 1) * self.scale)
-
-    def slope_ratio(self) -> Fraction:
-        """How far the line rises or falls across the window, as a part of the average."""
-        return Fraction(6 * abs(self.twisted), (self.size + 1) * self.total)
+    average: float
+    slope: float
+    range_ratio: float
+    slope_ratio: float
+    margin_ratio: float
 
 
 class _Limits(t.NamedTuple):
     """Each as a part of the average; no margin: None."""
 
-    range: Fraction
-    slope: Fraction
-    margin: Fraction | None
+    range: float
+    slope: float
+    margin: float | None
 
 
 def evaluate(
@@ -79,18 +55,18 @@ def evaluate(
     steady. With a `margin` no value of the window may be farther from its average than this part of it. A figure that
     does not exist is None, so is a value that is NaN or infinite. Raises ValueError for what is no number.
     """
-    exact = _exact_values(values)
+    numbers = _numbers(values)
     window = _whole_number("window", window)
     around = None if margin is None else _limit("margin", margin)
     limits = _Limits(_limit("range_limit", range_limit), _limit("slope_limit", slope_limit), around)
-    found = _first_steady(exact, window, limits)
-    rounds = found or len(exact)
-    last = exact[max(0, rounds - window) : rounds]
-    reasons = [] if found else _reasons(last, window, limits)
+    ends = range(window, len(numbers) + 1)
+    found = next((end for end in ends if not _reasons(numbers[end - window : end], window, limits)), None)
+    rounds = found or len(numbers)
+    last = numbers[max(0, rounds - window) : rounds]
     return dict(
         {"steady": bool(found), "rounds": rounds, "window_values": [_display(value) for value in last]},
         **_figures(last),
-        reasons=reasons,
+        reasons=[] if found else _reasons(last, window, limits),
     )
 
 
@@ -99,128 +75,93 @@ def by_rule(values: t.Sequence[t.Any], rule: t.Mapping[str, t.Any]) -> dict[str,
     return evaluate(values, rule["window"], rule["range_limit"], rule["slope_limit"], rule.get("margin"))
 
 
-def _first_steady(exact: list[Fraction | None], window: int, limits: _Limits) -> int | None:
-    scale = _common_denominator(exact)
-    for end in range(window, len(exact) + 1):
-        part = _finite(exact[end - window : end])
-        if len(part) == window and _is_steady(_measure(part, scale), limits):
-            return end
-    return None
+def _measure(values: t.Sequence[float]) -> _Window:
+    """Of two or more finite values. A figure may be infinite or NaN where a sum leaves a float's range."""
+    size = len(values)
+    average = sum(values) / size
+    # The sum of squared distances from the middle round is n(n² - 1)/12.
+    slope = 6 * sum((2 * index - size + 1) * value for index, value in enumerate(values)) / (size * (size * size - 1))
+    if average <= 0:
+        return _Window(average, slope, math.nan, math.nan, math.nan)
+    farthest = max(abs(value - average) for value in values)
+    spread = max(values) - min(values)
+    return _Window(average, slope, spread / average, abs(slope) * (size - 1) / average, farthest / average)
 
 
-def _finite(part: list[Fraction | None]) -> list[Fraction]:
-    return [value for value in part if value is not None]
+def _figures(part: t.Sequence[float]) -> dict[str, float | None]:
+    names = ("average", "range_ratio", "slope", "slope_ratio")
+    if not part or not all(map(math.isfinite, part)):
+        return dict.fromkeys(names)
+    if len(part) == 1:
+        return dict(dict.fromkeys(names), average=part[0])
+    measured = _measure(part)
+    return {name: _display(getattr(measured, name)) for name in names}
 
 
-def _is_steady(measured: _Window, limits: _Limits) -> bool:
-    if measured.total <= 0:
-        return False
-    # The ratios multiplied out: no division, integers only.
-    ratios = (
-        (measured.size * measured.spread, 1, limits.range),
-        (6 * abs(measured.twisted), measured.size + 1, limits.slope),
-        (measured.farthest, 1, limits.margin),
-    )
-    return all(
-        limit is None or above * limit.denominator <= limit.numerator * below * measured.total
-        for above, below, limit in ratios
-    )
-
-
-def _measure(part: t.Sequence[Fraction], scale: int) -> _Window:
-    size = len(part)
-    whole = [value.numerator * (scale // value.denominator) for value in part]
-    twisted = sum((2 * index - size + 1) * value for index, value in enumerate(whole))
-    total = sum(whole)
-    farthest = max(abs(size * value - total) for value in whole)
-    return _Window(total, twisted, max(whole) - min(whole), farthest, size, scale)
-
-
-def _figures(part: list[Fraction | None]) -> dict[str, float | None]:
-    figures: dict[str, float | None] = {"average": None, "range_ratio": None, "slope": None, "slope_ratio": None}
-    finite = _finite(part)
-    if not finite or len(finite) < len(part):
-        return figures
-    measured = _measure(finite, _common_denominator(finite))
-    figures["average"] = _display(measured.average())
-    if measured.size > 1:
-        figures["slope"] = _display(measured.slope())
-    if measured.size > 1 and measured.total > 0:
-        figures["range_ratio"] = _display(measured.range_ratio())
-        figures["slope_ratio"] = _display(measured.slope_ratio())
-    return figures
-
-
-def _reasons(part: list[Fraction | None], window: int, limits: _Limits) -> list[str]:
+def _reasons(part: t.Sequence[float], window: int, limits: _Limits) -> list[str]:
+    """Return why a window is not steady; empty when it is."""
     reasons = []
     if len(part) < window:
         reasons.append(f"{len(part)} of the {window} rounds that the window needs")
-    finite = _finite(part)
-    if len(finite) < len(part):
+    if not all(map(math.isfinite, part)):
         reasons.append("a value in the window is NaN or infinite")
     if reasons:
         return reasons
-    measured = _measure(finite, _common_denominator(finite))
-    if measured.total <= 0:
-        return [f"the average of the window is {_digits(measured.average(), 6)}, not above zero"]
-    for what, ratio, limit in (
-        ("the range of the window is", measured.range_ratio(), limits.range),
-        ("the fitted line moves across the window by", measured.slope_ratio(), limits.slope),
-        ("a value is off the window's average by", measured.margin_ratio(), limits.margin),
-    ):
-        if limit is not None and ratio > limit:
-            reasons.append(f"{what} {_above(ratio, limit)}")
-    return reasons
+    measured = _measure(part)
+    if measured.average <= 0:
+        return [f"the average of the window is {_digits(measured.average, 6)}, not above zero"]
+    return [
+        f"{what} {_above(ratio, limit)}"
+        for what, ratio, limit in (
+            ("the range of the window is", measured.range_ratio, limits.range),
+            ("the fitted line moves across the window by", measured.slope_ratio, limits.slope),
+            ("a value is off the window's average by", measured.margin_ratio, limits.margin),
+        )
+        if limit is not None and not _is_within(ratio, limit)
+    ]
 
 
-def _above(ratio: Fraction, limit: Fraction) -> str:
+def _is_within(ratio: float, limit: float) -> bool:
+    """NaN is not."""
+    return ratio <= limit or math.isclose(ratio, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE / 1000)
+
+
+def _above(ratio: float, limit: float) -> str:
     """`23.4 % of its average, limit 20 %`, with as many digits as it takes to see the difference."""
-    for digits in (3, 6, 12, 17):
+    shown = allowed = ""
+    for digits in (3, 6, 12):
         shown, allowed = _digits(100 * ratio, digits), _digits(100 * limit, digits)
         if shown != allowed:
-            return f"{shown} % of its average, limit {allowed} %"
-    return f"just above {_digits(100 * limit, 6)} % of its average, the limit"
+            break
+    return f"{shown} % of its average, limit {allowed} %"
 
 
-def _digits(number: Fraction, digits: int) -> str:
-    shown = _display(number)
-    return "beyond 1e308" if shown is None else f"{shown:.{digits}g}"
+def _digits(number: float, digits: int) -> str:
+    return f"{number:.{digits}g}" if math.isfinite(number) else "beyond 1e308"
 
 
-def _exact_values(values: t.Sequence[t.Any]) -> list[Fraction | None]:
+def _numbers(values: t.Sequence[t.Any]) -> list[float]:
     if isinstance(values, (str, bytes)) or not isinstance(values, t.Sequence):
         raise ValueError(f"values must be a list of numbers, not {values!r}")
-    return [_exact(f"values[{index}]", value) for index, value in enumerate(values)]
+    return [_number(f"values[{index}]", value) for index, value in enumerate(values)]
 
 
-def _exact(name: str, value: t.Any) -> Fraction | None:
-    """The number exactly as its decimal text says it; None for NaN and infinity. Raises ValueError, naming it."""
-    text = _decimal_text(value)
-    if text is not None and _NOT_FINITE.fullmatch(text):
-        return None
-    if text is None or _NUMBER.fullmatch(text) is None:
+def _number(name: str, value: t.Any) -> float:
+    """Return a float, also for NaN and infinity. Raises ValueError, naming it."""
+    text = str(value).strip()
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, str)) or _NUMBER.fullmatch(text) is None:
         raise ValueError(f"{name} is not a number: {value!r}")
-    digits, _mark, exponent = text.lower().partition("e")
-    if max(abs(int(exponent or 0)), len(digits)) > _MOST_DIGITS:
+    number = float(text)
+    if math.isinf(number) and "inf" not in text.lower():
         raise ValueError(f"{name} is out of range: {text:.40}")
-    return Fraction(text)
+    return number
 
 
-def _decimal_text(value: t.Any) -> str | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, float):
-        return float.__repr__(value)
-    if isinstance(value, (int, Decimal, str)):
-        return str(value).strip()
-    return None
-
-
-def _limit(name: str, value: t.Any) -> Fraction:
-    exact = _exact(name, value)
-    if exact is None or exact < 0:
+def _limit(name: str, value: t.Any) -> float:
+    number = _number(name, value)
+    if not 0 <= number < math.inf:
         raise ValueError(f"{name} must be zero or more, as a part of the average (0.2 is 20 %), not {value!r}")
-    return exact
+    return number
 
 
 def _whole_number(name: str, value: t.Any) -> int:
@@ -229,17 +170,6 @@ def _whole_number(name: str, value: t.Any) -> int:
     return value
 
 
-def _common_denominator(part: t.Sequence[Fraction | None]) -> int:
-    common = 1
-    for value in part:
-        if value is not None:
-            common = common // math.gcd(common, value.denominator) * value.denominator
-    return common
-
-
-def _display(value: Fraction | None) -> float | None:
-    """A float for people and JSON; None for what a float cannot hold."""
-    try:
-        return None if value is None else float(value)
-    except OverflowError:
-        return None
+def _display(value: float) -> float | None:
+    """Return what JSON can hold; None for NaN and infinity."""
+    return value if math.isfinite(value) else None
