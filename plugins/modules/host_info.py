@@ -82,12 +82,6 @@ host_info:
         missing.
       type: dict
       sample: {fio: {path: /usr/bin/fio, version: "3.33"}, systemd-run: null}
-host_facts:
-  description: The same as RV(host_info), for playbooks that use the module's old name. It will be removed in 1.0.0 with
-    that name.
-  returned: success
-  type: dict
-  sample: {kernel: 6.1.0-31-amd64}
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -98,9 +92,7 @@ from ..module_utils.machine import facts
 
 def main() -> None:
     module = AnsibleModule(argument_spec=facts.OPTIONS, supports_check_mode=True)
-    result = facts.module_result(Host(), module.params)
-    # The old name goes with the module's old name, in 1.0.0 (meta/runtime.yml).
-    module.exit_json(changed=False, host_facts=result["host_info"], **result)
+    module.exit_json(changed=False, **facts.module_result(Host(), module.params))
 
 
 if __name__ == "__main__":

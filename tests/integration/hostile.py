@@ -96,7 +96,10 @@ def finished_status(run_id: str, drive: str, host: str) -> dict[str, t.Any]:
         "cell": None,
         "last": None,
         "time_left_s": None,
+        "later_s": None,
         "message": "",
+        "updated": ENDED,
+        "news_within_s": None,
     }
     return {
         "schema_version": 1,

@@ -37,8 +37,6 @@ def test_a_fact_never_outranks_the_inventory(pair, tmp_path):
         "examine",
         "run_info",
         "host_info",
-        "campaign_info",
-        "host_facts",
         "drive_facts",
         "host_checks",
         "boot_arguments",

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules in a play of the user's own: their documented examples, and their old names."""
+"""The modules in a play of the user's own: their documented examples."""
 
 from __future__ import annotations
 
@@ -81,32 +81,6 @@ def test_the_examples_work_as_they_stand(lab, tmp_path):
     assert lab.run_folders() == []
     records = [json.loads(line) for line in (lab.results / RUN_ID / "results.jsonl").read_text().splitlines()]
     assert [record["outcome"] for record in records if record["kind"] == "test"] == ["steady"]
-
-
-def test_old_names_still_work_and_name_the_new_ones(lab):
-    known = {"state_dir": str(lab.state)}
-    tasks = [
-        {"ssdlab.fleet.host_facts": {"tools": ["sh"]}, "register": "seen"},
-        {"ssdlab.fleet.campaign_info": {"run_id": "none", **known}, "register": "known"},
-        {"ssdlab.fleet.campaign": {"state": "restored", **known}, "register": "job"},
-        {"ssdlab.fleet.campaign": {"run_id": "none", **known}, "register": "started", "ignore_errors": True},
-        {
-            "ansible.builtin.assert": {
-                "that": [
-                    "seen.host_facts.tools.sh.path is truthy and seen.host_info == seen.host_facts",
-                    "known.state == 'absent' and known.runs == []",
-                    "job.state == 'restored' and not job.changed",
-                    # Only the action plugin says so: the module alone would ask for an engine.
-                    "started is failed and 'did not approve' in started.msg and 'engine' not in started.msg",
-                ]
-            }
-        },
-    ]
-    code, output = lab.run(tasks)
-    assert code == 0, output
-    said = " ".join(output.split())
-    for new in ("host_info", "run_info", "host_job"):
-        assert f"Use ssdlab.fleet.{new} instead" in said, output
 
 
 @pytest.mark.parametrize(

@@ -116,18 +116,17 @@ def aside_prefix(name: str) -> str:
 
 
 def left_behind(folder: str, name: str) -> list[str]:
-    """Paths in a folder that killed processes left beside `name`, under `aside_prefix` or, from earlier versions, under
-    no number.
+    """Return paths in a folder that killed processes left beside `name`, under `aside_prefix`.
 
     Nobody wrote there for some minutes and the process is gone, or for a day: a number may be another process by now,
     and one of another container is not seen.
     """
-    pattern = re.compile(rf"\.{re.escape(name)}(?:\.(?P<pid>[0-9]+)\.)?[A-Za-z0-9_]+")
+    pattern = re.compile(rf"\.{re.escape(name)}\.(?P<pid>[0-9]+)\.[A-Za-z0-9_]+")
     found = []
     for each in sorted(os.listdir(folder) if os.path.isdir(folder) else []):
         match, path = pattern.fullmatch(each), os.path.join(folder, each)
         idle_s = time.time() - _last_written(path) if match else 0.0
-        gone = match is not None and match.group("pid") is not None and not _is_process(int(match.group("pid")))
+        gone = match is not None and not _is_process(int(match.group("pid")))
         if idle_s > LONGEST_IDLE_S or (gone and idle_s > IDLE_S):
             found.append(path)
     return found

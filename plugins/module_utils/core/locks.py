@@ -132,7 +132,7 @@ class Lock:
 
 
 def _make_private(folder: str) -> None:
-    """The locks' folder, for its owner alone; an earlier version let everybody look in. Raises UntrustedLock for one
+    """Make the locks' folder for its owner alone: whoever may open a lock may hold it. Raises UntrustedLock for one
     that others could write to.
     """
     make_folders(folder, 0o700)

@@ -31,11 +31,9 @@ class Leftover(t.NamedTuple):
     damage: str = ""
 
     @property
-    def age(self) -> tuple[int, str, str]:
-        """Sorts records by when they were made. A clock may have been set since, so it only decides between those of
-        earlier versions.
-        """
-        return self.record.get("order") or 0, self.record.get("made") or "", self.run_dir.run_id
+    def age(self) -> tuple[int, str]:
+        """Sorts records by when they were made, by no clock: it may have been set since."""
+        return self.record.get("order") or 0, self.run_dir.run_id
 
 
 def leftover(run_dir: RunDir) -> Leftover | None:

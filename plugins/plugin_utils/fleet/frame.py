@@ -16,7 +16,7 @@ import typing as t
 
 from ...module_utils.run.criteria import number
 from ..common import drives, units
-from ..results import conditions, summaries
+from ..results import conditions
 from . import metrics
 from .libraries import pandas
 
@@ -88,7 +88,7 @@ def of_summary(summary: Mapping) -> pandas.DataFrame:
             "",
         )
         for test in drive["tests"]:
-            if summaries.counts(test):
+            if test["counts"]:
                 load = test.get("load") or ""
                 at_once = test.get("parallel_drives")
                 alike = conditions.text(drive.get("conditions"), defined.get(test["test"]), load, at_once)

@@ -13,7 +13,7 @@ import typing as t
 
 from ...module_utils.measure.rounds import FITTED_END
 from ...module_utils.run.criteria import number
-from ..results import conditions, summaries
+from ..results import conditions
 from . import metrics
 
 CYCLED, NOT_CYCLED, UNKNOWN = "power cycle", "no power cycle between", "unknown"
@@ -65,11 +65,11 @@ def compare(
         key = (drive["host"], drive["drive"])
         record = told.get(key, {})
         mine = conditions.of_drive(asked.get(key, {}), record.get("identity") or {}, tests.get(key, ()))
-        old = {test["test"]: test for test in then["tests"] if test["test"] in margins and summaries.counts(test)}
+        old = {test["test"]: test for test in then["tests"] if test["test"] in margins and test["counts"]}
         figures, beyond, otherwise = 0, [], {}
         for test in drive["tests"]:
             name = test["test"]
-            if name not in old or not summaries.counts(test):
+            if name not in old or not test["counts"]:
                 continue
             changed = conditions.changed(
                 conditions.text(mine, now_defined.get(name), test.get("load")),

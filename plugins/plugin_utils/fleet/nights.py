@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ..results import summaries
 from . import moves
 from .frame import apart, of_summary
 from .libraries import numpy as np
@@ -113,6 +112,6 @@ def _night(summary: Mapping) -> Night:
         {name: drive.get(name) for name in ("host", "drive", "model", "serial", "verdict")}
         for drive in summary["drives"]
     ]
-    measured = {drive["host"] for drive in summary["drives"] if any(summaries.counts(test) for test in drive["tests"])}
+    measured = {drive["host"] for drive in summary["drives"] if any(test["counts"] for test in drive["tests"])}
     low = {entry.get("host") for entry in (summary.get("fleet") or {}).get("low_hosts") or []}
     return Night(summary["run"]["id"], told, measured, low)

@@ -113,8 +113,8 @@ def load(record: Mapping) -> str:
 
 
 def text(drive: t.Any, definition: t.Any, load_text: str | None = None, at_once: t.Any = None) -> str:
-    """All as one text, to group by. Of a report of an older version, or a damaged one, nothing is known. load_text: of
-    `load`. at_once: how many drives of the host were measured at the same time.
+    """Return all as one text, to group by; of a damaged report nothing is known. load_text: of `load`. at_once: how
+    many drives of the host were measured at the same time.
     """
     known = {name: drive[name] for name in NAMES if _is_known(name, drive.get(name))} if isinstance(drive, dict) else {}
     known.update({"load": load_text} if load_text else {})
@@ -156,8 +156,8 @@ def beside(now: str, before: str) -> str:
 
 
 def _alike(name: str, one: t.Any, other: t.Any) -> bool:
-    if name != "link":
+    if name != "link" or one == other:
         return bool(one == other)
-    # Only one of them tells a speed: then nothing says that it was another one. An older report says "nvme 8 4".
-    speeds = [re.findall(r"[\d.]+", str(text)) for text in (one, other)]
-    return speeds[0] == speeds[1] if all(speeds) else any(speeds) or one == other
+    # Only one of them tells a speed: then nothing says that it was another one.
+    has_speed = [re.search(r"[0-9]", str(text)) is not None for text in (one, other)]
+    return has_speed[0] != has_speed[1]

@@ -13,7 +13,6 @@ from ...module_utils.core.files import SCHEMA_VERSION, read_json
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..gate import text
 from . import run_record, runs
-from .verdicts import COUNTING
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -41,17 +40,10 @@ def _is_sound(found: t.Any) -> bool:
         return (
             found["schema_version"] == SCHEMA_VERSION
             and all(isinstance(text, str) for text in texts)
-            and all(isinstance(test["metrics"], dict) for test in tests)
+            and all(isinstance(test["metrics"], dict) and isinstance(test["counts"], bool) for test in tests)
         )
     except (KeyError, TypeError, AttributeError):
         return False
-
-
-def counts(test: Mapping) -> bool:
-    """Whether the figures of a test count for others; an older report does not tell that of a test that was `invalid`
-    for want of a reference.
-    """
-    return bool(test.get("counts", test["verdict"] in COUNTING))
 
 
 def earlier(results_dir: str, run: Mapping, most: int) -> t.Iterator[Mapping]:

@@ -135,10 +135,6 @@ def sweep(folder: str) -> None:
         if whole and not os.path.exists(folder):
             os.rename(whole[0], folder)
         shutil.rmtree(aside, ignore_errors=True)
-    # Those of earlier versions do not tell whose they are.
-    for aside in left_behind(os.path.dirname(folder), "collect-"):
-        if not os.path.exists(os.path.join(aside, BEFORE)):
-            shutil.rmtree(aside, ignore_errors=True)
 
 
 def sweep_all(raw: str, hosts: t.Iterable[str], locks: str) -> None:

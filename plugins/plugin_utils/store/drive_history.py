@@ -78,7 +78,7 @@ def _of_reports(results_dir: str, run: Record, serials: set[str], metrics: set[s
         for drive in summary["drives"]:
             serial = drives.name(drive.get("serial"), drive["host"], drive["drive"])
             for test in drive["tests"] if serial in serials else ():
-                for metric in metrics & set(test["metrics"]) if summaries.counts(test) else ():
+                for metric in metrics & set(test["metrics"]) if test["counts"] else ():
                     if test["metrics"][metric] is not None:
                         found.setdefault((serial, test["test"], metric), []).append(
                             (run_id, starts.get(run_id, ""), test["metrics"][metric])

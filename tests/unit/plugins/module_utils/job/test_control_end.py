@@ -80,8 +80,6 @@ def test_what_became_of_a_thousand_settings_is_told_in_a_few(tmp_path):
 
 
 def test_an_older_record_waits_for_the_newer_one_that_could_not_be_put_back(tmp_path, monkeypatch):
-    times = iter(("2026-11-21T13:00:00.000Z", "2026-11-21T14:00:00.000Z"))
-    monkeypatch.setattr(tuning, "now", lambda: next(times))
     host, places = Host(str(tmp_path)), [folder.RunDir(str(tmp_path), name) for name in ("first", "second")]
     for path, text in ((tuning.BOOT_ID, "boot"), ("/sys/x", "0"), ("/sys/y", "0")):
         os.makedirs(os.path.dirname(host.path(path)), exist_ok=True)
@@ -90,7 +88,7 @@ def test_an_older_record_waits_for_the_newer_one_that_could_not_be_put_back(tmp_
     for value, (place, paths) in enumerate(zip(places, (["/sys/x"], ["/sys/x", "/sys/y"])), start=1):
         os.makedirs(place.path)
         wanted = [{"kind": "sysfs", "name": path, "path": path, "wanted": str(value), "device": None} for path in paths]
-        tuning.apply(host, wanted, place.tuning, keep=True)
+        tuning.apply(host, wanted, place.tuning, keep=True, order=value)
     write = host.write
     monkeypatch.setattr(host, "write", lambda path, text: path == "/sys/y" or write(path, text))
     with pytest.raises(control.JobError, match="/sys/y: 2"):
@@ -105,9 +103,7 @@ def test_an_older_record_waits_for_the_newer_one_that_could_not_be_put_back(tmp_
 @pytest.mark.parametrize(
     "names", [("a", "b"), ("b", "a"), ("20261121T130000Z-tune", "mine"), ("mine", "20261121T130000Z-tune")]
 )
-def test_what_was_set_last_is_put_back_first_whatever_the_runs_are_called(tmp_path, names, monkeypatch):
-    times = iter(("2026-11-21T13:00:00.000Z", "2026-11-21T14:00:00.000Z"))
-    monkeypatch.setattr(tuning, "now", lambda: next(times))
+def test_what_was_set_last_is_put_back_first_whatever_the_runs_are_called(tmp_path, names):
     host = Host(str(tmp_path))
     for path, text in ((tuning.BOOT_ID, "boot"), ("/sys/x", "0")):
         os.makedirs(os.path.dirname(host.path(path)), exist_ok=True)
@@ -116,9 +112,8 @@ def test_what_was_set_last_is_put_back_first_whatever_the_runs_are_called(tmp_pa
     for value, name in enumerate(names, start=1):
         place = folder.RunDir(str(tmp_path), name)
         os.makedirs(place.path)
-        tuning.apply(
-            host, [{"kind": "sysfs", "name": "x", "path": "/sys/x", "wanted": str(value), "device": None}], place.tuning
-        )
+        wanted = [{"kind": "sysfs", "name": "x", "path": "/sys/x", "wanted": str(value), "device": None}]
+        tuning.apply(host, wanted, place.tuning, order=value)
     restore.restore_leftovers(host, str(tmp_path))
     assert host.read("/sys/x") == "0"
 

@@ -92,12 +92,11 @@ def test_nothing_half_written_stays_when_the_disk_is_full(run_dir):
 
 @pytest.mark.parametrize(
     ("pid", "idle_s", "stays"),
-    [(2**22 + 1, 3600, False), (2**22 + 1, 5, True), (os.getpid(), 3600, True), (None, 2 * 86400, False)],
-    ids=["gone", "gone just now", "at work", "of an earlier version"],
+    [(2**22 + 1, 3600, False), (2**22 + 1, 5, True), (os.getpid(), 3600, True)],
+    ids=["gone", "gone just now", "at work"],
 )
 def test_what_a_killed_pack_left_is_swept(run_dir, pid, idle_s, stays):
-    """Without a number: as earlier versions named it."""
-    left = Path(run_dir.state_dir) / (".r1.tar.gz" + ("" if pid is None else f".{pid}.") + "abcd_123")
+    left = Path(run_dir.state_dir) / f".r1.tar.gz.{pid}.abcd_123"
     other = Path(run_dir.state_dir) / ".r1.tar.gz-of-somebody"
     for path in (left, other):
         path.write_bytes(b"half")

@@ -83,7 +83,7 @@ def test_two_runs_of_a_drive_are_no_peers_of_each_other():
 
 def test_a_figure_has_the_unit_that_its_value_is_in():
     metrics = {"write_bandwidth": 5e8, "write_mean_latency_us_fitted_end": 90.0, "within_1ms_pct": 99.0}
-    test = {"test": "wsat", "verdict": "pass", "metrics": metrics}
+    test = {"test": "wsat", "verdict": "pass", "counts": True, "metrics": metrics}
     told = frame.of_summary({"run": {"id": "r"}, "drives": [{"host": "h", "drive": "d", "tests": [test]}]})
     assert list(zip(told["value"], told["unit"])) == [(5e8, "bytes/s"), (90.0, "µs"), (99.0, "%")]
 
