@@ -12,7 +12,7 @@ version_added: 0.1.0
 description:
   - Brings the folder of a run on the controller, or of every run there, into a database - an SQLite file, or
     PostgreSQL.
-  - Creates the store if there is none, and migrates one of an older schema version to the newest.
+  - Creates the store if there is none, and refuses one of another schema version.
   - Each host's part of a run is one transaction. Importing the same results again changes nothing, job slices of a run
     merge, and of two records of one test the newer one stays.
   - The folders of runs remain the source of truth. The store can be rebuilt from them at any time.

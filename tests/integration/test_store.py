@@ -20,7 +20,7 @@ sa = pytest.importorskip("sqlalchemy")
 pytest.importorskip("pandas")
 pytest.importorskip("psycopg")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, migrations, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
@@ -166,25 +166,13 @@ def test_a_server_that_dies_in_mid_write_loses_nothing(server, results, wanted):
     assert content(url) == wanted
 
 
-def test_an_older_server_store_is_brought_up(server, results, wanted):
-    url = engine.resolve(server.new_database("older"), "")
-    put(url, results)
-    with engine.opened(url) as store, store.writing() as connection:
-        for table in (schema.tables().raw_file, schema.tables().quarantine):
-            table.drop(connection)
-        for column in ("counts", "load"):
-            connection.execute(sa.text(f"ALTER TABLE ssd_measurement DROP COLUMN {column}"))
-        for column in ("lba_bytes", "metadata_bytes", "engine", "preferred_write_bytes"):
-            connection.execute(sa.text(f"ALTER TABLE ssd_campaign DROP COLUMN {column}"))
-        # As an older version of the importer left it: made of something else.
-        connection.execute(sa.update(schema.tables().part).values(source="old", digest="old"))
-        connection.execute(sa.update(schema.tables().store).values(version=1))
-    with pytest.raises(StoreError, match="schema version 1, not"):
-        frames.long(url)
-    put(url, results)
-    with engine.opened(url) as store, store.reading() as connection:
-        assert migrations.version(connection) == migrations.NEWEST
-    assert content(url) == wanted
+def test_a_server_store_of_another_version_is_refused(server, results):
+    url = engine.resolve(server.new_database("other"), "")
+    with engine.opened(url, make=True) as store, store.writing() as connection:
+        connection.execute(sa.update(schema.tables().store).values(version=schema.VERSION + 1))
+    for refused in (frames.long, lambda url: put(url, results)):
+        with pytest.raises(StoreError, match="schema version .* playbooks/import.yml"):
+            refused(url)
 
 
 def test_preflight_tells_of_a_user_that_may_not_write(server):

@@ -10,8 +10,8 @@ import functools
 import os
 import typing as t
 
-from . import migrations
 from .packages import StoreError, ValuesRefused, missing, postgresql, sa, sqlite
+from .schema import VERSION, tables
 
 FILE = "store.sqlite"
 NO_STORE = "none"
@@ -105,9 +105,7 @@ class Store:
             yield connection
 
     def alone(self, connection: t.Any) -> None:
-        """Let no other make, upgrade or try this store until the transaction ends. A file's writers are
-        alone anyway.
-        """
+        """Let no other make or try this store until the transaction ends. A file's writers are alone anyway."""
         if not self.is_file:
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
 
@@ -129,33 +127,40 @@ def _is_of_values(error: Exception) -> bool:
 
 @contextlib.contextmanager
 def opened(url: str, make: bool = False) -> t.Iterator[Store]:
-    """A store of this schema version. `make`: begin one where there is none, bring an older one to this version. Raises
-    StoreError.
-    """
-    store = Store(url)
+    """A store of this schema version. `make`: begin one where there is none. Raises StoreError."""
+    store, file = Store(url), path(url)
     try:
         if make:
             with store.writing() as connection:
                 store.alone(connection)
-                migrations.upgrade(connection, store.name)
-        else:
-            _know(store, path(url))
+                if not has_tables(connection, store.name):
+                    tables().metadata.create_all(connection)
+                    connection.execute(sa.insert(tables().store).values(id=1, version=VERSION))
+        elif (file is not None and not os.path.exists(file)) or not _is_made(store):
+            raise StoreError(f"there is no store {store.name}: playbooks/import.yml makes it from the folders of runs")
         yield store
     finally:
         store.close()
 
 
-def _know(store: Store, file: str | None) -> None:
-    if file is not None and not os.path.exists(file):
-        raise StoreError(f"there is no store {store.name}: playbooks/import.yml makes it from the folders of runs")
+def _is_made(store: Store) -> bool:
     with store.reading() as connection:
-        version = migrations.version(connection)
-    migrations.refuse_newer(version, store.name)
-    if version < migrations.NEWEST:
+        return has_tables(connection, store.name)
+
+
+def has_tables(connection: t.Any, store_name: str) -> bool:
+    """Return whether a store has been made there. Raises StoreError for one of another schema version."""
+    table = tables().store
+    if not sa.inspect(connection).has_table(table.name):
+        return False
+    found = connection.execute(sa.select(table.c.version)).scalar_one()
+    if found != VERSION:
         raise StoreError(
-            f"the store {store.name} has schema version {version}, not {migrations.NEWEST}: run "
-            "playbooks/import.yml to upgrade it"
+            f"the store {store_name} has schema version {found}, and this ssdlab.fleet reads {VERSION}: name a new "
+            "file or database in ssd_store_url (or move this one away), and fill it with playbooks/import.yml from the "
+            "folders of runs"
         )
+    return True
 
 
 def problem(store_url: str, results_dir: str) -> str:
@@ -175,14 +180,25 @@ def problem(store_url: str, results_dir: str) -> str:
         try:
             with store.writing() as connection:
                 store.alone(connection)
-                migrations.refuse_newer(migrations.version(connection), store.name)
-                migrations.try_to_write(connection)
+                _try_to_write(connection, store.name)
         finally:
             store.close()
     except StoreError as error:
         text = str(error)
         return text if text.startswith("ssd_store_url") else f"ssd_store_url: {text}"
     return ""
+
+
+def _try_to_write(connection: t.Any, store_name: str) -> None:
+    """Write what changes nothing, where there is a store; else a table that is gone at once: raises what SQLAlchemy
+    raises without the right.
+    """
+    if has_tables(connection, store_name):
+        connection.execute(sa.update(tables().store).values(version=tables().store.c.version))
+    else:
+        trial = sa.Table("ssd_trial", sa.MetaData(), sa.Column("id", sa.Integer))
+        trial.create(connection)
+        trial.drop(connection)
 
 
 def upsert(

@@ -43,8 +43,7 @@ def judged(url: str, run_id: str = "", nights: int = 30, baseline: str = "") -> 
 
     url: as of frames.long. run_id: "" is the newest run. nights: with how many runs of its name before it the run is
       compared, at most; with a
-    baseline, which is the id of a run, with that alone. Only measurements that count are there; of an older
-    store, LBA format and engine are unknown until its runs are imported again.
+    baseline, which is the id of a run, with that alone. Only measurements that count are there.
     """
     from ..fleet import packages
 

@@ -8,21 +8,17 @@ them. docs/awx.md says what counts.
 from __future__ import annotations
 
 import collections
-import contextlib
 import itertools
 import json
-import os
 import shlex
 import typing as t
 
 from ...module_utils.core.files import now
 from ..results.verdicts import COUNTING
-from . import engine, migrations, records
+from . import engine, records
 from .packages import StoreError, sa
 from .schema import tables
 
-# The store's version that brought them.
-SINCE = 3
 # A streak is looked for in so many runs of a name, the newest ones.
 MOST_RUNS = 100
 # The verdicts that may say something about the drive (`_against`). Of the others (invalid, not_tested), of an error
@@ -80,18 +76,14 @@ def same(one: Who, other: Who) -> bool:
 
 
 def standing(store_url: str, results_dir: str) -> list[Quarantined]:
-    """The drives that nobody has released yet; none where there is no store, or one of a version without
-    marks (preflight tells of one that is down, or newer). Reads only.
+    """The drives that nobody has released yet; none where there is no store (preflight tells of one that is down, or of
+    another version). Reads only.
     """
     try:
         url = engine.resolve(store_url, results_dir)
-        file = engine.path(url) if url else None
-        if not url or (file is not None and not os.path.exists(file)):
+        if not url:
             return []
-        # Not engine.opened: a store that only the next import brings to this version holds its marks already.
-        with contextlib.closing(engine.Store(url)) as store, store.reading() as connection:
-            if not SINCE <= migrations.version(connection) <= migrations.NEWEST:
-                return []
+        with engine.opened(url) as store, store.reading() as connection:
             return _marks(connection, tables().quarantine.c.released.is_(None))
     except StoreError:
         return []

@@ -9,7 +9,6 @@ import typing as t
 
 from ...module_utils.drive.entry import BY_ID
 from ..results import conditions
-from ..results.verdicts import COUNTING
 from . import records
 from .engine import Store
 from .packages import sa
@@ -17,9 +16,6 @@ from .schema import tables
 
 if t.TYPE_CHECKING:
     import numpy
-
-# What a column of rounds holds. A store that an earlier version filled may have what a host made up beyond.
-MOST_ROUND = 2**31 - 1
 
 
 class Layout(t.NamedTuple):
@@ -60,7 +56,6 @@ def layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool, in_cell
             if (metrics is None or metric in metrics)
             and (rounds or number == records.NO_ROUND)
             and (in_cells or cell == records.NO_CELL)
-            and number <= MOST_ROUND
         ]
         columns = [numpy.array(column, dtype=numpy.int32) for column in zip(*kept)] or [numpy.zeros(0, numpy.int32)] * 4
         by_key[layout_key] = Layout(len(figures), *columns)
@@ -120,8 +115,6 @@ def measurements(
     ).select_from(joined)
     query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
     query = query if tests is None else query.where(test.c.name.in_(list(tests)))
-    # What an older version wrote does not tell it.
-    by_verdict = sa.case((measurement.c.verdict.in_(COUNTING), 1), else_=0)
-    query = query.where(sa.func.coalesce(measurement.c.counts, by_verdict) == 1) if valid else query
+    query = query.where(measurement.c.counts == 1) if valid else query
     query = query if serials is None else query.where(serial.in_(list(serials)))
     return query.where(measurement.c.layout_id.is_not(None)).order_by(measurement.c.id)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of a store, as of migrations.NEWEST; docs/store.md explains them.
+"""The tables of a store; docs/store.md explains them.
 
 A measurement's figures are one vector of doubles beside a layout, which says what each of them is and which most
 measurements share: 18 million values as rows of their own would take SQLite about 90 s to read, as vectors 3 s
@@ -14,6 +14,9 @@ import functools
 import typing as t
 
 from .packages import sa
+
+# A store of another version is refused: it is made again from the folders of runs.
+VERSION = 1
 
 
 class Tables(t.NamedTuple):
@@ -37,7 +40,7 @@ class Tables(t.NamedTuple):
 
 @functools.cache
 def tables() -> Tables:
-    """The tables; a column that is added here is added by a migration too."""
+    """The tables. What changes them changes VERSION."""
     make = _Maker()
     return Tables(
         metadata=make.metadata, **_of_names(make), **_of_runs(make), **_of_records(make), **_of_decisions(make)
@@ -112,7 +115,7 @@ def _of_runs(make: _Maker) -> dict[str, t.Any]:
             make.text("firmware", null=True),
             sa.Column("capacity_bytes", sa.BigInteger),
             make.text("link", null=True),
-            # What else has to be alike before figures are compared; null: unknown, or written by an older version.
+            # What else has to be alike before figures are compared; null: unknown.
             sa.Column("lba_bytes", sa.Integer),
             sa.Column("metadata_bytes", sa.Integer),
             make.text("engine", null=True),
@@ -128,12 +131,12 @@ def _of_runs(make: _Maker) -> dict[str, t.Any]:
             sa.Column("attempt", sa.Integer),
             make.text("outcome", null=True),
             make.text("verdict"),
-            # Whether its figures count for others (judge.valid_tests); null: written by an older version.
-            sa.Column("counts", sa.Integer),
+            # Whether its figures count for others (judge.valid_tests).
+            sa.Column("counts", sa.Integer, nullable=False),
             make.text("started", null=True),
             make.text("finished", null=True),
             sa.Column("rounds", sa.Integer),
-            # Of a test whose threads follow the CPUs (conditions.load); null: any other, or an older version.
+            # Of a test whose threads follow the CPUs (conditions.load); null: any other.
             make.text("load", null=True),
             make.link("layout", null=True),
             make.packed("figures", null=True),

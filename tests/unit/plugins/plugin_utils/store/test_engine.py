@@ -1,75 +1,20 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which store a URL means, what preflight says of it, and its way from version 1 to the newest."""
+"""Which store a URL means, what preflight says of it, and which version it has."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-import sqlite3
 
 import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, migrations, packages, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, packages, schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
-
-# What version 1 had, as SQLite wrote it then: never to be changed. A constraint that is not on one line goes unseen.
-VERSION_1 = """
-CREATE TABLE ssd_store (id INTEGER NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (id));
-CREATE TABLE ssd_run (id INTEGER NOT NULL, run_id TEXT NOT NULL, name TEXT NOT NULL, started TEXT, content BLOB NOT
-  NULL, PRIMARY KEY (id), UNIQUE (run_id));
-CREATE TABLE ssd_host (id INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (id), UNIQUE (name));
-CREATE TABLE ssd_drive (id INTEGER NOT NULL, identity TEXT NOT NULL, serial TEXT, wwn TEXT, model TEXT, PRIMARY KEY
-  (id), UNIQUE (identity));
-CREATE TABLE ssd_test (id INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (id), UNIQUE (name));
-CREATE TABLE ssd_layout (id INTEGER NOT NULL, digest TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (id), UNIQUE
-  (digest));
-CREATE TABLE ssd_part (id INTEGER NOT NULL, run_id INTEGER NOT NULL, host_id INTEGER NOT NULL, state TEXT, message
-  TEXT, source TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (id), CONSTRAINT ssd_part_key UNIQUE (run_id,
-  host_id), FOREIGN KEY(run_id) REFERENCES ssd_run (id), FOREIGN KEY(host_id) REFERENCES ssd_host (id));
-CREATE TABLE ssd_campaign (id INTEGER NOT NULL, part_id INTEGER NOT NULL, label TEXT NOT NULL, drive_id INTEGER,
-  firmware TEXT, capacity_bytes BIGINT, link TEXT, outcome TEXT, verdict TEXT NOT NULL, PRIMARY KEY (id), CONSTRAINT
-  ssd_campaign_key UNIQUE (part_id, label), FOREIGN KEY(part_id) REFERENCES ssd_part (id), FOREIGN KEY(drive_id)
-  REFERENCES ssd_drive (id));
-CREATE TABLE ssd_measurement (id INTEGER NOT NULL, campaign_id INTEGER NOT NULL, test_id INTEGER NOT NULL, attempt
-  INTEGER, outcome TEXT, verdict TEXT NOT NULL, started TEXT, finished TEXT, rounds INTEGER, layout_id INTEGER,
-  figures BLOB, PRIMARY KEY (id), CONSTRAINT ssd_measurement_key UNIQUE (campaign_id, test_id), FOREIGN
-  KEY(campaign_id) REFERENCES ssd_campaign (id), FOREIGN KEY(test_id) REFERENCES ssd_test (id), FOREIGN KEY(layout_id)
-  REFERENCES ssd_layout (id));
-CREATE TABLE ssd_judgement (id INTEGER NOT NULL, campaign_id INTEGER NOT NULL, content BLOB NOT NULL, PRIMARY KEY
-  (id), CONSTRAINT ssd_judgement_key UNIQUE (campaign_id), FOREIGN KEY(campaign_id) REFERENCES ssd_campaign (id));
-CREATE TABLE ssd_record (id INTEGER NOT NULL, part_id INTEGER NOT NULL, kind TEXT NOT NULL, label TEXT NOT NULL, test
-  TEXT NOT NULL, time TEXT NOT NULL, content BLOB NOT NULL, PRIMARY KEY (id), CONSTRAINT ssd_record_key UNIQUE
-  (part_id, kind, label, test), FOREIGN KEY(part_id) REFERENCES ssd_part (id));
-INSERT INTO ssd_store VALUES (1, 1);
-INSERT INTO ssd_host VALUES (1, 'rack1-07');
-""".replace("\n  ", " ")
-
-
-def old_store(folder):
-    connection = sqlite3.connect(folder / engine.FILE)
-    connection.executescript(VERSION_1)
-    connection.close()
-    return engine.resolve("", str(folder))
-
-
-def shape(url):
-    """{table: {columns, unique keys, foreign keys}} as the database has it."""
-    inspector = sa.inspect(sa.create_engine(url))
-    return {
-        name: (
-            {column["name"]: (str(column["type"]), column["nullable"]) for column in inspector.get_columns(name)},
-            sorted(tuple(key["column_names"]) for key in inspector.get_unique_constraints(name)),
-            sorted(
-                (tuple(key["constrained_columns"]), key["referred_table"]) for key in inspector.get_foreign_keys(name)
-            ),
-        )
-        for name in inspector.get_table_names()
-    }
 
 
 @pytest.mark.parametrize(
@@ -96,48 +41,23 @@ def test_what_is_no_store_is_refused_without_its_password(given):
     assert engine.problem(given, "/srv/results") == str(told.value)
 
 
-def test_a_new_store_and_an_old_one_brought_up_are_alike(tmp_path):
-    (tmp_path / "new").mkdir()
-    url, new = old_store(tmp_path), engine.resolve("", str(tmp_path / "new"))
-    with pytest.raises(StoreError, match="schema version 1, not 7: run playbooks/import.yml"), engine.opened(url):
-        pass
-    assert engine.problem("", str(tmp_path)) == "", "an import brings it up"
-    for one in (url, new, url):
-        with engine.opened(one, make=True) as store, store.reading() as connection:
-            assert migrations.version(connection) == migrations.NEWEST
-    assert shape(url) == shape(new)
-    with engine.opened(url) as store, store.reading() as connection:
-        assert connection.execute(sa.select(schema.tables().host.c.name)).scalars().all() == ["rack1-07"]
-    with engine.opened(url) as store:
-        assert importer.import_run(store, str(generator.make(tmp_path, rounds=8))).changed
-
-
-def test_a_step_that_breaks_leaves_the_old_version(tmp_path, monkeypatch):
-    url = old_store(tmp_path)
-    before = shape(url)
-
-    def breaks(connection):
-        migrations._raw_files(connection)
-        raise StoreError("broken")
-
-    monkeypatch.setitem(migrations.STEPS, 2, breaks)
-    with pytest.raises(StoreError, match="broken"), engine.opened(url, make=True):
-        pass
-    assert shape(url) == before
-
-
-def test_every_version_has_its_step():
-    assert sorted(migrations.STEPS) == list(range(2, migrations.NEWEST + 1))
-
-
-def test_a_newer_store_is_left_alone(tmp_path):
+@pytest.mark.parametrize("version", [schema.VERSION - 1, schema.VERSION + 1])
+def test_a_store_of_another_version_is_refused_and_left_alone(tmp_path, version):
     url = engine.resolve("", str(tmp_path))
     with engine.opened(url, make=True) as store, store.writing() as connection:
-        connection.execute(sa.update(schema.tables().store).values(version=99))
+        connection.execute(sa.update(schema.tables().store).values(version=version))
+    said = f"schema version {version}, and this ssdlab.fleet reads {schema.VERSION}: .* playbooks/import.yml"
     for make in (False, True):
-        with pytest.raises(StoreError, match="schema version 99.*update the collection"), engine.opened(url, make=make):
+        with pytest.raises(StoreError, match=said), engine.opened(url, make=make):
             pass
-    assert "schema version 99" in engine.problem("", str(tmp_path))
+    assert f"schema version {version}" in engine.problem("", str(tmp_path))
+
+
+def test_a_database_without_tables_is_no_store_yet(tmp_path):
+    (tmp_path / engine.FILE).touch()
+    with pytest.raises(StoreError, match="there is no store"), engine.opened(engine.resolve("", str(tmp_path))):
+        pass
+    assert engine.problem("", str(tmp_path)) == ""
 
 
 def test_preflight_is_told_of_a_store_that_is_down(tmp_path):

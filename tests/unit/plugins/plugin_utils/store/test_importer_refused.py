@@ -15,7 +15,6 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import journal
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
     engine,
     exports,
@@ -134,14 +133,7 @@ def test_values_that_the_store_does_not_take_cost_that_host_its_place_alone(run_
     assert set(verdicts(url)) >= {"SIM0001", "SIM0003", "SIM0004"} and "SIM0002" not in verdicts(url)
 
 
-def let_through(path, _problems):
-    """The events of a journal as they stand there."""
-    lines = Path(path).read_text().splitlines() if Path(path).exists() else []
-    return [event for event in map(json.loads, lines) if event["event"] in journal.EVENTS]
-
-
-@pytest.mark.parametrize("earlier", [False, True], ids=["sent now", "in the store since an earlier version"])
-def test_a_round_that_no_table_holds_ends_nobodys_export(run_dir, url, tmp_path, monkeypatch, earlier):
+def test_a_round_that_no_table_holds_ends_nobodys_export(run_dir, url, tmp_path):
     """It stands in the store's layouts, which every later read of any run goes through."""
     pytest.importorskip("pandas")
     place = run_dir / "raw" / "server-2" / "journal.jsonl"
@@ -150,10 +142,7 @@ def test_a_round_that_no_table_holds_ends_nobodys_export(run_dir, url, tmp_path,
         if line["event"] in ("cell", "round"):
             line["round"] += 2**53
     place.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    if earlier:
-        monkeypatch.setattr(journal, "events", let_through)
     put(url, run_dir)
-    monkeypatch.undo()
     (path,) = exports.write(url, run_dir.name, str(tmp_path / "export"), ["csv"])
     text = Path(path).read_text()
     assert "SIM0001" in text and "SIM0003" in text and str(2**53)[:-2] not in text

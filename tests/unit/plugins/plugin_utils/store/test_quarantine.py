@@ -12,7 +12,6 @@ sa = pytest.importorskip("sqlalchemy")
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
     engine,
     importer,
-    migrations,
     quarantine,
     schema,
 )
@@ -214,34 +213,5 @@ def test_a_released_drive_begins_anew_and_only_a_known_one_is_released(nights, m
     assert len(nights.night("fail")) == 1 and len(nights.standing()) == 1
 
 
-def test_without_a_store_or_in_one_of_an_older_version_no_drive_is_in_quarantine(nights, tmp_path):
+def test_without_a_store_no_drive_is_in_quarantine(tmp_path):
     assert quarantine.standing("none", str(tmp_path)) == [] == quarantine.standing("", str(tmp_path / "missing"))
-    for _night in range(3):
-        nights.night("fail")
-    with engine.opened(nights.url) as store, store.writing() as connection:
-        schema.tables().quarantine.drop(connection)
-        _older(connection, quarantine.SINCE - 1)
-    assert nights.standing() == []
-    assert len(nights.night("fail")) == 1  # the import brings the store to this version
-
-
-def _older(connection, version):
-    """Make a store one of before version 4."""
-    later = {
-        "ssd_measurement": ["counts", "load"],
-        "ssd_campaign": ["lba_bytes", "metadata_bytes", "engine", "preferred_write_bytes"],
-    }
-    for table, columns in later.items():
-        for column in columns:
-            connection.execute(sa.text(f"ALTER TABLE {table} DROP COLUMN {column}"))
-    connection.execute(sa.update(schema.tables().store).values(version=version))
-
-
-def test_marks_stand_in_a_store_that_is_still_to_be_brought_to_this_version(nights):
-    """The first night after the collection was updated: preflight asks before the report's import."""
-    for _night in range(3):
-        nights.night("fail")
-    with engine.opened(nights.url) as store, store.writing() as connection:
-        _older(connection, quarantine.SINCE)
-    assert quarantine.SINCE < migrations.NEWEST and len(nights.standing()) == 1
-    assert nights.night("fail") == [] and len(nights.standing()) == 1
