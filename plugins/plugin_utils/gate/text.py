@@ -8,6 +8,7 @@ there that nobody sees. Pure.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import typing as t
 import unicodedata
@@ -15,29 +16,43 @@ import unicodedata
 MOST = 4096
 # Half of a pair: no character, and in no file that is written as UTF-8. YAML and JSON can hold it all the same.
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Letters and marks that Unicode shows as nothing (Default_Ignorable_Code_Point) or as a blank, and that Python calls
-# printable.
-_NOTHING = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
-# Letters from right to left: what stands beside them on the line changes places, figures too.
-_TURNING = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001eeff]"
-_ACCENTS = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3,}"
-_MARKS, _LAST_MARK = ("Mn", "Me"), 0x1FFFF
+# Letters and marks that are drawn as nothing or as a blank, and that Python calls printable, by their names.
+_NOTHING = re.compile("FILLER|PATTERN BLANK|VARIATION SELECTOR|GRAPHEME JOINER|VOWEL INHERENT|NULL NOTEHEAD")
+# Letters and digits from right to left: what stands beside them on the line changes places, figures too.
+_TURNING = ("R", "AL", "AN")
+# Over one letter: no script needs more, and a pile of them covers the lines around it.
+_MOST_MARKS = 3
 
 
-@functools.cache
-def _unseen() -> re.Pattern[str]:
-    """What is not seen, moves what stands beside it, or covers the lines around it: piles of marks over one letter, in
-    any script (none needs four).
-    """
-    marks = "".join(chr(code) for code in range(_LAST_MARK) if unicodedata.category(chr(code)) in _MARKS)
-    return re.compile(f"{_NOTHING}|{_TURNING}|{_ACCENTS}|[{marks}]{{4,}}")
+@functools.lru_cache(maxsize=4096)
+def _is_seen(letter: str) -> bool:
+    """Return whether a letter by itself is drawn, and moves no other."""
+    return (
+        letter.isprintable()
+        and unicodedata.bidirectional(letter) not in _TURNING
+        and _NOTHING.search(unicodedata.name(letter, "")) is None
+    )
+
+
+def _is_mark(letter: str) -> bool:
+    return unicodedata.category(letter) in ("Mn", "Me")
+
+
+def _shown(text: str) -> str:
+    """Return the text with escapes for what is not seen, moves what stands beside it, or is piled up."""
+    shown = []
+    for is_mark, letters in itertools.groupby(text, _is_mark):
+        run = list(letters)
+        is_pile = is_mark and len(run) > _MOST_MARKS
+        shown += [_escaped(letter) if is_pile or not _is_seen(letter) else letter for letter in run]
+    return "".join(shown)
 
 
 def is_printable(text: str) -> bool:
     """Whether a text may be printed as it is: no control, format or surrogate character, no blank but the space, and
     nothing that is not seen or that moves other letters.
     """
-    return text.isprintable() and (text.isascii() or _unseen().search(text) is None)
+    return text.isprintable() and (text.isascii() or _shown(text) == text)
 
 
 def line(value: object, most: int = MOST) -> str:
@@ -49,8 +64,7 @@ def line(value: object, most: int = MOST) -> str:
         text = text[: most - 1] + "…"
     if is_printable(text):
         return text
-    shown = "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
-    shown = _unseen().sub(lambda found: "".join(map(_escaped, found[0])), shown)
+    shown = _shown(text)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
