@@ -8,6 +8,7 @@ Pure.
 
 from __future__ import annotations
 
+import math
 import typing as t
 
 from ...module_utils.measure import fio_result, load, plausible, rounds
@@ -89,7 +90,9 @@ def _mix(sides: Mapping, cell: Mapping) -> list[str]:
     if not 0 < share < 1 or cell.get("jobs") or load.is_limited(cell):
         return []
     reads, writes = ((sides.get(name) or {}).get("ios", 0) for name in fio_result.DIRECTIONS)
-    if plausible.is_mixed(reads, reads + writes, [share], load.asked_in_flight(cell)):
+    total = reads + writes
+    allowed = plausible.MIX_DEVIATIONS * math.sqrt(share * (1 - share) * total) + load.asked_in_flight(cell)
+    if abs(reads - share * total) <= allowed:
         return []
     return [f"{reads} of {reads + writes} I/Os were reads, not {share:.0%}"]
 

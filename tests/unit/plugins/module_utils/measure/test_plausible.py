@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import copy
-import math
-import random
 
 import pytest
 from hypothesis import given, settings
@@ -39,16 +37,8 @@ def side(ios, body_ns=50_176, max_ns=31_844_636):
     counts = {3000: 1, body_ns: ios - 1 - tail, max_ns: tail} if ios > 2 else {max_ns: ios}
     bins = histogram.merged({histogram.value_of(histogram.bin_of(ns)): count} for ns, count in counts.items() if count)
     mean = sum(ns * count for ns, count in counts.items()) / ios if ios else 0.0
-    squares = sum((ns - mean) ** 2 * count for ns, count in counts.items())
-    latency = {
-        "min": min(counts),
-        "max": max_ns,
-        "mean": mean,
-        "stddev": math.sqrt(squares / (ios - 1)) if ios > 1 else 0.0,
-        "N": ios,
-    }
+    latency = {"min": min(counts), "max": max_ns, "mean": mean, "N": ios}
     if ios:
-        latency["percentile"] = {share: histogram.percentile_ns(bins, share) for share in ("50.000000", "99.900000")}
         latency["bins"] = {str(value): count for value, count in bins.items()}
     return {
         "total_ios": ios,
@@ -102,13 +92,6 @@ def test_a_true_result_is_believed():
         (falsified(*CELL, "write", "iops", float("nan")), "infinite or not a number"),
         (falsified(*CELL, "write", "iops", -1.0), "negative"),
         (falsified(*CELL, "read", "lat_ns", "mean", float("inf")), "infinite or not a number"),
-        (falsified(*CELL, "read", "lat_ns", "mean", 40e6), "not between"),
-        (falsified(*CELL, "read", "lat_ns", "max", 20_000_000), "above the maximum"),
-        (falsified(*CELL, "read", "lat_ns", "percentile", {"50.0": 9000, "99.0": 8000}), "not in order"),
-        (
-            falsified(*CELL, "read", "lat_ns", "bins", {"50432": 5186}),
-            "min latency 3000 ns is not in the histogram's bin",
-        ),
         (falsified(*CELL, "read", "lat_ns", "bins", {"50432": 5185}), "counts 5185 I/Os of 5186"),
         (falsified(*CELL, "read", "lat_ns", "bins", {"50433": 5186}), "50433 ns is not the middle of a bin"),
         (falsified(*CELL, "read", "lat_ns", "bins", {"50432": -1}), "-1 I/Os in the bin"),
@@ -116,20 +99,8 @@ def test_a_true_result_is_believed():
             falsified(*CELL, "read", "lat_ns", {k: v for k, v in side(5186)["lat_ns"].items() if k != "bins"}),
             "no latency histogram",
         ),
-        (falsified(*CELL, "read", "lat_ns", "min", 40_000), "min latency 40000 ns is not in"),
-        (falsified(*CELL, "read", "lat_ns", "max", 40_000_000), "max latency 40000000 ns is not in"),
-        (falsified(*CELL, "read", "lat_ns", "mean", 60_000.0), "can't be that of the histogram"),
-        (falsified(*CELL, "read", "lat_ns", "stddev", 1_000_000.0), "standard deviation 999904 ns can't be"),
-        (falsified(*CELL, "read", "lat_ns", "stddev", 0.0), "standard deviation 0 ns can't be that of the histogram"),
-        (falsified(*CELL, "read", "lat_ns", "N", 5185), "is of 5185 I/Os, the histogram counts 5186"),
-        (
-            falsified(*CELL, "read", "lat_ns", "percentile", {"50.0": 50_432, "99.9": 50_432}),
-            "percentile 99.9 is reported as 50432 ns, which the histogram",
-        ),
         (falsified(*CELL, "read", "short_ios", 3), "3 I/Os were short"),
         (falsified(*CELL, "write", "drop_ios", 1), "1 I/Os were dropped"),
-        ({**GOOD, "jobs": [{**GOOD["jobs"][0], "read": side(7000), "write": side(978)}]}, "were reads, not 65%"),
-        ({**GOOD, "jobs": [{**GOOD["jobs"][0], "write": side(0)}]}, "were reads, not 65%"),
         ({**GOOD, "jobs": GOOD["jobs"] * 2}, "fio reports the jobs cell, cell"),
         (falsified(*CELL, "jobname", "other"), "fio reports the jobs other"),
         (falsified("global options", "filename", "/dev/sda"), "filename=/dev/sda, not /dev/nvme0n1"),
@@ -206,20 +177,6 @@ def test_no_figure_can_be_changed_alone(direction, key, factor, up):
     value = GOOD["jobs"][0][direction][key]
     changed = value * factor if up else value / factor
     assert plausible.contradictions(falsified(*CELL, direction, key, type(value)(changed)), JOB, 2)
-
-
-@given(st.integers(1, 99), st.integers(200, 100_000), st.integers(0, 2**32))
-@settings(deadline=None, max_examples=50)
-def test_chance_is_no_contradiction(share, total, seed):
-    chance = random.Random(seed)
-    reads = sum(chance.random() < share / 100 for _each in range(total))
-    job = JOB.replace("rwmixread=65", f"rwmixread={share}")
-    options = {**GOOD["jobs"][0]["job options"], "rwmixread": str(share)}
-    result = {
-        **GOOD,
-        "jobs": [{**GOOD["jobs"][0], "job options": options, "read": side(reads), "write": side(total - reads)}],
-    }
-    assert plausible.contradictions(result, job, 2) == []
 
 
 @pytest.mark.parametrize(
