@@ -222,6 +222,8 @@ def against(metric: str, values: Array, others: Array) -> Held:
 def discoveries(chances: Array, rate: float = FALSE_DISCOVERY_RATE, of: int | None = None) -> Array:
     """Which of many comparisons stand, at a false discovery rate. `of`: how many there were, where those that can't
     stand are left out.
+
+    scipy.stats.false_discovery_control says the same, but importing it doubles the CPU time of a report of 100 drives.
     """
     chances = np.asarray(chances, dtype=float)
     total = of or len(chances)

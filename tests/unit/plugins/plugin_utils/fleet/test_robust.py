@@ -86,6 +86,15 @@ def test_discoveries_are_those_of_benjamini_and_hochberg():
     assert robust.discoveries([]).tolist() == []
 
 
+def test_discoveries_are_those_of_scipy():
+    from scipy.stats import false_discovery_control
+
+    for seed in range(100):
+        noise = np.random.default_rng(seed)
+        chances = noise.random(noise.integers(1, 200)) ** 4
+        assert robust.discoveries(chances).tolist() == (false_discovery_control(chances) <= 0.05).tolist()
+
+
 @pytest.mark.parametrize(
     ("good", "groups", "reach"),
     [
