@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Measurements of healthy drives that are thrown away, and signs of sick drives that fail nothing.
+
+A line that begins with "Wrong:" names a known fault (tests/machines/README.md).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, sampler, world
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.causes import SPOILS, TOLD
+from ansible_collections.ssdlab.fleet.tests.fixtures import samples
+
+RUNTIME_S = 60
+WRITES = {"access": "sequential", "threads": 1, "queue_depth": 32, "read_pct": 0, "block_size_bytes": 1 << 20}
+READS = {"access": "random", "threads": 4, "queue_depth": 32, "read_pct": 100, "block_size_bytes": 4096}
+RANDOM_WRITES = {**READS, "read_pct": 0}
+DEPTH_1 = {**READS, "threads": 1, "queue_depth": 1}
+# A healthy minute on a quiet machine of 32 CPUs, but for what each row gives.
+QUIET = {
+    "process_bytes": None,
+    "merged_share": 0.0,
+    "run_s": float(RUNTIME_S),
+    "longest_s": 0.02,
+    "limits": {"nr_requests": 1023, "hw_queues": 64, "device_depth": None},
+    "fio_cpu": 0.5,
+    "cpus": 32,
+    "cpu_idle": 0.9,
+    "cpu_steal": 0.0,
+    "throttled_s": 0.0,
+    "elapsed_s": 60.4,
+    "beside_bytes": None,
+    "idle_s": 0.4,
+    "suspended_s": 0.0,
+    "clock_jump_s": 0.0,
+    "between_bytes": {"write": 0, "discard": 0},
+}
+
+
+def observed(cell, iops, **changes):
+    """The figures of a cell at this rate whose queue is full."""
+    depth = cell["threads"] * cell["queue_depth"]
+    done = {
+        "read": RUNTIME_S * iops * cell["block_size_bytes"] * cell["read_pct"] // 100,
+        "write": RUNTIME_S * iops * cell["block_size_bytes"] * (100 - cell["read_pct"]) // 100,
+    }
+    load = {
+        "fio_bytes": done,
+        "kernel_bytes": {**done, "discard": 0},
+        "mean_latency_s": depth / iops,
+        "queued": float(depth),
+        "in_flight": 0.95 * depth,
+    }
+    return {**QUIET, **load, **changes}
+
+
+@pytest.mark.parametrize(
+    "cell, iops, changes, expected",
+    [
+        (WRITES, 4000, {}, []),
+        # Wrong: refilling buffers takes all of a thread at 4 GB/s, and every shipped sequential cell has one thread.
+        (WRITES, 4000, {"fio_cpu": 0.98}, [("host_limited", SPOILS)]),
+        # Wrong: with a backlog at the drive, 5 % of lost time changes the rate by at most 5 %, most often by nothing.
+        (WRITES, 4000, {"cpu_steal": 0.051}, [("host_limited", SPOILS)]),
+        (WRITES, 4000, {"cpu_steal": 0.051, "cpu_idle": 0.6}, [("host_limited", SPOILS)]),
+        # Wrong: the queue at the drive is full, so the busy threads are not what limits the rate.
+        (READS, 2_000_000, {"fio_cpu": 0.97, "in_flight": 100.0}, [("host_limited", SPOILS)]),
+        (DEPTH_1, 12_500, {"queued": 0.86, "in_flight": 0.7, "fio_cpu": 0.12}, []),
+        (DEPTH_1, 100_000, {"queued": 0.86, "in_flight": 0.7, "fio_cpu": 0.5}, []),
+        (DEPTH_1, 200_000, {"queued": 0.86, "in_flight": 0.7, "fio_cpu": 0.8}, []),
+        # Wrong: a time-out of the driver and a reset of the controller are no more than a remark.
+        (RANDOM_WRITES, 200_000, {"longest_s": 31.2}, [("stalled", TOLD)]),
+    ],
+    ids=[
+        "healthy",
+        "one busy thread",
+        "steal",
+        "steal, busy CPUs",
+        "busy threads, full queue",
+        "80 us",
+        "10 us",
+        "5 us",
+        "reset",
+    ],
+)
+def test_what_a_cell_is_called_disturbed_for(cell, iops, changes, expected):
+    found = causes.find({**cell, "runtime_s": RUNTIME_S}, observed(cell, iops, **changes))
+    assert [(cause.cause, cause.level) for cause in found] == expected
+
+
+def test_a_small_write_of_somebody_else_is_nothing():
+    done = {"read": 60 * 10**6 * 4096, "write": 0}
+    written = {**done, "write": 96 << 10, "discard": 0}
+    assert causes.find({**READS, "runtime_s": RUNTIME_S}, observed(READS, 10**6, kernel_bytes=written)) == []
+
+
+def test_one_corrected_error_of_a_port_makes_the_test_invalid():
+    """Wrong: the standard allows one every few seconds on a fast link, and this port is not even the drive's own."""
+    drive, port = "0000:01:00.0", "0000:00:01.0"
+    none = {"correctable": 0, "nonfatal": 0, "fatal": 0}
+    first = {**samples.SAMPLE, "aer": {drive: none, port: none}}
+    last = {**first, "aer": {drive: none, port: {**none, "correctable": 1}}}
+    assert sampler.spoilt(first, last) == {port: f"PCI Express errors rose by 1 correctable at {port}"}
+
+
+def test_one_sample_at_the_warning_temperature_makes_the_test_invalid():
+    """Wrong: the drive was not throttled."""
+    assert sampler.too_hot({**samples.SAMPLE, "temperature_c": 70}, limit_c=70) == {
+        "temperature": "it reached 70 °C, its own limit is 70 °C"
+    }
+
+
+BEFORE = {
+    **samples.SAMPLE,
+    "transport": "nvme",
+    "highest_temperature_c": None,
+    "warning_temperature_c": 77,
+    "critical_temperature_c": 85,
+    "link_rate_gbit_s": None,
+    "link_policy": None,
+    "pci_power": "D0",
+    "power_state": {"number": 0, "works": True},
+    "direct_io": None,
+    "write_cache": "write through",
+}
+
+
+@pytest.mark.parametrize(
+    "change, cause, message",
+    [
+        # Wrong: these are the drive's own, so it fails; "invalid" says that nothing speaks against it.
+        ({"media_errors": 3}, "media_errors", "it counted 3 more media errors (0 to 3)"),
+        ({"critical_warning": 4}, "health", "it warns: its reliability is degraded"),
+        ({"critical_warning": 1}, "health", "it warns: the spare is below its threshold"),
+        # Wrong: 2 s of 24 h disturb a round, not the whole test.
+        ({"throttle_counts": {"t1": 4, "t2": 0}, "throttle_s": {"t1": 102, "t2": 0}}, "throttled", "2 s more"),
+        # Wrong: the drive was not throttled.
+        ({"temperature_c": 77}, "temperature", "it reached 77 °C, its own limit is 77 °C"),
+    ],
+    ids=["media errors", "reliability", "spare", "throttled once", "hot for an instant"],
+)
+def test_what_a_drive_counts_makes_its_whole_test_invalid(change, cause, message):
+    (found,) = world.changed(BEFORE, BEFORE, {**BEFORE, **change})
+    assert (found.cause, found.level) == (cause, SPOILS) and message in found.message
