@@ -10,7 +10,7 @@ what sg3_utils 1.46 prints. ASSUMED: how long an operation takes (`step` of its 
 and writes go on meanwhile.
 
 `faults` make it fail: {"start": exit code, "fail": true, "stuck": true, "ignore": true, "erases_nothing": true,
-"no_rsoc": true, "silent": true}.
+"no_rsoc": true, "unknown": [commands that REPORT SUPPORTED OPERATION CODES has no data on], "silent": true}.
 """
 
 from __future__ import annotations
