@@ -13,9 +13,9 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.ask import drives
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import drift, irq, settings
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.placement import Placements, Want
@@ -29,7 +29,7 @@ ATA_PURGES = ["ata_sanitize_block", "ata_security_erase_enhanced", "ata_security
 def examine(host, *entries):
     """Examine the drives of these entries, or discover all without one."""
     given = {"drives": entries, "discover": not entries, "state_dir": None, "look": "sample", "look_s": 0.02}
-    return drives.answer(host, given)["drives"]
+    return drive_facts.module_result(host, given)["drives"]
 
 
 def decided(drive):
