@@ -24,7 +24,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import states
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records, text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import at_once, run_record, unpack
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import host_folder, run_record, unpack
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.results_file import MOST_MESSAGE
 
 ARGUMENTS = dict(
@@ -55,7 +55,7 @@ class ActionModule(HostAction):
             info = self.ask("run_info", wanted, variables)
             if info.get("failed") or info.get("unreachable"):
                 return info
-            missing = [key for key in ("state", "status", "unfinished", "records") if key not in info]
+            missing = [key for key in ("state", "status", "unfinished") if key not in info]
             if missing:
                 raise AnsibleActionFail(f"{name}: its answer about run {args['run_id']} lacks {', '.join(missing)}")
             if self._task.check_mode:
@@ -64,11 +64,14 @@ class ActionModule(HostAction):
                 unpack.sweep(folder)
             archive = posixpath.join(args["state_dir"], f"{args['run_id']}.tar.gz")
             changed = self._bring(archive, info["packed"], folder, limits) if "packed" in info else False
+            results = host_folder.NOTHING
+            if info["state"] != states.ABSENT:
+                results = host_folder.read(folder, args["run_id"], info["state"], info["status"])
         run = _run(results_dir, args["run_id"])
         asked = None if run is None else records.asked_of(run, name)
-        told = records.collected(info["records"], args["run_id"], name, now(), asked)
-        calibration, why = _calibration(info, run, name)
-        host = {**_host_record(args["run_id"], name, info, [*told.problems, *why]), "calibration": calibration}
+        told = records.collected(results.records, args["run_id"], name, now(), asked)
+        host = _host_record(args["run_id"], name, info, [*results.problems, *told.problems])
+        host.update(snapshot=results.snapshot, calibration=results.calibration)
         result = {
             "changed": changed,
             "run_id": args["run_id"],
@@ -81,7 +84,7 @@ class ActionModule(HostAction):
             "records": [host, *told.records],
         }
         warnings = [host["message"]] if host["state"] != "ok" else []
-        warnings += info.get("damage", [])
+        warnings += [*info.get("damage", []), *results.damage]
         warnings += [f"{told.dropped} unknown keys of its records are ignored"] if told.dropped else []
         if warnings:
             result["warnings"] = [f"{name}: {warning}" for warning in warnings]
@@ -125,13 +128,6 @@ def _run(results_dir: str, run_id: str) -> Result | None:
         return run_record.read_run(os.path.join(results_dir, run_id))
     except ValueError:  # told by the report, which can't judge the run then
         return None
-
-
-def _calibration(info: Result, run: Result | None, name: str) -> tuple[Result | None, list[str]]:
-    """What the host tells of how many drives it measures at a time, where that can be true; else why it can't."""
-    told = info.get("calibration")
-    wrong = at_once.problem(told, at_once.asked_of(run, name)) if told else ""
-    return (None, [f"how many drives ran at the same time: {wrong}"]) if wrong else (told, [])
 
 
 def _limits(given: Result) -> unpack.ArchiveLimits:
@@ -189,5 +185,4 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
         "host": name,
         "state": state,
         "message": text.line(message, MOST_MESSAGE),
-        "snapshot": info.get("snapshot"),
     }

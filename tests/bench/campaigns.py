@@ -44,14 +44,14 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, drive_records, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records as gate
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, proof
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.points import Sweeps
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
+from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
 MIB = 1 << 20
 # Slow enough for a shared machine to keep up with, so that the simulated drive and not its host is what is measured.
@@ -119,7 +119,8 @@ def campaign(folder, number, tests, figures):
         files.write_atomic(run.plan, json.dumps(dict(plan, decision=decision.made(plan))))
         engine.HostJob(run, host).run()
         taken_s = time.monotonic() - began
-    told = gate.collected(drive_records.records(summary.read(host, run)), run.run_id, "bench", files.now())
+    records = run_results.records(run, host)
+    told = gate.collected(records, run.run_id, "bench", files.now())
     assert not told.problems, told.problems
     asked = [
         {
@@ -135,23 +136,8 @@ def campaign(folder, number, tests, figures):
         "criteria": [],
         "tests": {test["name"]: definitions.about(test) for test in loaded},
     }
-    specs = {test["name"]: test for test in plan["drives"][0]["tests"]}
-    sweeps: Sweeps = {}
-    records = [_proved(kept, record, specs, rundir.read_journal(run.journal), sweeps) for record in told.records]
-    (judged,) = judge.judge(kept, records)["drives"]
+    (judged,) = judge.judge(kept, told.records)["drives"]
     return judged, taken_s
-
-
-def _proved(run, record, specs, journal, sweeps):
-    """A record with what its journal proves of it, as the report has it. sweeps: what the host's records share."""
-    if record["kind"] != "test":
-        return record
-    of = proof.Attempt(run["run"]["id"], record["drive"], record["test"], record["attempt"])
-    made = proof.begin(run, "bench", specs[record["test"]], of, sweeps)
-    for event in journal:
-        if (event.get("test"), event.get("attempt")) == (record["test"], record["attempt"]):
-            made.take(event)
-    return {**record, "proof": proof.of(record, made)}
 
 
 def work(folder, budget_s, tests, lane, numbers, tell):

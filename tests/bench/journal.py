@@ -42,9 +42,7 @@ def event(kind: str, number: int) -> bytes:
         "round": {
             "event": "round",
             "round": number,
-            "tracked": [{"cell": "c", "metric": "write_iops", "value": number}],
             "elapsed_s": 1.0,
-            "bytes_written": 5,
         },
         "cell": {
             "event": "cell",
@@ -58,6 +56,7 @@ def event(kind: str, number: int) -> bytes:
             "write": {**SIDE, "percentiles_us": {}},
             "accepted": True,
             "reasons": [],
+            "causes": [],
             "raw": "x",
         },
         "histogram": {

@@ -6,10 +6,10 @@ run against the others, each in a process of its own; and why figures are vector
 
     python tests/bench/store.py [--drives 100 1000 10000] [--runs 30] [--layouts]
 
-Four drives a host, 60 metrics a drive (a test's own twelve, and those of four cells), which spread by 1 % from drive to
-drive and by 0.5 % from night to night. The first run comes through the importer from a folder, the others are copies of
-its rows: 30 real folders would take as many times the import that is shown. Seconds are of the clock, and in brackets
-of the CPU, which a busy machine changes less. It works in TMPDIR.
+Four drives a host, 44 metrics a drive (a test's own twelve, and eight of each of four cells), which spread by 1 % from
+drive to drive and by 0.5 % from night to night. The first run comes through the importer from a folder, the others are
+copies of its rows: 30 real folders would take as many times the import that is shown. Seconds are of the clock, and in
+brackets of the CPU, which a busy machine changes less. It works in TMPDIR.
 --layouts instead compares the same values as rows or vectors of SQLite, and in DuckDB.
 """
 
@@ -31,6 +31,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer
+from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
 
 METRICS = [
     "iops",
@@ -49,7 +50,7 @@ METRICS = [
 CELLS = [f"rand-4k-w{mix}-tc4-qd32" for mix in (100, 65, 35, 5)]
 RUN_ID, HOST_DRIVES = "20261121T130000Z-bench", 4
 TIME = "2026-11-21T13:00:00.000Z"
-PER_DRIVE = len(METRICS) * (1 + len(CELLS))
+PER_DRIVE = len(METRICS) + 8 * len(CELLS)
 IDENTITY = {"wwn": None, "size_bytes": 960_197_124_096, "logical_block_size_bytes": 512}
 # Of a test, in its journal and in results.jsonl; then in results.jsonl alone.
 TEST = {"test": "iops", "attempt": 1, "outcome": "complete", "reasons": [], "rounds": 5, "steady_state": []}
@@ -69,6 +70,21 @@ def values(seed: int) -> dict:
     return {name: 1000.0 * spread.gauss(1, 0.01) for name in METRICS}
 
 
+def events(seed: int) -> list[dict]:
+    """Those of a test of one round, of which each cell has figures of its own."""
+    measured = {"round": 1, "read": None, "accepted": True, "reasons": [], "causes": [], "seed": 1}
+    measured.update({"seconds": 1.0, "gap_s": None, "raw": "x"})
+    found = []
+    for at, cell in enumerate(CELLS, 1):
+        figures = values(seed + 1_000_003 * at)
+        names = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
+        iops, bandwidth, mean, most = (figures[name] for name in names)
+        rates = {"iops": iops, "bandwidth_bytes_per_s": bandwidth, "mean_latency_us": mean, "max_latency_us": most}
+        other = {"min_latency_us": 1, "stddev_latency_us": 1, "percentiles_us": {}, "ios": 60, "bytes": 245_760}
+        found.append({"event": "cell", "cell": cell, "write": {**rates, **other}, **measured})
+    return [*found, {"event": "round", "round": 1, "elapsed_s": 4.0}, steady_test.end()]
+
+
 def folder(results: Path, drives: int) -> Path:
     """A run's folder."""
     run_dir = results / RUN_ID
@@ -84,10 +100,17 @@ def folder(results: Path, drives: int) -> Path:
         lines.append({**envelope, "kind": "drive", "drive": drive, **told})
         test = {**TEST, "metrics": values(number)}
         lines.append({**envelope, "kind": "test", "drive": drive, **test, **TOLD})
-        cells = [{"cell": cell, "metrics": values(number + 1_000_003 * at)} for at, cell in enumerate(CELLS, 1)]
         with open(run_dir / "raw" / host / "journal.jsonl", "a", encoding="utf-8") as out:
-            out.write(json.dumps({**envelope, "event": "test_finished", "drive": drive, **test, "cells": cells}) + "\n")
+            for event in events(number):
+                out.write(json.dumps({**envelope, "drive": drive, "test": "iops", "attempt": 1, **event}) + "\n")
         asked.append({"host": host, "drive": drive, "tests": ["iops"], "engine": "io_uring"})
+    cells = [{**steady_test.planned()["cells"][0], "id": cell} for cell in CELLS]
+    planned = {**steady_test.planned(rounds=1), "cells": cells, "steady_state": None}
+    drives: dict[str, list] = {}
+    for one in asked:
+        drives.setdefault(one["host"], []).append({"drive": one["drive"], "tests": [planned]})
+    for host, those in drives.items():
+        (run_dir / "raw" / host / "plan.json").write_text(json.dumps({"drives": those}))
     run = {
         "schema_version": 1,
         "run": {"id": RUN_ID, "name": "bench"},

@@ -24,8 +24,10 @@ from pathlib import Path
 
 import product
 from drives import LoopDrive, ServedDrive
-from product import Host, cells, decision, drive_records, engines, entry, job, locks, planning, rundir, summary
+from product import Host, cells, decision, engines, entry, job, locks, planning, rundir, summary
 from waiting import sizes, wait_until
+
+from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
 HERE = Path(__file__).resolve().parent
 MIB = 1 << 20
@@ -192,12 +194,12 @@ class Bench:
 
     def outcomes(self) -> dict[tuple[str, str], dict[str, t.Any]]:
         """{(drive, test): its record}, as collect would bring them."""
-        records = drive_records.records(summary.read(self.host, self.run))
+        records = run_results.records(self.run, self.host)
         return {(self._label(record), record["test"]): record for record in records if record["kind"] == "test"}
 
     def drive_outcomes(self) -> dict[str, dict[str, t.Any]]:
         """{drive: its record}."""
-        records = drive_records.records(summary.read(self.host, self.run))
+        records = run_results.records(self.run, self.host)
         return {self._label(record): record for record in records if record["kind"] == "drive"}
 
     def _label(self, record: t.Mapping[str, t.Any]) -> str:

@@ -21,7 +21,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspecti
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control as job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fillcurve, fio, workbench
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, drive_records, engines, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, engines, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
@@ -31,7 +31,6 @@ __all__ = [
     "cells",
     "deadline",
     "decision",
-    "drive_records",
     "engine",
     "engines",
     "entry",

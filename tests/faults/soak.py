@@ -75,7 +75,7 @@ def problems(bench: Bench) -> list[str]:
     ends = [
         (record["drive"], record["test"])
         for record in journal
-        if record["event"] == "test_finished" and record["outcome"] == "complete"
+        if record["event"] == "test_finished" and record["ended"] is None
     ]
     found += [f"measured twice: {end}" for end in set(ends) if ends.count(end) > 1]
     return found + ["stray: " + stray for stray in bench.strays()]

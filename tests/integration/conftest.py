@@ -33,6 +33,7 @@ from waiting import STALL_S, sizes, wait_for_end, works
 from wrong_drive import Bench
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
+from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
 REPO = Path(__file__).resolve().parents[2]
 MIB = 1 << 20
@@ -240,6 +241,11 @@ class Site:
         (run,) = self.run_folders()
         records = [json.loads(line) for line in (run / "journal.jsonl").read_text().splitlines()]
         return [record for record in records if event in ("", record["event"])]
+
+    def ended(self):
+        """The results of the tests that have an end, of the only run on the host."""
+        (run,) = self.run_folders()
+        return run_results.ended(run)
 
     def summary(self):
         (path,) = self.results.glob("*/report/summary.json")

@@ -25,7 +25,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
-from ansible_collections.ssdlab.fleet.tests.fixtures import documents
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents, run_results
 
 EMULATORS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "emulators")
 SERIAL, EUI = "EMULATED-1", "0025385b71b004a1"
@@ -98,6 +98,10 @@ class Bench:
         for record in records:
             documents.validate(record, "journal")
         return [record for record in records if record["event"] in names]
+
+    def ended(self):
+        """The results of the tests that have an end."""
+        return run_results.ended(self.run_dir.path)
 
     def erasing(self):
         """The destructive commands that the job logged, fio's aside."""

@@ -8,6 +8,7 @@ fake_job.py STATE_DIR RUN_ID SECONDS
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import sys
@@ -17,21 +18,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
+from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
 
 DRIVE, TEST = "A1", "iops"
-WINDOW = {
-    "cell": "c",
-    "metric": "write_iops",
-    "steady": True,
-    "rounds": 5,
-    "window_rounds": [1, 2, 3, 4, 5],
-    "window_values": [41200.6] * 5,
-    "average": 41200.6,
-    "range_ratio": 0.0,
-    "slope": 0.0,
-    "slope_ratio": 0.0,
-    "reasons": [],
-}
 
 
 def started(host: Host, run_id: str) -> dict[str, t.Any]:
@@ -57,6 +46,8 @@ def main(state_dir: str, run_id: str, seconds: str) -> None:
     run_dir, host = folder.RunDir(state_dir, run_id), Host()
     os.makedirs(run_dir.path, exist_ok=True)
     status = folder.Status(run_dir.status, started(host, run_id))
+    plan = {"drives": [{"drive": DRIVE, "tests": [steady_test.planned(TEST)]}]}
+    files.write_atomic(run_dir.plan, json.dumps(plan))
     journal = folder.Journal(run_dir.journal, run_id=run_id, host="as-planned")
     test = {"drive": DRIVE, "test": TEST, "attempt": 1}
     journal.add(
@@ -71,16 +62,8 @@ def main(state_dir: str, run_id: str, seconds: str) -> None:
     )
     print("running", flush=True)
     select.select([sys.stdin], [], [], float(seconds))
-    journal.add(
-        "test_finished",
-        outcome="steady",
-        reasons=[],
-        rounds=5,
-        steady_state=[WINDOW],
-        metrics={"write_iops": 41200.6},
-        cells=[],
-        **test,
-    )
+    for event in steady_test.events(41200.6):
+        journal.add(**event, **test)
     for name in (DRIVE, "B2"):
         status.set_drive(name, phase="done", outcome="complete")
     status.set(state="finished", restored=True)

@@ -22,6 +22,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
 MIB = 1 << 20
 # 64 MiB and the remainder below 128 KiB that usual capacities leave.
@@ -98,6 +99,10 @@ class HostJobs:
         run = self.prepare(plan, run_id)
         engine.HostJob(run, Host()).run()
         return rundir.read_journal(run.journal), run.read_status()
+
+    def ended(self, run_id="r"):
+        """The results of the tests that have an end."""
+        return run_results.ended(self.folder / "state/runs" / run_id)
 
 
 def events(journal, name):

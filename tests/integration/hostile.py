@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import examine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
+from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
 
 REPO = Path(__file__).resolve().parents[2]
 COLLECTIONS = f"{REPO}/playbooks/collections:{REPO}/.ansible/collections"
@@ -74,7 +75,8 @@ def finished_run(state_dir: Path, run_id: str = RUN, drive: str = "A1", host: st
     run_dir = RunDir(str(state_dir), run_id)
     Path(run_dir.path).mkdir(parents=True)
     journal = finished_journal({"schema_version": 1, "time": ENDED, "run_id": run_id, "host": host}, drive)
-    plan = {"schema_version": 1, "run": {"id": run_id, "name": "qualify"}, "drives": []}
+    drives = [{"drive": drive, "tests": [steady_test.planned()]}]
+    plan = {"schema_version": 1, "run": {"id": run_id, "name": "qualify"}, "drives": drives}
     Path(run_dir.status).write_text(json.dumps(finished_status(run_id, drive, host)))
     Path(run_dir.journal).write_text("".join(json.dumps(record) + "\n" for record in journal))
     Path(run_dir.plan).write_text(json.dumps(plan))
@@ -122,19 +124,6 @@ def finished_status(run_id: str, drive: str, host: str) -> dict[str, t.Any]:
 
 def finished_journal(common: dict[str, t.Any], drive: str) -> list[dict[str, t.Any]]:
     """The records of its journal. common: to all of them."""
-    window = {
-        "cell": "rand-4k-w100-tc1-qd1",
-        "metric": "write_iops",
-        "steady": True,
-        "rounds": 5,
-        "window_rounds": [1, 2, 3, 4, 5],
-        "window_values": [100.0] * 5,
-        "average": 100.0,
-        "range_ratio": 0.0,
-        "slope": 0.0,
-        "slope_ratio": 0.0,
-        "reasons": [],
-    }
     of_test = {**common, "drive": drive, "test": "iops", "attempt": 1}
     return [
         {
@@ -154,16 +143,7 @@ def finished_journal(common: dict[str, t.Any], drive: str) -> list[dict[str, t.A
             "tests": ["iops"],
         },
         {**of_test, "event": "test_started", "title": "Random IOPS"},
-        {
-            **of_test,
-            "event": "test_finished",
-            "outcome": "steady",
-            "reasons": [],
-            "rounds": 5,
-            "steady_state": [window],
-            "metrics": {"write_iops": 100.0, "iops": 100.0},
-            "cells": [],
-        },
+        *({**of_test, **event} for event in steady_test.events()),
         {**common, "event": "job_finished", "state": "finished"},
     ]
 

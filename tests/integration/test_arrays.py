@@ -34,7 +34,7 @@ def test_an_array_is_the_last_thing_of_all_its_drives(jobs, loop_drive, at_once)
     journal, status = jobs.run(plan)
     for record in journal:
         documents.validate(record, "journal")
-    ends = {(record["drive"], record["test"]): record for record in events(journal, "test_finished")}
+    ends = {(record["drive"], record["test"]): record for record in jobs.ended()}
     first, last = (entry["drive"] for entry in plan["drives"])
     assert list(ends)[-1] == (last, "together") and set(ends) == {(first, "alone"), (last, "alone"), (last, "together")}
     assert [entry["outcome"] for entry in status["drives"]] == ["complete", "complete"]
@@ -55,6 +55,6 @@ def test_no_array_is_made_without_a_drive_that_the_run_left_out(jobs, loop_drive
     plan = jobs.plan(drives, planning.load_plan([ALONE, TOGETHER]))
     plan["drives"][-1]["tests"][-1]["array"]["members"].append("GONE")
     journal, _status = jobs.run(plan)
-    (end,) = [record for record in events(journal, "test_finished") if record["test"] == "together"]
+    (end,) = [record for record in jobs.ended() if record["test"] == "together"]
     assert end["outcome"] == "invalid" and "GONE (it is not in the plan)" in end["reasons"][0]
     assert not events(journal, "array")

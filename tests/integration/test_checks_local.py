@@ -65,7 +65,7 @@ def test_a_run_takes_samples_and_loop_drives_tell_why_theirs_are_empty(lab):
     code, output = lab.play("qualify")
     assert code == 0, output
     samples = lab.journal("sample")
-    (end,) = lab.journal("test_finished")
+    (end,) = lab.ended()
     rounds = lab.journal("round")
     # One before the fill, one after the last cell, and one a second between them.
     assert (

@@ -21,12 +21,13 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import (
     archive,
     decision,
-    drive_records,
     engines,
     folder,
     liveness,
     summary,
 )
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import host_folder
+from ansible_collections.ssdlab.fleet.tests.fixtures import run_results, steady_test
 
 DRIVE = "A1"
 PLAN = {
@@ -38,7 +39,7 @@ PLAN = {
     "parallel_drives": 1,
     "fio": {"path": "fio"},
     "tune": {},
-    "drives": [{"drive": DRIVE, "selector": {"serial": DRIVE}, "expected": {}, "tests": [{"name": "t", "cells": []}]}],
+    "drives": [{"drive": DRIVE, "selector": {"serial": DRIVE}, "expected": {}, "tests": [steady_test.planned("t")]}],
 }
 PLAN["decision"] = decision.made(PLAN)
 TEST = {"drive": DRIVE, "test": "t", "attempt": 1}
@@ -84,7 +85,7 @@ ACTS = {
     "restore one": lambda run_dir: control.restore(Host(), run_dir.state_dir, run_id=run_dir.run_id),
     "remove": lambda run_dir: control.remove(Host(), run_dir),
     "list": lambda run_dir: summary.runs(Host(), run_dir.state_dir, definitions_of=run_dir.run_id),
-    "collect": lambda run_dir: (drive_records.records(summary.read(Host(), run_dir)), archive.pack(run_dir)),
+    "collect": lambda run_dir: (run_results.records(run_dir), archive.pack(run_dir)),
 }
 
 
@@ -117,16 +118,8 @@ def run_dir(tmp_path, monkeypatch):
     )
     journal.add("drive_started", drive=DRIVE, identity={}, path="/dev/null", tests=["t"])
     journal.add("test_started", title="T", **TEST)
-    journal.add(
-        "test_finished",
-        outcome="complete",
-        reasons=[],
-        rounds=1,
-        steady_state=[],
-        metrics={"iops": 1.0},
-        cells=[],
-        **TEST,
-    )
+    for event in steady_test.events():
+        journal.add(**event, **TEST)
     journal.close()
     place.setting = setting
     return place
@@ -152,8 +145,8 @@ def test_a_damaged_status_is_a_state_of_its_own_and_loses_no_result(run_dir, kin
     damage(run_dir, "status", DAMAGES[kind])
     run = summary.read(Host(), run_dir)
     assert run.state == "damaged" and "status.json" in run.damage[0]
-    assert [(r["kind"], r["outcome"]) for r in drive_records.records(run)] == [
-        ("test", "complete"),
+    assert [(r["kind"], r["outcome"]) for r in run_results.records(run_dir)] == [
+        ("test", "steady"),
         ("drive", "interrupted"),
     ]
     (listed,) = summary.runs(Host(), run_dir.state_dir)
@@ -187,7 +180,8 @@ def test_a_damaged_line_of_the_journal_costs_that_line(run_dir, kind):
     added = journal.add("job_finished", state="failed")
     journal.close()
     assert folder.read_journal(run_dir.journal) == before + [added]
-    assert bool(summary.read(Host(), run_dir).damage) is bool(DAMAGES[kind])
+    found = host_folder.read(run_dir.path, "r", "dead", summary.read(Host(), run_dir).status)
+    assert bool(found.damage or found.problems) is bool(DAMAGES[kind])
 
 
 def test_records_are_put_back_in_the_order_in_which_they_were_made_whatever_the_clock_said(tmp_path, run_dir):

@@ -51,7 +51,7 @@ def test_a_file_of_it_is_filled_and_measured(jobs, loop_drive, kind):
     journal, status = jobs.run(jobs.plan([drive], planning.load_plan([on(kind)])))
     for record in journal:
         documents.validate(record, "journal")
-    (end,) = events(journal, "test_finished")
+    (end,) = jobs.ended()
     assert (end["outcome"], end["reasons"]) == ("complete", []), end["validity"]
     assert status["drives"][0]["outcome"] == "complete"
     (laid,) = events(journal, "filesystem")
@@ -73,7 +73,7 @@ def test_what_ext4_discards_after_the_fill_spoils_no_round(jobs, loop_drive):
     discarding = {"type": "ext4", "mount_options": ["noatime", "discard"]}
     test = on("ext4", filesystem=discarding, cells=[cell], rounds={"max": 2})
     journal, _status = jobs.run(jobs.plan([drive], planning.load_plan([test])))
-    (end,) = events(journal, "test_finished")
+    (end,) = jobs.ended()
     assert (end["outcome"], end["reasons"]) == ("complete", []), end["validity"]
 
 
@@ -83,7 +83,7 @@ def test_a_job_that_is_stopped_unmounts(jobs, loop_drive, kind):
     drive = loop_drive(size_bytes=SIZE)
     plan = jobs.plan([drive], planning.load_plan([on(kind, rounds={"max": 100})]))
     journal, _status = jobs.run_and_stop(plan, lambda journal: events(journal, "round"))
-    assert events(journal, "test_finished")[-1]["outcome"] == "interrupted" and events(journal, "round")
+    assert jobs.ended()[-1]["outcome"] == "interrupted" and events(journal, "round")
     assert mounts_of(drive.path) == []
     # The same run goes on, and makes it anew.
     journal, status = jobs.run(jobs.plan([drive], planning.load_plan([on(kind)])))

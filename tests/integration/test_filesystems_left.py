@@ -141,10 +141,6 @@ def plan_of(jobs, drive, kind, **keys):
     return jobs.plan([drive], planning.load_plan([on(kind, **keys)]))
 
 
-def of_its_end(journal):
-    return events(journal, "test_finished")[-1]
-
-
 @pytest.mark.variants(2)
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("end", ["complete", "invalid", "error", "interrupted"])
@@ -162,7 +158,7 @@ def test_it_is_wiped_however_its_test_ends(jobs, loop_drive, kind, end, tmp_path
         if end == "error":
             in_front(tmp_path / "bin", monkeypatch, "nsenter", "echo no room >&2; exit 1")
         journal, _status = jobs.run(plan_of(jobs, drive, kind))
-    assert of_its_end(journal)["outcome"] == end, of_its_end(journal)["reasons"]
+    assert jobs.ended()[-1]["outcome"] == end, jobs.ended()[-1]["reasons"]
     monkeypatch.undo()
     with pytest.raises(subprocess.CalledProcessError):
         use(drive, kind, tmp_path / "theirs")
@@ -271,7 +267,7 @@ def test_a_stop_while_it_is_made_ends_that(jobs, loop_drive, kind, begun, tmp_pa
     )
     # By itself it never ends.
     journal, status = meanwhile(jobs, plan_of(jobs, drive, kind), lambda _run: pid.exists())
-    assert (status["drives"][0]["outcome"], of_its_end(journal)["outcome"]) == ("interrupted", "interrupted")
+    assert (status["drives"][0]["outcome"], jobs.ended()[-1]["outcome"]) == ("interrupted", "interrupted")
     assert is_gone(pid.read_text().strip())
     with pytest.raises(subprocess.CalledProcessError):
         use(drive, kind, tmp_path / "theirs")

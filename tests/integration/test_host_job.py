@@ -57,7 +57,7 @@ def test_records_and_status_hold_to_their_schemas(jobs, loop_drive):
     documents.validate(status, "status")
     for record in journal:
         documents.validate(record, "journal")
-    (end,) = events(journal, "test_finished")
+    (end,) = jobs.ended()
     rounds = {record["round"]: record["write"]["iops"] for record in events(journal, "cell")}
     window = [rounds[number] for number in end["steady_state"][0]["window_rounds"]]
     assert end["outcome"] == "steady" and end["metrics"]["write_iops"] == pytest.approx(sum(window) / len(window))
@@ -69,7 +69,7 @@ def test_a_purge_that_purges_nothing_is_an_error_and_nothing_is_measured(jobs, l
     does_nothing = methods.METHODS["deallocate"]._replace(run=lambda _work: {})
     monkeypatch.setitem(methods.METHODS, "deallocate", does_nothing)
     journal, _status = jobs.run(jobs.plan([loop_drive()], planning.load_plan([QUICK])))
-    (end,) = events(journal, "test_finished")
+    (end,) = jobs.ended()
     assert end["outcome"] == "error" and "32 of 32 blocks" in end["reasons"][0]
     assert events(journal, "cell") == []
 
@@ -144,7 +144,7 @@ def test_nobody_else_gets_at_a_drive_while_it_is_measured(jobs, loop_drive, tmp_
     monkeypatch.setattr(workbench.Workbench, "cell", meddled)
     journal, _status = jobs.run(jobs.plan([drive], planning.load_plan([QUICK])))
     assert all(code != 0 for code in seen.values()) and len(seen) == 3
-    assert events(journal, "test_finished")[0]["outcome"] == "steady"
+    assert jobs.ended()[0]["outcome"] == "steady"
 
 
 def test_drives_go_one_after_the_other_or_side_by_side_as_asked(jobs, loop_drive):
@@ -175,7 +175,7 @@ def test_a_fio_that_fails_ends_the_test_and_keeps_its_words(jobs, loop_drive, tm
     fake.chmod(0o755)
     plan["fio"]["path"] = str(fake)
     journal, status = jobs.run(plan)
-    (end,) = events(journal, "test_finished")
+    (end,) = jobs.ended()
     assert end["outcome"] == "error"
     assert "round 1, cell rand-4k" in end["reasons"][0] and "out of luck" in end["reasons"][0]
     assert (status["state"], status["drives"][0]["outcome"]) == ("finished", "error")
@@ -189,11 +189,11 @@ def test_a_finished_test_is_kept_and_an_interrupted_one_starts_from_its_purge(jo
         plan, lambda journal: any(cell["test"] == "second" for cell in events(journal, "cell"))
     )
     assert status["state"] == "stopped"
-    ends = events(journal, "test_finished")
+    ends = jobs.ended()
     assert [end["outcome"] for end in ends] == ["steady", "interrupted"], ends
     journal, status = jobs.run(plan)
     assert [(r["test"], r["attempt"]) for r in events(journal, "purge")] == [("quick", 1), ("second", 1), ("second", 2)]
-    assert [r["outcome"] for r in events(journal, "test_finished")] == ["steady", "interrupted", "steady"]
+    assert [r["outcome"] for r in jobs.ended()] == ["steady", "interrupted", "steady"]
     assert (status["state"], status["drives"][0]["outcome"]) == ("finished", "complete")
 
 
@@ -218,7 +218,7 @@ def test_a_killed_fio_is_no_fault_of_the_drives(jobs, loop_drive, tmp_path, monk
 
 
 def run_with_a_fio_that(jobs, loop_drive, tmp_path, monkeypatch, behaviour):
-    """The test_finished record and the status of a run whose fio ends like this."""
+    """The result of the test, and the status, of a run whose fio ends like this."""
     monkeypatch.setattr(workbench, "CELL_GRACE_S", 2.0)
     plan = jobs.plan([loop_drive()], planning.load_plan([QUICK]))
     fake = tmp_path / "fio"
@@ -229,5 +229,5 @@ def run_with_a_fio_that(jobs, loop_drive, tmp_path, monkeypatch, behaviour):
     fake.chmod(0o755)
     plan["fio"]["path"] = str(fake)
     journal, status = jobs.run(plan)
-    (end,) = events(journal, "test_finished")
+    (end,) = jobs.ended()
     return end, status

@@ -78,7 +78,7 @@ def test_settings_that_a_purge_resets_are_made_again_before_the_measurement(jobs
     journal, _status = jobs.run(jobs.plan([drive], planning.load_plan([QUICK]), tune=TUNE))
     again = [record["settings"] for record in events(journal, "tuned") if record.get("test")]
     assert [[(item["before"], item["effective"]) for item in settings] for settings in again] == [[("1", "2")]]
-    (end,) = events(journal, "test_finished")
+    (end,) = jobs.ended()
     assert end["outcome"] == "steady", end
 
 
@@ -93,7 +93,7 @@ def test_a_setting_that_changes_in_a_round_and_comes_back_is_noticed(jobs, loop_
 
     monkeypatch.setattr(rounds.Rounds, "add", meddle)
     journal, _status = jobs.run(jobs.plan([drive], planning.load_plan([QUICK]), tune=TUNE))
-    (end,) = events(journal, "test_finished")
+    (end,) = jobs.ended()
     assert (end["outcome"], len(end["reasons"])) == ("invalid", 1) and path in end["reasons"][0]
 
 
@@ -101,7 +101,7 @@ def test_a_setting_that_could_not_be_made_makes_the_test_invalid_before_anything
     drive = loop_drive()
     tune = {"sysfs": [{"name": "scheduler", "path": "/sys/block/@ssd_name@/queue/scheduler", "value": "bogus"}]}
     journal, _status = jobs.run(jobs.plan([drive], planning.load_plan([QUICK]), tune=tune))
-    (end,) = events(journal, "test_finished")
+    (end,) = jobs.ended()
     assert (
         end["outcome"] == "invalid"
         and end["reasons"][0] == "neither purged nor measured"
@@ -116,7 +116,7 @@ def test_what_builds_on_a_test_that_was_not_begun_is_not_begun_either(jobs, loop
     monkeypatch.setattr(tuned_host.TunedHost, "drifted", lambda *_given: next(seen, []))
     plan = planning.load_plan([QUICK, dict(QUICK, name="second", purge={"method": "none"}, precondition=False)])
     journal, _status = jobs.run(jobs.plan([loop_drive()], plan))
-    ends = events(journal, "test_finished")
+    ends = jobs.ended()
     assert [end["outcome"] for end in ends] == ["invalid"] * 2 and "a setting is not" in ends[1]["reasons"][1]
     # Nor in a later job, which has the journal alone.
     assert (

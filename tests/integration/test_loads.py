@@ -207,7 +207,7 @@ def rates(journal, test):
 def test_phases_follow_each_other_and_a_point_takes_what_the_sweep_showed(jobs, loop_drive):
     drive = loop_drive()
     journal, status = jobs.run(jobs.plan([drive], planning.load_plan([CHAIN])))
-    ends = {record["test"]: record for record in events(journal, "test_finished")}
+    ends = {record["test"]: record for record in jobs.ended()}
     assert {name: record["outcome"] for name, record in ends.items()} == dict.fromkeys(
         ("chain", "chain-sweep", "chain-least", "chain-again"), "complete"
     )
@@ -223,7 +223,7 @@ def test_a_profiles_cache_that_a_drive_does_not_tell_of_makes_the_test_invalid(j
     journal, _status = jobs.run(
         jobs.plan([loop_drive()], planning.load_plan([{**CHAIN, "phases": [], "write_cache": "off"}]))
     )
-    (end,) = events(journal, "test_finished")
+    (end,) = jobs.ended()
     assert (end["outcome"], end["rounds"]) == ("invalid", 0) and "nothing proves that it is off" in end["reasons"][0]
     assert not events(journal, "cell")
 
@@ -243,7 +243,7 @@ def test_threads_follow_the_cpus_that_fio_has(jobs, tmp_path, access, cpus, thre
         plan["tune"]["numa"] = {"limits": []}
         journal, _status = jobs.run(plan)
     load = {"threads": threads, "queue_depth": 16 // threads, "cpus": threads}
-    cells, (end,) = events(journal, "cell"), events(journal, "test_finished")
+    cells, (end,) = events(journal, "cell"), jobs.ended()
     assert [cell["chosen"] for cell in cells] == [load] * 2
     assert (end["outcome"], end["reasons"]) == ("complete", [])
     assert end["loads"] == [{"cell": cells[0]["cell"], **load}] and "tc1to8-load16" in cells[0]["cell"]

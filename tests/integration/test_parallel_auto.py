@@ -69,7 +69,7 @@ def test_a_run_calibrates_tells_and_measures(jobs, loop_drive, monkeypatch, shar
         [(False, False)] if shared else [(False, True), (True, True)]
     )
     assert status["calibration"] == {"left_s": 0, "why": told["why"]}
-    assert [record["outcome"] for record in events(journal, "test_finished")] == ["steady", "steady"]
+    assert [record["outcome"] for record in jobs.ended()] == ["steady", "steady"]
     assert told["time"] < min(record["time"] for record in events(journal, "purge_started"))
     (_begun, first_end), (second_begin, _end) = spans(journal)
     assert (second_begin < first_end) is not shared
@@ -105,9 +105,7 @@ def test_a_play_tells_the_time_beforehand_and_the_number_on_the_hosts_page(site,
     (told,) = site.journal("calibration")
     assert told["parallel_drives"] in (1, 2) and len(told["cells"]) == 2 and 40 < told["seconds"] < 200, told
     assert not told["why"].startswith("not calibrated"), told
-    assert {record["outcome"] for record in site.journal("test_finished")} <= {"steady", "not_steady", "complete"}, (
-        output
-    )
+    assert {record["outcome"] for record in site.ended()} <= {"steady", "not_steady", "complete"}, output
     (page,) = site.results.glob("*/report/hosts/rack1-07-*.html")
     text = page.read_text()
     assert f"<dt>drives at a time</dt><dd>{told['parallel_drives']}: " in text

@@ -72,7 +72,7 @@ def test_auto_takes_the_strongest(bench):
 def test_a_drive_that_erases_nothing_fails_its_test(bench, method):
     bench.set(mode="nothing")
     assert bench.run(method)["outcome"] == "error"
-    record, end = bench.journal("purge", "test_finished")
+    (record,), (end,) = bench.journal("purge"), bench.ended()
     assert (record["verified"], record["verification"]["survived"], end["outcome"]) == (False, 32, "error")
     assert "32 of 32 blocks written before the purge can still be read" in end["reasons"][0]
 
@@ -85,7 +85,7 @@ def test_a_sanitize_that_fails_or_is_stuck_ends_the_test_in_those_words(bench, m
     plan = bench.plan("nvme_sanitize_block")
     plan["drives"][0]["tests"][0]["purge"]["stuck_s"] = 1
     bench.job(plan).run()
-    (end,) = bench.journal("test_finished")
+    (end,) = bench.ended()
     assert end["outcome"] == "error" and said in end["reasons"][0] and bench.journal("purge") == []
     (drive_end,) = bench.journal("drive_finished")
     assert drive_end["outcome"] == "error" and "purge: " in drive_end["message"] and said in drive_end["message"]
@@ -143,7 +143,7 @@ def test_a_stop_leaves_a_sanitize_to_the_drive_and_the_next_job_waits_for_it(ben
     plan = bench.plan("nvme_sanitize_block")
     stop_in_the_sanitize(bench, plan)
     assert bench.run_dir.read_status()["state"] == "stopped"
-    assert [record["outcome"] for record in bench.journal("test_finished")] == ["interrupted"]
+    assert [record["outcome"] for record in bench.ended()] == ["interrupted"]
     # Whoever looks at the drive now is told; the run that goes on is not (findings.standing).
     (seen,) = inspection.inspect(bench.server(), [parse(bench.loop.selector)], state_dir=bench.run_dir.state_dir)
     assert (

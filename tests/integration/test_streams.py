@@ -13,14 +13,11 @@ import re
 import statistics
 
 import pytest
-from cells import ANY_MACHINE
 from host_jobs import events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import proof
 
 MIB = 1 << 20
 KIB = 1 << 10
@@ -54,17 +51,6 @@ TEST = {
 }
 
 
-def proved(journal, plan, tests):
-    """The proof of a host's journal by the controller (results/proof.py)."""
-    cells = {cell["id"]: cell for cell in plan["drives"][0]["tests"][0]["cells"]}
-    about = {"latency_targets_us": tests[0]["latency_targets_us"]}
-    made = proof.Proof(cells, about, Limits(**ANY_MACHINE))
-    for event in journal:
-        if event.get("test") == "streams":
-            made.take(event)
-    return made
-
-
 def rate(journal, stream, direction):
     """I/Os a second of a stream, of all rounds' own counts."""
     told = [each for cell in events(journal, "cell") for each in cell["streams"]]
@@ -76,19 +62,18 @@ KEPT = []
 
 @pytest.fixture
 def measured(request):
-    """(the drive's bytes, plan, tests, journal) of one run, measured for the first test that asks."""
+    """(the drive's bytes, plan, tests, journal, result) of one run, measured for the first test that asks."""
     if not KEPT:
         jobs, drive = request.getfixturevalue("jobs"), request.getfixturevalue("loop_drive")()
         tests = planning.load_plan([TEST])
         plan = jobs.plan([drive], tests)
         journal, _status = jobs.run(plan)
-        KEPT.append((drive.file.read_bytes(), plan, tests, journal))
+        KEPT.append((drive.file.read_bytes(), plan, tests, journal, jobs.ended()[0]))
     return copy.deepcopy(KEPT[0])
 
 
 def test_streams_run_at_once_and_each_is_told_of(measured):
-    data, plan, _tests, journal = measured
-    (end,) = events(journal, "test_finished")
+    data, plan, _tests, journal, end = measured
     assert (end["outcome"], end["reasons"]) == ("complete", [])
     (cell_id,) = (cell["id"] for cell in plan["drives"][0]["tests"][0]["cells"])
     cells = {entry["cell"]: entry["metrics"] for entry in end["cells"]}
@@ -112,32 +97,15 @@ def test_streams_run_at_once_and_each_is_told_of(measured):
     assert len(trimmed) >= trims["trim_ios"] / 2 > 10 and max(trimmed) < len(data) // 4
 
 
-def test_our_own_trims_are_nobody_elses_and_the_figures_are_proved(measured):
-    _data, plan, tests, journal = measured
+def test_our_own_trims_are_nobody_elses(measured):
+    _data, _plan, _tests, journal, _end = measured
     for cell in events(journal, "cell"):
         assert cell["seen"]["trimmed_bytes"] == cell["trim"]["bytes"] == cell["seen"]["kernel_bytes"]["discard"] > 0
         assert [item for item in cell["causes"] if item["level"] == "spoils"] == []
-    made = proved(journal, plan, tests)
-    assert (made.wrong, made.unproved) == ([], [])
-
-
-@pytest.mark.parametrize("what", ["a stream's I/Os", "a stream's latencies", "a foreign stream", "a stream's metric"])
-def test_a_stream_that_is_told_otherwise_is_found(measured, what):
-    _data, plan, tests, journal = measured
-    cell, end = events(journal, "cell")[0], events(journal, "test_finished")[0]
-    if what == "a stream's I/Os":
-        cell["streams"][2]["trim"]["ios"] += 1000
-    elif what == "a foreign stream":
-        cell["streams"][0]["name"] = "rand-4k-r100-tc1-qd1"
-    elif what == "a stream's metric":
-        end["cells"][1]["metrics"]["read_iops"] *= 2
-    else:
-        end["cells"][2]["metrics"]["sync_p50_latency_us"] /= 2
-    assert proved(journal, plan, tests).wrong != []
 
 
 def test_a_discard_of_somebody_else_beside_our_trims_spoils(measured):
-    _data, plan, _tests, journal = measured
+    _data, plan, _tests, journal, _end = measured
     (cell,) = plan["drives"][0]["tests"][0]["cells"]
     seen = copy.deepcopy(events(journal, "cell")[0]["seen"])
     seen["kernel_bytes"]["discard"] += 512
@@ -145,7 +113,7 @@ def test_a_discard_of_somebody_else_beside_our_trims_spoils(measured):
 
 
 def test_an_unlimited_stream_has_to_fill_its_queue(measured):
-    _data, plan, _tests, journal = measured
+    _data, plan, _tests, journal, _end = measured
     (cell,) = plan["drives"][0]["tests"][0]["cells"]
     # Where others use the CPUs, the host is what limits it.
     seen = {**events(journal, "cell")[0]["seen"], "cpu_idle": 1.0}

@@ -14,10 +14,9 @@ import pytest
 from emulated_nvme import CONTROLLER, SIZE, benched
 from host_jobs import QUICK
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import drive_records, summary
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names
-from ansible_collections.ssdlab.fleet.tests.fixtures import documents
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents, run_results
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
@@ -40,7 +39,7 @@ def measured(bench, logs, **sysfs):
     bench.sysfs = sysfs
     tests = planning.load_plan([{**QUICK, "precondition": {"passes": 1}}])
     bench.job(bench.plan("auto", tests)).run()
-    records = drive_records.records(summary.read(bench.server(), bench.run_dir))
+    records = run_results.records(bench.run_dir, bench.server())
     for record in records:
         documents.validate(json.loads(json.dumps(record)), "results")
     return next(record for record in records if record["kind"] == "test")

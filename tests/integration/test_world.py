@@ -22,7 +22,7 @@ def measured(jobs, drive):
     journal, _status = jobs.run(jobs.plan([drive], planning.load_plan([QUICK])))
     for record in journal:
         documents.validate(record, "journal")
-    (baseline,), (end,) = events(journal, "baseline"), events(journal, "test_finished")
+    (baseline,), (end,) = events(journal, "baseline"), jobs.ended()
     assert journal.index(baseline) < journal.index(events(journal, "test_started")[0])
     return baseline["world"], end
 

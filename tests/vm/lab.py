@@ -23,6 +23,7 @@ from guest_drives import Nvme
 from wrong_drive_outcome import Outcome
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
+from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
 REPO = Path(__file__).resolve().parents[2]
 # Of the time that the guest had (turn.py).
@@ -228,6 +229,11 @@ class Lab:
         text = self.guest.run(f"cat {self.state}/runs/{run_id}/journal.jsonl 2>/dev/null || true").stdout
         records = [json.loads(line) for line in text.splitlines()]
         return [record for record in records if event in ("", record["event"])]
+
+    def ended(self) -> list[dict]:
+        """The results of the tests that have an end, of the only run in the guest."""
+        plan = json.loads(self.guest.run(f"cat {self.state}/runs/*/plan.json").stdout)
+        return run_results.ended_of(plan, self.journal())
 
     def summary(self) -> dict:
         """report/summary.json of the newest run."""

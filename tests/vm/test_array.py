@@ -142,7 +142,7 @@ def test_an_array_is_gone_however_the_run_ends(lab, guest, drives):
     finally:
         lab.kill(process)
     assert_nothing_is_left(lab, paths, "ends")
-    ends = [record["outcome"] for record in lab.journal("test_finished") if record["test"] == "together"]
+    ends = [record["outcome"] for record in lab.ended() if record["test"] == "together"]
     assert ends == ["interrupted"], ends
 
 

@@ -102,7 +102,7 @@ def test_a_warning_during_the_run_makes_the_test_invalid(lab, guest):
         process.kill()
         process.wait()
     assert process.returncode != 0
-    (end,) = lab.journal("test_finished")
+    (end,) = lab.ended()
     assert (end["outcome"], end["reasons"]) == ("invalid", ["it warns: its reliability is degraded"]), output
     samples = lab.journal("sample")
     assert {sample["critical_warning"] for sample in samples} == {0, RELIABILITY_DEGRADED}

@@ -97,7 +97,7 @@ class Campaign:
 
     def _run_tests(self) -> str:
         station = self._station
-        to_do = waiting(station.plan["tests"], finished_tests(station.history))
+        to_do = waiting(station.plan["tests"], finished_tests(station.results))
         names = [test["name"] for test in to_do]
         station.show(phase="guard", tests=len(station.plan["tests"]))
         self._recover()

@@ -12,17 +12,17 @@ from ..core.deadline import Hangs
 from ..guard.held import Refused
 from ..machine import cpus
 from ..measure import fillcurve, fio
-from ..measure.rounds import FITTED_END, Rounds
 from ..measure.sampler import Sampler
-from ..measure.spoilt import Tally
+from ..measure.tails import Tails
 from ..purge import step as purge_step
 from ..purge.method import PurgeError, Work
 from ..run import criteria
+from ..run.reducer import AttemptReducer
 from ..tuning import write_cache
 from . import array, array_members, filesystem, leaving, remaining
 from .failed import is_of_drive
-from .measuring import Discarded, Measuring
-from .points import NoPoint, loads, on_cpus, with_points
+from .measuring import Measuring
+from .points import NoPoint, on_cpus, with_points
 from .standing import (
     NOT_BEGUN,
     crash_text,
@@ -44,85 +44,80 @@ class DriveTests:
         self._station = station
         self._rate_bytes_per_s = station.job.write_bytes_per_s
         self._drift: list[str] = []
-        self._unready = not_begun(station.history)
-        self._unprepared = unprepared(station.plan["tests"], station.history)
+        self._unready = not_begun(station.results)
+        self._unprepared = unprepared(station.plan["tests"], station.history, station.results)
         # Why a test ended with an error, and whether the drive itself is to blame. alone: no array's test, whose errors
         # may be those of any of its drives.
         self.error, self.drive_fault, self.alone = "", False, True
         self._waited_for: t.Mapping[str, t.Any] | None = None
-        # test_finished of every test that stands, those of jobs before too.
-        ended = [record for record in station.history if record["event"] == "test_finished"]
-        self.finished = [record for record in ended if record["outcome"] in criteria.KEPT_OUTCOMES]
-        # The causes of the rounds of the test that is on, and the loads that its cells got by the CPUs.
-        self._tally = Tally()
-        self._loads: list[dict[str, t.Any]] = []
+        # Results of every test that stands, those of jobs before too.
+        self.finished = [result for result in station.results if result["outcome"] in criteria.KEPT_OUTCOMES]
+        # Of the test that is under way.
+        self._tails = Tails()
 
     def run(self, test: t.Mapping[str, t.Any]) -> str:
         """One test; its outcome. An exception that ends the campaign is journalled here first."""
         attempt = 1 + sum(r["event"] == "test_started" and r.get("test") == test["name"] for r in self._station.history)
         names = {"test": test["name"], "attempt": attempt}
-        rounds = Rounds(test, self._station.held.identity["size_bytes"])
+        self._station.reducer = reducer = AttemptReducer(test)
+        self._tails = Tails()
         try:
-            return self._work_through(test, names, rounds)
+            self._work_through(test, names, reducer)
+            return str(self.finished[-1]["outcome"])
         except (fio.Interrupted, Refused, Hangs):
             raise
         except Exception as error:
             # The test is no result: the next job does it again.
             with contextlib.suppress(OSError):
                 reason = f"interrupted: the host job failed with {crash_text(error)}"
-                self._end_test(names, rounds, "interrupted", [reason])
+                self._end_test(names, reducer, "interrupted", [reason])
             raise
+        finally:
+            self._station.reducer = None
 
-    def _work_through(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> str:
+    def _work_through(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], reducer: AttemptReducer) -> None:
         """A test from its purge to its end."""
         self._station.note("test_started", title=test.get("title", ""), **names)
-        self._tally, self._loads, self.alone = Tally(), [], not test.get("array")
+        self.alone = not test.get("array")
         self._make_settings_again(names)
         self._drift = self._station.job.tuned.drifted(self._station.name)
         self._look_around(self._station.conditions.begin_test)
         unfit = self._why_not_begun(test)
         if unfit:
-            self._end_test(names, rounds, "invalid", unfit)
-            return "invalid"
-        sampler, found = self._sampler(names), []
+            self._end_test(names, reducer, "invalid", unfit)
+            return
+        sampler = self._sampler(names)
+        ended, reasons, disturbed = None, [], []
         try:
-            made = self._prepare_and_measure(test, names, rounds, sampler)
+            made = self._prepare_and_measure(test, names, reducer, sampler)
             self._station.look()
-            found = self._look_around(lambda: self._station.conditions.end_test(test, sampler))
+            disturbed = self._look_around(lambda: self._station.conditions.end_test(test, sampler))
             if made:
-                found = found + made.reasons
+                disturbed = disturbed + made.reasons
                 self._station.conditions.found += made.conditions
-            outcome, reasons = rounds.outcome()
-            reasons = reasons + (self._tally.reasons() if outcome in ("invalid", "not_steady") else [])
         except fio.Interrupted:
-            self._end_test(names, rounds, "interrupted", ["interrupted: the run was stopped"])
+            self._end_test(names, reducer, "interrupted", ["interrupted: the run was stopped"])
             raise
         except Refused as refused:
-            self._end_test(names, rounds, "error", [f"refused: {refused}"])
+            self._end_test(names, reducer, "error", [f"refused: {refused}"])
             raise
         except Hangs as error:
-            self._end_test(names, rounds, "error", [str(error)])
+            self._end_test(names, reducer, "error", [str(error)])
             raise
         except (fillcurve.Short, NoPoint, array_members.NoArray) as error:
-            outcome, reasons = "invalid", [str(error)]
-        except Discarded as error:
-            outcome, reasons = "invalid", self._tally.reasons()
-            self._unprepared = discarded(test["name"], str(error))
+            ended, reasons, disturbed = "invalid", [str(error)], list(sampler.reasons)
         except (fio.FioError, PurgeError) as error:
-            outcome, reasons = "error", [str(error)]
+            ended, reasons = "error", [str(error)]
             self.error, self.drive_fault = "{0}: {1}".format(test["name"], error), is_of_drive(error)
+        if reducer.discarded:
+            self._unprepared = discarded(test["name"], reducer.discarded)
         self._look_for_drift()
-        cache = self._cache_problem(test) if outcome in criteria.MEASURED else ""
-        spoilt = self._untuned() + found + ([cache] if cache else [])
-        if spoilt and outcome in criteria.MEASURED:
-            outcome, reasons = "invalid", spoilt
-        elif outcome in ("not_steady", "invalid"):
-            reasons = reasons + sampler.reasons
-        self._end_test(names, rounds, outcome, list(dict.fromkeys([*reasons, *found])))
-        return outcome
+        cache = "" if ended else self._cache_problem(test)
+        disturbed = self._untuned() + disturbed + ([cache] if cache else [])
+        self._end_test(names, reducer, ended, reasons, disturbed)
 
     def _prepare_and_measure(
-        self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds, sampler: Sampler
+        self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], reducer: AttemptReducer, sampler: Sampler
     ) -> array.Array | None:
         """Purge, fill and rounds; the array that they were made on."""
         self._unprepared = failed(test["name"]) if prepares(test) else self._unprepared
@@ -136,7 +131,7 @@ class DriveTests:
         ):
             self._precondition(test, names)
             self._unprepared = "" if prepares(test) else self._unprepared
-            self._measure(test, names, rounds)
+            self._measure(test, names, reducer)
         return made
 
     def _why_not_begun(self, test: t.Mapping[str, t.Any]) -> list[str]:
@@ -198,34 +193,29 @@ class DriveTests:
     def _untuned(self) -> list[str]:
         return ["the host was not tuned as planned: " + item for item in self._drift]
 
-    def _end_test(self, names: dict[str, t.Any], rounds: Rounds, outcome: str, reasons: list[str]) -> None:
-        averages = rounds.averages()
-        windows = rounds.steady_state() if rounds.count else []
-        first = (windows or [{}])[0].get("cell")
-        tracked: t.Mapping[str, t.Any] = next(
-            (item["metrics"] for item in averages if first in (None, item["cell"])), {}
-        )
-        fitted = [item for item in windows if item["cell"] == first and item["fitted_end"] is not None]
-        ends = {item["metric"] + FITTED_END: item["fitted_end"] for item in fitted}
-        fields = dict(
-            outcome=outcome,
-            reasons=reasons,
-            rounds=rounds.count,
-            steady_state=windows,
-            saturation=rounds.saturation(),
-            validity=self._tally.fields(),
-            metrics=dict(tracked, **ends),
-            cells=averages,
-            **self._station.conditions.fields(),
-            **names,
-        )
-        fields.update({"loads": self._loads} if self._loads else {})
-        for histogram in rounds.histograms() if outcome not in ("interrupted", "error") else ():
+    def _end_test(
+        self,
+        names: dict[str, t.Any],
+        reducer: AttemptReducer,
+        ended: str | None,
+        reasons: list[str],
+        disturbed: t.Sequence[str] = (),
+    ) -> None:
+        """Note the end of a test. ended: its outcome where its rounds don't decide it, with the reasons; disturbed:
+        what makes its rounds invalid beside what disturbed single ones.
+        """
+        for histogram in self._tails.records(reducer.span()):
             self._station.note("histogram", **dict(histogram, **names))
-        self.finished.append(fields)
+        end = dict(
+            ended=ended,
+            reasons=reasons,
+            disturbed=list(dict.fromkeys(disturbed)),
+            **self._station.conditions.fields(),
+        )
+        self.finished.append(dict(reducer.result(end), **names))
         # The ledger first: a job that dies in between does the test again, but loses no evidence.
         self._station.held.keep_as_evidence(self.missed())
-        self._station.note("test_finished", **fields)
+        self._station.note("test_finished", **end, **names)
 
     def missed(self) -> str:
         """Which criteria the drive missed in the tests that stand by now; "": none."""
@@ -282,11 +272,11 @@ class DriveTests:
         fillcurve.check(record["kernel_bytes_written"], record["bytes_written"])
         filesystem.write_out(station)
 
-    def _measure(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], rounds: Rounds) -> None:
+    def _measure(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], reducer: AttemptReducer) -> None:
         settled = with_points(test, self._station.plan["tests"], self.finished)
         settled = on_cpus(settled, cpus.count(self._station.job.host, self._station.bench.place))
-        self._loads = loads(settled)
-        Measuring(self._station, names, rounds, self._tally, lambda: self._look_for_drift(cheap=True)).run(settled)
+        measuring = Measuring(self._station, names, reducer, self._tails, lambda: self._look_for_drift(cheap=True))
+        measuring.run(settled)
 
     def _plan_left_s(self, test: t.Mapping[str, t.Any]) -> float | None:
         """An upper bound of a test that has not begun to measure; None while the write rate is unknown."""

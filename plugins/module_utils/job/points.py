@@ -21,7 +21,7 @@ class NoPoint(Exception):
 def with_points(test: Mapping, tests: t.Sequence[Mapping], finished: t.Sequence[Mapping]) -> Mapping:
     """The test with the threads and depth of its points filled in; each has `chosen`, of load.chosen.
 
-    tests: of the drive's plan; finished: test_finished records, the newest last.
+    tests: of the drive's plan; finished: results of its tests, the newest last.
     Raises NoPoint where no cell of the sweep qualifies.
     """
     if not any(cell.get("point") for cell in test["cells"]):
@@ -39,11 +39,6 @@ def on_cpus(test: Mapping, cpus: int) -> Mapping:
         for found in [load.by_cpus(cell, cpus) if cell.get("per_cpu") else None]
     ]
     return dict(test, cells=cells)
-
-
-def loads(test: Mapping) -> list[dict[str, t.Any]]:
-    """What a record tells of it: [{cell, threads, queue_depth, cpus}]."""
-    return [dict(cell["chosen"], cell=cell["id"]) for cell in test["cells"] if cell.get("per_cpu")]
 
 
 def _settled(cell: Mapping, tests: t.Sequence[Mapping], finished: t.Sequence[Mapping]) -> Mapping:

@@ -21,13 +21,13 @@ def crash_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def not_begun(history: t.Iterable[Mapping]) -> list[str]:
-    """Why a test of one drive was not begun, in this job or one before, from its journal records.
+def not_begun(results: t.Iterable[Mapping]) -> list[str]:
+    """Why a test of one drive was not begun, in this job or one before, from its results.
 
     What comes after may build on it.
     """
-    ended = (record["reasons"] for record in history if record["event"] == "test_finished")
-    return next((reasons[1:] for reasons in ended if reasons[:1] == [NOT_BEGUN]), [])
+    reasons = (result["reasons"] for result in results)
+    return next((texts[1:] for texts in reasons if texts[:1] == [NOT_BEGUN]), [])
 
 
 def prepares(test: Mapping) -> bool:
@@ -48,24 +48,23 @@ def discarded(name: str, seen: str) -> str:
     return f"not measured: in test {name} before it {seen}"
 
 
-def unprepared(tests: t.Iterable[Mapping], history: t.Sequence[Mapping]) -> str:
+def unprepared(tests: t.Iterable[Mapping], history: t.Sequence[Mapping], results: t.Iterable[Mapping]) -> str:
     """Why a test that neither purges nor fills can't build on what is before it; "" where it can.
 
-    tests: of the drive's plan. history: its journal records, in order. A purge or a fill after that puts it right.
+    tests: of the drive's plan. history: its journal records; results: of its attempts; both in order. A purge or a fill
+    after that puts it right.
     """
     specs, why = {test["name"]: test for test in tests}, ""
-    for end in history:
-        spec = specs.get(end.get("test") or "") if end["event"] == "test_finished" else None
-        if spec and prepares(spec):
-            attempt = (end["test"], end.get("attempt"))
+    for end in results:
+        spec = specs[end["test"]]
+        if prepares(spec):
+            attempt = (end["test"], end["attempt"])
             mine = [record for record in history if (record.get("test"), record.get("attempt")) == attempt]
             done = {record["event"]: record for record in mine}
             purged = spec["purge"]["method"] == "none" or (done.get("purge") or {}).get("verified")
             filled = not spec.get("precondition") or _is_filled(done.get("precondition"))
             why = "" if purged and filled else failed(end["test"])
-        lost = (
-            [item["first"] for item in (end.get("validity") or []) if item["cause"] == causes.DISCARDED] if spec else []
-        )
+        lost = [item["first"] for item in end["validity"] if item["cause"] == causes.DISCARDED]
         why = discarded(end["test"], lost[0]) if lost else why
     return why
 
@@ -78,10 +77,9 @@ def _is_filled(record: Mapping | None) -> bool:
     return record is not None
 
 
-def finished_tests(history: t.Iterable[Mapping]) -> set[str]:
-    """The tests of one drive that stand, from its journal records."""
-    ended = (record for record in history if record["event"] == "test_finished")
-    return {record["test"] for record in ended if record["outcome"] in KEPT_OUTCOMES}
+def finished_tests(results: t.Iterable[Mapping]) -> set[str]:
+    """The tests of one drive that stand, from its results."""
+    return {result["test"] for result in results if result["outcome"] in KEPT_OUTCOMES}
 
 
 def waiting(tests: t.Sequence[Mapping], kept: t.Collection[str]) -> list[Mapping]:
@@ -100,7 +98,7 @@ def waiting(tests: t.Sequence[Mapping], kept: t.Collection[str]) -> list[Mapping
 def without_its_state(test: Mapping, finished: t.Sequence[Mapping]) -> str:
     """Why a test can't go on from the one that it follows; "" where it can.
 
-    finished: test_finished records, the newest last.
+    finished: results of tests, the newest last.
     """
     before = test.get("follows")
     if not before:

@@ -20,6 +20,7 @@ from ..measure.limits import Limits
 from ..measure.seeds import seed
 from ..measure.workbench import Workbench
 from ..run.folder import NEWS_S, Journal, RunDir, Status
+from ..run.reducer import EVENTS, AttemptReducer, ended_results
 from ..tuning.tuned_host import TunedHost
 from . import leaving
 from .conditions import Conditions
@@ -60,6 +61,10 @@ class Station:
         self.plan = plan
         self.drive = plan["drive"]
         self.history = [record for record in job.history if record.get("drive") == self.drive]
+        # Of the attempts that earlier jobs of this run ended.
+        self.results = ended_results(plan["tests"], self.history)
+        # Of the test that is under way.
+        self.reducer: AttemptReducer | None = None
         self.watchdog = Watchdog(job.stop)
         wanted, state_dir = plan.get("vendor") or {}, job.run_dir.state_dir
         self.conditions = Conditions(job.host, lambda: self.held.identity, wanted, self.note, state_dir)
@@ -132,8 +137,10 @@ class Station:
         return seed(self.job.run_dir.run_id, self.drive, names["test"], names["attempt"], *more)
 
     def note(self, event: str, **fields: t.Any) -> None:
-        """A journal record of this drive."""
-        self.job.journal.add(event, drive=self.drive, **fields)
+        """Add a journal record of this drive; the result of the test under way is made of what the journal has."""
+        record = self.job.journal.add(event, drive=self.drive, **fields)
+        if self.reducer and event in EVENTS:
+            self.reducer.take(record)
 
     def show(self, **fields: t.Any) -> None:
         """Fields of its entry in status.json."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from .tails import Cells, Tails
+from . import histogram
+from .histogram import Bins
 from .windows import Metrics, Windows
 
 # Follows the name of a tracked metric: where its window's fitted line ends.
@@ -32,7 +33,9 @@ class Rounds:
         self._leads = {cell["id"] for cell in test["cells"] if cell.get("lead")}
         self._windows = Windows(self._steady, size_bytes)
         self._round_s = sum(cell_s(cell) for cell in test["cells"])
-        self._tails = Tails(test)
+        self._latency_targets_us = test.get("latency_targets_us") or []
+        # {cell: {side: bins}} of the rounds of the span, merged; known at the test's end.
+        self.histograms: dict[str, dict[str, Bins]] = {}
 
     def resize(self, size_bytes: int) -> None:
         """Take the user capacity anew: a purge may have changed it. Before the first round."""
@@ -48,24 +51,22 @@ class Rounds:
         """The round at which the rule was first met."""
         return self._windows.steady_at
 
-    def add(
-        self,
-        cells: dict[str, Metrics],
-        bytes_written: int,
-        elapsed_s: float,
-        histograms: Cells | None = None,
-        spoilt: bool = False,
-    ) -> None:
-        """A finished round: metrics and histograms of each cell; bytes written since the purge; seconds since the first
-        round began; whether it can't be in a window.
+    def add(self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float, spoilt: bool = False) -> None:
+        """A finished round: metrics of each cell; bytes written since the purge; seconds since the first round began;
+        whether it can't be in a window.
         """
         self._windows.add(cells, bytes_written, elapsed_s, spoilt)
-        self._tails.add(self.count, histograms or {})
 
-    def tracked(self) -> list[dict[str, t.Any]]:
-        """The tracked variables of the last round: cell, metric, value."""
-        items = self._steady.get("tracked", [])
-        return [dict(item, value=self._windows.cells[-1][item["cell"]].get(item["metric"])) for item in items]
+    def tracked(self) -> dict[tuple[str, str], t.Any]:
+        """The tracked variables of the last round: {(cell, metric): value}."""
+        items = self._steady.get("tracked") or []
+        cells = self._windows.cells[-1]
+        return {(item["cell"], item["metric"]): cells[item["cell"]].get(item["metric"]) for item in items}
+
+    def last_figures(self) -> tuple[str, Metrics]:
+        """The metric to show of the last round, the first tracked one, and all metrics of its cell."""
+        cells, tracked = self._windows.cells[-1], self._steady.get("tracked") or []
+        return (tracked[0]["metric"], cells[tracked[0]["cell"]]) if tracked else ("iops", next(iter(cells.values())))
 
     def finished(self) -> bool:
         """Whether no further round is due."""
@@ -151,7 +152,6 @@ class Rounds:
         rounds = [self._windows.cells[number - 1] for number in numbers]
         wide = range(1, self.count + 1) if self._windows.every > 1 or self._windows.least_bytes else self.span()
         seen = [self._windows.cells[number - 1] for number in wide if number not in self._windows.spoilt] or rounds
-        merged = self._tails.merged(self.span())
         # What leads each round comes last: the first one's figures are the test's.
         names = sorted(rounds[0], key=lambda name: name in self._leads) if rounds else []
         combined = {
@@ -159,15 +159,15 @@ class Rounds:
         }
         return [
             dict(
-                {"cell": name, "metrics": dict(combined[name], **self._tails.metrics(merged, name))},
+                {"cell": name, "metrics": dict(combined[name], **self._tail_metrics(name))},
                 **self._steadiness(name, numbers),
             )
             for name in names
         ]
 
-    def histograms(self) -> list[dict[str, t.Any]]:
-        """The fields of the journal's histogram records, of each cell and direction over the window's span."""
-        return self._tails.records(self.span())
+    def _tail_metrics(self, cell: str) -> dict[str, float | None]:
+        """What the merged histograms of a cell tell: percentiles, and shares within the test's times."""
+        return histogram.metrics(self.histograms.get(cell, {}), self._latency_targets_us)
 
     def _steadiness(self, cell: str, numbers: list[int]) -> dict[str, t.Any]:
         """The rule for a cell's IOPS over the window, tracked or not; nothing without a rule."""

@@ -19,10 +19,9 @@ Cells = t.Mapping[str, t.Mapping[str, t.Mapping[int, int]]]
 
 
 class Tails:
-    """Histograms by round. test: a rendered one (docs/internals.md)."""
+    """Histograms by round."""
 
-    def __init__(self, test: t.Mapping[str, t.Any]) -> None:
-        self._limits_us = test.get("latency_targets_us") or []
+    def __init__(self) -> None:
         # Packed, as a day of rounds would fill the memory of a small host otherwise.
         self._rounds: dict[int, dict[tuple[str, str], bytes]] = {}
 
@@ -42,10 +41,6 @@ class Tails:
         for (cell, name), parts in found.items():
             cells.setdefault(cell, {})[name] = histogram.merged(_unpacked(packed) for packed in parts)
         return cells
-
-    def metrics(self, merged: Cells, cell: str) -> dict[str, float | None]:
-        """What the merged histograms of a cell tell: percentiles, and shares within the test's times."""
-        return histogram.metrics(merged.get(cell, {}), self._limits_us)
 
     def records(self, numbers: t.Sequence[int]) -> list[dict[str, t.Any]]:
         """The fields of the journal's histogram records: of each cell and direction over these rounds."""

@@ -65,7 +65,7 @@ def unfinished(history: t.Iterable[t.Mapping[str, t.Any]]) -> t.Mapping[str, t.A
     for record in history:
         if record["event"] == "purge_started":
             started = record
-        elif record["event"] == "purge" or (record["event"] == "test_finished" and record["outcome"] != "interrupted"):
+        elif record["event"] == "purge" or (record["event"] == "test_finished" and record["ended"] != "interrupted"):
             started = None
     return started
 

@@ -1,175 +1,203 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The `drive` and `test` records of a run, from its status and journal (shapes: docs/internals.md). Pure."""
+"""Reduce a host's journal to the `drive` and `test` records of its run (shapes: docs/internals.md). Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
 from ..core.files import SCHEMA_VERSION
-from .summary import Record, RunFiles, last, parallel_drives
+from .reducer import JournalAttempt
 
+Record = t.Dict[str, t.Any]
+Event = t.Mapping[str, t.Any]
 ENVELOPE = ("schema_version", "time", "run_id", "host", "event", "drive", "test", "attempt")
+# Of which the newest of an attempt, or of a drive, goes into its record.
+OF_ATTEMPT = ("purge", "precondition", "filesystem", "array", "array_stopped", "test_finished")
+OF_DRIVE = ("guard", "left", "logs_kept", "drive_finished")
+# Beside them.
+OF_RUN = ("calibration", "snapshot", "drive_started", "test_started")
 
 
-def unfinished(run: RunFiles) -> list[str]:
-    """The drives that a live job has yet to finish."""
-    return [entry["drive"] for entry in run.status.get("drives", []) if run.live and entry["outcome"] is None]
+def unfinished(status: Event, is_live: bool) -> list[str]:
+    """Return the drives that a live job has yet to finish."""
+    return [entry["drive"] for entry in status.get("drives", []) if is_live and entry["outcome"] is None]
 
 
-def records(run: RunFiles) -> list[Record]:
-    """The records of what is finished; in a run that no job works on any more, of what was cut short too.
+class _Attempt:
+    """The newest attempt at a test of a drive. planned: the test in plan.json; None: the plan lacks it."""
 
-    They depend on the run's folder alone: reading it twice gives the same records.
+    def __init__(self, start: Event, planned: Event | None) -> None:
+        self.start, self.planned = start, planned or {}
+        self.time = start["time"]
+        self._journal = JournalAttempt(planned)
+        self._newest: dict[str, Event] = {}
+
+    def take(self, event: Event) -> None:
+        """Add a later event of this attempt."""
+        self.time = event["time"]
+        if event["event"] in OF_ATTEMPT:
+            self._newest[event["event"]] = event
+        self._journal.take(event)
+
+    @property
+    def end(self) -> Event | None:
+        """Its test_finished."""
+        return self._newest.get("test_finished")
+
+    def fields(self, message: str) -> Record:
+        """Return what its record adds to that of any test. message: why the drive's campaign ended."""
+        result = self._journal.result()
+        del result["cells"]
+        if self.end is None and message:
+            result["reasons"] = [f"interrupted: {message}"]
+        laid, array = self.details("filesystem"), self.details("array")
+        result.update({"filesystem": laid} if laid else {})
+        result.update({"array": _with_written(array, self._newest.get("array_stopped"))} if array else {})
+        return result
+
+    def details(self, kind: str) -> Record | None:
+        """Return what its newest event of a kind says beside what every event carries."""
+        event = self._newest.get(kind)
+        return {key: value for key, value in event.items() if key not in ENVELOPE} if event else None
+
+
+def _with_written(array: Record, stopped: Event | None) -> Record:
+    """Return an array, each of its members with what was written to it if the array was stopped."""
+    written = {member["drive"]: member for member in (stopped or {}).get("members", [])}
+    return dict(array, members=[dict(member, **written.get(member["drive"], {})) for member in array["members"]])
+
+
+class _Drive:
+    """What the events of one drive say. tests: its attempts by test."""
+
+    def __init__(self) -> None:
+        self.time: str | None = None
+        self.newest: dict[str, Event] = {}
+        self.identity: Event | None = None
+        # Of the guard's looks: once the run has written to the drive, nothing of them is found any more.
+        self.look: Event | None = None
+        self.overridden: t.Sequence[Event] = []
+        # Of the jobs that took the drive: {boot_id, power_cycles}.
+        self.power: list[Event] = []
+        self.tests: dict[str, _Attempt] = {}
+
+    def take(self, event: Event, planned: t.Mapping[str, Event]) -> None:
+        """Add an event of this drive. planned: its tests in plan.json."""
+        kind, test = event["event"], event.get("test")
+        self.time = event["time"]
+        self.identity = event.get("identity") or self.identity
+        if kind in OF_DRIVE:
+            self.newest[kind] = event
+        if kind == "guard":
+            self.look = event.get("look") or self.look
+            self.overridden = event.get("overridden") or self.overridden
+        elif kind == "drive_started" and event.get("power"):
+            self.power.append(event["power"])
+        elif kind == "test_started":
+            self.tests[event["test"]] = _Attempt(event, planned.get(event["test"]))
+        elif test in self.tests:
+            self.tests[test].take(event)
+
+
+class RunReducer:
+    """The results of one host's part of a run, event by event. plan: of the run's folder; {} if it is lost.
+
+    snapshot, calibration: the newest of each, None before there is one.
     """
-    found = []
-    for entry in run.status.get("drives", []):
-        history = [record for record in run.journal if record.get("drive") == entry["drive"]]
-        found += [_test(run, entry, events) for events in _latest_attempts(history) if _tellable(run, entry, events)]
-        if entry["outcome"] is not None or not run.live:
-            found.append(_drive(run, entry, history))
-    return found
+
+    def __init__(self, plan: Event) -> None:
+        self._plan = plan
+        self._planned = {
+            drive["drive"]: {test["name"]: test for test in drive.get("tests") or []}
+            for drive in plan.get("drives") or []
+        }
+        self._drives: dict[str, _Drive] = {}
+        self.snapshot: Event | None = None
+        self.calibration: Record | None = None
+
+    def take(self, event: Event) -> None:
+        """Add an event, in the journal's order."""
+        kind, drive = event["event"], event.get("drive")
+        if drive:
+            self._drives.setdefault(drive, _Drive()).take(event, self._planned.get(drive, {}))
+        elif kind == "snapshot":
+            self.snapshot = event
+        elif kind == "calibration":
+            self.calibration = {key: value for key, value in event.items() if key not in ENVELOPE}
+
+    def records(self, status: Event, run_id: str, is_live: bool) -> list[Record]:
+        """Return the records of what is finished; in a run that no job works on any more, of what was cut short too.
+
+        They depend on the run's folder alone: reading it twice gives the same records.
+        """
+        found = []
+        for entry in status.get("drives", []):
+            common = {
+                "schema_version": SCHEMA_VERSION,
+                "run_id": run_id,
+                "host": status["host"],
+                "drive": entry["drive"],
+            }
+            seen = self._drives.get(entry["drive"]) or _Drive()
+            for attempt in seen.tests.values():
+                if not (is_live and _goes_on(attempt.end, entry)):
+                    found.append({**common, **self._test(attempt, entry["message"])})
+            if entry["outcome"] is not None or not is_live:
+                found.append({**common, **_drive(seen, entry, status)})
+        return found
+
+    def _test(self, attempt: _Attempt, message: str) -> Record:
+        start, end = attempt.start, attempt.end
+        return {
+            "kind": "test",
+            "time": attempt.time,
+            "test": start["test"],
+            "attempt": start["attempt"],
+            "title": start.get("title", ""),
+            "started": start["time"],
+            "finished": end["time"] if end else None,
+            "purge": attempt.details("purge"),
+            "precondition": attempt.details("precondition"),
+            "parallel_drives": self._parallel_drives(),
+            "not_applicable": attempt.planned.get("not_applicable") or [],
+            **attempt.fields(message),
+        }
+
+    def _parallel_drives(self) -> int | None:
+        """Return how many drives were measured at the same time at most; None if that is unknown."""
+        source = self.calibration if self._plan.get("together") else self._plan
+        number = (source or {}).get("parallel_drives")
+        return min(number, max(1, len(self._plan.get("drives") or ()))) if number else None
 
 
-def _latest_attempts(history: t.Iterable[Record]) -> list[list[Record]]:
-    """For each test, the journal records of its newest attempt."""
-    tests: dict[str, list[Record]] = {}
-    for record in history:
-        if record["event"] == "test_started":
-            tests[record["test"]] = [record]
-        elif record.get("test") in tests:
-            tests[record["test"]].append(record)
-    return list(tests.values())
+def _goes_on(end: Event | None, entry: Event) -> bool:
+    """Return whether a live job goes on with a test, or takes up again one that was interrupted."""
+    return end is None or (end["ended"] == "interrupted" and entry["outcome"] is None)
 
 
-def _tellable(run: RunFiles, entry: Record, events: t.Iterable[Record]) -> bool:
-    """Whether a test's result stands: a live job goes on with one that has none, or takes up again one that was
-    interrupted.
-    """
-    end = last(events, "test_finished")
-    waits = end is None or (end["outcome"] == "interrupted" and entry["outcome"] is None)
-    return not (run.live and waits)
-
-
-def _record(run: RunFiles, kind: str, drive: str, time: str | None, **fields: t.Any) -> Record:
-    common = {"schema_version": SCHEMA_VERSION, "kind": kind, "time": time, "run_id": run.run_id}
-    return dict(common, host=run.status["host"], drive=drive, **fields)
-
-
-def _details(record: Record | None) -> Record | None:
-    """What an event says beside what every record carries."""
-    return record and {key: value for key, value in record.items() if key not in ENVELOPE}
-
-
-def _test(run: RunFiles, entry: Record, events: list[Record]) -> Record:
-    start, end = events[0], last(events, "test_finished")
-    result: Record = {
-        "outcome": "interrupted",
-        "reasons": ["interrupted: {0}".format(entry["message"] or "the host job ended before this test did")],
-        "rounds": sum(record["event"] == "round" for record in events),
-        "steady_state": [],
-        "saturation": None,
-        "validity": [],
-        "metrics": {},
-        "conditions": [],
-        "vendor_settings": None,
-        "wear": None,
-    }
-    if end:
-        result = {key: end.get(key, value) for key, value in result.items()}
-    result.update({"loads": end["loads"]} if end and end.get("loads") else {})
-    laid = _details(last(events, "filesystem"))
-    if laid:
-        result["filesystem"] = laid
-    several = _details(last(events, "array"))
-    if several:
-        result["array"] = _with_what_was_written(several, last(events, "array_stopped"))
-    return _record(
-        run,
-        "test",
-        entry["drive"],
-        events[-1]["time"],
-        test=start["test"],
-        attempt=start["attempt"],
-        title=start.get("title", ""),
-        started=start["time"],
-        finished=end["time"] if end else None,
-        purge=_details(last(events, "purge")),
-        precondition=_details(last(events, "precondition")),
-        parallel_drives=parallel_drives(run),
-        not_applicable=_planned(run, entry["drive"], start["test"]).get("not_applicable", []),
-        **result,
-    )
-
-
-def _with_what_was_written(array: Record, stopped: Record | None) -> Record:
-    """An array, each of its members with what was written to it, where the array was stopped."""
-    told = {item["drive"]: item for item in (stopped or {}).get("members", [])}
-    return dict(array, members=[dict(member, **told.get(member["drive"], {})) for member in array["members"]])
-
-
-def _planned(run: RunFiles, drive: str, test: str) -> Record:
-    """The test as the plan has it."""
-    drives = [item for item in run.plan.get("drives", []) if item["drive"] == drive]
-    return next((item for plan in drives for item in plan["tests"] if item["name"] == test), {})
-
-
-def _drive(run: RunFiles, entry: Record, history: list[Record]) -> Record:
-    guard = last(history, "guard") or {}
-    seen = [record for record in history if record.get("identity")]
+def _drive(seen: _Drive, entry: Event, status: Event) -> Record:
     outcome, message = entry["outcome"], entry["message"]
     if outcome is None:
         outcome = "interrupted"
-        message = (
-            message
-            or run.status.get("message")
-            or "the host job ended before this drive {0}".format(
-                "had its turn" if entry["phase"] == "queued" else "was done"
-            )
-        )
-    return _record(
-        run,
-        "drive",
-        entry["drive"],
-        history[-1]["time"] if history else run.status["updated"],
-        path=entry["path"],
-        identity=seen[-1]["identity"] if seen else None,
-        outcome=outcome,
-        message=message,
-        refusals=guard.get("refusals", []) if outcome == "refused" else [],
-        # Once the run has written to the drive, nothing of this is found any more.
-        look=next(
-            (record["look"] for record in reversed(history) if record["event"] == "guard" and record.get("look")), None
-        ),
-        left=next((record["state"] for record in reversed(history) if record["event"] == "left"), None),
-        logs=_logs(history),
-        power=_power(history),
-        **_fault(outcome, history),
-        overridden=next(
-            (
-                record["overridden"]
-                for record in reversed(history)
-                if record["event"] == "guard" and record.get("overridden")
-            ),
-            [],
-        ),
-    )
-
-
-def _fault(outcome: str, history: list[Record]) -> Record:
-    """Whether the drive itself led to the error that its campaign ended with."""
-    own = outcome == "error" and (last(history, "drive_finished") or {}).get("drive_fault") is True
-    return {"drive_fault": True} if own else {}
-
-
-def _logs(history: list[Record]) -> Record | None:
-    """What a drive that failed said of itself: {reason, logs: [{log, file, size_bytes, message}]}."""
-    kept = last(history, "logs_kept")
-    return {key: kept[key] for key in ("reason", "logs")} if kept else None
-
-
-def _power(history: list[Record]) -> Record | None:
-    """{first, last: {boot_id, power_cycles}} of the jobs that took the drive; None where none told."""
-    told = [record["power"] for record in history if record["event"] == "drive_started" and record.get("power")]
-    return {"first": told[0], "last": told[-1]} if told else None
+        when = "had its turn" if entry["phase"] == "queued" else "was done"
+        message = message or status.get("message") or f"the host job ended before this drive {when}"
+    guard, logs, finished = (seen.newest.get(kind) or {} for kind in ("guard", "logs_kept", "drive_finished"))
+    return {
+        "kind": "drive",
+        "time": seen.time or status["updated"],
+        "path": entry["path"],
+        "identity": seen.identity,
+        "outcome": outcome,
+        "message": message,
+        "refusals": guard.get("refusals", []) if outcome == "refused" else [],
+        "look": seen.look,
+        "left": (seen.newest.get("left") or {}).get("state"),
+        # What a drive that failed said of itself.
+        "logs": {key: logs[key] for key in ("reason", "logs")} if logs else None,
+        "power": {"first": seen.power[0], "last": seen.power[-1]} if seen.power else None,
+        # The drive itself led to the error that its campaign ended with.
+        **({"drive_fault": True} if outcome == "error" and finished.get("drive_fault") is True else {}),
+        "overridden": seen.overridden,
+    }

@@ -44,9 +44,6 @@ def _run_result(host: Host, run_dir: RunDir, packs: bool) -> dict[str, t.Any]:
         **({"packed": packed} if packed else {}),
         "state": run.state,
         "status": run.status,
-        "unfinished": drive_records.unfinished(run),
-        "records": drive_records.records(run),
-        "snapshot": summary.host_snapshot(run),
-        "calibration": summary.calibration(run),
+        "unfinished": drive_records.unfinished(run.status, run.live),
         "damage": run.damage,
     }

@@ -58,6 +58,7 @@ ARRAY: Fields = {"boot_id": (str, _NO_VALUE), "name": str, "members": list}
 
 # Of a journal's record: of each, of those of a drive, and of the events that later jobs and the results are made from.
 RECORD: Fields = {"event": str, "time": str}
+_CAUSE: Fields = {"cause": str, "level": str, "message": str}
 EVENTS: t.Mapping[str, Fields] = {
     "job_started": {"boot_id?": str},
     "tuned": {"settings": [{"path": str}]},
@@ -76,10 +77,11 @@ EVENTS: t.Mapping[str, Fields] = {
     "filesystem": dict(_TEST, type=str, uuid=str),
     "filesystem_unmounted": _TEST,
     "fill_curve": dict(_TEST, bandwidth_bytes_per_s=list),
-    "cell": _TEST,
-    "round": _TEST,
+    "measurement_started": dict(_TEST, user_capacity_bytes=int),
+    "cell": dict(_TEST, round=int, cell=str, accepted=bool, **{"causes?": [_CAUSE]}),
+    "round": dict(_TEST, round=int, elapsed_s=(int, float)),
     "histogram": dict(_TEST, cell=str, direction={"read", "write", "trim", "sync"}, ios=int, bins=dict),
-    "test_finished": dict(_TEST, outcome=str, reasons=list, rounds=int, steady_state=list, metrics=dict),
+    "test_finished": dict(_TEST, ended=(str, _NO_VALUE), reasons=list, disturbed=list, conditions=list),
 }
 
 

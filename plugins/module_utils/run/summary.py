@@ -20,19 +20,17 @@ UNKNOWN = "unknown"
 Record = t.Dict[str, t.Any]
 
 
-class RunFiles(t.NamedTuple):
-    """What a run's folder holds. `state`: as status.json says, `dead` when its job ended without saying so, `damaged`
-    when nobody can read it, or `absent`.
+class RunState(t.NamedTuple):
+    """What a run's folder says of it. `state`: as status.json says, `dead` when its job ended without saying so,
+    `damaged` when nobody can read it, or `absent`.
 
-    damage: a sentence for each file that is not what it should be; what it lacks is made up for from the others, as far
-      as they go.
+    damage: a sentence for each file that is not what it should be; what status.json lacks is made up for from the
+      others, as far as they go.
     """
 
     run_id: str
     state: str
     status: Record
-    journal: list[Record]
-    plan: Record
     damage: list[str] = []
 
     @property
@@ -67,17 +65,16 @@ def _brief(host: Host, run_dir: RunDir, definitions_of: str | None) -> Record:
     }
 
 
-def read(host: Host, run_dir: RunDir) -> RunFiles:
-    """One run, with empty parts where its folder lacks them."""
+def read(host: Host, run_dir: RunDir) -> RunState:
+    """One run; without a status where its folder has nothing to make it of."""
     if run_dir.run_id not in run_ids(run_dir.state_dir):
-        return RunFiles(run_dir.run_id, ABSENT, {}, [], {})
+        return RunState(run_dir.run_id, ABSENT, {})
     # The state first: a job that ends meanwhile is then told as live with all it wrote, never as dead with a part.
     state, status = run_state(host, run_dir)
-    journal, lines = scan_journal(run_dir.journal)
-    plan, of_plan = _plan(run_dir)
-    torn = [f"{run_dir.journal}: {len(lines)} invalid line(s), the first is line {lines[0]}"] if lines else []
-    damage = [text for text in (run_dir.status_damage(), of_plan) if text] + torn
-    return RunFiles(run_dir.run_id, state, status or _status_from(run_dir, plan, journal), journal, plan, damage)
+    damage = run_dir.status_damage()
+    if not status:
+        status = _status_from(run_dir, _plan(run_dir)[0], scan_journal(run_dir.journal)[0])
+    return RunState(run_dir.run_id, state, status, [damage] if damage else [])
 
 
 def _plan(run_dir: RunDir) -> tuple[Record, str]:
@@ -131,26 +128,6 @@ def last(history: t.Iterable[Record], *events: str) -> Record | None:
     """The newest journal record of these events; None where there is none."""
     found = [record for record in history if record["event"] in events]
     return found[-1] if found else None
-
-
-def host_snapshot(run: RunFiles) -> Record | None:
-    """What the host was when the run's newest job began, in short (snapshot.brief); None before there was one."""
-    taken = last(run.journal, "snapshot")
-    return brief(taken) if taken else None
-
-
-def calibration(run: RunFiles) -> Record | None:
-    """How the host found how many drives it measures at the same time (job/calibration.py); None where it did not."""
-    told = last(run.journal, "calibration")
-    envelope = ("schema_version", "time", "run_id", "host", "event")
-    return told and {key: value for key, value in told.items() if key not in envelope}
-
-
-def parallel_drives(run: RunFiles) -> int | None:
-    """How many drives were measured at the same time at most; None while nobody knows."""
-    told = last(run.journal, "calibration") if run.plan.get("together") else run.plan
-    number = (told or {}).get("parallel_drives")
-    return min(number, max(1, len(run.plan.get("drives") or ()))) if number else None
 
 
 def brief(snapshot: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

@@ -8,31 +8,27 @@ from __future__ import annotations
 import functools
 import typing as t
 
+from ...module_utils.run import drive_records
 from ...module_utils.run.folder import JOURNAL, PLAN
 from ..common import schema as schemas
 from . import shape
 
-# What the report reads of a journal; all other events stay in the file.
+# What the records and the report are made of; all other events stay in the file.
+OF_TESTS = ("measurement_started", "cell", "round", "sample", "fill_curve", "histogram", "test_finished")
 EVENTS = (
+    *drive_records.OF_RUN,
+    *drive_records.OF_DRIVE,
+    *drive_records.OF_ATTEMPT,
+    *OF_TESTS,
     "job_started",
-    "snapshot",
-    "calibration",
     "tuned",
     "restored",
-    "cell",
-    "round",
-    "sample",
-    "fill_curve",
-    "histogram",
-    "test_finished",
 )
 # A cell's figures or a snapshot of a large host are some 100 KiB.
 MOST_LINE_BYTES = 16 << 20
 MOST_FILE_BYTES = 1 << 30
 # The plan of a host with 24 drives and all tests is some 10 MiB.
 MOST_PLAN_BYTES = 128 << 20
-# Events of a journal that tell of a test.
-OF_TESTS = ("cell", "round", "sample", "fill_curve", "histogram", "test_finished")
 MOST_TOLD = 3
 # A job that is killed tears one; a line of two letters takes as long to refuse as one of hundreds of them.
 MOST_TORN = 10_000
@@ -41,10 +37,12 @@ Record = dict[str, t.Any]
 
 
 class Problems:
-    """How many lines did not pass, and the first of them. torn: lines of no JSON, which are none."""
+    """How many lines did not pass, and the first of them. torn: lines of no JSON, which are none; first_torn: the
+    number of the first.
+    """
 
     def __init__(self) -> None:
-        self.count = self.torn = 0
+        self.count = self.torn = self.first_torn = 0
         self.first: list[str] = []
 
     def add(self, where: str, why: object) -> None:
@@ -70,7 +68,7 @@ def events(path: str, problems: Problems) -> t.Iterator[Record]:
                 if problems.torn > MOST_TORN:
                     problems.add(f"journal.jsonl from line {number} on", "too many of its lines are not JSON")
                     return
-                event = _event(line, f"journal.jsonl line {number}", problems)
+                event = _event(line, number, problems)
                 if event is not None:
                     yield event
     except FileNotFoundError:
@@ -79,11 +77,12 @@ def events(path: str, problems: Problems) -> t.Iterator[Record]:
         problems.add(JOURNAL, error.strerror)
 
 
-def _event(line: bytes, where: str, problems: Problems) -> Record | None:
+def _event(line: bytes, number: int, problems: Problems) -> Record | None:
     try:
         record = shape.decoded(line)
     except shape.Unfit:
         problems.torn += 1
+        problems.first_torn = problems.first_torn or number
         return None
     kind = record.get("event") if isinstance(record, dict) else None
     if kind not in EVENTS:
@@ -92,7 +91,7 @@ def _event(line: bytes, where: str, problems: Problems) -> Record | None:
         passed: Record = _of_event(kind).passed(record, explained=problems.count < MOST_TOLD).value
         return passed
     except shape.Unfit as refused:
-        problems.add(f"{where} ({kind})", refused)
+        problems.add(f"journal.jsonl line {number} ({kind})", refused)
         return None
 
 

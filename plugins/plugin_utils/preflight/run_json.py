@@ -19,7 +19,6 @@ from ..common.values import number
 from ..common.version import collection_version
 from ..plan import hostplan, limits, preferred
 from ..plan.testfiles import PlanError
-from ..results import asked_cells
 from . import again, findings, values, wear
 from .findings import Run, View
 
@@ -76,7 +75,6 @@ def record(
             "validity_limits": limits,
             **rack,
             **sizes.get(drive, {}),
-            **skipped.get(drive, {}),
             **budgets.get(drive, {}),
             **models.get(drive, {}),
             **short,
@@ -88,7 +86,6 @@ def record(
         for engine in [str(host_variables(view.asked)["workload_ioengine"])]
         for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
         for sizes in [_preferred(view, run, tests[view.name])]
-        for skipped in [_not_applicable(view, run, plans.get(view.name))]
         for budgets in [_wear_budgets(view)]
         for models in [_models(view)]
         for short in [_left_out_tests(view)]
@@ -149,25 +146,4 @@ def _preferred(view: View, run: Run, tests: t.Mapping[str, t.Any]) -> dict[str, 
         entry["drive"]: {"preferred_write_bytes": preferred.size_bytes(entry["identity"])}
         for entry in view.drives or ()
         if (entry.get("identity") or {}).get("logical_block_size_bytes")
-    }
-
-
-def _not_applicable(
-    view: View, run: Run, plan: t.Mapping[str, t.Any] | None
-) -> dict[str, dict[str, dict[str, list[str]]]]:
-    """What run.json has of the cells that each drive can't do, by drive and test: no host may leave out more. Nothing
-    where the run is under way: its plan is the one that it began with.
-    """
-    if plan is None or run.attach.get(view.name):
-        return {}
-    return {
-        entry["drive"]: {
-            "not_applicable": {
-                test["name"]: left_out
-                for test in entry["tests"]
-                for left_out in [asked_cells.left_out(test)]
-                if left_out
-            }
-        }
-        for entry in plan["drives"]
     }

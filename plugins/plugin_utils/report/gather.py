@@ -11,7 +11,7 @@ import os
 import typing as t
 
 from ..fleet import judging
-from ..results import proof, store
+from ..results import store
 from . import curves, derived, raw
 from . import series as report_series
 from .sources import Key, Sources
@@ -37,7 +37,7 @@ def sources(run_dir: str, run: Record, loaded: store.Loaded, against: judging.Ag
     for record in loaded.records:
         of_kind.setdefault(record["kind"], []).append(record)
     whole = len(of_kind["test"]) <= MOST_WHOLE
-    read = functools.lru_cache(maxsize=None if whole else _FEW_HOSTS)(functools.partial(raw.read, run_dir, run=run))
+    read = functools.lru_cache(maxsize=None if whole else _FEW_HOSTS)(functools.partial(raw.read, run_dir))
     drives: dict[Key, Record] = {(record["host"], record["drive"]): record for record in of_kind["drive"]}
     tests: OfTests = {}
     for record in sorted(of_kind["test"], key=lambda record: record["host"]):
@@ -88,8 +88,6 @@ def _measured(
             measured = host.measurements.get((key[1], name, record.get("attempt", 1)))
             record["cells"] = measured.averages if measured else []
             record["link"] = measured.link if measured else None
-            others = [each.proof for place, each in host.measurements.items() if place[:2] == (key[1], name)]
-            record["proof"] = proof.of(record, measured.proof if measured else None, others)
             first = (record.get("again") or {}).get("first")
             if first:
                 before = host.measurements.get((key[1], name, first.get("attempt", 1)))

@@ -11,12 +11,12 @@ import typing as t
 
 from ...module_utils.run import summary
 from ...module_utils.run.folder import JOURNAL, PLAN
+from ...module_utils.run.reducer import JournalAttempt
 from ..common import units
 from ..gate import journal
-from ..results import again, at_once, proof
+from ..results import again
 from ..results import conditions as compared
-from ..results.points import Sweeps
-from . import conditions
+from . import conditions, parallelism
 
 Record = dict[str, t.Any]
 # From so many settings on that went alike, one line stands for all of them.
@@ -30,14 +30,14 @@ CELL_SERIES = ("iops", "mean_latency_us", "p99_9_latency_us", "max_latency_us")
 class Measurement:
     """One attempt at one test of one drive: series over rounds, and the averages of the window.
 
-    `rounds`: {round, elapsed_s, bytes_written, tracked: {(cell, metric): value}} in order. `cells`: {cell: {round: {one
-    figure for each of CELL_SERIES}}}. `averages`: [{cell, metrics}] of test_finished. `largest_gap_s`: longest pause
-    between two cells. `samples`: of its sample records. `histograms`: {cell: {read, write: {ns: I/Os}}} over the
-    window. `fill`: the fill_curve record.
-    `link`: as the first sample that saw one. `proof`: what the journal proves of it.
+    test: of plan.json; None: the plan lacks it. `rounds`: {round, elapsed_s, bytes_written, tracked: {(cell, metric):
+    value}} in order. `cells`: {cell: {round: {one figure for each of CELL_SERIES}}}. `averages`: [{cell, metrics}] of
+    its result. `largest_gap_s`: longest pause between two cells. `samples`: of its sample records. `histograms`: {cell:
+    {read, write: {ns: I/Os}}} over the window. `fill`: the fill_curve record. `link`: as the first sample that saw one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, test: Record | None = None) -> None:
+        self._journal = JournalAttempt(test)
         self.rounds: list[Record] = []
         self.cells: dict[str, dict[int, Record]] = {}
         self.averages: list[Record] = []
@@ -46,19 +46,17 @@ class Measurement:
         self.histograms: dict[str, dict[str, dict[int, int]]] = {}
         self.fill: Record | None = None
         self.link: str | None = None
-        self.proof = proof.Proof({}, {}, None)
 
     def take(self, event: Record) -> None:
         """Add one journal record of this attempt."""
-        self.proof.take(event)
+        self._journal.take(event)
         if event["event"] == "round":
-            tracked = {(item.get("cell"), item.get("metric")): item.get("value") for item in event.get("tracked") or []}
             self.rounds.append(
                 {
                     "round": event["round"],
-                    "elapsed_s": event.get("elapsed_s"),
-                    "bytes_written": event.get("bytes_written"),
-                    "tracked": tracked,
+                    "elapsed_s": event["elapsed_s"],
+                    "bytes_written": self._journal.written_bytes,
+                    "tracked": self._journal.tracked(),
                 }
             )
         elif event["event"] == "cell" and event.get("accepted"):
@@ -77,7 +75,7 @@ class Measurement:
         elif event["event"] == "fill_curve":
             self.fill = event
         elif event["event"] == "test_finished":
-            self.averages = event.get("cells") or []
+            self.averages = self._journal.result()["cells"]
 
 
 class HostRaw(t.NamedTuple):
@@ -99,14 +97,10 @@ def folder_of(run_dir: str, host: str) -> str | None:
     return os.path.join(run_dir, "raw", host)
 
 
-def read(run_dir: str, host: str, run: Record | None = None) -> HostRaw:
-    """All of one host; what is missing is empty. run: run.json, which its figures are held to.
-
-    What was measured again (results/again.py) are further attempts.
-    """
-    run_id = str(((run or {}).get("run") or {}).get("id") or "")
-    first = _read(run_dir, host, run, run_id)
-    then = _read(again.folder_of(run_dir), host, run, again.id_of(run_id))
+def read(run_dir: str, host: str) -> HostRaw:
+    """All of one host; what is missing is empty. What was measured again (results/again.py) are further attempts."""
+    first = _read(run_dir, host)
+    then = _read(again.folder_of(run_dir), host)
     attempts = collections.Counter[tuple[str, str]]()
     for drive, test, attempt in first.measurements:
         attempts[drive, test] = max(attempts[drive, test], attempt)
@@ -118,17 +112,15 @@ def read(run_dir: str, host: str, run: Record | None = None) -> HostRaw:
     return first._replace(measurements=measurements, problem=problem)
 
 
-def _read(run_dir: str, host: str, run: Record | None, run_id: str) -> HostRaw:
+def _read(run_dir: str, host: str) -> HostRaw:
     folder = folder_of(run_dir, host)
     if folder is None:
         return HostRaw({}, [], {}, {})
     facts: Record = {}
     calibrated: Record = {}
-    asked = at_once.asked_of(run, host)
     settings: dict[tuple[t.Any, t.Any], Record] = {}
-    measurements: dict[tuple[str, str, int], Measurement] = collections.defaultdict(Measurement)
+    measurements: dict[tuple[str, str, int], Measurement] = {}
     problems = journal.Problems()
-    sweeps: Sweeps = {}
     tests = tests_of(journal.plan(os.path.join(folder, PLAN), problems))
     for event in journal.events(os.path.join(folder, JOURNAL), problems):
         kind = event["event"]
@@ -137,21 +129,16 @@ def _read(run_dir: str, host: str, run: Record | None, run_id: str) -> HostRaw:
         elif kind == "snapshot":
             facts = {**facts, **_host_facts(summary.brief(event))}
         elif kind == "calibration":
-            wrong = at_once.problem(event, asked)
-            if wrong:
-                problems.add("journal.jsonl (calibration)", wrong)
-            else:
-                calibrated = {"drives_at_a_time": "; ".join(at_once.lines(event))}
+            calibrated = {"drives_at_a_time": "; ".join(parallelism.lines(event))}
         elif kind in ("tuned", "restored"):
             _take_settings(settings, kind, event.get("settings") or [])
-        else:
+        elif kind in journal.OF_TESTS:
             place = (event["drive"], event["test"], event["attempt"])
             if place not in measurements and len(measurements) >= MOST_ATTEMPTS:
                 problems.add(f"attempt {place[2]} at {place[1]} of {place[0]}", "it has too many attempts")
                 continue
             if place not in measurements:
-                spec = tests.get(place[0], {}).get(place[1]) or {}
-                measurements[place].proof = proof.begin(run or {}, host, spec, proof.Attempt(run_id, *place), sweeps)
+                measurements[place] = Measurement(tests.get(place[0], {}).get(place[1]))
             measurements[place].take(event)
     return HostRaw(
         {**facts, **calibrated}, _grouped(list(settings.values())), tests, dict(measurements), problems.text()

@@ -9,7 +9,7 @@ import typing as t
 
 from ..common import units
 from ..common.values import number
-from . import conditions, fill, freshness, prepared, proof, worlds
+from . import conditions, fill, freshness, worlds
 
 Mapping = t.Mapping[str, t.Any]
 FIGURES = ("average", "fitted_end", "range_ratio", "slope_ratio")
@@ -31,10 +31,7 @@ def fields(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
         "windows": [_window(window) for window in record.get("steady_state") or []],
         "from_fresh": not freshness.why_not(record),
         "precondition": _fill(record, about),
-        "remarks": _filesystem(record)
-        + _array(record)
-        + worlds.remarks(record)
-        + [f"unknown: {text}" for text in [*prepared.unknown(record), *proof.lacking(record)]],
+        "remarks": _filesystem(record) + _array(record) + worlds.remarks(record),
     }
 
 

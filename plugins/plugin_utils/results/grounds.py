@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.run.criteria import MEASURED
-from . import held_to, prepared, proof, recheck, saturation, validity, worlds
+from . import held_to, worlds
 
 Record = dict[str, t.Any]
 
@@ -60,9 +60,9 @@ def colon(message: str) -> str:
 def invalid(facts: RunFacts, host: str, drive: str, name: str, record: Record) -> Ground | None:
     """Why a test's figures don't count, or None."""
     about = facts.tests.get(name) or {}
-    return _trouble(record, bool(about.get("tracked") or record.get("steady_state"))) or _contradicted(
-        facts, host, drive, record, about
-    )
+    found = _trouble(record, bool(about.get("tracked") or record.get("steady_state")))
+    said = (worlds.problem(record) if facts.strict else "") or _without_its_state(facts, host, drive, about)
+    return found or (Ground("invalid", said) if said else None)
 
 
 def _trouble(record: Record, steady_asked: bool) -> Ground | None:
@@ -84,27 +84,6 @@ def _trouble(record: Record, steady_asked: bool) -> Ground | None:
     if outcome in MEASURED:
         return None
     return Ground("not_tested", f"the test has not finished (outcome {outcome!r})")
-
-
-def _contradicted(facts: RunFacts, host: str, drive: str, record: Record, about: Record) -> Ground | None:
-    """A record whose conditions did not hold, that is not steady by its own values, may still be fresh, whose window
-    holds a spoilt round, or whose figures are not those of its journal: the host's word is not enough.
-    """
-    identity = facts.drive_records.get((host, drive), {}).get("identity") or {}
-    rule = about.get("steady_state")
-    size_bytes = (record.get("array") or {}).get("size_bytes") or identity.get("size_bytes")
-    said = (
-        recheck.unmeasured(record, about)
-        or worlds.problem(record, facts.strict)
-        or recheck.problem(record, rule, (facts.asked.get((host, drive)) or {}).get("preferred_write_bytes"))
-        or saturation.problem(record, rule, size_bytes)
-    )
-    last_rounds = about.get("last_rounds") or 0
-    said = said or validity.problem(record, rule, facts.strict, last_rounds) or proof.problem(record, facts.strict)
-    said = said or prepared.problem(record, about, identity.get("size_bytes"), facts.drives_of(host))
-    said = said or ("; ".join(prepared.unknown(record)) if facts.strict else "")
-    said = said or _without_its_state(facts, host, drive, about)
-    return Ground("invalid", said) if said else None
 
 
 def _without_its_state(facts: RunFacts, host: str, drive: str, about: Record) -> str:

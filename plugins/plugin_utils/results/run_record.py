@@ -14,7 +14,7 @@ from ..gate import text
 
 RUN, RESULTS = "run.json", "results.jsonl"
 # What `asked` keeps of the cells that a drive has.
-OF_CELLS = ("preferred_write_bytes", "not_applicable")
+OF_CELLS = ("preferred_write_bytes",)
 SUMMARY = os.path.join("report", "summary.json")
 
 

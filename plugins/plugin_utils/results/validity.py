@@ -1,15 +1,14 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the rounds that a result comes from were clean, checked again from the records, and what to warn of. Pure."""
+"""What to warn of about the rounds, limits and rule that a result comes from. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure.causes import DISCARDED, SPOILS, UNKNOWN
+from ...module_utils.measure.disturbed_rounds import sentence
 from ...module_utils.measure.limits import Limits
-from ...module_utils.measure.spoilt import sentence
 from ...module_utils.measure.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW
 from ..common import cellnames
 from ..common.values import number
@@ -21,29 +20,6 @@ USUAL = {"range_limit": RANGE_LIMIT, "slope_limit": SLOPE_LIMIT}
 REACHED = ("device_depth",)
 
 Mapping = t.Mapping[str, t.Any]
-
-
-def problem(record: Mapping, rule: Mapping | None, strict: bool = False, last_rounds: int = 0) -> str:
-    """Why a steady or complete record can't count; an empty string when it may.
-
-    record: of the test, with `validity` (docs/internals.md). rule: the test's steady_state as run.json keeps it.
-      strict: what is unknown spoils (ssd_unknown_causes). last_rounds: of a test without a rule.
-    The windows that have to agree with the one that counts must be clean too, and the rounds between samples.
-    """
-    levels = (SPOILS, UNKNOWN) if strict else (SPOILS,)
-    causes = [item for item in record.get("validity") or [] if item.get("level") in levels]
-    windows = [window["window_rounds"] for window in record.get("steady_state") or [] if window.get("window_rounds")]
-    if not windows:
-        return _all_spoilt(causes, record.get("rounds") or 0, last_rounds)
-    first, last = _span(windows, rule or {})
-    found = [
-        item
-        for item in causes
-        if any(begin <= last and (end >= first or item["cause"] == DISCARDED) for begin, end in item["rounds"])
-    ]
-    return (
-        f"its window, rounds {first} to {last}, holds spoilt rounds: {'; '.join(map(sentence, found))}" if found else ""
-    )
 
 
 def warnings(record: Mapping) -> list[str]:
@@ -101,29 +77,3 @@ def unsteady_cell(record: Mapping, cell: str | None) -> list[str]:
         for item in found
         if item.get("steady") is False
     ]
-
-
-def _span(windows: t.Sequence[t.Sequence[int]], rule: Mapping) -> tuple[int, int]:
-    """The first and the last round that the result stands on."""
-    first, last = min(map(min, windows)), max(map(max, windows))
-    length = (rule.get("window") or 0) * (rule.get("sample_every") or 1)
-    return max(1, first - (rule.get("confirm_windows") or 0) * length), last
-
-
-def _all_spoilt(causes: t.Sequence[Mapping], rounds: int, last: int) -> str:
-    """Without a steady-state rule the clean rounds count: there must be one, of several at the end near it. After a
-    discard none is.
-    """
-    lost = [item for item in causes if item["cause"] == DISCARDED]
-    if lost:
-        return f"the drive was not as the test made it: {'; '.join(map(sentence, lost))}"
-    # Not counted one by one: a host may report two milliards of rounds.
-    first = max(1, rounds - 2 * last + 1) if last else 1
-    reached = first - 1
-    for begin, end in sorted(pair for item in causes for pair in item["rounds"]):
-        if begin <= reached + 1:
-            reached = max(reached, end)
-    if not rounds or reached < rounds:
-        return ""
-    which = f"all of its last {2 * last}" if first > 1 else f"all of its {rounds}"
-    return f"{which} rounds are spoilt: {'; '.join(map(sentence, causes))}"

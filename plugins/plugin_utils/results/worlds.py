@@ -21,12 +21,12 @@ COUNTED_SHARE, COUNTED_TIMES, COUNTED_BYTES = 0.9, 2, 10 << 30
 Mapping = t.Mapping[str, t.Any]
 
 
-def problem(record: Mapping, strict: bool = False) -> str:
-    """Why a steady or complete record can't count; an empty string when it may. strict: what is unknown spoils too
-    (ssd_unknown_causes).
+def problem(record: Mapping) -> str:
+    """Why a steady or complete record can't count where what is unknown invalidates (ssd_unknown_causes); "" when it
+    may.
     """
-    levels = (SPOILS, UNKNOWN) if strict else (SPOILS,)
-    return "; ".join(str(item["message"]) for item in record.get("conditions") or [] if item.get("level") in levels)
+    unknown = [str(item["message"]) for item in record.get("conditions") or [] if item.get("level") == UNKNOWN]
+    return "; ".join(unknown) or "; ".join(uncounted(record))
 
 
 def remarks(record: Mapping) -> list[str]:
@@ -36,7 +36,21 @@ def remarks(record: Mapping) -> list[str]:
         [f"{'unknown: ' if item['level'] == UNKNOWN else ''}{item['message']}" for item in others]
         + settings(record)
         + wear(record)
+        + [f"unknown: {text}" for text in uncounted(record)]
     )
+
+
+def uncounted(record: Mapping) -> list[str]:
+    """Writes of a fill and of an array that nothing counted, as sentences: that all was written is fio's word alone."""
+    done = record.get("precondition") or {}
+    found = []
+    if done and done.get("kernel_bytes_written", 0) is None:
+        found.append("the kernel does not count writes to this drive, so it is unknown whether the fill was complete")
+    members = (record.get("array") or {}).get("members") or []
+    uncounted = [str(member.get("drive")) for member in members if member.get("bytes_written") is None]
+    if uncounted:
+        found.append(f"it is unknown whether the array wrote to {', '.join(uncounted)}: nobody counted the writes")
+    return found
 
 
 def settings(record: Mapping) -> list[str]:
@@ -82,7 +96,7 @@ def _out_of_range(spent: Mapping) -> list[str]:
 
 def _uncounted(record: Mapping, counted: float | None) -> list[str]:
     """Where the drive counted much less than the test wrote to it by its journal, or much more."""
-    of_cells = (record.get("proof") or {}).get("written_bytes")
+    of_cells = record.get("written_bytes")
     if counted is None or of_cells is None or record.get("outcome") not in MEASURED:
         return []
     fill = (record.get("precondition") or {}).get("bytes_written") or 0

@@ -21,7 +21,7 @@ def written_bytes(record: Mapping, size_bytes: int | None) -> float:
     first = (record.get("again") or {}).get("first") or {}
     found = 0.0
     for one in (record, first):
-        of_cells = (one.get("proof") or {}).get("written_bytes") or 0
+        of_cells = one.get("written_bytes") or 0
         fill = (one.get("precondition") or {}).get("bytes_written") or 0
         members = len((one.get("array") or {}).get("members") or []) or 1
         overwritten = (one.get("purge") or {}).get("method") == "overwrite"

@@ -16,12 +16,12 @@ import zlib
 
 from ...module_utils.core.files import SCHEMA_VERSION
 from ...module_utils.run.folder import JOURNAL, PLAN, RUN_ID_PATTERN
+from ...module_utils.run.reducer import JournalAttempt
 from ..common.values import number
 from ..gate import journal
 from ..report.raw import folder_of, tests_of
-from ..results import again, conditions, proof, run_record
+from ..results import again, conditions, run_record
 from ..results import store as results
-from ..results.points import Sweeps
 from .packages import StoreError
 
 # Raise it when records are made into something else here: then a folder that is known is read again.
@@ -30,7 +30,7 @@ VERSION = 5
 NO_CELL, NO_ROUND = "", 0
 
 # What `complete` adds to a test's record.
-FROM_JOURNAL = ("cells", "tracked", "link", "proof")
+FROM_JOURNAL = ("cells", "tracked", "link")
 
 Record = dict[str, t.Any]
 # (kind, drive, test); "" for what a kind has not
@@ -95,34 +95,29 @@ def source(folder: Folder, host: str, raw: bool) -> str:
 
 
 def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
-    """A host's records, each test's with the `cells`, `tracked` ([[round, cell, metric, value]]), `link` and `proof` of
-    its journal; what was left out.
+    """A host's records, each test's with the `cells`, `tracked` ([[round, cell, metric, value]]) and `link` of its
+    journal; what was left out.
     """
     problems = journal.Problems()
-    found: dict[tuple[str, str, int], Record] = {}
-    proofs: dict[tuple[str, str, int], proof.Proof] = {}
-    sweeps: Sweeps = {}
-    for attempt, event, spec, of in _events(folder, host, problems):
-        if attempt not in found:
-            found[attempt] = {"cells": [], "tracked": [], "link": None}
-            proofs[attempt] = proof.begin(folder.run, host, spec, of, sweeps)
-        _take(found[attempt], event)
-        proofs[attempt].take(event)
+    found: dict[tuple[str, str, int], _FromJournal] = {}
+    for place, event, spec in _events(folder, host, problems):
+        if place not in found:
+            found[place] = _FromJournal(spec)
+        found[place].take(event)
     records = []
     for record in folder.hosts[host]:
         if record["kind"] == "test":
-            attempt = (record["drive"], record["test"], record["attempt"])
-            others = [each for place, each in proofs.items() if place[:2] == attempt[:2]]
-            record = {**record, **found.get(attempt, {}), "proof": proof.of(record, proofs.get(attempt), others)}
+            attempt = found.get((record["drive"], record["test"], record["attempt"]))
+            record = {**record, **(attempt.fields if attempt else {})}
         records.append(record)
     return records, problems.text()
 
 
 def _events(
     folder: Folder, host: str, problems: journal.Problems
-) -> t.Iterator[tuple[tuple[str, str, int], Record, Record, proof.Attempt]]:
-    """(drive, test and attempt, event, the rendered test, what it has to be of) of a host's journal; what was measured
-    again goes on with the attempts of the first measurement.
+) -> t.Iterator[tuple[tuple[str, str, int], Record, Record | None]]:
+    """(drive, test and attempt, event, the rendered test) of a host's journal; what was measured again goes on with the
+    attempts of the first measurement.
     """
     firsts = {
         (record["drive"], record["test"]): record["again"]["first"]["attempt"]
@@ -134,25 +129,30 @@ def _events(
         if place is None or (run_dir != folder.path and not before):
             continue
         specs = tests_of(journal.plan(os.path.join(place, PLAN), problems))
-        run_id = str(folder.run["run"]["id"]) if run_dir == folder.path else again.id_of(str(folder.run["run"]["id"]))
         for event in journal.events(os.path.join(place, JOURNAL), problems):
             if event["event"] in journal.OF_TESTS and (not before or (event["drive"], event["test"]) in before):
                 drive, test = event["drive"], event["test"]
                 attempt = event["attempt"] + before.get((drive, test), 0)
-                spec = specs.get(drive, {}).get(test) or {}
-                of = proof.Attempt(run_id, drive, test, event["attempt"])
-                yield (drive, test, attempt), event, spec, of
+                yield (drive, test, attempt), event, specs.get(drive, {}).get(test)
 
 
-def _take(entry: Record, event: Record) -> None:
-    if event["event"] == "test_finished":
-        entry["cells"] = event.get("cells") or []
-    elif event["event"] == "round":
-        entry["tracked"] += [
-            [event["round"], item["cell"], item["metric"], item["value"]] for item in event.get("tracked") or []
-        ]
-    elif event["event"] == "sample":
-        entry["link"] = entry["link"] or conditions.link_of_sample(event)
+class _FromJournal:
+    """What one attempt's events add to its record (FROM_JOURNAL). test: of plan.json; None: the plan lacks it."""
+
+    def __init__(self, test: Record | None) -> None:
+        self._journal = JournalAttempt(test)
+        self.fields: Record = {"cells": [], "tracked": [], "link": None}
+
+    def take(self, event: Record) -> None:
+        """Add an event, in the journal's order."""
+        self._journal.take(event)
+        if event["event"] == "test_finished":
+            self.fields["cells"] = self._journal.result()["cells"]
+        elif event["event"] == "round":
+            tracked = self._journal.tracked().items()
+            self.fields["tracked"] += [[event["round"], cell, metric, value] for (cell, metric), value in tracked]
+        elif event["event"] == "sample":
+            self.fields["link"] = self.fields["link"] or conditions.link_of_sample(event)
 
 
 def key(record: Record) -> Key:

@@ -83,6 +83,7 @@ def test_the_end_says_whether_the_drive_itself_led_to_its_error(monkeypatch, rai
         drive="d",
         plan={"tests": [{"name": "t", "rounds": {}}], "selector": {}},
         history=[],
+        results=[],
         held=held,
         bench=nothing(check_fio=lambda: None),
         conditions=nothing(begin=lambda _history: None),

@@ -10,8 +10,9 @@ import types
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.measuring import Measuring
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import Rounds
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.spoilt import Tally
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.tails import Tails
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.reducer import AttemptReducer
+from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
 
 RULE = {
     "tracked": [{"cell": "c", "metric": "write_iops"}],
@@ -37,6 +38,10 @@ class Station:
         nothing = {"begin_test": lambda: None, "close": lambda: None}
         self.bench = types.SimpleNamespace(**nothing, cell=lambda *_asked: dict(RESULT))
         self._after = after
+        self.reducer = AttemptReducer(TEST)
+
+    def note(self, event, **fields):
+        self.reducer.take({"event": event, **fields})
 
     def guard(self, _step, **_shown):
         self.held.identity = {"size_bytes": self._after}
@@ -52,7 +57,6 @@ class Station:
 def test_the_user_capacity_is_that_after_the_purge(after, written):
     """An ioMemory card is formatted to another size by its purge, and a SAS drive with other blocks."""
     station = Station(after)
-    rounds = Rounds(TEST, station.held.identity["size_bytes"])
-    Measuring(station, {"test": "t", "attempt": 1}, rounds, Tally(), lambda: None).run(TEST)
-    shown = rounds.saturation()
+    Measuring(station, {"test": "t", "attempt": 1}, station.reducer, Tails(), lambda: None).run(TEST)
+    shown = station.reducer.result(steady_test.end())["saturation"]
     assert (shown["user_capacity_bytes"], shown["written_before_bytes"]) == (after, written)

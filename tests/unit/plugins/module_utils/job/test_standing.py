@@ -17,11 +17,16 @@ AGAIN = {"name": "again", "purge": NONE, "precondition": {"passes": 1}}
 PLAN = [FILLS, PURGES, BUILDS, AGAIN]
 
 
-def begun(test, *events, outcome="complete", attempt=1):
+def begun(test, *events, ends=True, attempt=1, validity=()):
+    """(events, results) of one attempt."""
     common = {"test": test, "attempt": attempt}
-    return [{"event": "test_started", **common}, *({**event, **common} for event in events)] + (
-        [{"event": "test_finished", "outcome": outcome, "reasons": [], **common}] if outcome else []
-    )
+    history = [{"event": "test_started", **common}, *({**event, **common} for event in events)]
+    return history, [{"outcome": "complete", "reasons": [], "validity": list(validity), **common}] * ends
+
+
+def unprepared(*attempts):
+    events = [event for history, _results in attempts for event in history]
+    return standing.unprepared(PLAN, events, [result for _history, results in attempts for result in results])
 
 
 def purge(verified=True):
@@ -33,32 +38,29 @@ def fill(written=100):
 
 
 def test_what_somebody_else_discarded_is_not_built_on():
-    history = begun("fills", purge(), fill(), outcome="invalid")
-    history[-1]["validity"] = [
-        {"cause": "discarded", "level": "spoils", "first": "round 3, c: another process discarded 8.0 MiB"}
-    ]
-    assert "in test fills before it round 3, c: another process discarded" in standing.unprepared(PLAN, history)
-    assert standing.unprepared(PLAN, history + begun("again", fill())) == ""
+    lost = {"cause": "discarded", "level": "spoils", "first": "round 3, c: another process discarded 8.0 MiB"}
+    first = begun("fills", purge(), fill(), validity=[lost])
+    assert "in test fills before it round 3, c: another process discarded" in unprepared(first)
+    assert unprepared(first, begun("again", fill())) == ""
 
 
 @pytest.mark.parametrize(
-    ("history", "after"),
+    ("attempts", "after"),
     [
         ([], ""),
-        (begun("fills", purge(), fill()), ""),
-        (begun("fills", purge(), fill(None)), ""),  # the kernel does not count: unknown, and said elsewhere
-        (begun("fills", purge(), fill(50), outcome="invalid"), "fills"),
-        (begun("fills", purge(), outcome="error"), "fills"),
-        (begun("fills", purge(False), outcome="error"), "fills"),
-        (begun("purges", outcome="error"), "purges"),
-        (begun("purges", purge()), ""),
+        ([begun("fills", purge(), fill())], ""),
+        ([begun("fills", purge(), fill(None))], ""),  # the kernel does not count: unknown, and said elsewhere
+        ([begun("fills", purge(), fill(50))], "fills"),
+        ([begun("fills", purge())], "fills"),
+        ([begun("fills", purge(False))], "fills"),
+        ([begun("purges")], "purges"),
+        ([begun("purges", purge())], ""),
         # Another attempt, another test that fills.
-        (begun("fills", purge(), outcome=None) + begun("fills", purge(), fill(), attempt=2), ""),
-        (begun("fills", purge(), fill(50), outcome="invalid") + begun("builds", outcome="invalid"), "fills"),
-        (begun("fills", purge(), fill(50), outcome="invalid") + begun("again", fill()), ""),
-        (begun("fills", purge(), fill()) + begun("builds", outcome="error"), ""),
+        ([begun("fills", purge(), ends=False), begun("fills", purge(), fill(), attempt=2)], ""),
+        ([begun("fills", purge(), fill(50)), begun("builds")], "fills"),
+        ([begun("fills", purge(), fill(50)), begun("again", fill())], ""),
+        ([begun("fills", purge(), fill()), begun("builds")], ""),
     ],
 )
-def test_what_a_test_without_a_purge_builds_on(history, after):
-    said = standing.unprepared(PLAN, history)
-    assert said == (standing.failed(after) if after else "")
+def test_what_a_test_without_a_purge_builds_on(attempts, after):
+    assert unprepared(*attempts) == (standing.failed(after) if after else "")

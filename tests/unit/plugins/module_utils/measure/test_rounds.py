@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import Rounds, bound_s
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.steady_state import evaluate
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.tails import Tails
 
 CELL = "rand-4k-w100"
 
@@ -127,14 +128,12 @@ def test_a_maximum_covers_rounds_that_are_no_sample_and_all_of_a_saturation_test
 def test_percentiles_are_those_of_all_ios_from_the_windows_first_round_to_its_last():
     """Rounds 3, 6 … 15 are sampled; the bad one, 7, is none of them. Rounds before the window are in nothing."""
     good, bad = {100_864: 9980, 501_760: 20}, {100_864: 9900, 8_060_928: 100}
-    rounds = Rounds(dict(make_test(every=3, max=99), latency_targets_us=[1000]), 1000)
+    rounds, tails = Rounds(dict(make_test(every=3, max=99), latency_targets_us=[1000]), 1000), Tails()
     for number in range(1, 16):
-        rounds.add(
-            {CELL: {"write_iops": 100, "iops": 100}},
-            number * 100,
-            number * 60.0,
-            {CELL: {"write": bad if number in (1, 7) else good}},
-        )
+        rounds.add({CELL: {"write_iops": 100, "iops": 100}}, number * 100, number * 60.0)
+        tails.add(number, {CELL: {"write": bad if number in (1, 7) else good}})
+    (record,) = tails.records(rounds.span())
+    rounds.histograms = {CELL: {"write": {int(ns): count for ns, count in record["bins"].items()}}}
     (average,) = rounds.averages()
     assert rounds.window_rounds() == [3, 6, 9, 12, 15] and rounds.span() == list(range(3, 16))
     found = {
@@ -147,7 +146,6 @@ def test_percentiles_are_those_of_all_ios_from_the_windows_first_round_to_its_la
         "write_within_1ms_pct": 100 * (1 - 100 / 130_000),
         "write_p99_999_latency_us": None,
     }
-    (record,) = rounds.histograms()
     assert (record["cell"], record["direction"], record["first_round"], record["last_round"], record["ios"]) == (
         CELL,
         "write",

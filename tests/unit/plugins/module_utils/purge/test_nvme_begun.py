@@ -33,7 +33,7 @@ def history(bed_, **more):
 )
 def test_a_purge_is_unfinished_until_its_record_or_the_end_of_its_test(events, left):
     ends = ("interrupted", "error")
-    records = [{"event": "test_finished" if name in ends else name, "outcome": name} for name in events]
+    records = [{"event": "test_finished" if name in ends else name, "ended": name} for name in events]
     assert bool(step.unfinished(records)) is left
 
 

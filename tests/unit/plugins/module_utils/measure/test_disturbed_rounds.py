@@ -7,14 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.causes import Cause
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.spoilt import Tally, ranges, sentence
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbed_rounds import (
+    DisturbedRounds,
+    ranges,
+    sentence,
+)
 
 BUSY = Cause("other_io", "spoils", "another process wrote")
 UNSURE = Cause("other_io", "unknown", "nobody counts")
 
 
 def test_rounds_are_told_by_cause_with_what_was_seen_first():
-    tally = Tally()
+    tally = DisturbedRounds()
     for number, causes in (
         (1, []),
         (2, [UNSURE]),
@@ -25,7 +29,7 @@ def test_rounds_are_told_by_cause_with_what_was_seen_first():
     ):
         tally.add(number, "a", causes)
         tally.add(number, "b", causes)
-    assert [number for number in range(1, 7) if tally.is_spoilt(number)] == [3, 4, 6]
+    assert [number for number in range(1, 7) if tally.has(number)] == [3, 4, 6]
     unsure, busy = tally.fields()
     assert busy == {
         "cause": "other_io",
@@ -39,7 +43,7 @@ def test_rounds_are_told_by_cause_with_what_was_seen_first():
 
 
 def test_many_rounds_make_no_endless_sentence():
-    tally = Tally()
+    tally = DisturbedRounds()
     for number in range(1, 1440, 2):
         tally.add(number, "a", [BUSY])
     assert len(tally.reasons()[0]) < 120 and "…" in tally.reasons()[0]

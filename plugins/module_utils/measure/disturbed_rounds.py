@@ -12,7 +12,7 @@ from .causes import SPOILS, TITLES, Cause
 LONGEST_SHOWN = 6
 
 
-class Tally:
+class DisturbedRounds:
     """Causes as rounds come in."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Tally:
                 numbers.append(number)
             self._first.setdefault(key, f"round {number}, {cell}: {item.message}")
 
-    def is_spoilt(self, number: int) -> bool:
+    def has(self, number: int) -> bool:
         """Whether a round can't be in a window."""
         return any(number in numbers for (_cause, level), numbers in self._rounds.items() if level == SPOILS)
 

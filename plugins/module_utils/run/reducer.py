@@ -1,0 +1,216 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reduce the journal's events of one attempt at a test to its result: the host job decides with it whether another
+round is due, and the controller reports what it gives for the collected journal. Pure.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..measure import causes, fio_result
+from ..measure.disturbed_rounds import DisturbedRounds
+from ..measure.rounds import FITTED_END, Rounds
+from .criteria import MEASURED
+
+Event = t.Mapping[str, t.Any]
+
+
+# What stands for the end of a test that has none, as its job was killed.
+CUT_SHORT: Event = {
+    "ended": "interrupted",
+    "reasons": ["interrupted: the host job ended before this test did"],
+    "disturbed": [],
+    "conditions": [],
+    "vendor_settings": None,
+    "wear": None,
+}
+# What figures of an impossible form raise in arithmetic.
+_DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
+# The events that a result is made of.
+EVENTS = ("measurement_started", "cell", "round", "histogram", "test_finished")
+
+
+class AttemptReducer:
+    """The result of one attempt, event by event. test: rendered, as in plan.json (docs/internals.md)."""
+
+    def __init__(self, test: Event) -> None:
+        self._test = test
+        self._rounds = Rounds(test, 0)
+        self._disturbed = DisturbedRounds()
+        # Of the round that is under way, by cell; a stream's figures are those of a cell named <cell>.<stream>.
+        self._cells: dict[str, dict[str, float]] = {}
+        self._loads: dict[str, Event] = {}
+        self._end: Event | None = None
+        self.written_bytes = 0
+        # Why nothing that is measured after it can count; "" while nobody gave blocks of the drive back.
+        self.discarded = ""
+
+    def take(self, event: Event) -> None:
+        """Add one event of this attempt, in the journal's order."""
+        kind = event["event"]
+        if kind == "measurement_started":
+            self._rounds.resize(event["user_capacity_bytes"])
+        elif kind == "cell" and event["accepted"]:
+            self._take_cell(event)
+        elif kind == "round":
+            self._take_round(event)
+        elif kind == "histogram":
+            bins = {int(value): count for value, count in event["bins"].items()}
+            self._rounds.histograms.setdefault(event["cell"], {})[event["direction"]] = bins
+        elif kind == "test_finished":
+            self._end = event
+
+    def _take_cell(self, event: Event) -> None:
+        number, name = event["round"], event["cell"]
+        self._cells[name] = fio_result.metrics_of(event)
+        self._cells.update({each["name"]: fio_result.metrics_of(each) for each in event.get("streams") or ()})
+        self.written_bytes += (event.get("write") or {}).get("bytes", 0)
+        found = [causes.Cause(**item) for item in event["causes"]]
+        self._disturbed.add(number, name, found)
+        self.discarded = self.discarded or next((one.message for one in found if one.cause == causes.DISCARDED), "")
+        if event.get("chosen"):
+            self._loads[name] = event["chosen"]
+
+    def _take_round(self, event: Event) -> None:
+        lacking = [cell["id"] for cell in self._test["cells"] if cell["id"] not in self._cells]
+        if event["round"] != self._rounds.count + 1 or lacking:
+            after = f" without {lacking[0]}" if lacking else ""
+            raise ValueError(f"round {event['round']} follows round {self._rounds.count}{after}")
+        is_disturbed = self._disturbed.has(event["round"])
+        self._rounds.add(self._cells, self.written_bytes, event["elapsed_s"], is_disturbed)
+        self._cells = {}
+
+    @property
+    def count(self) -> int:
+        """Rounds so far."""
+        return self._rounds.count
+
+    def is_complete(self) -> bool:
+        """Return whether no further round is due."""
+        return bool(self.discarded) or self._rounds.finished()
+
+    def time_left_s(self) -> float | None:
+        """Return an upper bound of the rounds' time, None if nothing bounds it."""
+        return self._rounds.time_left_s()
+
+    def tracked(self) -> dict[tuple[str, str], t.Any]:
+        """Return the tracked variables of the last round: {(cell, metric): value}."""
+        return self._rounds.tracked()
+
+    def last_figures(self) -> tuple[str, dict[str, float]]:
+        """Return the metric to show of the last round, and all metrics of its cell."""
+        return self._rounds.last_figures()
+
+    def span(self) -> list[int]:
+        """Return the rounds whose latencies count (Rounds.span)."""
+        return self._rounds.span()
+
+    def result(self, end: Event | None = None) -> dict[str, t.Any]:
+        """Return {outcome, reasons, rounds, steady_state, saturation, written_bytes (by its cells), validity, metrics,
+        cells} and what the end reports of its conditions; `loads` of cells whose threads follow the CPUs.
+
+        end: what test_finished will report; None: the one that was taken.
+        """
+        end = end or self._end or CUT_SHORT
+        outcome, reasons = self._outcome(end)
+        windows = self._rounds.steady_state() if self._rounds.count else []
+        averages = self._rounds.averages()
+        found: dict[str, t.Any] = {
+            "outcome": outcome,
+            "reasons": list(dict.fromkeys(reasons)),
+            "rounds": self._rounds.count,
+            "steady_state": windows,
+            "saturation": self._rounds.saturation(),
+            "written_bytes": self.written_bytes,
+            "validity": self._disturbed.fields(),
+            "metrics": _metrics(windows, averages),
+            "cells": averages,
+            "conditions": end["conditions"],
+            "vendor_settings": end["vendor_settings"],
+            "wear": end["wear"],
+        }
+        per_cpu = [cell["id"] for cell in self._test["cells"] if cell.get("per_cpu")]
+        loads = [dict(self._loads[name], cell=name) for name in per_cpu if name in self._loads]
+        return {**found, "loads": loads} if loads else found
+
+    def _outcome(self, end: Event) -> tuple[str, list[str]]:
+        ended, reasons, disturbed = end["ended"], list(end["reasons"]), list(end["disturbed"])
+        if ended:
+            return ended, reasons + (disturbed if ended == "invalid" else [])
+        if self.discarded:
+            return "invalid", self._disturbed.reasons() + disturbed
+        if self._test["cells"] and not self._rounds.count:
+            return "invalid", ["no round was completed", *disturbed]
+        outcome, reasons = self._rounds.outcome()
+        if outcome in MEASURED:
+            return ("invalid", disturbed) if disturbed else (outcome, reasons)
+        return outcome, reasons + self._disturbed.reasons() + disturbed
+
+
+def _metrics(windows: t.Sequence[Event], averages: t.Sequence[Event]) -> dict[str, t.Any]:
+    """Return the test's figures: those of the first tracked cell, and where the fitted lines of its windows end."""
+    first = windows[0]["cell"] if windows else None
+    tracked: t.Mapping[str, t.Any] = next((one["metrics"] for one in averages if first in (None, one["cell"])), {})
+    fitted = [window for window in windows if window["cell"] == first and window["fitted_end"] is not None]
+    return {**tracked, **{window["metric"] + FITTED_END: window["fitted_end"] for window in fitted}}
+
+
+class JournalAttempt:
+    """The result of one attempt by a journal that may be damaged. test: in plan.json; None: the plan lacks it."""
+
+    def __init__(self, test: Event | None) -> None:
+        self._reducer: AttemptReducer | None = None
+        self._lacks = "" if test else "the run's plan.json lacks this test"
+        try:
+            self._reducer = AttemptReducer(test) if test else None
+        except _DAMAGED as error:
+            self._lacks = f"the run's plan.json is damaged ({type(error).__name__}: {error})"
+
+    @property
+    def written_bytes(self) -> int:
+        """What its cells wrote so far."""
+        return self._reducer.written_bytes if self._reducer else 0
+
+    def tracked(self) -> dict[tuple[str, str], t.Any]:
+        """Return AttemptReducer.tracked of the round that was taken last; {} where it can't be computed."""
+        return self._reducer.tracked() if self._reducer and not self._lacks else {}
+
+    def take(self, event: Event) -> None:
+        """Add an event, in the journal's order."""
+        if self._lacks or not self._reducer or event["event"] not in EVENTS:
+            return
+        try:
+            self._reducer.take(event)
+        except _DAMAGED as error:
+            self._lacks = f"its journal is damaged ({type(error).__name__}: {error})"
+
+    def result(self) -> dict[str, t.Any]:
+        """Return AttemptReducer.result; invalid, without figures, where it can't be computed."""
+        if self._reducer and not self._lacks:
+            try:
+                return self._reducer.result()
+            except _DAMAGED as error:
+                self._lacks = f"its journal is damaged ({type(error).__name__}: {error})"
+        reason = f"{self._lacks}, so its figures can't be computed; its raw results are kept"
+        empty: dict[str, t.Any] = {"steady_state": [], "saturation": None, "validity": [], "metrics": {}, "cells": []}
+        empty.update({"written_bytes": self.written_bytes, "conditions": [], "vendor_settings": None, "wear": None})
+        return {"outcome": "invalid", "reasons": [reason], "rounds": 0, **empty}
+
+
+def ended_results(tests: t.Iterable[Event], history: t.Iterable[Event]) -> list[dict[str, t.Any]]:
+    """Return the results of a drive's attempts that have an end, in the order of their ends, each with its test and
+    attempt. tests: of the drive's plan; history: the drive's events.
+    """
+    planned = {test["name"]: test for test in tests}
+    attempts: dict[tuple[str, int], JournalAttempt] = {}
+    results = []
+    for event in history:
+        if event["event"] in EVENTS and event["test"] in planned:
+            place = event["test"], event["attempt"]
+            attempt = attempts.setdefault(place, JournalAttempt(planned[event["test"]]))
+            attempt.take(event)
+            if event["event"] == "test_finished":
+                results.append(dict(attempt.result(), test=place[0], attempt=place[1]))
+    return results

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One attempt's result from its events, as the running job and the controller compute it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import reducer
+from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
+
+OTHER_IO = {"cause": "other_io", "level": "spoils", "message": "another process wrote 8.0 MiB"}
+DISCARDED = {"cause": "discarded", "level": "spoils", "message": "another process discarded 8.0 MiB"}
+
+
+def reduced(events, test=None):
+    made = reducer.AttemptReducer(test or steady_test.planned())
+    for event in events:
+        made.take(event)
+    return made
+
+
+def with_causes(number, *causes):
+    """The events of a steady test, one round's cell with these causes."""
+    found = steady_test.events()
+    for event in found:
+        if event["event"] == "cell" and event["round"] == number:
+            event["causes"] = list(causes)
+    return found
+
+
+def ending(**end):
+    return [*steady_test.events()[:-1], {**steady_test.end(), **end}]
+
+
+def test_a_steady_test_has_the_figures_of_its_window():
+    result = reduced(steady_test.events(200.0)).result()
+    assert (result["outcome"], result["reasons"], result["rounds"]) == ("steady", [], 5)
+    assert result["metrics"]["write_iops"] == 200.0 and result["metrics"]["write_iops_fitted_end"] == 200.0
+    assert result["steady_state"][0]["window_rounds"] == [1, 2, 3, 4, 5]
+    assert result["written_bytes"] == 5 * 200 * 4096 and result["cells"][0]["steady"]["steady"] is True
+
+
+@pytest.mark.parametrize(
+    ("events", "outcome", "reasons"),
+    [
+        (ending(disturbed=["it was throttled"]), "invalid", ["it was throttled"]),
+        (ending(ended="error", reasons=["fio ended"], disturbed=["hot"]), "error", ["fio ended"]),
+        (ending(ended="invalid", reasons=["no point"], disturbed=["hot"]), "invalid", ["no point", "hot"]),
+        (ending(ended="interrupted", reasons=["interrupted: stopped"]), "interrupted", ["interrupted: stopped"]),
+        ([steady_test.events()[0], steady_test.end()], "invalid", ["no round was completed"]),
+        (steady_test.events()[:-1], "interrupted", ["interrupted: the host job ended before this test did"]),
+    ],
+)
+def test_what_ends_a_test_decides_where_its_rounds_do_not(events, outcome, reasons):
+    result = reduced(events).result()
+    assert (result["outcome"], result["reasons"]) == (outcome, reasons)
+
+
+def test_a_disturbed_round_is_in_no_window_and_a_discard_ends_the_test():
+    result = reduced(with_causes(3, OTHER_IO)).result()
+    assert result["outcome"] == "invalid" and "1 of 5 rounds" in result["reasons"][0]
+    assert [item["rounds"] for item in result["validity"]] == [[[3, 3]]]
+    events = with_causes(3, DISCARDED)
+    made = reduced([event for event in events if event.get("round", 0) <= 3 and event["event"] != "test_finished"])
+    assert made.is_complete() and made.discarded == DISCARDED["message"]
+    assert made.result(steady_test.end())["outcome"] == "invalid"
+
+
+def test_a_round_is_due_until_the_test_is_steady():
+    made = reducer.AttemptReducer(steady_test.planned())
+    due = []
+    for event in steady_test.events()[:-1]:
+        due += [made.is_complete()] if event["event"] == "cell" else []
+        made.take(event)
+    assert due == [False] * 5 and made.is_complete() and made.count == 5
+
+
+def test_a_round_that_lacks_a_cell_or_does_not_follow_is_damage():
+    events = steady_test.events()
+    for lost in range(1, 9):
+        with pytest.raises(ValueError, match="follows round"):
+            reduced([*events[:lost], *events[lost + 1 :]])
+        result = collected([*events[:lost], *events[lost + 1 :]])
+        assert result["outcome"] == "invalid" and "its journal is damaged" in result["reasons"][0]
+
+
+def collected(events, test=None):
+    made = reducer.JournalAttempt(test or steady_test.planned())
+    for event in events:
+        made.take(event)
+    return made.result()
+
+
+@given(st.lists(st.floats(1, 1e7), min_size=5, max_size=5))
+def test_the_journal_gives_what_the_running_job_saw(rates):
+    events = steady_test.events()
+    for event in events:
+        if event["event"] == "cell":
+            event["write"] = {**event["write"], "iops": rates[event["round"] - 1]}
+    there = [json.loads(json.dumps(event)) for event in events]
+    assert collected(there) == reduced(events).result()
+
+
+def test_of_several_attempts_each_end_has_its_result():
+    names = {"test": "iops"}
+    first = [{**event, **names, "attempt": 1} for event in [*steady_test.events()[:3], steady_test.end("error", ["x"])]]
+    second = [{**event, **names, "attempt": 2} for event in steady_test.events()]
+    other = [{**event, "test": "other", "attempt": 1} for event in steady_test.events()]
+    results = reducer.ended_results([steady_test.planned()], [*first, *second, *other, {"event": "left"}])
+    assert [(one["attempt"], one["outcome"], one["rounds"]) for one in results] == [(1, "error", 1), (2, "steady", 5)]
