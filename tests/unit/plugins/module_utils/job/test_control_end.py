@@ -136,7 +136,7 @@ def test_the_journal_tells_of_settings_that_its_job_could_not_put_back(failed):
 @pytest.fixture
 def deaf(run_dir, monkeypatch):
     """A job that does not heed SIGTERM while its only drive is in a phase, with the journal of that drive."""
-    monkeypatch.setattr(ending, "STOP_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(ending, "STOP_TIMEOUT_S", 3.0)
     with subprocess.Popen(
         [
             sys.executable,

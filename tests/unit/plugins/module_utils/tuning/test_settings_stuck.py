@@ -93,7 +93,7 @@ def test_what_hangs_does_not_keep_the_rest_from_being_put_back(
     blocked(path, shown, reads)
     began = time.monotonic()
     done = tuning.restore(host, record)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 120  # it would take hours; a busy machine takes some time of its own
     assert [(item["name"], item["outcome"]) for item in done] == list(
         zip(("governor", "scheduler", "nomerges"), outcomes)
     )
