@@ -88,30 +88,6 @@ def ios(bins: t.Mapping[int, int]) -> int:
     return sum(bins.values())
 
 
-def mean_ns(bins: t.Mapping[int, int]) -> tuple[float, float]:
-    """The least and the most that the mean of these latencies can be: the last bin has no end."""
-    counted = ios(bins)
-    low = sum(lowest_of(value) * count for value, count in bins.items()) / counted
-    high = sum(highest_of(value) * count for value, count in bins.items()) / counted
-    return low, float("inf") if _is_open(bins) else high
-
-
-def deviation_ns(bins: t.Mapping[int, int]) -> tuple[float, float]:
-    """The least and the most that their standard deviation can be: that of the bins' middles, give or take how far the
-    latencies may lie from them (root mean square).
-    """
-    counted = ios(bins)
-    middle = sum(value * count for value, count in bins.items()) / counted
-    spread = math.sqrt(sum((value - middle) ** 2 * count for value, count in bins.items()) / counted)
-    off = ((max(value - lowest_of(value), highest_of(value) - value), count) for value, count in bins.items())
-    error = math.sqrt(sum(by * by * count for by, count in off) / counted)
-    return max(0.0, spread - error), float("inf") if _is_open(bins) else spread + error
-
-
-def _is_open(bins: t.Iterable[int]) -> bool:
-    return max(bins) == value_of(MOST_BINS - 1)
-
-
 def percentile_ns(bins: t.Mapping[int, int], percent: str) -> int | None:
     """A percentile as fio tells it: the first bin up to which at least that share of the I/Os lies. None for an empty
     histogram.
@@ -173,22 +149,6 @@ def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[in
     if both:
         found.update({within_metric(limit): share_within_pct(both, limit) for limit in limits})
     return found
-
-
-_OF_HISTOGRAMS = re.compile(
-    r"(?:(read|write|trim|sync)_)?(?:p[0-9]{1,3}(?:_[0-9]{1,6})?_latency_us|within_[0-9]+(?:us|ms)_pct|ios)"
-)
-
-
-def is_of_histograms(metric: str) -> bool:
-    """Whether `metrics` tells it."""
-    return _OF_HISTOGRAMS.fullmatch(metric) is not None
-
-
-def side_of(metric: str) -> str:
-    """The direction that such a metric is about; "" for both."""
-    match = _OF_HISTOGRAMS.fullmatch(metric)
-    return (match.group(1) or "") if match else ""
 
 
 def too_few(metric: str, found: t.Mapping[str, t.Any]) -> tuple[int, int] | None:

@@ -27,11 +27,6 @@ def is_preferred(cell: str) -> bool:
     return _OF_PREFERRED.match(cell) is not None
 
 
-def follows_cpus(cell: str) -> bool:
-    """Whether the name is of a cell whose threads the host chooses by its CPUs."""
-    return _PER_CPU.search(cell) is not None
-
-
 def on_drive(cell: str, preferred_bytes: int | None) -> str:
     """A cell's name on a drive that prefers writes of so many bytes; None: nobody knows, and it stays as it is."""
     return _OF_PREFERRED.sub(rf"\g<1>-{size(preferred_bytes)}-", cell) if preferred_bytes else cell

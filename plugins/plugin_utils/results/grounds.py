@@ -42,10 +42,6 @@ class RunFacts:
         """(host, drive) of all that were asked for, then of those that only have records."""
         return list(dict.fromkeys([*self.asked, *self.drive_records, *self.test_records]))
 
-    def drives_of(self, host: str) -> dict[str, bool]:
-        """The drives asked of a host, and whether each is left out."""
-        return {drive: bool(entry.get("left_out")) for (name, drive), entry in self.asked.items() if name == host}
-
     def tests_of(self, host: str, drive: str) -> list[str]:
         """The tests asked of a drive, then those that only have records."""
         asked = self.asked.get((host, drive))

@@ -152,7 +152,6 @@ def test_percentiles_of_trims_and_flushes_are_metrics_of_their_own(result):
     assert found["trim_ios"] == 40 and found["sync_p50_latency_us"] > 400
     # 1,100 reads and writes, 100 of them about as long as the limit; trims and flushes are no I/O of both directions.
     assert found["within_1ms_pct"] == pytest.approx(100 * 1000 / 1100)
-    assert histogram.side_of("trim_p99_latency_us") == "trim" and histogram.side_of("sync_ios") == "sync"
 
 
 def test_what_a_cell_does_is_what_its_streams_do():

@@ -40,4 +40,3 @@ def test_the_name_of_a_cell_on_a_drive(name, size_bytes, expected):
 )
 def test_what_a_name_says_of_the_load(name, told):
     assert tuple(cellnames.told(name).values()) == told
-    assert cellnames.follows_cpus(name) == ("to8" in name)
