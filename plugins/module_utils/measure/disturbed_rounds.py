@@ -17,12 +17,15 @@ class DisturbedRounds:
 
     def __init__(self) -> None:
         self._rounds: dict[tuple[str, str], list[int]] = {}
+        self._disturbed: set[int] = set()
         self._first: dict[tuple[str, str], str] = {}
 
     def add(self, number: int, cell: str, causes: t.Iterable[Cause]) -> None:
         """The causes of a cell of a round."""
         for item in causes:
             key = (item.cause, item.level)
+            if item.level == SPOILS:
+                self._disturbed.add(number)
             numbers = self._rounds.setdefault(key, [])
             if not numbers or numbers[-1] != number:
                 numbers.append(number)
@@ -30,7 +33,7 @@ class DisturbedRounds:
 
     def has(self, number: int) -> bool:
         """Whether a round can't be in a window."""
-        return any(number in numbers for (_cause, level), numbers in self._rounds.items() if level == SPOILS)
+        return number in self._disturbed
 
     def fields(self) -> list[dict[str, t.Any]]:
         """`validity` of a test's record: [{cause, level, rounds: [[first, last]], count, first}]; first: what was seen

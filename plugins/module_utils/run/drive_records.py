@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..core.files import SCHEMA_VERSION
-from .reducer import JournalAttempt
+from .reducer import Budget, JournalAttempt
 
 Record = t.Dict[str, t.Any]
 Event = t.Mapping[str, t.Any]
@@ -28,10 +28,10 @@ def unfinished(status: Event, is_live: bool) -> list[str]:
 class _Attempt:
     """The newest attempt at a test of a drive. planned: the test in plan.json; None: the plan lacks it."""
 
-    def __init__(self, start: Event, planned: Event | None) -> None:
+    def __init__(self, start: Event, planned: Event | None, budget: Budget) -> None:
         self.start, self.planned = start, planned or {}
         self.time = start["time"]
-        self._journal = JournalAttempt(planned)
+        self._journal = JournalAttempt(planned, budget)
         self._newest: dict[str, Event] = {}
 
     def take(self, event: Event) -> None:
@@ -70,9 +70,10 @@ def _with_written(array: Record, stopped: Event | None) -> Record:
 
 
 class _Drive:
-    """What the events of one drive say. tests: its attempts by test."""
+    """What the events of one drive say. tests: its attempts by test; budget: of the journal."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
         self.time: str | None = None
         self.newest: dict[str, Event] = {}
         self.identity: Event | None = None
@@ -96,7 +97,7 @@ class _Drive:
         elif kind == "drive_started" and event.get("power"):
             self.power.append(event["power"])
         elif kind == "test_started":
-            self.tests[event["test"]] = _Attempt(event, planned.get(event["test"]))
+            self.tests[event["test"]] = _Attempt(event, planned.get(event["test"]), self._budget)
         elif test in self.tests:
             self.tests[test].take(event)
 
@@ -109,6 +110,7 @@ class RunReducer:
 
     def __init__(self, plan: Event) -> None:
         self._plan = plan
+        self._budget = Budget()
         self._planned = {
             drive["drive"]: {test["name"]: test for test in drive.get("tests") or []}
             for drive in plan.get("drives") or []
@@ -121,7 +123,7 @@ class RunReducer:
         """Add an event, in the journal's order."""
         kind, drive = event["event"], event.get("drive")
         if drive:
-            self._drives.setdefault(drive, _Drive()).take(event, self._planned.get(drive, {}))
+            self._drives.setdefault(drive, _Drive(self._budget)).take(event, self._planned.get(drive, {}))
         elif kind == "snapshot":
             self.snapshot = event
         elif kind == "calibration":
@@ -140,7 +142,7 @@ class RunReducer:
                 "host": status["host"],
                 "drive": entry["drive"],
             }
-            seen = self._drives.get(entry["drive"]) or _Drive()
+            seen = self._drives.get(entry["drive"]) or _Drive(self._budget)
             for attempt in seen.tests.values():
                 if not (is_live and _goes_on(attempt.end, entry)):
                     found.append({**common, **self._test(attempt, entry["message"])})

@@ -26,6 +26,8 @@ CUT_SHORT: Event = {
     "vendor_settings": None,
     "wear": None,
 }
+# Twenty-four drives that each run tests of a day for a week need a quarter of it.
+MOST_FIGURES = 10_000_000
 # What figures of an impossible form raise in arithmetic.
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 # The events that a result is made of.
@@ -38,6 +40,9 @@ class AttemptReducer:
     def __init__(self, test: Event) -> None:
         self._test = test
         self._rounds = Rounds(test, 0)
+        tracked = (test.get("steady_state") or {}).get("tracked") or []
+        # The cells of a whole round.
+        self._due = [cell["id"] for cell in test["cells"]] + [item["cell"] for item in tracked]
         self._disturbed = DisturbedRounds()
         # Of the round that is under way, by cell; a stream's figures are those of a cell named <cell>.<stream>.
         self._cells: dict[str, dict[str, float]] = {}
@@ -74,7 +79,7 @@ class AttemptReducer:
             self._loads[name] = event["chosen"]
 
     def _take_round(self, event: Event) -> None:
-        lacking = [cell["id"] for cell in self._test["cells"] if cell["id"] not in self._cells]
+        lacking = [name for name in self._due if name not in self._cells]
         if event["round"] != self._rounds.count + 1 or lacking:
             after = f" without {lacking[0]}" if lacking else ""
             raise ValueError(f"round {event['round']} follows round {self._rounds.count}{after}")
@@ -157,16 +162,39 @@ def _metrics(windows: t.Sequence[Event], averages: t.Sequence[Event]) -> dict[st
     return {**tracked, **{window["metric"] + FITTED_END: window["fitted_end"] for window in fitted}}
 
 
-class JournalAttempt:
-    """The result of one attempt by a journal that may be damaged. test: in plan.json; None: the plan lacks it."""
+class Budget:
+    """How many figures of windows the attempts of one journal may have evaluated together: a forged plan and journal
+    would take days.
+    """
 
-    def __init__(self, test: Event | None) -> None:
+    def __init__(self) -> None:
+        self._left = MOST_FIGURES
+
+    def spend(self, figures: int) -> None:
+        """Take so many of them. Raises ValueError where none are left."""
+        self._left -= figures
+        if self._left < 0:
+            raise ValueError("its host has too many rounds for their rules of steady state")
+
+
+class JournalAttempt:
+    """The result of one attempt by a journal that may be damaged. test: in plan.json; None: the plan lacks it. budget:
+    of the journal; None: no limit.
+    """
+
+    def __init__(self, test: Event | None, budget: Budget | None = None) -> None:
+        self._budget = budget
+        self._figures = 0
         self._reducer: AttemptReducer | None = None
         self._lacks = "" if test else "the run's plan.json lacks this test"
-        try:
-            self._reducer = AttemptReducer(test) if test else None
-        except _DAMAGED as error:
-            self._lacks = f"the run's plan.json is damaged ({type(error).__name__}: {error})"
+        # Once it has an end.
+        self._result: dict[str, t.Any] | None = None
+        if test:
+            try:
+                self._reducer = AttemptReducer(test)
+                self._figures = _figures_of_round(test)
+            except _DAMAGED as error:
+                self._lacks = _damage("the run's plan.json", error)
 
     @property
     def written_bytes(self) -> int:
@@ -175,28 +203,46 @@ class JournalAttempt:
 
     def tracked(self) -> dict[tuple[str, str], t.Any]:
         """Return AttemptReducer.tracked of the round that was taken last; {} where it can't be computed."""
-        return self._reducer.tracked() if self._reducer and not self._lacks else {}
+        return self._reducer.tracked() if self._reducer and not self._lacks and self._reducer.count else {}
 
     def take(self, event: Event) -> None:
-        """Add an event, in the journal's order."""
-        if self._lacks or not self._reducer or event["event"] not in EVENTS:
+        """Add an event, in the journal's order. What follows its end is none of the attempt's."""
+        kind = event["event"]
+        if self._lacks or not self._reducer or self._result or kind not in EVENTS:
             return
         try:
+            if kind == "round" and self._budget:
+                self._budget.spend(self._figures)
             self._reducer.take(event)
+            if kind == "test_finished":
+                self._result = self._reducer.result()
         except _DAMAGED as error:
-            self._lacks = f"its journal is damaged ({type(error).__name__}: {error})"
+            self._lacks = _damage("its journal", error)
 
     def result(self) -> dict[str, t.Any]:
         """Return AttemptReducer.result; invalid, without figures, where it can't be computed."""
+        if self._result:
+            return dict(self._result)
         if self._reducer and not self._lacks:
             try:
                 return self._reducer.result()
             except _DAMAGED as error:
-                self._lacks = f"its journal is damaged ({type(error).__name__}: {error})"
+                self._lacks = _damage("its journal", error)
         reason = f"{self._lacks}, so its figures can't be computed; its raw results are kept"
         empty: dict[str, t.Any] = {"steady_state": [], "saturation": None, "validity": [], "metrics": {}, "cells": []}
         empty.update({"written_bytes": self.written_bytes, "conditions": [], "vendor_settings": None, "wear": None})
         return {"outcome": "invalid", "reasons": [reason], "rounds": 0, **empty}
+
+
+def _damage(what: str, error: Exception) -> str:
+    return f"{what} is damaged ({type(error).__name__}: {error})"
+
+
+def _figures_of_round(test: Event) -> int:
+    """Return how many figures its rule of steady state looks at after a round, at most."""
+    rule = test.get("steady_state") or {}
+    windows = 1 + (rule.get("confirm_windows") or 0)
+    return len(rule["tracked"]) * rule["window"] * windows if rule else 0
 
 
 def ended_results(tests: t.Iterable[Event], history: t.Iterable[Event]) -> list[dict[str, t.Any]]:

@@ -11,7 +11,7 @@ import typing as t
 
 from ...module_utils.run import summary
 from ...module_utils.run.folder import JOURNAL, PLAN
-from ...module_utils.run.reducer import JournalAttempt
+from ...module_utils.run.reducer import Budget, JournalAttempt
 from ..common import units
 from ..gate import journal
 from ..results import again
@@ -30,14 +30,14 @@ CELL_SERIES = ("iops", "mean_latency_us", "p99_9_latency_us", "max_latency_us")
 class Measurement:
     """One attempt at one test of one drive: series over rounds, and the averages of the window.
 
-    test: of plan.json; None: the plan lacks it. `rounds`: {round, elapsed_s, bytes_written, tracked: {(cell, metric):
+    test, budget: as JournalAttempt has them. `rounds`: {round, elapsed_s, bytes_written, tracked: {(cell, metric):
     value}} in order. `cells`: {cell: {round: {one figure for each of CELL_SERIES}}}. `averages`: [{cell, metrics}] of
     its result. `largest_gap_s`: longest pause between two cells. `samples`: of its sample records. `histograms`: {cell:
     {read, write: {ns: I/Os}}} over the window. `fill`: the fill_curve record. `link`: as the first sample that saw one.
     """
 
-    def __init__(self, test: Record | None = None) -> None:
-        self._journal = JournalAttempt(test)
+    def __init__(self, test: Record | None = None, budget: Budget | None = None) -> None:
+        self._journal = JournalAttempt(test, budget)
         self.rounds: list[Record] = []
         self.cells: dict[str, dict[int, Record]] = {}
         self.averages: list[Record] = []
@@ -120,7 +120,7 @@ def _read(run_dir: str, host: str) -> HostRaw:
     calibrated: Record = {}
     settings: dict[tuple[t.Any, t.Any], Record] = {}
     measurements: dict[tuple[str, str, int], Measurement] = {}
-    problems = journal.Problems()
+    problems, budget = journal.Problems(), Budget()
     tests = tests_of(journal.plan(os.path.join(folder, PLAN), problems))
     for event in journal.events(os.path.join(folder, JOURNAL), problems):
         kind = event["event"]
@@ -138,7 +138,7 @@ def _read(run_dir: str, host: str) -> HostRaw:
                 problems.add(f"attempt {place[2]} at {place[1]} of {place[0]}", "it has too many attempts")
                 continue
             if place not in measurements:
-                measurements[place] = Measurement(tests.get(place[0], {}).get(place[1]))
+                measurements[place] = Measurement(tests.get(place[0], {}).get(place[1]), budget)
             measurements[place].take(event)
     return HostRaw(
         {**facts, **calibrated}, _grouped(list(settings.values())), tests, dict(measurements), problems.text()

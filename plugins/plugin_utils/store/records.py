@@ -16,7 +16,7 @@ import zlib
 
 from ...module_utils.core.files import SCHEMA_VERSION
 from ...module_utils.run.folder import JOURNAL, PLAN, RUN_ID_PATTERN
-from ...module_utils.run.reducer import JournalAttempt
+from ...module_utils.run.reducer import Budget, JournalAttempt
 from ..common.values import number
 from ..gate import journal
 from ..report.raw import folder_of, tests_of
@@ -98,11 +98,11 @@ def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
     """A host's records, each test's with the `cells`, `tracked` ([[round, cell, metric, value]]) and `link` of its
     journal; what was left out.
     """
-    problems = journal.Problems()
+    problems, budget = journal.Problems(), Budget()
     found: dict[tuple[str, str, int], _FromJournal] = {}
     for place, event, spec in _events(folder, host, problems):
         if place not in found:
-            found[place] = _FromJournal(spec)
+            found[place] = _FromJournal(spec, budget)
         found[place].take(event)
     records = []
     for record in folder.hosts[host]:
@@ -137,10 +137,10 @@ def _events(
 
 
 class _FromJournal:
-    """What one attempt's events add to its record (FROM_JOURNAL). test: of plan.json; None: the plan lacks it."""
+    """What one attempt's events add to its record (FROM_JOURNAL). test, budget: as JournalAttempt has them."""
 
-    def __init__(self, test: Record | None) -> None:
-        self._journal = JournalAttempt(test)
+    def __init__(self, test: Record | None, budget: Budget) -> None:
+        self._journal = JournalAttempt(test, budget)
         self.fields: Record = {"cells": [], "tracked": [], "link": None}
 
     def take(self, event: Record) -> None:

@@ -21,11 +21,13 @@ import tarfile
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.action import collect
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import answers, records
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, gather, raw
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, store, unpack
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import host_folder, judge, store, unpack
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.results_file import ResultsFile
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing
 from ansible_collections.ssdlab.fleet.tests.fixtures import answers as real
@@ -102,31 +104,70 @@ def unchanged_files_are_read_once(monkeypatch):
     """Reading them is most of the time that a report takes."""
     files = {}
 
-    def read(run_dir, host, run=None, really=raw.read):
+    def read(run_dir, host, really=raw.read):
         paths = [pathlib.Path(raw.folder_of(run_dir, host), name) for name in ("journal.jsonl", "plan.json")]
         content = [path.read_bytes() if path.is_file() else None for path in paths]
         if files.get((run_dir, host), [None])[0] != content:
-            files[run_dir, host] = content, really(run_dir, host, run)
+            files[run_dir, host] = content, really(run_dir, host)
         return files[run_dir, host][1]
 
     monkeypatch.setattr(raw, "read", read)
 
 
-@pytest.mark.thorough
-def test_records_of_collect(run_dir, tmp_path):
-    """run_info's records, to results.jsonl, the judge and the closing table."""
+def status_of_bad():
+    """As run_info reports that host's ended job."""
+    entry = dict(queued(BAD.serial), phase="done", outcome="complete", path="/dev/loop7")
+    job = {"boot_id": "b-1", "pid": 4711, "pid_start": "1", "unit": None, "engine_version": "0.1.0"}
+    about = {"run_id": generator.RUN_ID, "run_name": "qualify", "host": BAD.host, "state": "finished", "message": ""}
+    return {**job, **about, "schema_version": 1, "started": TIME, "updated": TIME, "restored": True, "drives": [entry]}
+
+
+def collected(run_dir, status=None):
+    """The records that `collect` makes of that host's folder."""
+    run, status = json.loads((run_dir / "run.json").read_text()), status or status_of_bad()
+    results = host_folder.read(str(run_dir / "raw" / BAD.host), run_dir.name, "finished", status)
+    told = records.collected(results.records, run_dir.name, BAD.host, TIME, records.asked_of(run, BAD.host))
+    info = {"state": "finished", "status": status_of_bad(), "unfinished": []}
+    host = collect._host_record(run_dir.name, BAD.host, info, [*results.problems, *told.problems])
+    host.update(time=TIME, snapshot=results.snapshot, calibration=results.calibration)
+    return [host, *told.records]
+
+
+def collect_again(run_dir, status=None):
+    """Put what `collect` makes of that host's folder in the place of what stands in results.jsonl."""
     path = run_dir / "results.jsonl"
-    stored, run = lines_of(path), json.loads((run_dir / "run.json").read_text())
-    theirs = [record for record in stored if record["host"] == BAD.host and record["kind"] != "host"]
-    others = [record for record in stored if record["host"] != BAD.host]
+    write_lines(path, [record for record in lines_of(path) if record["host"] != BAD.host])
+    results = ResultsFile()
+    results.open(str(run_dir.parent), run_dir.name)
+    results.add(collected(run_dir, status))
+
+
+def test_an_honest_host_is_collected_as_it_measured(run_dir):
+    """Else the tests below would change what counts for nothing."""
+    stored = [record for record in lines_of(run_dir / "results.jsonl") if record["host"] == BAD.host]
+    before = judged(run_dir)
+    host, *told = collected(run_dir)
+    assert host["state"] == "ok" and before[BAD.host] == "pass"
+    tests = {record["test"]: record for record in stored if record["kind"] == "test"}
+    assert {record["test"]: record for record in told if record["kind"] == "test"} == tests
+    collect_again(run_dir)
+    assert judged(run_dir) == before
+
+
+@pytest.mark.thorough
+def test_what_a_host_reports_of_its_run(run_dir, tmp_path):
+    """run_info's status, and the journal, to results.jsonl, the judge and the closing table."""
+    path, journal = run_dir / "results.jsonl", run_dir / "raw" / BAD.host / "journal.jsonl"
+    run, events = json.loads((run_dir / "run.json").read_text()), lines_of(journal)
     before, outside = judged(run_dir), elsewhere(tmp_path, run_dir)
     for seed in mutations.seeds(TRIES["records"]):
-        given = mutations.mutated(theirs, seed)
-        told = records.collected(given if isinstance(given, list) else [given], run_dir.name, BAD.host, TIME)
-        write_lines(path, others)
-        results = ResultsFile()
-        results.open(str(run_dir.parent), run_dir.name)
-        results.add(told.records)
+        chance = random.Random(seed)
+        changed = [
+            mutations.mutated(event, seed) if event["event"] != "cell" and chance.random() < 0.1 else event
+            for event in events
+        ]
+        write_lines(journal, changed if seed % 2 else events)
+        collect_again(run_dir, status_of_bad() if seed % 2 else mutations.mutated(status_of_bad(), seed))
         loaded = store.load(str(path))
         verdicts = {
             drive["host"]: drive["verdict"]
@@ -141,7 +182,7 @@ def test_records_of_collect(run_dir, tmp_path):
 @pytest.mark.thorough
 @pytest.mark.parametrize("what", ["lines", "journal", "plan"])
 def test_files_of_a_run(run_dir, tmp_path, what):
-    """results.jsonl, and one host's journal and plan, to the report's files."""
+    """results.jsonl, and one host's journal and plan, to its records and the report's files."""
     path = {
         "lines": run_dir / "results.jsonl",
         "journal": run_dir / "raw" / BAD.host / "journal.jsonl",
@@ -157,10 +198,11 @@ def test_files_of_a_run(run_dir, tmp_path, what):
         if what == "journal" and seed % 20 == 0:
             changed[place] = [b"{\n", b"\xff\n", b"[" * 100_000 + b"\n", b'{"event": "cell"' + b"\n"][seed // 20 % 4]
         write_lines(path, changed)
+        if what != "lines":
+            collect_again(run_dir)
         after = judged(run_dir, with_files=seed % 4 == 0 or what == "plan")
         assert {**after, BAD.host: ""} == {**before, BAD.host: ""}, seed
-        # The verdict stands in results.jsonl; what its journal contradicts does not count.
-        assert what == "lines" or after[BAD.host] in (before[BAD.host], "invalid" if what == "journal" else ""), seed
+        assert what == "lines" or after[BAD.host] in judge.VERDICTS, seed
     assert elsewhere(tmp_path, run_dir) == outside
 
 
@@ -169,6 +211,7 @@ def test_a_folder_in_the_place_of_a_file_ends_nobodys_report(run_dir, name):
     before, path = judged(run_dir), run_dir / "raw" / BAD.host / name
     path.unlink()
     (path / "x").mkdir(parents=True)
+    collect_again(run_dir)
     assert {**judged(run_dir, with_files=True), BAD.host: ""} == {**before, BAD.host: ""}
 
 

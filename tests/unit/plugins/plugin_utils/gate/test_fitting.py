@@ -87,6 +87,8 @@ def test_whatever_passes_is_survived(run_dir, tmp_path, what):
             for value in values
         ]
         entrances.write_lines(path, changed)
+        if what != "lines":
+            entrances.collect_again(run_dir)
         after = entrances.judged(run_dir, with_files=True)
         assert {**after, entrances.BAD.host: ""} == {**before, entrances.BAD.host: ""}, seed
         read_by_others(run_dir, tmp_path, url)
