@@ -7,12 +7,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: run_info
-short_description: List the qualification runs on a host, and read the results of one
+short_description: List the qualification runs on a host, and read the state of one
 version_added: 0.1.0
 description:
   - Lists the runs whose folders are on this host, with their state.
-  - For one run, also returns its status and the records of its drives and tests. The figures of single rounds stay in
-    the run's folder, which O(archive) packs into one file.
+  - For one run, also returns its status. Its journal stays in the run's folder, which O(archive) packs into one file;
+    M(ssdlab.fleet.collect) computes the records of its drives and tests from it.
 author:
   - The ssdlab.fleet authors (@ssdlab)
 options:
@@ -48,7 +48,7 @@ EXAMPLES = r"""
     run_name: qualify
   register: known
 
-- name: Read the results of one run
+- name: Read the state of one run
   ssdlab.fleet.run_info:
     run_id: 20261121T130000Z-qualify
   register: run
@@ -56,7 +56,7 @@ EXAMPLES = r"""
 - name: Show what became of each drive
   ansible.builtin.debug:
     msg: "{{ item.drive }}: {{ item.outcome }}"
-  loop: "{{ run.records | selectattr('kind', 'eq', 'drive') }}"
+  loop: "{{ run.status.drives | default([]) }}"
 """
 
 RETURN = r"""
@@ -90,36 +90,12 @@ unfinished:
   type: list
   elements: str
   sample: [22123A4F5B6C]
-records:
-  description:
-    - A record for each drive and test that is finished, or was cut short in a run that no job works on any more.
-    - Their form is in C(plugins/plugin_utils/common/schemas/results.schema.json).
-  returned: when O(run_id) is given
-  type: list
-  elements: dict
-  sample:
-    - {schema_version: 1, kind: drive, run_id: 20261121T130000Z-qualify, host: rack1-07, drive: 22123A4F5B6C,
-       outcome: complete, message: ""}
-snapshot:
-  description: A short snapshot of the host when the run's newest job began; null before the first job. The journal
-    has all of it.
-  returned: when O(run_id) is given
-  type: dict
-  sample: {cpu: Example 3.0 GHz, sockets: 2, cores: 32, cpus: 64, memory_bytes: 540817391616, kernel: 6.1.0-31-amd64,
-           governor: performance}
-calibration:
-  description: How the host determined the number of drives that it measures at the same time, as in the journal,
-    if C(ssd_parallel_drives) is C(auto); null otherwise.
-  returned: when O(run_id) is given
-  type: dict
-  sample: {parallel_drives: 1, kept_share: 0.98, why: there is no other drive, trials: [], drives: [22123A4F5B6C],
-           cells: [rand-4k-r100-tc4-qd32-ramp1s], seconds: 0.1}
 damage:
   description: A sentence for each damaged file of the run; what can still be read of it counts.
   returned: when O(run_id) is given
   type: list
   elements: str
-  sample: ["/var/lib/ssdlab-fleet/runs/nightly/journal.jsonl: 1 invalid line(s), the first is line 12"]
+  sample: ["/var/lib/ssdlab-fleet/runs/nightly/status.json: it is empty"]
 packed:
   description: The archive of the run's folder, C(<state_dir>/<run_id>.tar.gz) on the host.
   returned: when O(archive) is true, the host knows the run, and not in check mode

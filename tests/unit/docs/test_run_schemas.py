@@ -34,7 +34,7 @@ STATUS = {
     "message": "",
     "drives": [folder.queued("A1")],
 }
-CALIBRATED = ("journal", "answers", "results")
+CALIBRATED = ("journal", "results")
 SETTING = {
     "name": "governor",
     "path": "/sys/x",
@@ -52,19 +52,6 @@ FIGURES = {
     "mean_latency_us": 1.0,
     "max_latency_us": 1.0,
     "percentiles_us": {"50": 1.0, "99.9": None},
-}
-WINDOW = {
-    "cell": "c",
-    "metric": "write_iops",
-    "steady": False,
-    "rounds": 2,
-    "window_rounds": [1, 2],
-    "window_values": [1.0, None],
-    "average": None,
-    "range_ratio": None,
-    "slope": None,
-    "slope_ratio": None,
-    "reasons": ["NaN"],
 }
 DRIVE = {"drive": "A1"}
 TEST = {"drive": "A1", "test": "iops", "attempt": 1}
@@ -147,17 +134,16 @@ EVENTS = {
         write=FIGURES,
         raw="raw/x",
     ),
-    "round": dict(
-        TEST, round=1, tracked=[{"cell": "c", "metric": "write_iops", "value": 1.0}], bytes_written=1, elapsed_s=1.0
-    ),
+    "measurement_started": dict(TEST, user_capacity_bytes=1 << 30),
+    "round": dict(TEST, round=1, elapsed_s=1.0),
     "test_finished": dict(
         TEST,
-        outcome="not_steady",
+        ended="invalid",
         reasons=["x"],
-        rounds=2,
-        steady_state=[WINDOW],
-        metrics={"write_iops": 1.0},
-        cells=[{"cell": "c", "metrics": {}}],
+        disturbed=["its link fell"],
+        conditions=[{"cause": "link", "level": "spoils", "message": "its link fell"}],
+        vendor_settings=None,
+        wear=None,
     ),
     "sample": dict(
         TEST,
@@ -223,8 +209,9 @@ def test_no_field_of_an_event_may_be_missing(event, field):
     "event, changes",
     [
         ("job_finished", {"state": "running"}),
-        ("test_finished", {"outcome": "refused"}),
-        ("test_finished", {"metrics": {"write_iops": "1"}}),
+        ("test_finished", {"ended": "steady"}),
+        ("test_finished", {"disturbed": [7]}),
+        ("measurement_started", {"user_capacity_bytes": 0}),
         ("round", {"round": 0}),
         ("cell", {"write": {}}),
         ("cell", {"accepted": True, "reasons": ["too short"]}),

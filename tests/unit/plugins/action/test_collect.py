@@ -36,13 +36,7 @@ def test_the_host_record_says_what_came_of_its_run(answer, state, says):
     assert says in record["message"]
 
 
-def test_a_calibration_that_cannot_be_true_is_left_out_and_told():
-    run = {"asked": [{"host": "h1", "drive": "S0"}, {"host": "h2", "drive": "S1"}]}
-    true = {"parallel_drives": 1, "kept_share": 0.98, "why": "it is the only drive", "trials": [], "drives": ["S0"]}
-    assert collect._calibration({}, run, "h1") == (None, [])
-    assert collect._calibration({"calibration": true}, run, "h1") == (true, [])
-    told, (why,) = collect._calibration({"calibration": {**true, "drives": ["S1"]}}, run, "h1")
-    assert told is None and "S1, which is not a drive of this run" in why
-    assert (
-        "cannot be trusted: how many drives ran" in collect._host_record(RUN, "h1", info("finished"), [why])["message"]
-    )
+def test_a_report_that_cannot_be_trusted_fails_the_host():
+    """Here and in the report; not the play, which has others."""
+    record = collect._host_record(RUN, "h1", info("finished"), ["plan.json: it is too long"])
+    assert record["state"] == "failed" and "cannot be trusted: plan.json: it is too long" in record["message"]

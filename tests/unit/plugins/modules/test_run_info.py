@@ -55,14 +55,14 @@ def call(capsys):
 def test_without_an_id_it_lists_the_runs_only(call, state_dir):
     result = call(state_dir=state_dir, run_name="qualify")
     assert [(run["run_id"], run["state"]) for run in result["runs"]] == [(RUN, "finished")]
-    assert not result["changed"] and "records" not in result
+    assert not result["changed"] and "status" not in result
     assert call(state_dir=state_dir, run_name="other")["runs"] == []
 
 
 def test_with_an_id_it_tells_the_run_and_packs_it(call, state_dir):
     result = call(state_dir=state_dir, run_id=RUN, archive=True)
     assert (result["state"], result["unfinished"], result["status"]["run_id"]) == ("finished", [], RUN)
-    assert [record["outcome"] for record in result["records"]] == ["complete"]
+    assert [entry["outcome"] for entry in result["status"]["drives"]] == ["complete"]
     packed = (Path(state_dir) / f"{RUN}.tar.gz").read_bytes()
     assert result["packed"] == {"size_bytes": len(packed), "sha256": hashlib.sha256(packed).hexdigest()}
 
@@ -74,7 +74,7 @@ def test_check_mode_packs_nothing(call, state_dir):
 
 def test_a_host_without_the_run_says_absent(call, tmp_path):
     result = call(state_dir=str(tmp_path), run_id=RUN, archive=True)
-    assert (result["runs"], result["state"], result["records"]) == ([], "absent", []) and "packed" not in result
+    assert (result["runs"], result["state"], result["status"]) == ([], "absent", {}) and "packed" not in result
 
 
 @pytest.mark.parametrize("arguments, says", [({"run_id": "../etc"}, "run id '../etc'"), ({"archive": True}, "run_id")])
