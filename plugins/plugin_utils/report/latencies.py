@@ -35,8 +35,7 @@ def cell_of(tracked: str | None, cells: t.Iterable[Mapping], measured: Measureme
     """
     known = [entry["cell"] for entry in measured.averages] if measured else []
     own = (cell["id"] for cell in cells if not cell.get("lead") and cell["id"] in known)
-    # The engine tells what leads a round last.
-    return tracked or next(own, next(iter(known), ""))
+    return tracked or next(own, "")
 
 
 def span(record: Mapping, last_rounds: int | None) -> str:

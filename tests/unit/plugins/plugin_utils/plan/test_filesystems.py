@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import filesystems, platforms
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import beside, prepared
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import beside
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 KIB = 1 << 10
@@ -130,22 +130,6 @@ def test_no_file_system_is_rendered_for_another_system():
 
 ASKED = {"type": "ext4", "block_size_bytes": 4096, "mount_options": ["noatime"], "stripe": None}
 RECORD = {"purge": None, "precondition": None, "filesystem": {**ASKED, "options": ["rw"], "file_bytes": 384 * 10**9}}
-
-
-@pytest.mark.parametrize(
-    ("record", "about", "text"),
-    [
-        (RECORD, {"filesystem": ASKED}, ""),
-        ({}, {}, ""),
-        ({}, {"filesystem": ASKED}, "asks for ext4, but its record has none"),
-        (RECORD, {}, "asks for no file system, but its record has ext4"),
-        (RECORD, {"filesystem": {**ASKED, "type": "xfs"}}, "is not the one that the run asks for (differs in: type)"),
-        (RECORD, {"filesystem": {**ASKED, "mount_options": []}}, "(differs in: mount_options)"),
-    ],
-)
-def test_a_figure_of_another_file_system_than_asked_or_of_the_raw_drive_does_not_count(record, about, text):
-    found = prepared.problem(record, about, SIZE)
-    assert text in found and bool(found) == bool(text)
 
 
 def test_the_report_says_that_it_is_no_figure_of_the_raw_drive():

@@ -273,31 +273,6 @@ def test_the_record_says_which_size_each_drive_prefers(fleet):
     assert not any("preferred_write_bytes" in entry for entry in plain)
 
 
-OF_4K = {"base": "iops", "name": "own"}
-
-
-def of_blocks(view, block):
-    """The view of a host whose drives have logical blocks of that size."""
-    for entry in view.drives:
-        entry["identity"]["logical_block_size_bytes"] = block
-    return view
-
-
-def test_the_record_says_which_cells_each_drive_cannot_do(fleet):
-    """Else the host alone would say it, and leave out more."""
-    decided = decide(of_blocks(fleet(ssd_plan=[OF_4K]), 4096), of_blocks(fleet("h2", ["S2"], ssd_plan=[OF_4K]), 512))
-    assert decided.findings == []
-    large, small = decided.record["asked"]
-    assert {cell.split("-")[1] for cell in large["not_applicable"]["own"]} == {"512b"}
-    assert small["not_applicable"] == {} and schema.problems(decided.record, schema.load("run")) == []
-    # A run that is under way keeps the cells that it began with: its purge has formatted the drive since.
-    run_record.write_run(decided.run_folder, decided.record)
-    runs = [{"run_id": decided.run.id, "run_name": "qualify", "state": "running"}]
-    again = decide(of_blocks(fleet(ssd_plan=[OF_4K], runs=runs), 512))
-    assert again.findings == [] and "not_applicable" not in again.record["asked"][0]
-    assert run_record.merge_run(decided.record, again.record)["asked"][1] == large
-
-
 def test_a_run_that_is_under_way_keeps_the_size_that_it_began_with(fleet):
     first = decide(preferring(fleet(ssd_plan=PREFERRED), 16_384))
     run_record.write_run(first.run_folder, first.record)

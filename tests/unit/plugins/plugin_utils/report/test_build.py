@@ -140,7 +140,16 @@ def test_the_page_has_the_curve_the_window_and_the_phases(tmp_path):
     assert 0 < series["phases"]["fresh_end"] < series["phases"]["level_start"] < series["phases"]["window_start"] == 55
     window = series["windows"][0]
     assert (window["range_limit"], window["slope_limit"], len(window["values"])) == (0.2, 0.1, 5)
-    assert [point[0] for point in series["percentiles"][0]["points"]] == ["50", "99", "99.9", "99.99", "99.999", "max"]
+    assert [point[0] for point in series["percentiles"][0]["points"]] == [
+        "50",
+        "90",
+        "95",
+        "99",
+        "99.9",
+        "99.99",
+        "99.999",
+        "max",
+    ]
     assert series["median"]["count"] == 2
     # On the fleet's page one line a drive, the worst last and so on top.
     assert re.findall(r'<polyline class="(\w+)', page(run_dir)) == ["pass", "pass", "fail"]

@@ -10,14 +10,14 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge, worn
 
 TB = 10**12
-FILLED = {"proof": {"written_bytes": TB}, "precondition": {"bytes_written": 2 * TB}}
+FILLED = {"written_bytes": TB, "precondition": {"bytes_written": 2 * TB}}
 
 
 @pytest.mark.parametrize(
     ("records", "written"),
     [
         ([FILLED], 3 * TB),
-        ([FILLED, {"precondition": None, "purge": None, "proof": {"wrong": []}}], 3 * TB),
+        ([FILLED, {"precondition": None, "purge": None, "written_bytes": None}], 3 * TB),
         ([{**FILLED, "purge": {"method": "overwrite"}}], 4 * TB),
         ([{**FILLED, "purge": {"method": "format"}}], 3 * TB),
         ([{**FILLED, "array": {"members": [{}, {}]}}], 1.5 * TB),

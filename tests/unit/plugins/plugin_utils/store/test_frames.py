@@ -12,6 +12,7 @@ import pytest
 sa = pytest.importorskip("sqlalchemy")
 pandas = pytest.importorskip("pandas")
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import reducer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator, records
@@ -36,21 +37,20 @@ def expected(run_dir):
             found.update(
                 {(line["host"], line["test"], 0, None, name): value for name, value in line["metrics"].items()}
             )
-    for path in run_dir.glob("raw/*/journal.jsonl"):
-        for event in map(json.loads, path.read_text().splitlines()):
-            where = (event["host"], event.get("test"))
-            if event["event"] == "test_finished":
-                found.update(
-                    {
-                        (*where, 0, cell["cell"], name): value
-                        for cell in event["cells"]
-                        for name, value in cell["metrics"].items()
-                    }
-                )
-            elif event["event"] == "round":
-                found.update(
-                    {(*where, event["round"], item["cell"], item["metric"]): item["value"] for item in event["tracked"]}
-                )
+    for folder in run_dir.glob("raw/*"):
+        (planned,) = json.loads((folder / "plan.json").read_text())["drives"]
+        attempts = {test["name"]: reducer.AttemptReducer(test) for test in planned["tests"]}
+        for event in map(json.loads, (folder / "journal.jsonl").read_text().splitlines()):
+            if event["event"] not in reducer.EVENTS:
+                continue
+            attempt, where = attempts[event["test"]], (event["host"], event["test"])
+            attempt.take(event)
+            if event["event"] == "round":
+                tracked = attempt.tracked().items()
+                found.update({(*where, event["round"], *variable): value for variable, value in tracked})
+            elif event["event"] == "test_finished":
+                cells = attempt.result()["cells"]
+                found.update({(*where, 0, one["cell"], name): v for one in cells for name, v in one["metrics"].items()})
     return {key: value for key, value in found.items() if value is not None}
 
 
