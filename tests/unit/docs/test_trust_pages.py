@@ -34,7 +34,7 @@ COUNTS = {
     **{
         way: test_entrances.TRIES[key]
         for way, key in (
-            ("records", "records"),
+            ("reports of a run", "records"),
             ("lines", "lines"),
             ("journals", "journal"),
             ("plans", "plan"),

@@ -128,3 +128,11 @@ def test_a_round_that_misses_makes_its_test_invalid(folder):
     path.write_text("\n".join(kept) + "\n")
     (test, _drive) = read(folder).records
     assert test["outcome"] == "invalid" and "round 4 follows round 2" in test["reasons"][0]
+
+
+def test_a_test_without_rounds_is_invalid(folder):
+    path = folder / "journal.jsonl"
+    kept = [line for line in path.read_text().splitlines() if json.loads(line)["event"] != "round"]
+    path.write_text("\n".join(kept) + "\n")
+    (test, _drive) = read(folder).records
+    assert (test["outcome"], test["reasons"]) == ("invalid", ["no round was completed"])

@@ -50,6 +50,25 @@ def test_what_is_unknown_is_said_and_spoils_where_the_inventory_says_so():
     assert judged(TOLD, strict=True)[0] == "pass"
 
 
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"precondition": {"kernel_bytes_written": 1}}, ""),
+        ({"precondition": {"kernel_bytes_written": None}}, "the kernel does not count writes to this drive"),
+        ({"array": {"level": 0, "chunk_bytes": 4096, "members": [{"drive": "A1", "bytes_written": 1}]}}, ""),
+        (
+            {"array": {"level": 0, "chunk_bytes": 4096, "members": [{"drive": "A1", "bytes_written": None}]}},
+            "whether the array wrote to A1",
+        ),
+    ],
+)
+def test_writes_that_nobody_counted_are_unknown_and_said(fields, says):
+    verdict, test = judged(**fields)
+    said = [text for text in test["remarks"] if text.startswith("unknown: ")]
+    assert verdict == "pass" and len(said) == bool(says) and says in "".join(said)
+    assert judged(strict=True, **fields)[0] == ("invalid" if says else "pass")
+
+
 def test_the_settings_in_force_are_said():
     assert judged(vendor_settings=SETTINGS)[1]["remarks"] == [
         "settings in force by rssdm: interrupt_coalescing 0xD801F, power_limiting False"
