@@ -44,14 +44,13 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records as gate
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import judge
-from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import host_folder, judge
 
 MIB = 1 << 20
 # Slow enough for a shared machine to keep up with, so that the simulated drive and not its host is what is measured.
@@ -119,9 +118,10 @@ def campaign(folder, number, tests, figures):
         files.write_atomic(run.plan, json.dumps(dict(plan, decision=decision.made(plan))))
         engine.HostJob(run, host).run()
         taken_s = time.monotonic() - began
-    records = run_results.records(run, host)
-    told = gate.collected(records, run.run_id, "bench", files.now())
-    assert not told.problems, told.problems
+    ended = summary.read(host, run)
+    results = host_folder.read(run.path, run.run_id, ended.state, ended.status)
+    told = gate.collected(results.records, run.run_id, "bench", files.now())
+    assert not results.problems + told.problems, results.problems + told.problems
     asked = [
         {
             "host": "bench",

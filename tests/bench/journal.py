@@ -39,11 +39,7 @@ def event(kind: str, number: int) -> bytes:
     """One line, as short as passes: many small ones cost most."""
     given = {
         "sample": {"event": "sample", **dict.fromkeys(SAMPLE), "error": "", "aer": {}, "seconds": 1},
-        "round": {
-            "event": "round",
-            "round": number,
-            "elapsed_s": 1.0,
-        },
+        "round": {"event": "round", "round": number, "elapsed_s": 1.0},
         "cell": {
             "event": "cell",
             "round": number,
@@ -56,7 +52,6 @@ def event(kind: str, number: int) -> bytes:
             "write": {**SIDE, "percentiles_us": {}},
             "accepted": True,
             "reasons": [],
-            "causes": [],
             "raw": "x",
         },
         "histogram": {
@@ -73,7 +68,7 @@ def event(kind: str, number: int) -> bytes:
             "settings": [{**SETTING, "name": f"n{number}", "path": "p", "outcome": "changed", "message": ""}],
         },
         "refused": {"event": "sample", "temperature_c": "hot"},
-        "other": {"event": "guard"},
+        "other": {"event": "baseline"},
     }
     return b"{\n" if kind == "torn" else json.dumps({**OF_TEST, **given[kind]}).encode() + b"\n"
 

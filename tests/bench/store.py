@@ -6,10 +6,10 @@ run against the others, each in a process of its own; and why figures are vector
 
     python tests/bench/store.py [--drives 100 1000 10000] [--runs 30] [--layouts]
 
-Four drives a host, 44 metrics a drive (a test's own twelve, and eight of each of four cells), which spread by 1 % from
-drive to drive and by 0.5 % from night to night. The first run comes through the importer from a folder, the others are
-copies of its rows: 30 real folders would take as many times the import that is shown. Seconds are of the clock, and in
-brackets of the CPU, which a busy machine changes less. It works in TMPDIR.
+Four drives a host, 60 metrics a drive (a test's own twelve, and those of four cells), which spread by 1 % from drive to
+drive and by 0.5 % from night to night. The first run comes through the importer from a folder, the others are copies of
+its rows: 30 real folders would take as many times the import that is shown. Seconds are of the clock, and in brackets
+of the CPU, which a busy machine changes less. It works in TMPDIR.
 --layouts instead compares the same values as rows or vectors of SQLite, and in DuckDB.
 """
 
@@ -31,30 +31,29 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer
-from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
 
-METRICS = [
-    "iops",
-    "bandwidth",
-    "mean_latency_us",
-    "max_latency_us",
-    "write_iops",
-    "write_bandwidth",
-    "write_mean_latency_us",
-    "write_max_latency_us",
-    "write_p50_latency_us",
-    "write_p99_latency_us",
-    "write_p99_9_latency_us",
-    "write_p99_99_latency_us",
-]
+FIGURES = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
+METRICS = [side + figure for side in ("", "read_", "write_") for figure in FIGURES]
 CELLS = [f"rand-4k-w{mix}-tc4-qd32" for mix in (100, 65, 35, 5)]
 RUN_ID, HOST_DRIVES = "20261121T130000Z-bench", 4
 TIME = "2026-11-21T13:00:00.000Z"
-PER_DRIVE = len(METRICS) + 8 * len(CELLS)
+PER_DRIVE = len(METRICS) * (1 + len(CELLS))
 IDENTITY = {"wwn": None, "size_bytes": 960_197_124_096, "logical_block_size_bytes": 512}
-# Of a test, in its journal and in results.jsonl; then in results.jsonl alone.
-TEST = {"test": "iops", "attempt": 1, "outcome": "complete", "reasons": [], "rounds": 5, "steady_state": []}
-TOLD = {
+# Of a test in its journal, and in results.jsonl.
+OF_TEST = {"test": "iops", "attempt": 1}
+PLANNED = {
+    "name": "iops",
+    "rounds": {"max": 1},
+    "cells": [{"id": cell, "block_size_bytes": 4096, "read_pct": 50, "runtime_s": 60} for cell in CELLS],
+}
+ENDED = {"ended": None, "reasons": [], "disturbed": [], "conditions": [], "vendor_settings": None, "wear": None}
+CELL = {"round": 1, "seed": 1, "accepted": True, "reasons": [], "causes": [], "seconds": 60, "gap_s": None, "raw": "x"}
+TEST = {
+    **OF_TEST,
+    "outcome": "complete",
+    "reasons": [],
+    "rounds": 1,
+    "steady_state": [],
     "title": "IOPS",
     "started": TIME,
     "finished": TIME,
@@ -70,25 +69,24 @@ def values(seed: int) -> dict:
     return {name: 1000.0 * spread.gauss(1, 0.01) for name in METRICS}
 
 
-def events(seed: int) -> list[dict]:
-    """Those of a test of one round, of which each cell has figures of its own."""
-    measured = {"round": 1, "read": None, "accepted": True, "reasons": [], "causes": [], "seed": 1}
-    measured.update({"seconds": 1.0, "gap_s": None, "raw": "x"})
-    found = []
+def events(number: int) -> t.Iterator[dict]:
+    """What a host's journal has of the test of a drive."""
+    yield {"event": "test_started", "title": "IOPS"}
+    yield {"event": "measurement_started", "user_capacity_bytes": IDENTITY["size_bytes"]}
     for at, cell in enumerate(CELLS, 1):
-        figures = values(seed + 1_000_003 * at)
-        names = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
-        iops, bandwidth, mean, most = (figures[name] for name in names)
-        rates = {"iops": iops, "bandwidth_bytes_per_s": bandwidth, "mean_latency_us": mean, "max_latency_us": most}
-        other = {"min_latency_us": 1, "stddev_latency_us": 1, "percentiles_us": {}, "ios": 60, "bytes": 245_760}
-        found.append({"event": "cell", "cell": cell, "write": {**rates, **other}, **measured})
-    return [*found, {"event": "round", "round": 1, "elapsed_s": 4.0}, steady_test.end()]
+        found = values(number + 1_000_003 * at)
+        read, write = ({name: found[f"{side}_{name}"] for name in FIGURES} for side in ("read", "write"))
+        for side in (read, write):
+            side.update(bandwidth_bytes_per_s=side.pop("bandwidth"), ios=1000, bytes=4096, percentiles_us={})
+        yield {"event": "cell", "cell": cell, "read": read, "write": write, **CELL}
+    yield {"event": "round", "round": 1, "elapsed_s": 240}
+    yield {"event": "test_finished", **ENDED}
 
 
 def folder(results: Path, drives: int) -> Path:
     """A run's folder."""
     run_dir = results / RUN_ID
-    asked, lines = [], []
+    asked, lines, planned = [], [], {}
     for number in range(drives):
         host, drive = f"rack{number // 160}-{number // HOST_DRIVES}", f"SN{number:06}"
         envelope = {"schema_version": 1, "time": TIME, "run_id": RUN_ID, "host": host}
@@ -98,19 +96,15 @@ def folder(results: Path, drives: int) -> Path:
         identity = {**IDENTITY, "serial": drive, "model": f"MODEL {number % 3}", "firmware": f"FW{number % 2}"}
         told = {"path": "/dev/nvme0n1", "identity": identity, "outcome": "complete", "message": "", "refusals": []}
         lines.append({**envelope, "kind": "drive", "drive": drive, **told})
-        test = {**TEST, "metrics": values(number)}
-        lines.append({**envelope, "kind": "test", "drive": drive, **test, **TOLD})
+        lines.append({**envelope, "kind": "test", "drive": drive, **TEST, "metrics": values(number)})
         with open(run_dir / "raw" / host / "journal.jsonl", "a", encoding="utf-8") as out:
-            for event in events(number):
-                out.write(json.dumps({**envelope, "drive": drive, "test": "iops", "attempt": 1, **event}) + "\n")
+            out.writelines(
+                json.dumps({**envelope, "drive": drive, **OF_TEST, **event}) + "\n" for event in events(number)
+            )
+        planned.setdefault(host, []).append({"drive": drive, "tests": [PLANNED]})
         asked.append({"host": host, "drive": drive, "tests": ["iops"], "engine": "io_uring"})
-    cells = [{**steady_test.planned()["cells"][0], "id": cell} for cell in CELLS]
-    planned = {**steady_test.planned(rounds=1), "cells": cells, "steady_state": None}
-    drives: dict[str, list] = {}
-    for one in asked:
-        drives.setdefault(one["host"], []).append({"drive": one["drive"], "tests": [planned]})
-    for host, those in drives.items():
-        (run_dir / "raw" / host / "plan.json").write_text(json.dumps({"drives": those}))
+    for host, of_host in planned.items():
+        (run_dir / "raw" / host / "plan.json").write_text(json.dumps({"drives": of_host}))
     run = {
         "schema_version": 1,
         "run": {"id": RUN_ID, "name": "bench"},
