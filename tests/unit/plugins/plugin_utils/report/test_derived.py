@@ -162,7 +162,6 @@ def test_page_and_summary_tell_them(tmp_path):
     plan = run_dir / "raw" / "server-1" / "plan.json"
     for path in (run_dir / "run.json", run_dir / "results.jsonl", plan, plan.with_name("journal.jsonl")):
         path.write_text(path.read_text().replace('"rand-', '"at-'))
-    generator.reseed(run_dir)
     content = json.loads(plan.read_text())
     for number, cell in enumerate(content["drives"][0]["tests"][1]["cells"]):
         cell.update(block_size_bytes=4096, read_pct=0, queue_depth=number + 1)

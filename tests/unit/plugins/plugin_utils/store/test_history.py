@@ -67,7 +67,6 @@ def fixture_url(tmp_path_factory):
             (run_dir / name).write_text(
                 text.replace('"started": "2026-11-21T13:00:00', f'"started": "2026-11-{18 + number}T13:00:00')
             )
-        generator.reseed(run_dir)
         with engine.opened(url, make=True) as store:
             assert importer.import_run(store, str(run_dir)).problems == []
     return url
@@ -139,7 +138,6 @@ def test_a_store_tells_what_was_measured_otherwise(tmp_path):
         for entry in run["asked"][:4]:
             entry["engine"] = "libaio"
         (run_dir / "run.json").write_text(json.dumps(run))
-        generator.reseed(run_dir)
         with engine.opened(url, make=True) as store:
             assert importer.import_run(store, str(run_dir)).problems == []
     told = history.judged(url)

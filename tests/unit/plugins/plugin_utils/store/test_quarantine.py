@@ -59,7 +59,6 @@ class Nights:
             path.write_text(
                 path.read_text().replace(f'"drive": "{drive.serial}"', f'"drive": "{label or drive.serial}"')
             )
-        generator.reseed(there)
         there = there.rename(there.parent / run_id)
         with engine.opened(self.url, make=True) as store:
             importer.import_run(store, str(there))
