@@ -279,7 +279,7 @@ bugreport:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.core.host import Host
-from ..module_utils.purge.iomemory_format import format_guarded
+from ..module_utils.purge.guarded_format import format_guarded
 from ..module_utils.vendors import iomemory_settings
 from ..module_utils.vendors.vendor_tool import ToolError
 

@@ -118,7 +118,7 @@ class Bench:
             boot_id=product.tuning.boot_id(self.host),
             drives=seen,
             engine_version="bench",
-            variables={"ssd_parallel_drives": parallel},
+            variables={"ssd_parallel_drives": parallel, "ssd_validity_limits": cells.ANY_MACHINE},
             tune={
                 "cpu_dma_latency_us": None,
                 "services_stopped": [],

@@ -46,7 +46,8 @@ def main(state_dir: str, run_id: str, seconds: str) -> None:
     run_dir, host = folder.RunDir(state_dir, run_id), Host()
     os.makedirs(run_dir.path, exist_ok=True)
     status = folder.Status(run_dir.status, started(host, run_id))
-    plan = {"drives": [{"drive": DRIVE, "tests": [steady_test.planned(TEST)]}]}
+    drives = [{"drive": DRIVE, "tests": [steady_test.planned(TEST)]}]
+    plan = {"run": {"id": run_id, "name": "qualify"}, "drives": drives}
     files.write_atomic(run_dir.plan, json.dumps(plan))
     journal = folder.Journal(run_dir.journal, run_id=run_id, host="as-planned")
     test = {"drive": DRIVE, "test": TEST, "attempt": 1}

@@ -108,7 +108,7 @@ def run_dir(tmp_path, monkeypatch):
     status = dict(liveness.first_status(Host(), PLAN, "running"), pid=2**22, pid_start="1")
     files.write_atomic(place.status, json.dumps(status))
     journal = folder.Journal(place.journal, run_id="r", host="h")
-    journal.add("job_started", boot_id=Host().get(BOOT_ID))
+    journal.add("job_started", boot_id=Host().get(BOOT_ID), pid=1, engine_version="1", fio_version="fio-3.33")
     journal.add(
         "tuned",
         settings=[dict(item, effective="2", outcome="changed", message="")],

@@ -41,8 +41,10 @@ def test_a_playbook_without_a_server_fails(lab, tmp_path, name):
         ("-i", str(tmp_path / "elsewhere.yml")): NOT_THERE,
         ("--tags", "deploy"): NO_TAG,
     }
+    # By the checkout's ansible.cfg Ansible itself ends where an inventory is not there.
+    plain = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "false"}
     for arguments, told in ways.items():
-        code, output = lab.play(name, *arguments)
+        code, output = lab.play(name, *arguments, env=plain)
         assert code != 0 and told in " ".join(output.split()), output
     lab.hosts = {}
     for arguments in ((), ("--limit", "rack1-07")):

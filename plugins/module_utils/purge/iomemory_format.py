@@ -15,9 +15,6 @@ import time
 import typing as t
 
 from ..core.host import Host
-from ..drive.entry import Entry, parse
-from ..guard import inspection
-from ..guard.held import HeldDrive, Refused
 from ..vendors import iomemory
 from ..vendors.iomemory import ATTACHED, DETACHED, Card
 from ..vendors.vendor_identity import is_iomemory
@@ -144,44 +141,6 @@ def _format(work: Work) -> dict[str, t.Any]:
     with _purge_errors(), work.lend(MAY_CHANGE):
         after = reformat(work.host, card, sector_bytes, size_pct, limit_s, work.sleep)
     return {"lba_format_before": iomemory.format_facts(card), "lba_format_after": iomemory.format_facts(after)}
-
-
-def format_guarded(
-    host: Host, card: Card, sector_bytes: int, size_pct: int, state_dir: str | None, erase: bool
-) -> Card:
-    """Format a card outside of a run, if the guard lets it be erased; return the card as it is then.
-
-    erase: whether to ERASE it, or only to check that the guard would let it. state_dir: where the ledger is. Raises
-    ToolError with every reason against it.
-    """
-    entry = parse({"serial": card.serial})
-    identity = _eligible(host, card, entry, state_dir)
-    if not erase:
-        return card._replace(sector_bytes=sector_bytes, size_bytes=None)
-    plan = {"entry": entry, "expected": identity}
-    held = HeldDrive(host, plan, {"tool": FAMILY}, same_boot=True, state_dir=state_dir)
-    try:
-        held.take()
-        with held.lend(MAY_CHANGE):
-            return reformat(host, card, sector_bytes, size_pct, timeout_s(identity["size_bytes"] or 0, {}))
-    except (Refused, PurgeError, ToolError) as error:
-        raise ToolError(f"{card.serial}: {error}") from None
-    finally:
-        held.release()
-
-
-def _eligible(host: Host, card: Card, entry: Entry, state_dir: str | None) -> dict[str, t.Any]:
-    """Return the drive's identity, if the guard lets it be erased. Raises ToolError."""
-    found = inspection.inspect(host, [entry], None, state_dir)[0]
-    if not found["eligible"] or found["identity"]["kernel_name"] != card.block:
-        reasons = ["{}: {}".format(refusal["code"], refusal["message"]) for refusal in found["refusals"]]
-        raise ToolError(
-            "{} may not be formatted. {}".format(
-                card.serial, " ".join(reasons) or "fio-status and the kernel do not agree on its block device."
-            )
-        )
-    identity: dict[str, t.Any] = found["identity"]
-    return identity
 
 
 METHODS = (Method("iomemory_format", FAMILY, PTS, 100, _supported, commands, _format, sets_lba_size=True),)

@@ -20,11 +20,6 @@ OF_DRIVE = ("guard", "left", "logs_kept", "drive_finished")
 OF_RUN = ("calibration", "snapshot", "drive_started", "test_started")
 
 
-def unfinished(status: Event, is_live: bool) -> list[str]:
-    """Return the drives that a live job has yet to finish."""
-    return [entry["drive"] for entry in status.get("drives", []) if is_live and entry["outcome"] is None]
-
-
 class _Attempt:
     """The newest attempt at a test of a drive. planned: the test in plan.json; None: the plan lacks it."""
 

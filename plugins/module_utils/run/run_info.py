@@ -9,7 +9,7 @@ import typing as t
 
 from ..core.files import STATE_DIR
 from ..core.host import Host
-from . import archive, drive_records, summary
+from . import archive, summary
 from .folder import RunDir
 from .states import ABSENT
 
@@ -44,6 +44,6 @@ def _run_result(host: Host, run_dir: RunDir, packs: bool) -> dict[str, t.Any]:
         **({"packed": packed} if packed else {}),
         "state": run.state,
         "status": run.status,
-        "unfinished": drive_records.unfinished(run.status, run.live),
+        "unfinished": run.unfinished,
         "damage": run.damage,
     }

@@ -38,6 +38,11 @@ class RunState(t.NamedTuple):
         """Whether a host job works on it now."""
         return self.state in LIVE_STATES
 
+    @property
+    def unfinished(self) -> list[str]:
+        """The drives that a live job has yet to finish."""
+        return [entry["drive"] for entry in self.status.get("drives", []) if self.live and entry["outcome"] is None]
+
 
 def runs(host: Host, state_dir: str, run_name: str | None = None, definitions_of: str | None = None) -> list[Record]:
     """Every run that this host knows, by id: [{run_id, run_name, state, drives, updated, definitions}]; drives: how

@@ -22,7 +22,7 @@ STATES = (ATTACHED, DETACHED, FORMATTED)
 _TOOL = "iomemory"
 # Two roundings lie between the requested per cent and the sectors that the card shows.
 _PCT_APART = 1
-# purge.iomemory_format.format_guarded.
+# purge.guarded_format.format_guarded.
 Format = t.Callable[[Host, Card, int, int, t.Optional[str], bool], Card]
 OPTIONS: dict[str, t.Any] = {
     "serial": {"type": "str"},

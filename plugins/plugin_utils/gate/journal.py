@@ -81,10 +81,12 @@ def _event(line: bytes, number: int, problems: Problems) -> Record | None:
     try:
         record = shape.decoded(line)
     except shape.Unfit:
+        record = None
+    kind = record.get("event") if isinstance(record, dict) else None
+    if not isinstance(kind, str):
         problems.torn += 1
         problems.first_torn = problems.first_torn or number
         return None
-    kind = record.get("event") if isinstance(record, dict) else None
     if kind not in EVENTS:
         return None
     try:

@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, drive_records, liveness, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, liveness, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.run.written_folder import (
     BUSY,
@@ -37,7 +37,7 @@ def test_runs_lists_every_run_with_its_state(tmp_path):
 def test_no_state_folder_means_no_runs(tmp_path):
     assert summary.runs(HOST, str(tmp_path / "none")) == []
     run = summary.read(HOST, rundir.RunDir(str(tmp_path), RUN))
-    assert (run.state, run.status) == ("absent", {}) and drive_records.unfinished(run.status, run.live) == []
+    assert (run.state, run.status) == ("absent", {}) and run.unfinished == []
 
 
 def test_a_job_that_ends_while_we_look_is_not_dead(tmp_path, monkeypatch):
@@ -64,9 +64,9 @@ def test_a_lost_status_is_made_of_the_plan_and_the_journal(tmp_path):
 def test_unfinished_names_the_drives_of_a_live_job_only(tmp_path):
     folder = Folder(tmp_path).status(drives=[("A1", DONE), ("B2", BUSY), ("C3", WAITING)])
     run = folder.read()
-    assert drive_records.unfinished(run.status, run.live) == ["B2", "C3"]
+    assert run.unfinished == ["B2", "C3"]
     run = folder.status(alive=False, drives=[("B2", BUSY)]).read()
-    assert drive_records.unfinished(run.status, run.live) == []
+    assert run.unfinished == []
 
 
 @pytest.mark.parametrize(

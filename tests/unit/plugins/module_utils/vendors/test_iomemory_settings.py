@@ -11,12 +11,12 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import iomemory_format
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import guarded_format
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_settings
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.iomemory_settings import set_beacon
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError
 
-ensure_state = functools.partial(iomemory_settings.ensure_state, format_card=iomemory_format.format_guarded)
+ensure_state = functools.partial(iomemory_settings.ensure_state, format_card=guarded_format.format_guarded)
 FORMAT = {"sector_bytes": 4096, "size_pct": 90, "mode": "destructive", "state_dir": "/state"}
 
 
@@ -61,9 +61,9 @@ def eligible(monkeypatch):
     """A guard that lets fiob be erased."""
     identity = {"kernel_name": "fiob", "size_bytes": 1 << 30}
     monkeypatch.setattr(
-        iomemory_format.inspection, "inspect", lambda *_: [{"eligible": True, "identity": identity, "refusals": []}]
+        guarded_format.inspection, "inspect", lambda *_: [{"eligible": True, "identity": identity, "refusals": []}]
     )
-    monkeypatch.setattr(iomemory_format, "HeldDrive", Held)
+    monkeypatch.setattr(guarded_format, "HeldDrive", Held)
     monkeypatch.setattr(Held, "log", [])
     return Held
 
@@ -114,7 +114,7 @@ def test_the_guard_reads_what_runs_left_on_a_card(server, monkeypatch):
         "identity": {"kernel_name": "fiob"},
         "refusals": [{"code": "evidence", "message": "run one left it so"}],
     }
-    monkeypatch.setattr(iomemory_format.inspection, "inspect", lambda *given: asked.append(given[2:]) or [refused])
+    monkeypatch.setattr(guarded_format.inspection, "inspect", lambda *given: asked.append(given[2:]) or [refused])
     with pytest.raises(ToolError, match="C1 may not be formatted. evidence: run one left it so"):
         ensure_state(server, "C1", "formatted", FORMAT, check=False)
     assert asked == [(None, "/state")] and changing(server) == []
@@ -129,7 +129,7 @@ def test_a_drive_that_the_guard_refuses_at_the_last_moment_is_not_formatted(serv
 
 def test_the_kernel_and_fio_status_must_agree(server, eligible, monkeypatch):
     monkeypatch.setattr(
-        iomemory_format.inspection,
+        guarded_format.inspection,
         "inspect",
         lambda *_: [{"eligible": True, "identity": {"kernel_name": "fioa"}, "refusals": []}],
     )
