@@ -204,7 +204,8 @@ class DriveTests:
         """Note the end of a test. ended: its outcome where its rounds don't decide it, with the reasons; disturbed:
         what makes its rounds invalid beside what disturbed single ones.
         """
-        for histogram in self._tails.records(reducer.span()):
+        # A stop has a minute for all drives, and a full disk little room: for what is no result they are not kept.
+        for histogram in self._tails.records(reducer.span()) if ended not in ("interrupted", "error") else ():
             self._station.note("histogram", **dict(histogram, **names))
         end = dict(
             ended=ended,

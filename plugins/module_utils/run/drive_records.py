@@ -45,7 +45,7 @@ class _Attempt:
         """Return what its record adds to that of any test. message: why the drive's campaign ended."""
         result = self._journal.result()
         del result["cells"]
-        if self.end is None and message:
+        if self.end is None and message and result["outcome"] == "interrupted":
             result["reasons"] = [f"interrupted: {message}"]
         laid, array = self.details("filesystem"), self.details("array")
         result.update({"filesystem": laid} if laid else {})

@@ -26,8 +26,8 @@ CUT_SHORT: Event = {
     "vendor_settings": None,
     "wear": None,
 }
-# Twenty-four drives that each run tests of a day for a week need a quarter of it.
-MOST_FIGURES = 10_000_000
+# Twenty-four drives, each with a day of one-minute rounds and windows of an hour, need a quarter of it.
+MOST_FIGURES = 50_000_000
 # What figures of an impossible form raise in arithmetic.
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 # The events that a result is made of.
@@ -86,6 +86,11 @@ class AttemptReducer:
         is_disturbed = self._disturbed.has(event["round"])
         self._rounds.add(self._cells, self.written_bytes, event["elapsed_s"], is_disturbed)
         self._cells = {}
+
+    def evaluates(self, number: int) -> bool:
+        """Return whether a round, once it is taken, is held to the rule of steady state."""
+        every = (self._test.get("steady_state") or {}).get("sample_every") or 1
+        return self._rounds.steady_at is None and number % every == 0
 
     @property
     def count(self) -> int:
@@ -162,6 +167,10 @@ def _metrics(windows: t.Sequence[Event], averages: t.Sequence[Event]) -> dict[st
     return {**tracked, **{window["metric"] + FITTED_END: window["fitted_end"] for window in fitted}}
 
 
+class TooMany(Exception):
+    """A journal takes more figures to evaluate than an honest one."""
+
+
 class Budget:
     """How many figures of windows the attempts of one journal may have evaluated together: a forged plan and journal
     would take days.
@@ -171,10 +180,10 @@ class Budget:
         self._left = MOST_FIGURES
 
     def spend(self, figures: int) -> None:
-        """Take so many of them. Raises ValueError where none are left."""
+        """Take so many of them. Raises TooMany where none are left."""
         self._left -= figures
         if self._left < 0:
-            raise ValueError("its host has too many rounds for their rules of steady state")
+            raise TooMany(f"its host's journal has more than {MOST_FIGURES:,} figures to hold to rules of steady state")
 
 
 class JournalAttempt:
@@ -187,8 +196,9 @@ class JournalAttempt:
         self._figures = 0
         self._reducer: AttemptReducer | None = None
         self._lacks = "" if test else "the run's plan.json lacks this test"
-        # Once it has an end.
+        # Once it has an end, all that stays of its rounds.
         self._result: dict[str, t.Any] | None = None
+        self._last_tracked: dict[tuple[str, str], t.Any] = {}
         if test:
             try:
                 self._reducer = AttemptReducer(test)
@@ -199,23 +209,30 @@ class JournalAttempt:
     @property
     def written_bytes(self) -> int:
         """What its cells wrote so far."""
+        if self._result:
+            return int(self._result["written_bytes"])
         return self._reducer.written_bytes if self._reducer else 0
 
     def tracked(self) -> dict[tuple[str, str], t.Any]:
         """Return AttemptReducer.tracked of the round that was taken last; {} where it can't be computed."""
+        if self._result:
+            return self._last_tracked
         return self._reducer.tracked() if self._reducer and not self._lacks and self._reducer.count else {}
 
     def take(self, event: Event) -> None:
         """Add an event, in the journal's order. What follows its end is none of the attempt's."""
         kind = event["event"]
-        if self._lacks or not self._reducer or self._result or kind not in EVENTS:
+        if self._lacks or self._result or not self._reducer or kind not in EVENTS:
             return
         try:
-            if kind == "round" and self._budget:
+            if kind == "round" and self._budget and self._reducer.evaluates(event["round"]):
                 self._budget.spend(self._figures)
             self._reducer.take(event)
             if kind == "test_finished":
-                self._result = self._reducer.result()
+                self._last_tracked = self.tracked()
+                self._result, self._reducer = self._reducer.result(), None
+        except TooMany as error:
+            self._lacks = str(error)
         except _DAMAGED as error:
             self._lacks = _damage("its journal", error)
 

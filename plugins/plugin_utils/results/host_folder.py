@@ -45,6 +45,8 @@ def read(folder: str, run_id: str, state: str, status: t.Any) -> HostResults:
         records = reducer.records(passed, run_id, state in LIVE_STATES)
     except shape.Unfit as refused:
         problems.append(f"its status: {refused}")
-    damage = [f"{JOURNAL}: {found.torn} invalid line(s), the first is line {found.first_torn}"] if found.torn else []
+    missing = [name for name in (PLAN, JOURNAL) if not os.path.exists(os.path.join(folder, name))]
+    damage = [f"{', '.join(missing)}: not there, so no test has figures"] if missing and records else []
+    damage += [f"{JOURNAL}: {found.torn} invalid line(s), the first is line {found.first_torn}"] if found.torn else []
     snapshot = summary.brief(reducer.snapshot) if reducer.snapshot else None
     return HostResults(records, snapshot, reducer.calibration, damage, problems)

@@ -54,7 +54,7 @@ class Systemd(Host):
 def quick(run_dir, monkeypatch):
     """Short times, and the status that the module writes before it starts a job."""
     monkeypatch.setattr(launch, "START_TIMEOUT_S", 1.0)
-    monkeypatch.setattr(ending, "STOP_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(ending, "STOP_TIMEOUT_S", 3.0)
     monkeypatch.setattr(locks, "LOCK_DIR", run_dir.path + "/locks")
     launch.write_starting(Host(), run_dir, PLAN)
     return run_dir

@@ -90,6 +90,21 @@ def test_a_round_that_lacks_a_cell_or_does_not_follow_is_damage():
         assert result["outcome"] == "invalid" and "its journal is damaged" in result["reasons"][0]
 
 
+def test_only_rounds_that_are_held_to_the_rule_cost_of_a_hosts_budget(monkeypatch):
+    """Five figures for each sampled round until the test is steady."""
+    monkeypatch.setattr(reducer, "MOST_FIGURES", 25)
+    enough, short = reducer.Budget(), reducer.Budget()
+    short.spend(1)
+    results = []
+    for budget in (enough, short):
+        attempt = reducer.JournalAttempt(steady_test.planned(), budget)
+        for event in steady_test.events():
+            attempt.take(event)
+        results.append(attempt.result())
+    assert [result["outcome"] for result in results] == ["steady", "invalid"]
+    assert "more than 25 figures" in results[1]["reasons"][0] and "damaged" not in results[1]["reasons"][0]
+
+
 def collected(events, test=None):
     made = reducer.JournalAttempt(test or steady_test.planned())
     for event in events:

@@ -139,7 +139,7 @@ def test_a_rule_of_wide_windows_over_rounds_without_end_is_given_up(monkeypatch)
     wide = planned(window=100, confirm_windows=10, tracked=[TRACKED] * 50)
     with little():
         found = record_of(wide, many_rounds(20_000))
-    assert found["outcome"] == "invalid" and "too many rounds for their rules" in found["reasons"][0]
+    assert found["outcome"] == "invalid" and "figures to hold to rules of steady state" in found["reasons"][0]
 
 
 def test_the_attempts_of_a_journal_share_what_may_be_looked_at(monkeypatch):

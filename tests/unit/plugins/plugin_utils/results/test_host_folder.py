@@ -74,8 +74,10 @@ def test_each_test_says_how_many_drives_ran(folder, plan, calibrated, ran):
 
 def test_without_its_plan_the_figures_of_a_test_are_unknown(folder):
     (folder / "plan.json").unlink()
-    test, drive = read(folder).records
+    found = read(folder)
+    test, drive = found.records
     assert (test["outcome"], test["metrics"], drive["outcome"]) == ("invalid", {}, "complete")
+    assert found.damage == ["plan.json: not there, so no test has figures"]
     assert "lacks this test" in test["reasons"][0]
 
 
