@@ -21,9 +21,10 @@ from pathlib import Path
 import own_machine
 import pytest
 from conftest import REPO
+from waiting import wait_until
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import look_lock
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import Locked, look_lock
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import chances, inspection, places
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import look as guard_look
@@ -40,6 +41,22 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.inspection impo
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
 print(json.dumps(inspect(Host(), [parse(json.loads(sys.argv[1]))], terms=Terms(float(sys.argv[2])))[0]))
 """
+
+
+@contextlib.contextmanager
+def being_looked_at(name):
+    """Hold the lock of looks at a drive, once a test beside this one that looks at all drives has left this one."""
+    lock = look_lock(name)
+
+    def is_ours():
+        with contextlib.suppress(Locked):
+            lock.acquire()
+            return True
+        return False
+
+    wait_until(is_ours, f"the end of another look at {name}")
+    with lock:
+        yield
 
 
 def look(drive):
@@ -144,7 +161,7 @@ def test_an_examination_without_a_controller_keeps_nobody_from_the_drives(loop_d
         argv = [sys.executable, "-c", EXAMINE, json.dumps({"ANSIBLE_MODULE_ARGS": asked})]
         return subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=60, check=False)
 
-    with look_lock(drive.name):
+    with being_looked_at(drive.name):
         ended = examine(limit_s=1)
     assert ended.returncode == -signal.SIGALRM, ended.stdout + ended.stderr
     (seen,) = json.loads(examine(limit_s=50).stdout)["drives"]
@@ -154,7 +171,7 @@ def test_an_examination_without_a_controller_keeps_nobody_from_the_drives(loop_d
 def test_a_look_that_does_not_end_is_told(loop_drive, monkeypatch):
     drive = loop_drive()
     monkeypatch.setattr(inspection, "OTHER_LOOK_S", 0.5)
-    with look_lock(drive.name):
+    with being_looked_at(drive.name):
         (seen,) = inspection.inspect(Host(), [parse(drive.selector)])
     assert [refusal["code"] for refusal in seen["refusals"]] == ["locked"]
     assert drive.name in seen["refusals"][0]["message"]
