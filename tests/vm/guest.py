@@ -167,9 +167,9 @@ class Guest:
         timeout_s: of the time that the guest had.
         """
         argv = ["ssh", *self.ssh_options(), "-p", str(self.port), "root@127.0.0.1", script]
-        pipes = {"stdin": subprocess.DEVNULL if stdin is None else subprocess.PIPE, "stdout": subprocess.PIPE}
-        with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, **pipes) as process:
-            said = turn.communicate(process, self.process.pid, timeout_s, stdin)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with turn.as_file(stdin or "") as file, subprocess.Popen(argv, stdin=file, text=True, **pipes) as process:
+            said = turn.communicate(process, self.process.pid, timeout_s)
         done = subprocess.CompletedProcess(argv, process.returncode, *said)
         if check and done.returncode:
             raise BedError(f"guest: {script}: exit {done.returncode}: {done.stderr.strip()[-2000:]}")

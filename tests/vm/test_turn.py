@@ -46,9 +46,11 @@ def test_a_process_that_says_nothing_meets_its_limit():
             process.communicate()
 
 
-def test_a_process_that_takes_longer_than_a_look_gets_its_input_once(monkeypatch):
+def test_a_process_that_takes_longer_than_a_look_gets_all_of_its_input(monkeypatch):
+    """More than a pipe holds."""
     monkeypatch.setattr(turn, "ASK_AGAIN_S", 0.1)
-    with subprocess.Popen(
-        ["sh", "-c", "sleep 0.5; cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    text, pipe = "all of it\n" * 100_000, subprocess.PIPE
+    with turn.as_file(text) as file, subprocess.Popen(
+        ["sh", "-c", "sleep 0.5; cat"], stdin=file, stdout=pipe, stderr=pipe, text=True
     ) as process:
-        assert turn.communicate(process, process.pid, 60, "all of it") == ("all of it", "")
+        assert turn.communicate(process, process.pid, 60) == (text, "")

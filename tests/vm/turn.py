@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import tempfile
 import time
+import typing
+from collections.abc import Iterator
 from pathlib import Path
 
 import others_cpu
@@ -42,16 +45,25 @@ def waited_s(pid: int) -> float:
     return max(waits)
 
 
-def communicate(process: subprocess.Popen, pid: int, limit_s: float, stdin: str | None = None) -> tuple[str, str]:
+@contextlib.contextmanager
+def as_file(text: str) -> Iterator[typing.IO[str]]:
+    """A file that has the text, to be read from its beginning."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
+        file.write(text)
+        file.seek(0)
+        yield file
+
+
+def communicate(process: subprocess.Popen, pid: int, limit_s: float) -> tuple[str, str]:
     """What a process says until it ends: stdout, stderr. limit_s: of the turn of the guest (pid) that it waits for.
-    Ends it and raises TimeoutExpired beyond that.
+    Ends it and raises TimeoutExpired beyond that. Its input comes from a file: Popen.communicate writes the rest of a
+    text only until its first timeout.
     """
     turn = Turn(pid)
     while True:
         try:
-            return process.communicate(stdin, timeout=min(ASK_AGAIN_S, limit_s))
+            return process.communicate(timeout=min(ASK_AGAIN_S, limit_s))
         except subprocess.TimeoutExpired:
-            stdin = None  # it goes on with what it was given
             if turn.spent_s() > limit_s:
                 process.kill()
                 process.wait()
