@@ -22,10 +22,13 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import (
 )
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import states
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records, text
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import host_folder, run_record, unpack
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.results_file import MOST_MESSAGE
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder, run_record, unpack
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_file import MOST_MESSAGE
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable, record_check
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import (
+    HostAction,
+    refuse_injected_facts,
+)
 
 ARGUMENTS = dict(
     results_dir=dict(type="path", required=True),
@@ -68,8 +71,8 @@ class ActionModule(HostAction):
             if info["state"] != states.ABSENT:
                 results = host_folder.read(folder, args["run_id"], info["state"], info["status"])
         run = _run(results_dir, args["run_id"])
-        asked = None if run is None else records.asked_of(run, name)
-        told = records.collected(results.records, args["run_id"], name, now(), asked)
+        asked = None if run is None else record_check.asked_of(run, name)
+        told = record_check.collected(results.records, args["run_id"], name, now(), asked)
         host = _host_record(args["run_id"], name, info, [*results.problems, *told.problems])
         host.update(snapshot=results.snapshot, calibration=results.calibration)
         result = {
@@ -184,5 +187,5 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
         "run_id": run_id,
         "host": name,
         "state": state,
-        "message": text.line(message, MOST_MESSAGE),
+        "message": printable.line(message, MOST_MESSAGE),
     }

@@ -9,9 +9,9 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ..plugin_utils.gate.host_action import HostAction, refuse_injected_facts
-from ..plugin_utils.preflight import asking
+from ..plugin_utils.preflight import examine_arguments
 from ..plugin_utils.preflight.findings import UNSET
+from ..plugin_utils.validation.host_action import HostAction, refuse_injected_facts
 
 Result = dict[str, t.Any]
 # Of the controller: what is asked of the host, which counts though the host does not answer.
@@ -27,7 +27,7 @@ class ActionModule(HostAction):
         arguments = dict(self._task.args)
         own = {name: arguments.pop(name) for name in OWN_ARGUMENTS if name in arguments}
         if "asked" in own:
-            arguments = {**asking.parts(own["asked"], UNSET), **arguments}
+            arguments = {**examine_arguments.parts(own["asked"], UNSET), **arguments}
         try:
             result.update(self.ask("examine", arguments, task_vars or {}))
             self._remove_tmp_path(self._connection._shell.tmpdir)

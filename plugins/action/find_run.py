@@ -11,8 +11,8 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import refuse_injected_facts
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import runs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import runs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import refuse_injected_facts
 
 ARGUMENTS = dict(
     run_id=dict(type="str", default=""),

@@ -7,7 +7,7 @@ plugins/modules/host_info.py.
 
 from __future__ import annotations
 
-from ..plugin_utils.gate.host_action import HostAction
+from ..plugin_utils.validation.host_action import HostAction
 
 
 class ActionModule(HostAction):

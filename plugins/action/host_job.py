@@ -10,13 +10,16 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.packed import pack
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.compression import pack
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.control import SEND_ENGINE
 from ansible_collections.ssdlab.fleet.plugins.modules.host_job import ARGUMENTS
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.version import collection_version
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import zipapp
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, run_record, store
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record, results_log, run_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import (
+    HostAction,
+    refuse_injected_facts,
+)
 
 MODULE = "host_job"
 # Made when ansible-playbook loads this, once, and not by the worker that it starts for each host.
@@ -87,7 +90,7 @@ class ActionModule(HostAction):
     def _begin_anew(self, folder: str, run_id: str, host: str) -> None:
         """Let nothing count that was collected of this host before it measures anew."""
         try:
-            store.begin_anew(os.path.join(folder, run_record.RESULTS), run_id, host)
+            results_log.begin_anew(os.path.join(folder, run_record.RESULTS), run_id, host)
         except OSError as error:
             raise AnsibleActionFail(
                 f"{host}: cannot record in {folder}/results.jsonl that it starts over: {error}"

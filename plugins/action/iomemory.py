@@ -15,7 +15,7 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 
 from ..module_utils.core.files import STATE_DIR
 from ..module_utils.vendors.iomemory import BUGREPORT
-from ..plugin_utils.gate.host_action import HostAction, refuse_injected_facts
+from ..plugin_utils.validation.host_action import HostAction, refuse_injected_facts
 
 MOST_BYTES = 1 << 30
 

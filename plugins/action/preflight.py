@@ -18,19 +18,19 @@ from ansible.utils.vars import load_extra_vars
 from ansible.vars.plugins import get_vars_from_inventory_sources, get_vars_from_path
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import facts, text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     approval,
-    asking,
     controller,
     decision,
+    examine_arguments,
     spelling,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import UNSET, View, shared_value
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.values import MISPLACED
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import message
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import decision_record, run_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.variable_rules import MISPLACED
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import chat_message
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record, run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, quarantine
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import injected_facts, printable
 
 # What of a host's answer (module examine) counts: {its key: field of View}.
 ANSWERS = {
@@ -82,7 +82,7 @@ class ActionModule(ActionBase):
         findings = controller.missing_packages()
         findings += controller.callback_findings(C.config.get_config_value("CALLBACKS_ENABLED"), C.config._config_file)
         findings += _given_results(load_extra_vars(self._loader))
-        injected = facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), C.config._config_file)
+        injected = injected_facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), C.config._config_file)
         findings += [injected] if injected else []
         in_awx = "awx_job_id" in load_extra_vars(self._loader)
         approved, unusable = _approved(heard["approved_plan"])
@@ -124,13 +124,17 @@ class ActionModule(ActionBase):
                 findings = [f"ssd_results_dir: {error.filename} cannot be written: {error.strerror}"]
         if findings:
             self._show(_message(findings).splitlines() if OLD_ERRORS else [])
-            short = message.of_findings(_run_name(heard["seen"]), findings)
+            short = chat_message.of_findings(_run_name(heard["seen"]), findings)
             return {**result, "failed": True, "msg": _message(findings), "message": short}
-        return {**result, **decided.result(), "prepare": any(asking.prepares(view.asked or {}) for view in views)}
+        return {
+            **result,
+            **decided.result(),
+            "prepare": any(examine_arguments.prepares(view.asked or {}) for view in views),
+        }
 
     def _show(self, lines: t.Sequence[str]) -> None:
         for line in lines:
-            self._display.display(text.line(line))
+            self._display.display(printable.line(line))
 
 
 def _run_name(seen: t.Mapping[str, t.Any]) -> str:

@@ -15,18 +15,18 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.run.folder import RUN_ID_PATTERN
-from ..plugin_utils.fleet import judging
-from ..plugin_utils.gate.host_action import refuse_injected_facts
+from ..plugin_utils.peers import fleet_verdicts
 from ..plugin_utils.preflight import controller
-from ..plugin_utils.report import build
-from ..plugin_utils.results import unpack
-from ..plugin_utils.store import drive_history, nights
+from ..plugin_utils.report import write_report
+from ..plugin_utils.run_folder import unpack
+from ..plugin_utils.store import drive_history, earlier_runs
+from ..plugin_utils.validation.host_action import refuse_injected_facts
 
 ARGUMENTS = {
     "results_dir": {"type": "path", "required": True},
     "run_id": {"type": "str", "required": True},
     "baseline": {"type": "str", "default": ""},
-    "nights": {"type": "int", "default": judging.EARLIER_RUNS},
+    "nights": {"type": "int", "default": fleet_verdicts.EARLIER_RUNS},
     "drives": {"type": "list", "elements": "str", "default": []},
     "supplier_model": {"type": "str", "default": ""},
     "store_url": {"type": "str", "default": ""},
@@ -48,8 +48,8 @@ class ActionModule(ActionBase):
         _result, arguments = self.validate_argument_spec(argument_spec=ARGUMENTS)
         # Like collect: relative to where ansible-playbook was started.
         results_dir = os.path.abspath(arguments["results_dir"])
-        stored = functools.partial(nights.of_store, results_dir, arguments["store_url"])
-        against = judging.Against(arguments["baseline"], arguments["nights"], stored)
+        stored = functools.partial(earlier_runs.of_store, results_dir, arguments["store_url"])
+        against = fleet_verdicts.Against(arguments["baseline"], arguments["nights"], stored)
         if against.baseline and not RUN_ID_PATTERN.fullmatch(against.baseline):
             raise AnsibleActionFail(f"baseline: {against.baseline!r} is not the id of a run (report_baseline)")
         if not 0 < against.nights <= MOST_NIGHTS:
@@ -58,17 +58,17 @@ class ActionModule(ActionBase):
             if not self._task.check_mode:
                 _sweep(results_dir, arguments["run_id"])
             past = functools.partial(drive_history.of_drives, results_dir, arguments["store_url"])
-            asked = build.Asked(arguments["drives"], arguments["supplier_model"], past)
-            made = build.make(
+            asked = write_report.Asked(arguments["drives"], arguments["supplier_model"], past)
+            made = write_report.make(
                 results_dir, arguments["run_id"], write=not self._task.check_mode, against=against, asked=asked
             )
-        except build.ReportError as error:
+        except write_report.ReportError as error:
             raise AnsibleActionFail(str(error)) from error
         except OSError as error:
             raise AnsibleActionFail(
                 f"the report of {arguments['run_id']} cannot be written: {error}; check ssd_results_dir and its disk"
             ) from error
-        return dict(build.outcome(made), changed=made.changed)
+        return dict(write_report.outcome(made), changed=made.changed)
 
 
 def _sweep(results_dir: str, run_id: str) -> None:
@@ -77,6 +77,6 @@ def _sweep(results_dir: str, run_id: str) -> None:
     with contextlib.suppress(OSError):  # what can't be swept is in nobody's way
         unpack.sweep_all(
             os.path.join(folder, "raw"),
-            build.hosts(results_dir, run_id),
+            write_report.hosts(results_dir, run_id),
             os.path.join(os.path.dirname(C.DEFAULT_LOCAL_TMP), unpack.LOCKS),
         )

@@ -12,9 +12,9 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..plugin_utils.common.schema import plain
-from ..plugin_utils.gate import text
-from ..plugin_utils.gate.host_action import refuse_injected_facts
-from ..plugin_utils.report import build, retest
+from ..plugin_utils.report import retest, write_report
+from ..plugin_utils.validation import printable
+from ..plugin_utils.validation.host_action import refuse_injected_facts
 
 ARGUMENTS = {
     "results_dir": {"type": "path", "required": True},
@@ -37,10 +37,10 @@ class ActionModule(ActionBase):
         seen = {host: (answer or {}).get("drives") or [] for host, answer in plain(given["seen"]).items()}
         try:
             plan = retest.plan(os.path.abspath(given["results_dir"]), run, seen)
-        except (build.ReportError, OSError, ValueError) as error:
+        except (write_report.ReportError, OSError, ValueError) as error:
             raise AnsibleActionFail(
                 f"ssd_retest: cannot find out what to measure again in run {run['id']}: {error}"
             ) from error
         for line in plan.lines:
-            self._display.display(text.line(line))
+            self._display.display(printable.line(line))
         return {**result, "changed": False, "hosts": plan.hosts, "lines": plan.lines}

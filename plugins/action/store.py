@@ -12,8 +12,8 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.run.folder import RUN_ID_PATTERN
-from ..plugin_utils.gate.host_action import refuse_injected_facts
-from ..plugin_utils.store import engine, exports, folders, importer, packages, quarantine
+from ..plugin_utils.store import engine, exports, importer, quarantine, restore_folders, store_requirements
+from ..plugin_utils.validation.host_action import refuse_injected_facts
 
 ARGUMENTS = {
     "results_dir": {"type": "path", "required": True},
@@ -54,15 +54,15 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail("quarantine_after: also needs run_id")
         try:
             url = engine.resolve(given["url"], results_dir)
-            lacks = packages.missing(url, tables=bool(given["exports"])) if url else []
+            lacks = store_requirements.missing(url, tables=bool(given["exports"])) if url else []
             if lacks:
-                raise packages.StoreError(lacks[0])
+                raise store_requirements.StoreError(lacks[0])
             if not url or self._task.check_mode:
                 return {"changed": False, "store": engine.name(url) if url else "", "runs": [], "exported": []}
             if given["release"] is not None:
                 return _released(url, given["release"])
             return _fetched(url, results_dir, given) if given["fetch"] else self._filled(url, results_dir, given)
-        except (packages.StoreError, OSError) as error:
+        except (store_requirements.StoreError, OSError) as error:
             advice = NOT_LOADED if given["fetch"] else KEPT_ON_HOSTS if given["raw"] else KEPT
             raise AnsibleActionFail(f"{error}; {advice.format(results_dir)}") from error
 
@@ -92,7 +92,7 @@ class ActionModule(ActionBase):
 def _fetched(url: str, results_dir: str, given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Folders of runs from the store. Making a store that is not there yet spares its first run an error."""
     with engine.opened(url, make=True) as store:
-        done = folders.fetch(store, results_dir, given["run_id"], given["run_name"], given["raw"])
+        done = restore_folders.fetch(store, results_dir, given["run_id"], given["run_name"], given["raw"])
     return {
         "changed": any(one.changed for one in done),
         "store": engine.name(url),

@@ -9,11 +9,14 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.values import drives_at_once
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction, refuse_injected_facts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import (
+    HostAction,
+    refuse_injected_facts,
+)
 
 NAMES = (*tuning.VARIABLES, "ssd_drives", "ssd_parallel_drives", "ssd_step")
 
@@ -26,7 +29,7 @@ class ActionModule(HostAction):
         refuse_injected_facts()
         variables = task_vars or {}
         given = [name for name in (*NAMES, *hostplan.TAGS) if name in variables]
-        values = {name: specs.default(name) for name in NAMES if name not in given}
+        values = {name: argument_specs.default(name) for name in NAMES if name not in given}
         values.update(plain({name: self._templar.template(variables[name]) for name in given}))
         problems = tuning_values.problems(values)
         if problems:

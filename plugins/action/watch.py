@@ -16,11 +16,11 @@ from ansible.utils.display import Display
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import DEAD
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import progress, remote_status
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.connections import HostConnection
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.sweep import Sweep, Watched
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.poller import Sweep, Watched
 
 display = Display()
 
@@ -89,7 +89,7 @@ def _state_dir(variables: dict[str, t.Any], name: str) -> str:
     if mine is not None and mine != own:
         return str(mine)
     found = hostvars[name].get(STATE_DIR) if name in hostvars else None
-    return str(specs.default(STATE_DIR) if found is None else found)
+    return str(argument_specs.default(STATE_DIR) if found is None else found)
 
 
 def _raiser(error: Exception) -> t.Callable[[], remote_status.HostStatus]:
@@ -110,7 +110,7 @@ def _watch(sweep: Sweep, interval_s: float, give_up_s: float, for_s: float) -> N
         if os.getppid() != parent:
             raise AnsibleError("ansible-playbook was killed: nobody sees what is printed here")
         for line in progress.lines(_views(sweep), datetime.datetime.now()):
-            display.display(text.line(line))
+            display.display(printable.line(line))
         if sweep.all_ended():
             return
         left = [host for host in sweep.hosts.values() if not host.ended]

@@ -29,10 +29,10 @@ import typing as t
 
 from ansible.plugins.callback import CallbackBase
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import again, run_record, store
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results.results_file import ResultsFile, host_record
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import closing
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import remeasurement, results_log, run_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_file import ResultsFile, host_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_table
 
 COLLECT = "ssdlab.fleet.collect"
 # Whose results tell which run this is: actions that make them on the controller. Any other task's result may be a
@@ -148,7 +148,7 @@ class CallbackModule(CallbackBase):
         """
         if outcome.check or outcome.host in self._collected or (outcome.for_all and state == "failed"):
             return
-        messages = [text.line(item["msg"]) for item in outcome.results if item.get("msg")]
+        messages = [printable.line(item["msg"]) for item in outcome.results if item.get("msg")]
         self._results_file.add([host_record(outcome.host, state, f"{outcome.action}: {'; '.join(messages) or state}")])
 
     def _show_table(self) -> None:
@@ -156,15 +156,15 @@ class CallbackModule(CallbackBase):
         summary = _read_json(os.path.join(os.path.dirname(self._report), "summary.json")) if self._report else None
         run_id = os.path.basename(self._results_file.folder)
         self._display.banner(f"SSD QUALIFICATION {run_id}")
-        records = again.merged(self._results_file.folder, store.load(self._results_file.path))
-        for line in closing.lines(run, records, summary):
-            self._display.display(text.line(line))
+        records = remeasurement.merged(self._results_file.folder, results_log.load(self._results_file.path))
+        for line in final_table.lines(run, records, summary):
+            self._display.display(printable.line(line))
         self._display.display(f"report: {self._report}" if self._report else HINT.format(run_id))
 
 
 def _read_json(path: str) -> dict[str, t.Any] | None:
     try:
         with open(path, encoding="utf-8") as source:
-            return text.writable(json.load(source))
+            return printable.writable(json.load(source))
     except (FileNotFoundError, ValueError):
         return None

@@ -141,9 +141,9 @@ import json
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.compression import unpack
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import STATE_DIR
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.packed import unpack
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.engines import Engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir

@@ -42,15 +42,16 @@ import simulated_ssd as simulator
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import plan_digest, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import records as gate
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import host_folder, judge
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import test_definitions
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check as gate
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
 
 MIB = 1 << 20
 # Slow enough for a shared machine to keep up with, so that the simulated drive and not its host is what is measured.
@@ -101,7 +102,7 @@ def campaign(folder, number, tests, figures):
     plugin = simulator.model_plugin(**{**figures, "seed": number + 1})
     with simulator.simulated_ssd(os.path.join(folder, "drives"), f"drive{number}", plugin) as drive:
         began = time.monotonic()
-        seen = inspection.inspect(host, [parse({"backing_file": drive["backing_file"]})])
+        seen = guard_check.inspect(host, [parse({"backing_file": drive["backing_file"]})])
         run = rundir.RunDir(folder, f"campaign{number}")
         os.makedirs(run.path)
         about = {"id": run.run_id, "name": "campaigns"}
@@ -115,7 +116,7 @@ def campaign(folder, number, tests, figures):
             variables={"ssd_sample_interval_s": 2, "ssd_look_s": 1},
             tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
         )
-        files.write_atomic(run.plan, json.dumps(dict(plan, decision=decision.made(plan))))
+        files.write_atomic(run.plan, json.dumps(dict(plan, decision=plan_digest.made(plan))))
         engine.HostJob(run, host).run()
         taken_s = time.monotonic() - began
     ended = summary.read(host, run)
@@ -134,7 +135,7 @@ def campaign(folder, number, tests, figures):
         "run": about,
         "asked": asked,
         "criteria": [],
-        "tests": {test["name"]: definitions.about(test) for test in loaded},
+        "tests": {test["name"]: test_definitions.about(test) for test in loaded},
     }
     (judged,) = judge.judge(kept, told.records)["drives"]
     return judged, taken_s

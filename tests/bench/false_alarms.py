@@ -36,7 +36,7 @@ import measuring
 import shares
 import simulated_ssd
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
 
 FIGURES = {"size_bytes": 64 << 20, "fresh_iops": 2200, "steady_iops": 350, "read_iops": 3000}
 KINDS = {

@@ -30,12 +30,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "coll
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import (
-    counters,
-    inspection,
-    look,
-    openers,
-    own_data,
-    users,
+    data_scan,
+    device_users,
+    guard_check,
+    ledger,
+    open_handles,
+    write_counters,
 )
 
 SIZE_BYTES = 48 << 20
@@ -72,14 +72,14 @@ class Lab(t.NamedTuple):
     def seen(self, seconds: float = 0.2) -> list[dict]:
         """A look at all drives."""
         entries = [parse({"backing_file": str(drive.file)}) for drive in self.drives]
-        return inspection.inspect(Host(), entries, None, self.state_dir, None, look.Terms(seconds))
+        return guard_check.inspect(Host(), entries, None, self.state_dir, None, data_scan.Terms(seconds))
 
     def run(self, write: t.Callable[[str], None], blank: bool = False) -> None:
         """As a run of ours that writes so."""
         for drive, seen in zip(self.drives, self.seen()):
-            before = own_data.begin(Host(), self.state_dir, seen["identity"], "night")
+            before = ledger.begin(Host(), self.state_dir, seen["identity"], "night")
             write(drive.path)
-            own_data.end(Host(), before, seen["identity"], blank=blank)
+            ledger.end(Host(), before, seen["identity"], blank=blank)
 
 
 def _run(*argv: str) -> str:
@@ -150,13 +150,15 @@ def _after(
         for drive in lab.drives if anew else ():
             drive.detach()
             drive.attach()
-        untouched = counters.untouched
+        untouched = write_counters.untouched
         if noise:
-            counters.untouched = lambda host, entry, identity: untouched(host, entry, dict(identity, backing_file=None))
+            write_counters.untouched = lambda host, entry, identity: untouched(
+                host, entry, dict(identity, backing_file=None)
+            )
         try:
             yield
         finally:
-            counters.untouched = untouched
+            write_counters.untouched = untouched
             for drive in lab.drives:
                 _zeros(drive.path)
 
@@ -176,12 +178,12 @@ STATES = {
 }
 
 
-class Watch(openers.Watch):
+class Watch(open_handles.Watch):
     """Notes of everybody who has a drive open what he is, while he is still there to be asked."""
 
     seen: collections.Counter[str] = collections.Counter()
 
-    def look(self, deep: bool) -> openers.OpenersByKey:
+    def look(self, deep: bool) -> open_handles.OpenersByKey:
         """As ever."""
         found = super().look(deep)
         for key in self._watched() & found.keys():
@@ -229,7 +231,7 @@ def main() -> None:
     parser.add_argument("--drives", type=int, default=10)
     parser.add_argument("--only", default="", help="states whose name begins so")
     given = parser.parse_args()
-    users.Watch = Watch
+    device_users.Watch = Watch
     print("| state | refused |\n|---|---|", flush=True)
     for name in filter(lambda name: name.startswith(given.only), STATES):
         Watch.seen.clear()

@@ -30,9 +30,9 @@ import busy_machine
 import report
 import store
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, folders, importer, nights
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import fleet_verdicts
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import earlier_runs, engine, importer, restore_folders
 
 LIMIT_S, LIMIT_MIB = 60, 2048
 HEAD = "| drives | runs | values | store on disk | read, judged and written | peak memory | fleet page |"
@@ -53,9 +53,9 @@ def made(place: pathlib.Path, run_id: str, runs: int) -> dict[str, float]:
     began, busy = time.perf_counter(), time.process_time()
     url = engine.resolve("", str(place))
     with engine.opened(url) as opened:
-        folders.fetch(opened, str(place), run_id, "")
-    against = judging.Against(nights=runs - 1, stored=functools.partial(nights.of_store, str(place), ""))
-    index = pathlib.Path(build.make(str(place), run_id, against=against).path)
+        restore_folders.fetch(opened, str(place), run_id, "")
+    against = fleet_verdicts.Against(nights=runs - 1, stored=functools.partial(earlier_runs.of_store, str(place), ""))
+    index = pathlib.Path(write_report.make(str(place), run_id, against=against).path)
     took = time.perf_counter() - began, time.process_time() - busy
     fleet = json.loads((index.parent / "summary.json").read_text(encoding="utf-8"))["fleet"]
     told = {

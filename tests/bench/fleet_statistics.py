@@ -7,7 +7,7 @@ From the repository's root:
 
     python tests/bench/fleet_statistics.py [--fleets 1000] [--seed 1] [--drives 8 24 96 400] [--table flags]
 
---table limits prints what the constants ALONE and TOGETHER of robust.py were chosen from.
+--table limits prints what the constants ALONE and TOGETHER of robust_statistics.py were chosen from.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.join(ROOT, "playbooks", "collections"))
 import numpy as np
 import pandas
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import hosts, outliers, robust
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import host_effects, outliers, robust_statistics
 
 # Independent ones, two of them tails: those that go together would make false flags rarer.
 METRICS = (
@@ -134,13 +134,13 @@ def flagged(*groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(the figures that are outliers, those that would be without the practical threshold) of a fleet's groups, in the
     order of the long table: what outliers.held says.
     """
-    held = [robust.hold(metric, figures) for values in groups for metric, figures in zip(METRICS, values)]
+    held = [robust_statistics.hold(metric, figures) for values in groups for metric, figures in zip(METRICS, values)]
     z, p, by = (np.concatenate([getattr(each, name) for each in held]) for name in ("z", "p", "by"))
     figures, drives = groups[0].shape
     group = np.repeat(np.arange(len(groups)), drives * figures)
     drive = np.tile(np.arange(drives), figures * len(groups)) + drives * group
-    stand = robust.stand_out(z, p, group, drive)
-    return stand & (by > robust.PRACTICAL), stand
+    stand = robust_statistics.stand_out(z, p, group, drive)
+    return stand & (by > robust_statistics.PRACTICAL), stand
 
 
 def clean(
@@ -162,7 +162,7 @@ def clean(
         found, by_chance = flagged(*of_groups)
         drive, flags, alone = drive + found.any(), flags + found.sum(), alone + by_chance.any()
         if hosts_too and number % HOSTS_EVERY == 0:
-            looked, host = looked + 1, host + (len(hosts.effects(outliers.held(table(of_groups[0])))) > 0)
+            looked, host = looked + 1, host + (len(host_effects.effects(outliers.held(table(of_groups[0])))) > 0)
     return Rates(drive / fleets, host / looked if looked else math.nan, flags / fleets, alone / fleets)
 
 
@@ -191,7 +191,7 @@ def power(
         drive += bool(flagged(one["value"].to_numpy().reshape(values.shape))[0].reshape(values.shape)[:, 0].any())
         if hosts_too and number % HOSTS_EVERY == 0:
             all_of_it = table(values)
-            low = hosts.effects(outliers.held(slowed(all_of_it, all_of_it["host"] == "h0", by, only)))
+            low = host_effects.effects(outliers.held(slowed(all_of_it, all_of_it["host"] == "h0", by, only)))
             looked, host = looked + 1, host + (set(low["host"]) == {"h0"})
     return drive / fleets, host / max(looked, 1)
 
@@ -272,15 +272,21 @@ def reached(values: np.ndarray) -> tuple[float, float]:
     """(the farthest figure, the farthest drive by all of its figures) that stands out but for the good side, in times
     of its limit, as a logarithm: what has to be added to `base` and `few` of robust.ALONE and TOGETHER.
     """
-    held = [robust.hold(metric, figures) for metric, figures in zip(METRICS, values)]
+    held = [robust_statistics.hold(metric, figures) for metric, figures in zip(METRICS, values)]
     z, p, by = (np.array([getattr(each, name) for each in held]) for name in ("z", "p", "by"))
-    stands = robust.discoveries(p.ravel()).reshape(z.shape) & (z > robust.Z_LIMIT) & (by > robust.PRACTICAL)
+    stands = (
+        robust_statistics.discoveries(p.ravel()).reshape(z.shape)
+        & (z > robust_statistics.Z_LIMIT)
+        & (by > robust_statistics.PRACTICAL)
+    )
     if not stands.any():
         return -np.inf, -np.inf
     one_group = np.zeros(z.shape[1], dtype=int)
-    best, good_side, bad_side = robust.sides(z.ravel(), np.tile(np.arange(z.shape[1]), len(METRICS)), z.shape[1])
-    alone = robust.good_limit(best, one_group, robust.ALONE)[0]
-    together = robust.good_limit(good_side, one_group, robust.TOGETHER)[0]
+    best, good_side, bad_side = robust_statistics.sides(
+        z.ravel(), np.tile(np.arange(z.shape[1]), len(METRICS)), z.shape[1]
+    )
+    alone = robust_statistics.good_limit(best, one_group, robust_statistics.ALONE)[0]
+    together = robust_statistics.good_limit(good_side, one_group, robust_statistics.TOGETHER)[0]
     return float(np.log(z[stands].max() / alone)), float(np.log(bad_side[stands.any(axis=0)].max() / together))
 
 

@@ -32,11 +32,11 @@ import busy_machine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import plan_digest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import zipapp
 
 RATIO_LIMIT = 1.03
@@ -62,7 +62,7 @@ def make_plan(run_id, backing, cells, seconds, variables):
         "cells": [dict(cell, read_pct=share) for share in range(0, 100, 100 // cells)][:cells],
         "rounds": {"max": 1},
     }
-    drives = inspection.inspect(host, [parse({"backing_file": backing, "ssd_overwrite_data": True})])
+    drives = guard_check.inspect(host, [parse({"backing_file": backing, "ssd_overwrite_data": True})])
     assert drives[0]["eligible"], drives[0]["refusals"]
     plan = planning.render(
         planning.load_plan([test]),
@@ -74,7 +74,7 @@ def make_plan(run_id, backing, cells, seconds, variables):
         variables=variables,
         tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
     )
-    return dict(plan, decision=decision.made(plan))
+    return dict(plan, decision=plan_digest.made(plan))
 
 
 def harness(folder, number, backing, options, variables):

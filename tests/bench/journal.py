@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import raw
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import host_journal
 
 MIB = 1 << 20
 COMMON = {"schema_version": 1, "time": "2026-11-22T02:00:00.000Z", "run_id": "r", "host": "h", "drive": "S1"}
@@ -84,7 +84,7 @@ def write(path: Path, kind: str, size: int) -> None:
 
 def read(pipe: object, folder: str) -> None:
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    found = raw.read(folder, "h")
+    found = host_journal.read(folder, "h")
     seconds, grown = time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     pipe.send((seconds, grown / 1024, len(found.measurements), found.problem[:200]))
 

@@ -24,16 +24,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import chances, look
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import data_scan, detection_probability
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 DRIVES = {"4 GiB": 4 * GIB, "512 GiB": 512 * GIB}
 DATA = {"4 KiB": 4 * KIB, "256 KiB": 256 * KIB, "8 MiB": 8 * MIB, "40 MiB": 40 * MIB, "1 GiB": GIB}
 LOOKS_A_PLACE = 10
-PIECES = 2 * look._PIECES  # of 1 MiB, read first to learn how fast the drive is
+PIECES = 2 * data_scan._PIECES  # of 1 MiB, read first to learn how fast the drive is
 
 
-class Unending(look.Seeing):
+class Unending(data_scan.Seeing):
     """Sees what there is to see, and goes on: looks that end early would leave the chances of the unlucky ones alone to
     be told.
     """
@@ -70,19 +70,21 @@ def seen_of(
     for number in range(looks):
         if number % LOOKS_A_PLACE == 0:
             _run("fallocate", "--punch-hole", "--offset", str(place), "--length", str(data_bytes), file)
-            place = random.randrange(MIB, size_bytes - data_bytes - MIB) // look.BLOCK_BYTES * look.BLOCK_BYTES
+            place = (
+                random.randrange(MIB, size_bytes - data_bytes - MIB) // data_scan.BLOCK_BYTES * data_scan.BLOCK_BYTES
+            )
             with open(file, "r+b") as out:
                 for start in range(place, place + data_bytes, len(piece)):
                     os.pwrite(out.fileno(), piece[: place + data_bytes - start], start)
             _run("blockdev", "--flushbufs", path)
         handle = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_EXCL)
         try:
-            found = look.take(handle, size_bytes, look.Terms(seconds))
+            found = data_scan.take(handle, size_bytes, data_scan.Terms(seconds))
         finally:
             os.close(handle)
         seen += found.foreign is not None
         blocks += found.blocks
-        chance = chances.chance(data_bytes, found.blocks, size_bytes, found.whole)
+        chance = detection_probability.chance(data_bytes, found.blocks, size_bytes, found.whole)
         told += chance
         # A piece sees data that begins less than its own length before it.
         real += 1 - (1 - chance) * (1 - min(1.0, (data_bytes + MIB) / size_bytes)) ** PIECES
@@ -94,7 +96,7 @@ def detection(looks: int, seconds: float) -> None:
     """Print the table."""
     heads = ("drive", "data", "seen", "of a hundred", "chance told", "with the pieces", "blocks of a look")
     print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|", flush=True)
-    look.Seeing = Unending
+    data_scan.Seeing = Unending
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder:
         for drive_name, size_bytes in DRIVES.items():
             with loop(folder, size_bytes) as (path, file):

@@ -36,8 +36,8 @@ import json, sys, time
 sys.path.insert(0, "/var/tmp/look")
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.inspection import inspect
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.guard_check import inspect
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 began = time.monotonic()
 seen = inspect(Host(), [parse({"serial": serial}) for serial in sys.argv[2:]], terms=Terms(float(sys.argv[1])))
 print(json.dumps([time.monotonic() - began, [[one["refusals"], one["look"]] for one in seen]]))

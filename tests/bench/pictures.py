@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import page_names, write_report
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 HOSTS, DRIVES = 12, 8
@@ -108,9 +108,9 @@ def drives(noise: random.Random, slow: bool) -> list[generator.Drive]:
 
 def fleet(results: pathlib.Path) -> pathlib.Path:
     """The report of the constructed fleet."""
-    build.make(str(results), generator.moved(run_of(results, drives(random.Random(5), False)), 20).name)
+    write_report.make(str(results), generator.moved(run_of(results, drives(random.Random(5), False)), 20).name)
     run_dir = run_of(results, drives(random.Random(4), True))
-    return pathlib.Path(build.make(str(run_dir.parent), run_dir.name).path)
+    return pathlib.Path(write_report.make(str(run_dir.parent), run_dir.name).path)
 
 
 def run_of(results: pathlib.Path, made: list[generator.Drive]) -> pathlib.Path:
@@ -155,8 +155,8 @@ def shoot(index: pathlib.Path, folder: pathlib.Path) -> None:
     bad = f"22{BAD_DRIVE[0]:02}3A4F{BAD_DRIVE[1]:02}"
     pages = {
         "fleet": index,
-        "host": index.parent / names.host_page(host_name(BAD_HOST)),
-        "drive": index.parent / names.drive_page(host_name(BAD_DRIVE[0]), bad),
+        "host": index.parent / page_names.host_page(host_name(BAD_HOST)),
+        "drive": index.parent / page_names.drive_page(host_name(BAD_DRIVE[0]), bad),
     }
     with chromium() as browser:
         for file, page, width, height, dark in SHOTS:

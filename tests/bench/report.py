@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
 import busy_machine
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, pages
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import page_list, write_report
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
 SIZE_LIMIT_BYTES, READY_LIMIT_S, PAGE_LIMIT_S = 5_000_000, 2.0, 0.020
@@ -77,7 +77,7 @@ def measured(drives: int, count: int) -> dict[str, float]:
     """
     folder = run_folder(pathlib.Path(tempfile.mkdtemp(prefix="ssdlab-report-")), drives, count)
     spent = [0.0, 0]
-    render = pages.texts
+    render = page_list.texts
 
     def timed(*args, **options):
         began = time.process_time()
@@ -87,9 +87,9 @@ def measured(drives: int, count: int) -> dict[str, float]:
             yield page
             began = time.process_time()
 
-    pages.texts = timed
+    page_list.texts = timed
     began, busy = time.perf_counter(), time.process_time()
-    index = pathlib.Path(build.make(str(folder.parent), folder.name).path)
+    index = pathlib.Path(write_report.make(str(folder.parent), folder.name).path)
     seconds = time.perf_counter() - began
     cpu = time.process_time() - busy
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

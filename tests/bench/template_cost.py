@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 import busy_machine
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.tests.fixtures import printed
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
 

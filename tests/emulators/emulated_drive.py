@@ -17,7 +17,7 @@ import emulator
 import scsi_drive
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, step
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -149,4 +149,4 @@ class EmulatedDrive:
 
     def purge(self, method, **options):
         """As the campaign does it; the fields of the purge record."""
-        return step.perform(self.work(method=method, **options))
+        return purge_step.perform(self.work(method=method, **options))

@@ -17,33 +17,33 @@ import cells
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection as guard
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check as guard
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control as job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fillcurve, fio, workbench
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, decision, engines, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_runner, precondition_curve
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, engines, plan_digest, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 
 __all__ = [
     "archive",
     "cells",
     "deadline",
-    "decision",
     "engine",
     "engines",
     "entry",
     "files",
-    "fillcurve",
     "fio",
+    "fio_runner",
     "guard",
     "Host",
     "job",
     "locks",
+    "plan_digest",
     "planning",
+    "precondition_curve",
     "rundir",
     "summary",
     "tuning",
-    "workbench",
 ]

@@ -19,12 +19,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, lo
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity, wear
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import plan_digest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents, run_results
 
 EMULATORS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "emulators")
@@ -69,7 +69,7 @@ class Bench:
 
     def plan(self, method, tests=None):
         tests = tests or planning.step_plan("purge")
-        seen = inspection.inspect(self.server(), [parse(self.loop.selector)])
+        seen = guard_check.inspect(self.server(), [parse(self.loop.selector)])
         assert seen[0]["refusals"] == []
         tune = {"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False}
         return planning.render(
@@ -85,7 +85,7 @@ class Bench:
 
     def job(self, plan):
         os.makedirs(self.run_dir.path, exist_ok=True)
-        files.write_atomic(self.run_dir.plan, json.dumps(dict(plan, decision=decision.made(plan))))
+        files.write_atomic(self.run_dir.plan, json.dumps(dict(plan, decision=plan_digest.made(plan))))
         return engine.HostJob(self.run_dir, self.server())
 
     def run(self, method):

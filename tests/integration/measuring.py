@@ -13,7 +13,7 @@ import threading
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.workbench import Workbench
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import Workbench
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import cells as celling
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import jobs
 

@@ -21,12 +21,12 @@ from waiting import sizes, wait_until
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import plan_digest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 
 COLLECTIONS = Path(__file__).resolve().parents[2] / "playbooks" / "collections"
 # A host job of a process of its own, with locks of the test's.
@@ -62,7 +62,7 @@ class Lab:
         self.options = {}
 
     def inspect(self, state=True):
-        (seen,) = inspection.inspect(
+        (seen,) = guard_check.inspect(
             Host(), [parse(dict(self.drive.selector, **self.options))], state_dir=self.state if state else None
         )
         return seen
@@ -83,7 +83,9 @@ class Lab:
         )
         run = rundir.RunDir(self.state, run_id)
         os.makedirs(run.path, exist_ok=True)
-        files.write_atomic(run.plan, json.dumps(dict(plan, **changes, decision=decision.made(dict(plan, **changes)))))
+        files.write_atomic(
+            run.plan, json.dumps(dict(plan, **changes, decision=plan_digest.made(dict(plan, **changes))))
+        )
         return run
 
     def attach(self):

@@ -15,7 +15,7 @@ import time
 import simulated_ssd as simulator
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.library import SHIPPED_DIR
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.test_library import SHIPPED_DIR
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 MIB = 1 << 20

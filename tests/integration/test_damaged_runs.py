@@ -20,13 +20,13 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import (
     archive,
-    decision,
     engines,
     folder,
     liveness,
+    plan_digest,
     summary,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import host_folder
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder
 from ansible_collections.ssdlab.fleet.tests.fixtures import run_results, steady_test
 
 DRIVE = "A1"
@@ -41,7 +41,7 @@ PLAN = {
     "tune": {},
     "drives": [{"drive": DRIVE, "selector": {"serial": DRIVE}, "expected": {}, "tests": [steady_test.planned("t")]}],
 }
-PLAN["decision"] = decision.made(PLAN)
+PLAN["decision"] = plan_digest.made(PLAN)
 TEST = {"drive": DRIVE, "test": "t", "attempt": 1}
 FILES = ("status", "plan", "tuning", "journal")
 DAMAGES = {

@@ -18,7 +18,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
@@ -51,7 +51,7 @@ def test_a_child_that_is_about_to_start_a_program_is_no_user(loop_drive, argv, c
     starting.start()
     try:
         forked.wait(0.5)
-        (seen,) = inspection.inspect(Host(), [parse(drive.selector)], {drive.path: handle}, terms=None)
+        (seen,) = guard_check.inspect(Host(), [parse(drive.selector)], {drive.path: handle}, terms=None)
     finally:
         starting.join()
         children[0].kill()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from host_jobs import MIB, events
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 SIZE = 320 * MIB  # XFS takes 300 MB at least

@@ -21,10 +21,10 @@ from test_filesystems import SIZE, TYPES, mounts_of, on
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine, filesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 
 NODES = "/dev/ssdlab-fleet"
 LONG_S = 240
@@ -42,7 +42,7 @@ engine.HostJob(folder.RunDir.at(sys.argv[1]), Host()).run()
 def scanned(drive, place, run_id="other", **options):
     """What the guard says of a drive to a run."""
     entry = parse(dict(drive.selector, **options))
-    (seen,) = inspection.inspect(Host(), [entry], None, str(place.folder / "state"), run_id)
+    (seen,) = guard_check.inspect(Host(), [entry], None, str(place.folder / "state"), run_id)
     return seen
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 MIB = 1 << 20

@@ -19,7 +19,7 @@ from wrong_drive import SIZE, run
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity as drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, rules
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, rules
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 
 
@@ -32,7 +32,7 @@ def inspect(disk, selectors=None, held=None):
     """The guard's results; it may have run probing commands only, and may have changed no byte."""
     commands = []
     before = disk.digest()
-    results = inspection.inspect(Host(log=commands.append), [parse(each) for each in selectors or [disk.entry]], held)
+    results = guard_check.inspect(Host(log=commands.append), [parse(each) for each in selectors or [disk.entry]], held)
     assert disk.digest() == before
     assert not [command for command in commands if destructive(command)]
     for result in results:

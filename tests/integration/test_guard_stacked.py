@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 
 
 @pytest.fixture
@@ -34,13 +34,13 @@ def stacked(loop_drive, tmp_path):
 
 
 def codes(entry):
-    (result,) = inspection.inspect(Host(), [parse(entry)])
+    (result,) = guard_check.inspect(Host(), [parse(entry)])
     return [refusal["code"] for refusal in result["refusals"]]
 
 
 def test_a_drive_under_a_loop_device_is_held_whatever_its_node_is_called(stacked):
     disk, node, above = stacked
-    (result,) = inspection.inspect(Host(), [parse({"backing_file": str(disk.file)})])
+    (result,) = guard_check.inspect(Host(), [parse({"backing_file": str(disk.file)})])
     assert [refusal["code"] for refusal in result["refusals"]] == ["held"]
     assert f"{above} uses {disk.path}" in result["refusals"][0]["message"]
     assert codes({"backing_file": node}) == ["not_whole_drive"]

@@ -18,9 +18,9 @@ from host_jobs import MIB, ODD_SIZE, QUICK, TUNE, events, fill_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import workbench
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_runner
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 
@@ -124,7 +124,7 @@ def test_a_signature_counts_until_our_first_write_and_not_after_it(jobs, loop_dr
 def test_nobody_else_gets_at_a_drive_while_it_is_measured(jobs, loop_drive, tmp_path, monkeypatch):
     drive = loop_drive()
     seen = {}
-    cell = workbench.Workbench.cell
+    cell = fio_runner.Workbench.cell
 
     def meddle():
         for argv in (["mkfs.ext4", "-q", drive.path], ["blkdiscard", drive.path], ["mount", drive.path, str(tmp_path)]):
@@ -141,7 +141,7 @@ def test_nobody_else_gets_at_a_drive_while_it_is_measured(jobs, loop_drive, tmp_
         finally:
             thread.join()
 
-    monkeypatch.setattr(workbench.Workbench, "cell", meddled)
+    monkeypatch.setattr(fio_runner.Workbench, "cell", meddled)
     journal, _status = jobs.run(jobs.plan([drive], planning.load_plan([QUICK])))
     assert all(code != 0 for code in seen.values()) and len(seen) == 3
     assert jobs.ended()[0]["outcome"] == "steady"
@@ -221,7 +221,7 @@ def test_a_killed_fio_is_no_fault_of_the_drives(jobs, loop_drive, tmp_path, monk
 
 def run_with_a_fio_that(jobs, loop_drive, tmp_path, monkeypatch, behaviour):
     """The result of the test, and the status, of a run whose fio ends like this."""
-    monkeypatch.setattr(workbench, "CELL_GRACE_S", 2.0)
+    monkeypatch.setattr(fio_runner, "CELL_GRACE_S", 2.0)
     plan = jobs.plan([loop_drive()], planning.load_plan([QUICK]))
     fake = tmp_path / "fio"
     fake.write_text(

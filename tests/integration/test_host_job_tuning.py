@@ -12,11 +12,11 @@ import pytest
 from host_jobs import QUICK, TUNE, events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine, standing
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine, resume_state
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import rounds
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import sentinels as purge_sentinels
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import latency, tuned_host
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import cpu_dma_latency, tuned_host
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 
 
 def test_settings_are_changed_during_the_run_and_back_after_it(jobs, loop_drive):
@@ -32,14 +32,18 @@ def test_settings_are_changed_during_the_run_and_back_after_it(jobs, loop_drive)
     assert (Host().read(path), status["restored"]) == (before, True)
 
 
-@pytest.mark.skipif(not os.path.exists(latency.CPU_DMA_LATENCY), reason="this kernel has no " + latency.CPU_DMA_LATENCY)
+@pytest.mark.skipif(
+    not os.path.exists(cpu_dma_latency.CPU_DMA_LATENCY), reason="this kernel has no " + cpu_dma_latency.CPU_DMA_LATENCY
+)
 def test_the_latency_limit_holds_while_the_job_works_and_no_longer(jobs, loop_drive, monkeypatch):
     def held():
         """(whether this process has the device open, the limit in force)."""
-        with open(latency.CPU_DMA_LATENCY, "rb") as device:
+        with open(cpu_dma_latency.CPU_DMA_LATENCY, "rb") as device:
             limit_us = struct.unpack("=i", device.read(4))[0]
         links = [os.path.join("/proc/self/fd", number) for number in os.listdir("/proc/self/fd")]
-        return latency.CPU_DMA_LATENCY in [os.readlink(link) for link in links if os.path.islink(link)], limit_us
+        return cpu_dma_latency.CPU_DMA_LATENCY in [
+            os.readlink(link) for link in links if os.path.islink(link)
+        ], limit_us
 
     plant, during = purge_sentinels.Sentinels.plant, []
     monkeypatch.setattr(
@@ -120,6 +124,7 @@ def test_what_builds_on_a_test_that_was_not_begun_is_not_begun_either(jobs, loop
     assert [end["outcome"] for end in ends] == ["invalid"] * 2 and "a setting is not" in ends[1]["reasons"][1]
     # Nor in a later job, which has the journal alone.
     assert (
-        standing.not_begun(ends[:1]) == ends[0]["reasons"][1:] and standing.not_begun([dict(ends[0], reasons=[])]) == []
+        resume_state.not_begun(ends[:1]) == ends[0]["reasons"][1:]
+        and resume_state.not_begun([dict(ends[0], reasons=[])]) == []
     )
     assert events(journal, "purge_started") == events(journal, "cell") == []

@@ -19,9 +19,9 @@ from host_jobs import events
 from measuring import Measuring, found
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import derived
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import derived_metrics
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
 
 MIB = 1 << 20
@@ -86,7 +86,7 @@ def _sweep(folder):
                 averages.append({"cell": str(depth), "metrics": fio_result.metrics(result["read"], result["write"])})
         finally:
             measuring.close()
-    (sweep,) = derived.sweeps(cells, averages)
+    (sweep,) = derived_metrics.sweeps(cells, averages)
     return sweep
 
 

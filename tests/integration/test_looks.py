@@ -26,19 +26,19 @@ from waiting import wait_until
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import Locked, look_lock
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import chances, inspection, places
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import look as guard_look
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.blockreader import BlockReader
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.seeing import Look, Seeing
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import data_scan as guard_look
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import detection_probability, guard_check, scan_offsets
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.async_reader import BlockReader
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_classifier import Look, Seeing
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 
 LOOK_S = 4.0
 PROGRAM = """
 import json, sys
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.inspection import inspect
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.guard_check import inspect
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 print(json.dumps(inspect(Host(), [parse(json.loads(sys.argv[1]))], terms=Terms(float(sys.argv[2])))[0]))
 """
 
@@ -97,13 +97,13 @@ def test_a_little_data_is_found_where_the_file_behind_a_drive_says_so(offset):
             os.pwrite(out.fileno(), os.urandom(length), place)
         path = own_machine.attach(file, "--direct-io=on", "--offset", str(offset))
         try:
-            (seen,) = inspection.inspect(Host(), [parse({"backing_file": str(file)})], terms=Terms(0.2))
+            (seen,) = guard_check.inspect(Host(), [parse({"backing_file": str(file)})], terms=Terms(0.2))
             assert [refusal["code"] for refusal in seen["refusals"]] == ["unsigned_data"] and seen["look"][
                 "allocated_bytes"
             ] == length
             with file.open("r+b") as out:
                 os.pwrite(out.fileno(), bytes(length), place)
-            (seen,) = inspection.inspect(Host(), [parse({"backing_file": str(file)})], terms=Terms(1.0))
+            (seen,) = guard_check.inspect(Host(), [parse({"backing_file": str(file)})], terms=Terms(1.0))
             assert seen["eligible"] and seen["look"]["aimed_blocks"] > 0 and seen["look"]["blocks"] > 0, seen
         finally:
             subprocess.run(["losetup", "--detach", path], check=True)
@@ -129,15 +129,15 @@ def test_as_many_looks_see_data_as_the_plan_tells(loop_drive, size_bytes, data_b
         seen = sum(sees(handle, size_bytes, blocks) for _look in range(looks))
     finally:
         os.close(handle)
-    assert expected[0] <= seen <= expected[1], chances.chance(data_bytes, blocks, size_bytes)
+    assert expected[0] <= seen <= expected[1], detection_probability.chance(data_bytes, blocks, size_bytes)
 
 
 def sees(handle, size_bytes, blocks):
     """Whether one look at so many random blocks sees data."""
     found = Look(size_bytes)
     seeing = Seeing(found, (), True, guard_look.never)
-    with BlockReader(handle, places.BLOCK_BYTES) as reader:
-        offsets = itertools.islice(places.random_offsets(size_bytes, places.BLOCK_BYTES, 32), blocks // 32)
+    with BlockReader(handle, scan_offsets.BLOCK_BYTES) as reader:
+        offsets = itertools.islice(scan_offsets.random_offsets(size_bytes, scan_offsets.BLOCK_BYTES, 32), blocks // 32)
         guard_look._some(reader, seeing, offsets, 1.0, lambda: 0.0)
     return found.foreign is not None
 
@@ -170,8 +170,8 @@ def test_an_examination_without_a_controller_keeps_nobody_from_the_drives(loop_d
 
 def test_a_look_that_does_not_end_is_told(loop_drive, monkeypatch):
     drive = loop_drive()
-    monkeypatch.setattr(inspection, "OTHER_LOOK_S", 0.5)
+    monkeypatch.setattr(guard_check, "OTHER_LOOK_S", 0.5)
     with being_looked_at(drive.name):
-        (seen,) = inspection.inspect(Host(), [parse(drive.selector)])
+        (seen,) = guard_check.inspect(Host(), [parse(drive.selector)])
     assert [refusal["code"] for refusal in seen["refusals"]] == ["locked"]
     assert drive.name in seen["refusals"][0]["message"]

@@ -23,7 +23,7 @@ from test_spoilt_rounds import cpu_quota
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import Place
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import lost_time
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
 
 # 64 of its I/Os take it 1.6 s, much longer than a busy machine's own gaps; slower than it could be, never faster.
 IOPS, DEPTH = 40, 64

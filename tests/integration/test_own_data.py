@@ -14,7 +14,7 @@ import own_data_lab
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import filler, ledger_file
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import fio_pattern, ledger_format
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
 
 
@@ -28,10 +28,10 @@ NIGHTS = ("one", "two", "three")
 
 
 def fill_that_begins(head):
-    """A sector that keeps the law of fio's fill (guard/filler.py) and begins with these bytes, as a fill
+    """A sector that keeps the law of fio's fill (guard/fio_pattern.py) and begins with these bytes, as a fill
     may by chance.
     """
-    law = filler.LAWS[0]
+    law = fio_pattern.LAWS[0]
     words = list(struct.unpack(f"<{law.distance}Q", head + os.urandom(law.distance * 8 - len(head))))
     while len(words) < 64:
         words.append(words[-law.distance] * law.factor % 2**64)
@@ -241,4 +241,4 @@ def test_a_ledger_that_somebody_else_may_write_does_not_count(lab):
 def test_a_refused_drive_is_never_claimed(lab):
     subprocess.run(["mkfs.ext4", "-q", lab.drive.path], check=True)
     assert lab.run("one")[0] == "refused"
-    assert ledger_file.read(lab.state, lab.inspect()["identity"]) is None
+    assert ledger_format.read(lab.state, lab.inspect()["identity"]) is None

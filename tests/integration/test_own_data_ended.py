@@ -20,10 +20,10 @@ from waiting import wait_until
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, own_data
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, ledger
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.sentinels import Sentinels
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 
 
 @pytest.fixture(name="lab")
@@ -92,16 +92,16 @@ def test_sentinels_of_a_purge_that_was_cut_are_ours(lab):
     """A job that dies between planting them and the purge leaves random blocks, both ends of the drive among them."""
     lab.run("one")
     identity = lab.inspect()["identity"]
-    before = own_data.begin(Host(), lab.state, identity, "two")
+    before = ledger.begin(Host(), lab.state, identity, "two")
     sentinels = Sentinels(identity["size_bytes"], identity["logical_block_size_bytes"])
-    own_data.note(before, identity, "", sentinels.blocks())
+    ledger.note(before, identity, "", sentinels.blocks())
     handle = os.open(lab.drive.path, os.O_RDWR | os.O_DIRECT)
     sentinels.plant(handle)
     os.close(handle)
-    (seen,) = inspection.inspect(Host(), [parse(lab.drive.selector)], state_dir=lab.state, run_id="two")
+    (seen,) = guard_check.inspect(Host(), [parse(lab.drive.selector)], state_dir=lab.state, run_id="two")
     assert seen["eligible"] and seen["own_data"]["proved"] == "content"
     lab.put(0, b"x")
-    (seen,) = inspection.inspect(Host(), [parse(lab.drive.selector)], state_dir=lab.state, run_id="two")
+    (seen,) = guard_check.inspect(Host(), [parse(lab.drive.selector)], state_dir=lab.state, run_id="two")
     assert not seen["eligible"]
 
 

@@ -11,9 +11,9 @@ from own_data_lab import QUICK
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, engine
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 
 
 @pytest.fixture(name="lab")
@@ -56,7 +56,7 @@ def test_case_57_evidence_of_a_run_that_was_killed(lab, end):
     """
     run = lab.kill_one("one", QUICK, criteria=MISSED)
     assert "evidence" in lab.codes() and "write_iops" in lab.entry()["reason"]
-    (seen,) = inspection.inspect(Host(), [parse(lab.drive.selector)], state_dir=lab.state, run_id="one")
+    (seen,) = guard_check.inspect(Host(), [parse(lab.drive.selector)], state_dir=lab.state, run_id="one")
     assert seen["eligible"], seen["refusals"]
     if end == "stop":
         control.stop(Host(), run)

@@ -12,26 +12,26 @@ import pytest
 from host_jobs import QUICK, events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import together as deciding
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import workbench
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import together
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_runner
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import parallelism_search as deciding
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import parallel_drives
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 
 @pytest.fixture(autouse=True)
 def slow_reads(monkeypatch):
     """Reads at a fixed rate, and a tenth of it for a machine that is busy: what decides at 98 % has its own tests."""
-    read = {**together.READS[0], "threads": 1, "queue_depth": 4, "rate_iops": 200}
+    read = {**parallel_drives.READS[0], "threads": 1, "queue_depth": 4, "rate_iops": 200}
     monkeypatch.setattr(deciding, "KEPT_SHARE", 0.9)
     monkeypatch.setattr(deciding, "MOST_SPREAD", 0.1)
-    monkeypatch.setattr(together, "READS", (read,))
-    monkeypatch.setattr(together, "LENGTH", {"read_pct": 100, "runtime_s": 2})
+    monkeypatch.setattr(parallel_drives, "READS", (read,))
+    monkeypatch.setattr(parallel_drives, "LENGTH", {"read_pct": 100, "runtime_s": 2})
 
 
 def one_port(monkeypatch):
     """As if the drives shared a port: what reads at the same time shares the rate."""
-    cell = workbench.Workbench.cell
+    cell = fio_runner.Workbench.cell
 
     def shared(self, name, *arguments):
         result = cell(self, name, *arguments)
@@ -39,7 +39,7 @@ def one_port(monkeypatch):
             result["read"]["iops"] /= int(name.split("-")[1])
         return result
 
-    monkeypatch.setattr(workbench.Workbench, "cell", shared)
+    monkeypatch.setattr(fio_runner.Workbench, "cell", shared)
 
 
 def spans(journal):

@@ -26,12 +26,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import now
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, ata_security, methods, step
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, ata_security, methods, purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
@@ -123,7 +123,7 @@ class Bench:
             fill=lambda tick: {},
             sleep=lambda seconds: None,
         )
-        return step.perform(work)
+        return purge_step.perform(work)
 
     def fill(self):
         """Write random data to the drive; the hash of all of it."""
@@ -219,7 +219,7 @@ def test_the_guard_reads_the_same_states(bench, transport, facts, code):
     made = bench(transport)
     made.change(**facts)
     before = made.digest()
-    (result,) = inspection.inspect(made.host, [made.plan["entry"]])
+    (result,) = guard_check.inspect(made.host, [made.plan["entry"]])
     assert code in [refusal["code"] for refusal in result["refusals"]] and not result["eligible"]
     with pytest.raises(Refused):
         made.held().take()

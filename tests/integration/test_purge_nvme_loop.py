@@ -24,7 +24,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 
@@ -145,7 +145,7 @@ def test_a_stop_leaves_a_sanitize_to_the_drive_and_the_next_job_waits_for_it(ben
     assert bench.run_dir.read_status()["state"] == "stopped"
     assert [record["outcome"] for record in bench.ended()] == ["interrupted"]
     # Whoever looks at the drive now is told; the run that goes on is not (findings.standing).
-    (seen,) = inspection.inspect(bench.server(), [parse(bench.loop.selector)], state_dir=bench.run_dir.state_dir)
+    (seen,) = guard_check.inspect(bench.server(), [parse(bench.loop.selector)], state_dir=bench.run_dir.state_dir)
     assert (
         "sanitize_running" in [refusal["code"] for refusal in seen["refusals"]]
         and seen["own_data"]["state"] == "writing"
@@ -243,7 +243,7 @@ def test_a_changed_block_size_is_expected_where_it_was_said(bench, held):
 def test_a_drive_is_identified_without_a_read(bench, monkeypatch):
     plan = {"entry": parse(bench.loop.selector), "expected": identity.identity(bench.server(), bench.loop.name)}
     waiting = HeldDrive(bench.server(), plan, {"run": "r"}, same_boot=True)
-    monkeypatch.setattr(inspection, "inspect", lambda *_, **__: pytest.fail("the guard reads"))
+    monkeypatch.setattr(guard_check, "inspect", lambda *_, **__: pytest.fail("the guard reads"))
     waiting.identify()
     try:
         assert waiting.path == bench.loop.path and waiting.handle is None

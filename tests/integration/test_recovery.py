@@ -16,8 +16,8 @@ import pytest
 import suites_lab as lab
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.library import SHIPPED_DIR
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.test_library import SHIPPED_DIR
 
 PAGE = 4096
 # So few I/Os a second that a machine without a free CPU keeps up.

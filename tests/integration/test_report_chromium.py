@@ -16,7 +16,7 @@ import shutil
 import pytest
 from report_browser import NEEDED, ROWS, chromium, drawn, requests, show, violations, wait_for
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import page_names, write_report
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator
 
 pytestmark = NEEDED
@@ -33,7 +33,7 @@ def fixture_browser(tmp_path_factory):
 
 def page_of(tmp_path, **options):
     run_dir = generator.make(tmp_path, **options)
-    return pathlib.Path(build.make(str(run_dir.parent), run_dir.name).path)
+    return pathlib.Path(write_report.make(str(run_dir.parent), run_dir.name).path)
 
 
 @pytest.fixture(name="mixed", scope="module")
@@ -46,7 +46,7 @@ def fixture_mixed(tmp_path_factory):
 
 @pytest.fixture(name="worn", scope="module")
 def fixture_worn(mixed):
-    return mixed.parent / names.drive_page("server-3", "SIM0003")
+    return mixed.parent / page_names.drive_page("server-3", "SIM0003")
 
 
 @pytest.fixture(name="suites", scope="module")
@@ -54,7 +54,7 @@ def fixture_suites(tmp_path_factory):
     """The page of a drive with tests without a rule: a sweep, a point of it, a few workloads."""
     tests = ("wsat", "dirth-sweep", "dirth-most-iops", "few")
     index = page_of(tmp_path_factory.mktemp("suites"), drives=generator.DEMO[:1], tests=tests, criteria=[])
-    return index.parent / names.drive_page("server-1", "SIM0001")
+    return index.parent / page_names.drive_page("server-1", "SIM0001")
 
 
 @pytest.fixture(name="fleet", scope="module")
@@ -103,7 +103,7 @@ def test_the_worst_comes_first(browser, mixed):
 @pytest.mark.variants(1)
 @pytest.mark.parametrize("width, scheme", [(1280, "light"), (1280, "dark"), (400, "light")])
 def test_who_cannot_see_or_use_a_mouse_can_read_it(browser, mixed, worn, fleet, width, scheme):
-    for page in (fleet, worn, mixed.parent / names.host_page("server-3")) if width > 400 else (fleet,):
+    for page in (fleet, worn, mixed.parent / page_names.host_page("server-3")) if width > 400 else (fleet,):
         show(browser, page, width, scheme=scheme)
         if page == worn:
             drawn(browser, "curve")
@@ -111,7 +111,7 @@ def test_who_cannot_see_or_use_a_mouse_can_read_it(browser, mixed, worn, fleet, 
 
 
 def test_what_a_drive_says_does_no_harm(browser, mixed):
-    for page in (mixed, mixed.parent / names.drive_page(STOPPED.host, STOPPED.serial)):
+    for page in (mixed, mixed.parent / page_names.drive_page(STOPPED.host, STOPPED.serial)):
         show(browser, page)
         assert wait_for(
             browser, "return document.body.textContent.includes(arguments[0])".replace("arguments[0]", json.dumps(EVIL))
@@ -123,7 +123,7 @@ def test_what_a_drive_says_does_no_harm(browser, mixed):
 
 @pytest.mark.parametrize("width", [1280, 400])
 def test_nothing_is_wider_than_the_page(browser, mixed, worn, fleet, suites, width):
-    for page in (mixed, worn, fleet, suites, mixed.parent / names.host_page("server-3")):
+    for page in (mixed, worn, fleet, suites, mixed.parent / page_names.host_page("server-3")):
         show(browser, page, width)
         browser.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         if page == worn:
@@ -170,7 +170,7 @@ def test_the_axis_can_be_changed(browser, worn):
 
 def test_it_prints(browser, worn, fleet):
     """The fleet, a drive, and the page for a supplier, which is a PDF without any script of ours."""
-    build.make(str(fleet.parents[2]), fleet.parents[1].name, asked=build.Asked(supplier_model="MTFD*"))
+    write_report.make(str(fleet.parents[2]), fleet.parents[1].name, asked=write_report.Asked(supplier_model="MTFD*"))
     (supplier,) = fleet.parent.glob("supplier-*.html")
     assert "<script" not in supplier.read_text()
     for page in (fleet, worn, supplier):

@@ -10,7 +10,7 @@ import pathlib
 import pytest
 from report_browser import NEEDED, ROWS, chromium, show, violations, wait_for
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import page_names, write_report
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator
 
 pytestmark = NEEDED
@@ -97,14 +97,14 @@ def test_every_table_sorts_by_a_key(browser, fleet):
 
 def page_of_drives(tmp_path, drives):
     run_dir = generator.make(tmp_path, drives=drives, rounds=8)
-    return pathlib.Path(build.make(str(run_dir.parent), run_dir.name).path)
+    return pathlib.Path(write_report.make(str(run_dir.parent), run_dir.name).path)
 
 
 def test_names_are_sorted_as_people_count(browser, tmp_path):
     """Also serial numbers that begin with digits, and the runs of a drive by when they began."""
     drives = [generator.DEMO[0]._replace(serial=serial) for serial in ("2203A10", "2203A9", "19", "2203A1")]
     page = page_of_drives(tmp_path, drives)
-    show(browser, page.parent / names.host_page("server-1"))
+    show(browser, page.parent / page_names.host_page("server-1"))
     browser.find_element("css selector", ".drives-of-host th:nth-child(2) button").send_keys("\ue007")
     shown = "return [...document.querySelectorAll('.drives-of-host tbody th')].map(cell => cell.textContent)"
     assert browser.execute_script(shown) == ["19", "2203A1", "2203A9", "2203A10"]
@@ -145,7 +145,7 @@ def fixture_several(tmp_path_factory):
             if record["host"] in ("h1", "h3"):
                 record["identity"]["firmware"] = "FW2"
     folder = fleets.write(tmp_path_factory.mktemp("several"), run, records)
-    return pathlib.Path(build.make(str(folder.parent), folder.name).path)
+    return pathlib.Path(write_report.make(str(folder.parent), folder.name).path)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ SORTED = """
 
 @pytest.mark.parametrize("which", ["fleet", "host", "drive"])
 def test_every_column_of_every_table_sorts_both_ways_and_axe_finds_nothing(browser, fleet, which):
-    pages = {"fleet": "index.html", "host": names.host_page("h1"), "drive": names.drive_page("h1", "S1-2")}
+    pages = {"fleet": "index.html", "host": page_names.host_page("h1"), "drive": page_names.drive_page("h1", "S1-2")}
     show(browser, fleet.parent / pages[which])
     assert violations(browser) == []
     assert browser.execute_script(SORTED) == []

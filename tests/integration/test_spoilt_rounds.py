@@ -22,8 +22,8 @@ import shares
 import simulated_ssd as simulator
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import Place
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import witness
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.limits import Limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import kernel_counters
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 
 MIB = 1 << 20
@@ -214,7 +214,7 @@ def test_a_drive_that_idled(cells):
 @pytest.mark.exclusive(depth=32)
 def test_a_clock_that_was_set(cells, monkeypatch):
     assert not measuring.found(cells.cell(), "told", "spoils").get("clock_jump")
-    monkeypatch.setattr(witness, "time", clocks(wall_s=-3600))
+    monkeypatch.setattr(kernel_counters, "time", clocks(wall_s=-3600))
     result = cells.cell()
     assert "-3600" in measuring.found(result, "told")["clock_jump"] and not measuring.found(result)
     assert result["seconds"] < 60
@@ -230,7 +230,7 @@ def clocks(wall_s=0, boot_s=0):
 def test_a_machine_that_slept(cells, monkeypatch):
     """The monotonic clock stands still meanwhile, so nothing else tells."""
     assert "suspended" not in measuring.found(cells.cell())
-    monkeypatch.setattr(witness, "time", clocks(wall_s=600, boot_s=600))
+    monkeypatch.setattr(kernel_counters, "time", clocks(wall_s=600, boot_s=600))
     slept, after = cells.cell(), cells.cell()
     assert "suspended for 600" in measuring.found(slept)["suspended"] and "clock_jump" not in measuring.found(
         slept, "told"

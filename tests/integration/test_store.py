@@ -21,7 +21,7 @@ pytest.importorskip("pandas")
 pytest.importorskip("psycopg")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, schema
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 DRIVES = [generator.DEMO[0]._replace(host=f"server-{number}", serial=f"SIM{number:04}") for number in range(6)]

@@ -15,9 +15,9 @@ import statistics
 import pytest
 from host_jobs import events
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 
 MIB = 1 << 20
 KIB = 1 << 10
@@ -109,7 +109,7 @@ def test_a_discard_of_somebody_else_beside_our_trims_spoils(measured):
     (cell,) = plan["drives"][0]["tests"][0]["cells"]
     seen = copy.deepcopy(events(journal, "cell")[0]["seen"])
     seen["kernel_bytes"]["discard"] += 512
-    assert [item.cause for item in causes.find(cell, seen) if item.level == "spoils"] == ["discarded"]
+    assert [item.cause for item in disturbances.find(cell, seen) if item.level == "spoils"] == ["discarded"]
 
 
 def test_an_unlimited_stream_has_to_fill_its_queue(measured):
@@ -119,7 +119,7 @@ def test_an_unlimited_stream_has_to_fill_its_queue(measured):
     seen = {**events(journal, "cell")[0]["seen"], "cpu_idle": 1.0}
     jobs = [{**job, "queue_depth": 32} for job in cell["jobs"]]
     del jobs[0]["rate_iops"]
-    found = [item for item in causes.find({**cell, "jobs": jobs}, seen) if item.level == "spoils"]
+    found = [item for item in disturbances.find({**cell, "jobs": jobs}, seen) if item.level == "spoils"]
     assert [item.cause for item in found] == ["queue_not_filled"]
     assert "stream reads: " in found[-1].message
 

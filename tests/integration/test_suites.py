@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result, load, plausible
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result, fio_sanity, io_pattern
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
 
@@ -104,7 +104,7 @@ def problems_of(cell, drive, log):
         "numa_node": None,
         "cpus_allowed": None,
     }
-    share = load.share_bytes(SIZE, 2, cell["block_size_bytes"])
+    share = io_pattern.share_bytes(SIZE, 2, cell["block_size_bytes"])
     values.update(threads=2, queue_depth=4, share_bytes=share)
     job = fio.fill(cell["job"], values)
     file, out = log / (drive.name + cell["id"] + ".fio"), log / (drive.name + cell["id"] + ".json")
@@ -117,8 +117,8 @@ def problems_of(cell, drive, log):
     )
     result = fio_result.parse(out.read_text())
     found = fio_result.problems(
-        done.returncode, result, drive.path, load.directions(cell), 1
-    ) or plausible.contradictions(result, job)
+        done.returncode, result, drive.path, io_pattern.directions(cell), 1
+    ) or fio_sanity.contradictions(result, job)
     return [
         f"{cell['id']}: {line}"
         for line in [*found, *(line for line in done.stderr.splitlines() if line != GONE_MEANWHILE)]
@@ -145,7 +145,7 @@ def written_by(job, values, drive, log):
         check=False,
     )
     result = fio_result.parse(out.read_text())
-    assert fio_result.problems(done.returncode, result, drive.path, load.directions({"read_pct": 0}), None) == []
+    assert fio_result.problems(done.returncode, result, drive.path, io_pattern.directions({"read_pct": 0}), None) == []
     return sum(entry["write"]["io_bytes"] for entry in result["jobs"])
 
 

@@ -17,7 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings, tuned_host
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -50,7 +50,7 @@ def everything(*folders):
 
 
 def plan(drives, **changes):
-    variables = {name: specs.default(name) for name in hostplan.VARIABLES}
+    variables = {name: argument_specs.default(name) for name in hostplan.VARIABLES}
     entries = [{"drive": str(drive.file), "entry": parse(drive.selector)} for drive in drives]
     return {"tune": hostplan.tune_spec(dict(variables, **changes)), "drives": entries, "parallel_drives": 1}
 

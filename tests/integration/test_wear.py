@@ -14,8 +14,8 @@ import pytest
 from emulated_nvme import CONTROLLER, SIZE, benched
 from host_jobs import QUICK
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import page_names, write_report
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents, run_results
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
@@ -51,8 +51,8 @@ def shown(record, folder):
     lines = [json.loads(line) for line in (made / "results.jsonl").read_text().splitlines()]
     of_drive = [{**line, "wear": record["wear"]} if line["kind"] == "test" else line for line in lines]
     (made / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in of_drive))
-    build.make(str(made.parent), made.name)
-    return (made / "report" / names.drive_page("server-1", "SIM0001")).read_text()
+    write_report.make(str(made.parent), made.name)
+    return (made / "report" / page_names.drive_page("server-1", "SIM0001")).read_text()
 
 
 @pytest.mark.variants(1)

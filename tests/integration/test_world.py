@@ -11,7 +11,7 @@ import subprocess
 import pytest
 from host_jobs import QUICK, events
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render as planning
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")

@@ -21,12 +21,12 @@ from wrong_drive import SERVER, needs, run
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_file, own_data
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger, ledger_format
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.guard_check import inspect
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.inspection import inspect
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError, Work
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import decision
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import plan_digest
 
 CLONE_NEWNS = 0x20000
 # Stands before fio: at the first job with this word in its path it lays another device's node over the drive's.
@@ -191,7 +191,7 @@ def test_case_76_other_tests_between_the_decision_and_the_start(bench):
     digest = json.loads(decided.read_text())["hosts"][SERVER]["digest"]
     (run,) = bench.site.run_folders()
     plan = json.loads((run / "plan.json").read_text())
-    assert plan["decision"]["digest"] == digest and decision.problem(plan) == ""
+    assert plan["decision"]["digest"] == digest and plan_digest.problem(plan) == ""
     assert plan["drives"][0]["tests"][0]["purge"]["timeout_s"] == 1801 and counter.read_text() == "\n"
 
 
@@ -237,11 +237,11 @@ def test_case_83_an_entry_of_the_ledger_that_cannot_be_trusted(bench):
     for name, spoil in SPOILT.items():
         disk = bench.disk(name)
         (identity,) = [seen["identity"] for seen in inspect(host, [parse(disk.entry)], terms=None)]
-        before = own_data.begin(host, str(bench.site.state), identity, "night")
+        before = ledger.begin(host, str(bench.site.state), identity, "night")
         disk.write(0, b"what failed")
-        own_data.end(host, before, identity, "iops: read_iops is 5")
+        ledger.end(host, before, identity, "iops: read_iops is 5")
         disk.entry["ssd_overwrite_data"] = True
-        files_of[name] = Path(ledger_file.path_of(str(bench.site.state), identity))
+        files_of[name] = Path(ledger_format.path_of(str(bench.site.state), identity))
         spoil(files_of[name])
     outcome = bench.play()
     assert not outcome.codes("spare")

@@ -15,7 +15,7 @@ from pathlib import Path
 from command_log import destructive
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import slug
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import texts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import refusals
 
 _FINDING = re.compile(
     r"^- (?P<hosts>[^:]*): drive (?P<who>(?P<drive>.*?)(?: \(/dev/[^)]*\))?): (?P<code>[a-z_]+): (?P<message>.*)$"
@@ -60,7 +60,7 @@ class Outcome:
     def codes(self, name):
         """The codes that a drive was refused with. `name`: a disk's, or what the inventory calls the drive."""
         return {
-            code for code in self.findings.get(self._label(name), ()) if code in texts.REFUSALS
+            code for code in self.findings.get(self._label(name), ()) if code in refusals.REFUSALS
         }  # host_checks have names of their own
 
     def message(self, name, code):
@@ -93,7 +93,7 @@ class Outcome:
         assert self.codes(name) == set(codes), f"{name} was refused with {said}, not {sorted(codes)}"
         for code in codes:
             message = self.message(name, code)
-            assert self._label(name) in message and message.endswith(texts.REFUSALS[code].remedy), message
+            assert self._label(name) in message and message.endswith(refusals.REFUSALS[code].remedy), message
         assert self.code != 0, self.output
         if name in self.bench.disks:
             self.untouched(name)

@@ -16,7 +16,7 @@ import time
 import typing as t
 
 from .files import make_folders, name_file, slug
-from .trust import others_write
+from .ownership import others_write
 
 # One place for every controller, state folder and run on the host, where only root may write; a reboot empties it.
 LOCK_DIR = "/run/ssdlab-fleet"

@@ -16,7 +16,7 @@ import struct
 import typing as t
 
 from ..core.host import Host
-from ..drive.nodes import key_at, key_of
+from ..drive.device_nodes import key_at, key_of
 
 _REMOTE_FUSE = re.compile(r"fuse(\..+)?$")
 _KCMP_FILES = 2
@@ -35,8 +35,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Descriptors:
-    """What processes have open, as keys (drive/nodes.py). `extra`: keys of character devices and files that count
-    beside all block devices.
+    """What processes have open, as keys (drive/device_nodes.py). `extra`: keys of character devices and files that
+    count beside all block devices.
 
     `remote`: {mount id: kind of file system} of those whose server may not answer; `far`: their device numbers;
       `names`: {device number: kernel name}.

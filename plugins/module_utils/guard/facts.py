@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The facts that the guard's rules look at. The probes (users.py, content.py, …) fill them; lists hold texts for the
-operator.
+"""The facts that the guard's rules look at. The probes (device_users.py, on_disk_signatures.py, …) fill them;
+lists hold texts for the operator.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Facts:
     """Facts of one drive. `kind`: drive, partition or stacked.
 
     family: the drive, its partitions and all that is stacked on them, by kernel name; numbers: their device numbers;
-    keys: of the drive's other nodes and of the file behind it (drive/nodes.py);
+    keys: of the drive's other nodes and of the file behind it (drive/device_nodes.py);
     tags: how else they can be named (UUID=…, LABEL=…, links). hangs: a tool got no answer. block_backing: the block
     device behind a loop device. own_data: what the ledger knows of the drive, None when it does not know it. marks: the
     bytes of signatures and tables themselves. look: what was looked at, None when nothing was. allocated: where the

@@ -15,8 +15,8 @@ from ..core.host import Host
 from ..core.locks import Lock, Locked, drive_lock
 from ..drive import identity
 from ..drive.entry import Entry
-from . import counters, inspection, ledger_file, own_data, own_node, rules
-from .look import Terms
+from . import guard_check, ledger, ledger_format, own_node, rules, write_counters
+from .data_scan import Terms
 
 Refusal = t.Dict[str, str]
 OPEN_ATTEMPTS = 3
@@ -67,7 +67,7 @@ class HeldDrive:
         self.unsettled = False
         # Of a test, which is yet to be wiped (left_filesystem.noted).
         self.filesystem: t.Mapping[str, t.Any] | None = None
-        self._before: own_data.Before | None = None
+        self._before: ledger.Before | None = None
         self.handle: int | None = None
         self.path = ""
         self.identity: dict[str, t.Any] = {}
@@ -112,7 +112,7 @@ class HeldDrive:
         held = {self.path: self.handle} if self.handle is not None else None
         # We look at what it holds once it is held and before we write: nobody else can write from then on.
         terms = self._terms if held and not self._content_is_ours else None
-        seen = inspection.inspect(
+        seen = guard_check.inspect(
             self._host, [self._entry], held, self._state_dir, self._owner.get("run"), terms, self._terms.stop
         )[0]
         self.look = seen["look"] or self.look
@@ -162,10 +162,10 @@ class HeldDrive:
         self.descriptor()
         if self._state_dir and not self._content_is_ours:
             try:
-                self._before = own_data.begin(
+                self._before = ledger.begin(
                     self._host, self._state_dir, self.identity, self._owner["run"], self.evidence
                 )
-            except ledger_file.Untrusted as error:
+            except ledger_format.Untrusted as error:
                 raise self._refused("untrusted_state", str(error)) from None
             self.filesystem = (self._before.entry or {}).get("filesystem")
         self._content_is_ours = True
@@ -179,13 +179,13 @@ class HeldDrive:
         OSError.
         """
         if self._before is not None:
-            own_data.note(self._before, self.identity, self.evidence, sentinels, self.filesystem)
+            ledger.note(self._before, self.identity, self.evidence, sentinels, self.filesystem)
 
     def note_filesystem(self, filesystem: t.Mapping[str, t.Any] | None) -> None:
         """Let the ledger know of a file system before it is made, and (None) once it is wiped. Raises OSError."""
         self.filesystem = filesystem
         if self._before is not None:
-            own_data.note(self._before, self.identity, self.evidence, filesystem=filesystem)
+            ledger.note(self._before, self.identity, self.evidence, filesystem=filesystem)
 
     def keep_as_evidence(self, reason: str) -> None:
         """Let the ledger know why what lies on it is to be kept, should this job die; "": it is not. What can't be
@@ -194,7 +194,7 @@ class HeldDrive:
         before, self.evidence = self.evidence, reason
         if self._before is not None and reason != before:
             with contextlib.suppress(OSError):
-                own_data.note(self._before, self.identity, reason, filesystem=self.filesystem)
+                ledger.note(self._before, self.identity, reason, filesystem=self.filesystem)
 
     def descriptor(self) -> int:
         """The open descriptor. Raises Refused when the drive is not held: nothing may be written then."""
@@ -282,7 +282,7 @@ class HeldDrive:
                 OSError
             ):  # a drive that can't be read any more: the ledger goes on saying that we write
                 filesystem = None if self.blank else self.filesystem
-                own_data.end(self._host, self._before, self.identity, self.evidence, self.blank, filesystem)
+                ledger.end(self._host, self._before, self.identity, self.evidence, self.blank, filesystem)
         self._content_is_ours, self.purge_is_ours, self.blank, self._before = False, False, False, None
         if self.handle is not None:
             os.close(self.handle)
@@ -314,9 +314,9 @@ class HeldDrive:
         """
         if self._before is not None:
             with contextlib.suppress(OSError):
-                own_data.give_up(self._before, self.identity, reason)
+                ledger.give_up(self._before, self.identity, reason)
         self._content_is_ours, self._before = False, None
 
     def bytes_written(self) -> int | None:
         """Bytes that the kernel has written to the drive since it was attached; None: it does not count (iostats)."""
-        return counters.bytes_written(self._host, os.path.basename(self.path))
+        return write_counters.bytes_written(self._host, os.path.basename(self.path))

@@ -16,7 +16,7 @@ from ..core.host import COMMAND_NOT_FOUND, Host
 from ..core.progress import FAILED, RUNNING
 from ..tools import nvme, opal
 from ..tools.nvme import NvmeError
-from . import allocated
+from . import allocation_map
 from .facts import Facts, add
 
 _SECURITY, _RESERVATIONS = 0x1, 0x20  # OACS bit 0, ONCS bit 5
@@ -89,7 +89,7 @@ def _state(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:
         add(facts.read_only, "its critical warning says that the media are read-only")
     if not nvme.number(answers["namespace"], "ncap", (1 << 64) - 1):
         add(facts.placeholder, "0 blocks (NCAP)")
-    allocated.from_namespace(facts, answers["namespace"])
+    allocation_map.from_namespace(facts, answers["namespace"])
 
 
 def _sanitize(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:

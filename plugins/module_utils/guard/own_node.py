@@ -14,7 +14,7 @@ import os
 import stat
 import typing as t
 
-from ..core import trust
+from ..core import ownership
 from ..core.host import Host
 from . import probe
 
@@ -60,7 +60,7 @@ def _make_private(folder: str, refused: t.Callable[[str], Exception]) -> None:
     """Raises OSError, and what `refused` makes of others who could put a node there."""
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
-    wrong = trust.alone_problems(folder, folder=True)
+    wrong = ownership.alone_problems(folder, folder=True)
     if wrong:
         raise refused("; ".join(wrong))
     os.chmod(folder, 0o700)

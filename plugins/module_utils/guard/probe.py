@@ -19,24 +19,24 @@ from ..core.host import Host
 from ..drive import identity as drive
 from ..tools.filesystems import SUPERBLOCK_BYTES
 from . import (
-    allocated,
-    configured,
-    content,
-    counters,
-    ledger_file,
-    left_filesystem,
-    look,
-    mentions,
-    structure,
-    users,
+    allocation_map,
+    config_references,
+    data_scan,
+    device_users,
+    etc_references,
+    ledger_format,
+    leftover_filesystem,
+    on_disk_signatures,
+    superblock_layout,
+    write_counters,
 )
-from .blocks import Reader
+from .block_classifier import Look
+from .data_scan import Terms
 from .device import probe_device
 from .facts import Extent, Facts, Machine, add
-from .look import Terms
 from .nvme import probe_nvme
+from .pread import Reader
 from .scsi import probe_ata, probe_scsi
-from .seeing import Look
 
 # Behind the start of a partition: the second header of LUKS2 lies up to 4 MiB from it.
 _SUPERBLOCKS_WITHIN = 5 << 20
@@ -51,10 +51,10 @@ def machine(host: Host, names: t.Sequence[str], quick: bool = False) -> Machine:
     are held.
     """
     facts = Machine()
-    users.read_machine(host, facts, names, quick)
-    configured.read_machine(host, facts)
+    device_users.read_machine(host, facts, names, quick)
+    config_references.read_machine(host, facts)
     if not quick:
-        mentions.read_texts(host, facts, configured.parsed(host))
+        etc_references.read_texts(host, facts, config_references.parsed(host))
     return facts
 
 
@@ -74,26 +74,26 @@ def probe(
     facts.untrusted = list(shared.untrusted)
     if facts.kind != "drive":
         return facts
-    users.probe_users(host, facts, shared)
-    configured.read_tags(host, facts)
+    device_users.probe_users(host, facts, shared)
+    config_references.read_tags(host, facts)
     probe_device(host, facts)
     by_transport = _BY_TRANSPORT.get(facts.identity["transport"] or "")
     if by_transport is not None:
         by_transport(host, facts)
     if ledger is not None:
-        facts.own_data = ledger_file.known(ledger)
-        if ledger_file.keeps_evidence(ledger):
+        facts.own_data = ledger_format.known(ledger)
+        if ledger_format.keeps_evidence(ledger):
             add(
                 facts.evidence,
                 "run {} left it: {}".format(ledger["run_id"], facts.own_data["reason"] or "no reason was noted"),
             )
     if not facts.sanitizing:  # until it ends nothing can be read
-        for step in (content.probe_wipefs, content.probe_blkid):
+        for step in (on_disk_signatures.probe_wipefs, on_disk_signatures.probe_blkid):
             step(host, facts)
         if not facts.hangs:  # else it would let this process hang too, where no signal reaches it
             _probe_node(host, facts, held, ledger)
-    configured.probe_configured(host, facts, shared)
-    mentions.probe_mentions(host, facts, shared)
+    config_references.probe_configured(host, facts, shared)
+    etc_references.probe_mentions(host, facts, shared)
     return facts
 
 
@@ -107,9 +107,9 @@ def _kind(host: Host, name: str) -> str:
 def superblocks(host: Host, identity: dict[str, t.Any], handle: int) -> list[str]:
     """Tables and superblocks that are found on a drive by now, or why they can't be looked for. Raises OSError."""
     facts = Facts(name=identity["kernel_name"], path=identity["path"], kind="drive", identity=identity)
-    for step in (content.probe_wipefs, content.probe_blkid):
+    for step in (on_disk_signatures.probe_wipefs, on_disk_signatures.probe_blkid):
         step(host, facts)
-    content.probe_places(host, facts, handle, identity["size_bytes"], identity["logical_block_size_bytes"])
+    on_disk_signatures.probe_places(host, facts, handle, identity["size_bytes"], identity["logical_block_size_bytes"])
     return [*facts.failures, *facts.tables, *facts.signatures, *facts.cluster]
 
 
@@ -137,25 +137,25 @@ def look_at(
             return
         size, block_bytes = facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512
         try:
-            content.probe_places(host, facts, handle, size, block_bytes)
-            proves = ledger is not None and not counters.touched(host, ledger, facts.identity)
+            on_disk_signatures.probe_places(host, facts, handle, size, block_bytes)
+            proves = ledger is not None and not write_counters.touched(host, ledger, facts.identity)
             by_chance = (
                 bool(facts.signatures)
                 and "signature" not in lifted
                 and proves
-                and look.is_fill_where(handle, size, _superblocks(facts))
+                and data_scan.is_fill_where(handle, size, _superblocks(facts))
             )
             if not facts.signatures or "signature" in lifted or by_chance:
                 excused = _lifted(facts, lifted) + _sentinels(Reader(handle, size, block_bytes), ledger)
                 if facts.name.startswith("loop"):
-                    allocated.from_loop(host, facts, handle)
-                _keep(facts, look.take(handle, size, terms, excused, not proves, facts.allocated), proves)
+                    allocation_map.from_loop(host, facts, handle)
+                _keep(facts, data_scan.take(handle, size, terms, excused, not proves, facts.allocated), proves)
                 if by_chance and facts.own_data is not None and facts.own_data["proved"]:
                     facts.signatures.clear()
         except OSError as error:
             facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")
             return
-    if facts.own_data is not None and ledger is not None and counters.untouched(host, ledger, facts.identity):
+    if facts.own_data is not None and ledger is not None and write_counters.untouched(host, ledger, facts.identity):
         facts.own_data["proved"] = "counters"
 
 
@@ -180,7 +180,7 @@ def _keep(facts: Facts, seen: Look, proves: bool) -> None:
 
 def _superblocks(facts: Facts) -> list[Extent]:
     """Where wipefs, blkid and the search for copies can have found a superblock, beside both ends of the drive."""
-    starts = [Extent(start, _SUPERBLOCKS_WITHIN) for start in structure.FIRST_PARTITIONS]
+    starts = [Extent(start, _SUPERBLOCKS_WITHIN) for start in superblock_layout.FIRST_PARTITIONS]
     return [*starts, *(Extent(mark.offset, mark.length) for mark in facts.marks)]
 
 
@@ -190,7 +190,7 @@ def _sentinels(reader: Reader, ledger: t.Mapping[str, t.Any] | None) -> list[Ext
     return [
         Extent(offset, length)
         for offset, length, digest in listed
-        if ledger_file.fingerprint(reader.read(offset, length)) == digest
+        if ledger_format.fingerprint(reader.read(offset, length)) == digest
     ]
 
 
@@ -229,8 +229,8 @@ def _probe_node(host: Host, facts: Facts, held: int | None, ledger: t.Mapping[st
             return
         reader = Reader(handle, facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512)
         try:
-            content.probe_blocks(host, facts, reader)
-            of_test = left_filesystem.described(ledger, reader.read(0, SUPERBLOCK_BYTES))
+            on_disk_signatures.probe_blocks(host, facts, reader)
+            of_test = leftover_filesystem.described(ledger, reader.read(0, SUPERBLOCK_BYTES))
             add(facts.signatures, *([of_test] if of_test else []))
         except OSError as error:  # blkid reports a drive that cannot be read as one that has nothing on it
             facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")

@@ -12,7 +12,7 @@ import typing as t
 
 from ..drive.entry import Entry
 from .facts import WRITING, Facts
-from .texts import ALLOW, OVERWRITE, REFUSALS, RELEASE, UNFINISHED, Text
+from .refusals import ALLOW, OVERWRITE, REFUSALS, RELEASE, UNFINISHED, Text
 
 Refusal = t.Dict[str, str]
 _MOST_SHOWN = 4

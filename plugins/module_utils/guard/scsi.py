@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
 from ..core.progress import FAILED, RUNNING, Progress, Unreadable
 from ..tools import hdparm, opal, sg3
-from . import allocated
+from . import allocation_map
 from .facts import Facts, add
 
 _NO_SUCH_COMMAND = (5, 9)  # sg3_utils(8): illegal request, invalid opcode
@@ -54,7 +54,7 @@ def probe_scsi(host: Host, facts: Facts) -> None:
         facts.failures.append(str(error))
     _reservations(host, facts)
     _opal(host, facts, expected=False)
-    allocated.from_scsi(host, facts)
+    allocation_map.from_scsi(host, facts)
 
 
 def _missing(host: Host, facts: Facts, argv: list[str]) -> bool:

@@ -16,18 +16,19 @@ import typing as t
 from ..core.deadline import Hangs
 from ..core.running import Running
 from ..guard.held_array import HeldArray
-from ..measure.causes import Cause
+from ..measure.disturbances import Cause
 from ..measure.fio import FioError, Interrupted
 from ..tools import mdadm
 from ..tuning import settings
-from . import array_left, array_members
+from . import array_leftover, array_members
 from .array_members import COMPLETE
-from .station import Job, Station
+from .drive_context import Job, Station
 
 BUILD_S = 120.0
 # Until udev has made the node.
 NODE_S = 20.0
-# What the kernel may count of the members' writes beyond the array's: what others may write (measure/limits.py).
+# What the kernel may count of the members' writes beyond the array's, as others may write
+# (measure/validity_limits.py).
 SHARE = 0.01
 Names = t.Dict[str, t.Any]
 Mapping = t.Mapping[str, t.Any]
@@ -123,7 +124,7 @@ class Array:
             raise ArrayError("every md device number is in use")
         argv = mdadm.build_argv("/dev/" + name, self._spec["level"], chunk, nodes)
         self._began = [held.bytes_written() for held in helds]
-        array_left.note(host, self._job.run_dir, name, [held.identity["major_minor"] for held in helds])
+        array_leftover.note(host, self._job.run_dir, name, [held.identity["major_minor"] for held in helds])
         self._bounded("make an array", lambda: self._run(argv, nodes), BUILD_S)
         if self._job.stop.is_set():
             raise Interrupted()
@@ -200,7 +201,7 @@ class Array:
         self._give_back()
         if self._held is not None:
             self._held.close()
-        done = self._bounded("stop the array", lambda: array_left.stop(self._host, self._job.run_dir), 60.0)
+        done = self._bounded("stop the array", lambda: array_leftover.stop(self._host, self._job.run_dir), 60.0)
         failed = settings.failures(done)
         if failed:
             raise ArrayError("; ".join(failed))

@@ -11,15 +11,15 @@ import contextlib
 import typing as t
 
 from ..core.deadline import Hangs
-from ..guard import ledger_file
+from ..guard import ledger_format
 from ..guard.facts import EVIDENCE
 from ..guard.held import Refused
-from ..measure.causes import Cause
+from ..measure.disturbances import Cause
 from ..measure.sampler import Sampler
-from . import leaving
-from .conditions import Conditions
-from .station import Station
-from .working import work_on
+from . import release_drive
+from .drive_context import Station
+from .purge_context import work_on
+from .test_conditions import Conditions
 
 COMPLETE = "complete"
 Mapping = t.Mapping[str, t.Any]
@@ -38,19 +38,19 @@ def taken(lead: Station, label: str) -> t.Iterator[Station]:
     member = Station(job, {entry["drive"]: entry for entry in job.drives}[label])
     try:
         member.guard("array")
-        kept = ledger_file.read(job.run_dir.state_dir, member.held.identity) or {}
+        kept = ledger_format.read(job.run_dir.state_dir, member.held.identity) or {}
         if kept.get("state") == EVIDENCE:
             raise NoArray(f"no array was made: {label} is kept as evidence: {kept.get('reason')}")
         member.held.content_is_ours()
     except BaseException as error:
         _release(member)
-        if isinstance(error, (Refused, ledger_file.Untrusted)):
+        if isinstance(error, (Refused, ledger_format.Untrusted)):
             raise NoArray(f"no array was made: its member {label} was refused: {error}") from None
         raise
     try:
-        member.note("left", state=leaving.AS_IS, reason="an array is made of it", seconds=0)
+        member.note("left", state=release_drive.AS_IS, reason="an array is made of it", seconds=0)
         yield member
-        if job.leave == leaving.BLANK:
+        if job.leave == release_drive.BLANK:
             _leave_blank(member)
     except Hangs as error:
         member.held.abandon(str(error))
@@ -64,8 +64,8 @@ def taken(lead: Station, label: str) -> t.Iterator[Station]:
 def _leave_blank(member: Station) -> None:
     """As its own campaign left it. The drive that carries the test is left by its own campaign."""
     well = [{"test": "array", "outcome": COMPLETE}]
-    left = leaving.make_blank(work_on(member, {"purge": {}}, {}), well)
-    member.held.blank = left["state"] == leaving.BLANK
+    left = release_drive.make_blank(work_on(member, {"purge": {}}, {}), well)
+    member.held.blank = left["state"] == release_drive.BLANK
     member.note("left", **left)
 
 

@@ -12,16 +12,16 @@ import typing as t
 from ..core.deadline import Hangs
 from ..core.host import BOOT_ID
 from ..drive import power_cycles
-from ..guard import ledger_file, own_data, rules
+from ..guard import ledger, ledger_format, rules
 from ..guard.held import Refused
 from ..measure import fio
 from ..purge import methods
-from ..purge import step as purge_step
+from ..purge import purge_step as purge_step
 from ..purge.method import PurgeError
-from . import array, failed, leaving
+from . import array, failure_logs, release_drive
+from .drive_context import Job, Station
 from .drive_tests import DriveTests
-from .standing import crash_text, finished_tests, waiting
-from .station import Job, Station
+from .resume_state import crash_text, finished_tests, waiting
 
 
 class Campaign:
@@ -47,7 +47,7 @@ class Campaign:
         except Refused as refused:
             outcome, message = "refused", str(refused)
         except (fio.FioError, PurgeError) as error:
-            outcome, message, own = "error", str(error), failed.is_of_drive(error)
+            outcome, message, own = "error", str(error), failure_logs.is_of_drive(error)
         except Exception as error:  # The other drives go on, and nothing is lost: the journal has it.
             outcome, message = "error", self._crash(error)
         self._keep_logs(outcome, message)
@@ -68,7 +68,7 @@ class Campaign:
         """Of a drive that failed, before anybody takes its power."""
         with contextlib.suppress(OSError):  # a full disk, which the journal's own records tell
             missed, finished = self._tests.missed(), self._tests.finished
-            failed.keep_logs(self._station, failed.why(outcome, message, missed, finished))
+            failure_logs.keep_logs(self._station, failure_logs.why(outcome, message, missed, finished))
 
     def _let_go(self, hangs: str) -> tuple[str, str] | None:
         """Give the drive back. hangs: why it is only abandoned.
@@ -155,10 +155,10 @@ class Campaign:
         """How the drive is left at the end: a missed criterion makes it evidence, what went well may be made blank."""
         self._station.held.keep_as_evidence(self._tests.missed())
         if self._station.held.evidence:
-            self._station.note("left", state=leaving.EVIDENCE, reason=self._station.held.evidence, seconds=0)
-        elif self._station.job.leave == leaving.BLANK:
-            left = leaving.make_blank(self._tests.work({"purge": {}}, {}), self._tests.finished)
-            self._station.held.blank = left["state"] == leaving.BLANK
+            self._station.note("left", state=release_drive.EVIDENCE, reason=self._station.held.evidence, seconds=0)
+        elif self._station.job.leave == release_drive.BLANK:
+            left = release_drive.make_blank(self._tests.work({"purge": {}}, {}), self._tests.finished)
+            self._station.held.blank = left["state"] == release_drive.BLANK
             self._station.note("left", **left)
 
     def _close(self) -> None:
@@ -166,7 +166,7 @@ class Campaign:
         history, run_dir = self._station.history, self._station.job.run_dir
         identity = next((record["identity"] for record in reversed(history) if record.get("identity")), None)
         if identity and not purge_step.goes_on(history):
-            own_data.close_one(ledger_file.path_of(run_dir.state_dir, identity), run_dir.run_id)
+            ledger.close_one(ledger_format.path_of(run_dir.state_dir, identity), run_dir.run_id)
 
     def _recover(self) -> None:
         """Put right what a dead job of this run left on the drive, also where no test is left to do.

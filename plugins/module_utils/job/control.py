@@ -11,19 +11,18 @@ import os
 import shutil
 import typing as t
 
-from ..core import trust
+from ..core import ownership
 from ..core.files import write_atomic
 from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
-from ..guard import ledger_file, own_data
-from ..purge.step import goes_on
-from ..run import archive, decision, engines, shapes, summary
+from ..guard import ledger, ledger_format
+from ..purge.purge_step import goes_on
+from ..run import archive, engines, file_shapes, plan_digest, summary
 from ..run.folder import RunDir, Status, read_journal, run_ids
 from ..run.liveness import is_live, job_of, run_state
 from ..run.states import ABSENT, FINAL_STATES, LIVE_STATES, STOPPED
 from ..tuning import settings
-from ..tuning.kinds import Setting
-from .ending import STOP_TIMEOUT_S, JobError, end_process
+from ..tuning.setting_kinds import Setting
 from .launch import (
     START_TIMEOUT_S,
     await_start,
@@ -34,6 +33,7 @@ from .launch import (
     write_starting,
 )
 from .restore import NotRestored, leftover, leftovers, refuse_unrestored, restore_leftovers, restore_run
+from .stop_process import STOP_TIMEOUT_S, JobError, end_process
 
 # What a start answers that needs the engine and was not sent it: it did nothing.
 SEND_ENGINE = "send_engine"
@@ -64,10 +64,10 @@ def start_alone(
 
     A record that a dead job left is restored first. Raises JobError, and Damaged for a plan that nobody can read.
     """
-    wrong = decision.problem(plan)
+    wrong = plan_digest.problem(plan)
     if wrong:
         raise JobError(f"the plan is not the one that preflight approved: {wrong}; nothing was started")
-    untrusted = trust.problems(run_dir.state_dir)
+    untrusted = ownership.problems(run_dir.state_dir)
     if untrusted:
         raise JobError(UNTRUSTED.format(run_dir.state_dir, "; ".join(untrusted)))
     state, _status = run_state(host, run_dir)
@@ -132,7 +132,7 @@ def refuse_foreign(state_dir: str) -> None:
     """Raise JobError for a state folder where somebody else than root may write: what lies there is run, and followed,
     as root.
     """
-    foreign = trust.problems(state_dir)
+    foreign = ownership.problems(state_dir)
     if foreign:
         raise JobError(
             "ssd_state_dir: {0}; make it and its parent folders writable by root only, or name another folder".format(
@@ -157,7 +157,7 @@ def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
     with _host_to_itself("stop of " + run_dir.run_id, STOP_TIMEOUT_S):
         restored = restore_run(host, run_dir)
         _mark_stopped(host, run_dir)
-        own_data.close(run_dir.state_dir, run_dir.run_id, _still_written(run_dir))
+        ledger.close(run_dir.state_dir, run_dir.run_id, _still_written(run_dir))
     return {
         "changed": True,
         "action": "stop",
@@ -176,7 +176,7 @@ def _still_written(run_dir: RunDir) -> list[str]:
         own = [record for record in history if record.get("drive") == name]
         identity = next((record["identity"] for record in reversed(own) if record.get("identity")), None)
         if identity and goes_on(own):
-            found.append(ledger_file.path_of(run_dir.state_dir, identity))
+            found.append(ledger_format.path_of(run_dir.state_dir, identity))
     return found
 
 
@@ -185,7 +185,7 @@ def _mark_stopped(host: Host, run_dir: RunDir) -> None:
     status = run_dir.read_status()
     if status is None:
         known = summary.read(host, run_dir).status
-        status = known if not shapes.problem(known, shapes.STATUS) else None
+        status = known if not file_shapes.problem(known, file_shapes.STATUS) else None
     if status and status["state"] not in FINAL_STATES:
         Status(run_dir.status, status).set(state=STOPPED, message="the host job had died")
 
@@ -231,7 +231,7 @@ def remove(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]
         raise JobError(f"the host still has the settings of run {run_dir.run_id}; restore it first (restore.yml)")
     if there and not check:
         with _host_to_itself("removal of " + run_dir.run_id, STOP_TIMEOUT_S):
-            own_data.close(run_dir.state_dir, run_dir.run_id, removed=True)
+            ledger.close(run_dir.state_dir, run_dir.run_id, removed=True)
             shutil.rmtree(run_dir.path)
         archive.sweep(run_dir)
         if os.path.exists(run_dir.archive):

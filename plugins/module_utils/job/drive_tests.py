@@ -11,19 +11,20 @@ import typing as t
 from ..core.deadline import Hangs
 from ..guard.held import Refused
 from ..machine import cpus
-from ..measure import fillcurve, fio
+from ..measure import fio, precondition_curve
+from ..measure.percentiles import Tails
 from ..measure.sampler import Sampler
-from ..measure.tails import Tails
-from ..purge import step as purge_step
+from ..purge import purge_step as purge_step
 from ..purge.method import PurgeError, Work
 from ..run import criteria
 from ..run.reducer import AttemptReducer
 from ..tuning import write_cache
-from . import array, array_members, filesystem, leaving, remaining
-from .failed import is_of_drive
-from .measuring import Measuring
-from .points import NoPoint, on_cpus, with_points
-from .standing import (
+from . import array, array_members, filesystem, release_drive, time_left
+from .drive_context import Station
+from .failure_logs import is_of_drive
+from .operating_points import NoPoint, on_cpus, with_points
+from .purge_context import work_on
+from .resume_state import (
     NOT_BEGUN,
     crash_text,
     discarded,
@@ -33,8 +34,7 @@ from .standing import (
     unprepared,
     without_its_state,
 )
-from .station import Station
-from .working import work_on
+from .run_rounds import Measuring
 
 
 class DriveTests:
@@ -104,7 +104,7 @@ class DriveTests:
         except Hangs as error:
             self._end_test(names, reducer, "error", [str(error)])
             raise
-        except (fillcurve.Short, NoPoint, array_members.NoArray) as error:
+        except (precondition_curve.Short, NoPoint, array_members.NoArray) as error:
             ended, reasons, disturbed = "invalid", [str(error)], list(sampler.reasons)
         except (fio.FioError, PurgeError) as error:
             ended, reasons = "error", [str(error)]
@@ -222,7 +222,7 @@ class DriveTests:
         """Which criteria the drive missed in the tests that stand by now; "": none."""
         model = self._station.plan["expected"].get("model") or ""
         missed = criteria.missed(self._station.job.criteria, model, self.finished)
-        return "; ".join(missed)[: leaving.LONGEST_REASON]
+        return "; ".join(missed)[: release_drive.LONGEST_REASON]
 
     def settle_unfinished(self) -> None:
         """Wait for a purge that a job of this run left behind: the guard can't look at a drive that takes no I/O."""
@@ -270,7 +270,7 @@ class DriveTests:
         if curve:
             self._station.note("fill_curve", **dict(curve, **names))
         self._station.note("precondition", **dict(record, **names))
-        fillcurve.check(record["kernel_bytes_written"], record["bytes_written"])
+        precondition_curve.check(record["kernel_bytes_written"], record["bytes_written"])
         filesystem.write_out(station)
 
     def _measure(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], reducer: AttemptReducer) -> None:
@@ -281,8 +281,8 @@ class DriveTests:
 
     def _plan_left_s(self, test: t.Mapping[str, t.Any]) -> float | None:
         """An upper bound of a test that has not begun to measure; None while the write rate is unknown."""
-        return remaining.of_test(test, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)
+        return time_left.of_test(test, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)
 
     def later_s(self, tests: t.Iterable[t.Mapping[str, t.Any]]) -> float | None:
         """An upper bound of tests that follow."""
-        return remaining.of_tests(tests, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)
+        return time_left.of_tests(tests, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)

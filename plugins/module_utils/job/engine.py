@@ -20,33 +20,33 @@ import time
 import traceback
 import typing as t
 
-from ..core import trust
+from ..core import ownership
 from ..core.files import remove_asides
 from ..core.host import Host
 from ..core.locks import Locked, host_holder, host_lock
 from ..drive import entry
-from ..guard.look import Terms
+from ..guard.data_scan import Terms
 from ..machine import snapshot
 from ..measure.fio import Interrupted
-from ..measure.limits import Limits
-from ..run import decision, folder, states
+from ..measure.validity_limits import Limits
+from ..run import folder, plan_digest, states
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start, starter
 from ..tuning import settings
-from ..tuning.kinds import Setting
+from ..tuning.setting_kinds import Setting
 from ..tuning.tuned_host import TunedHost
-from . import array_left, remaining
-from .calibration import drives_at_once
+from . import array_leftover, time_left
 from .campaign import Campaign
-from .leaving import AS_IS
+from .drive_context import Job
+from .parallelism import drives_at_once
+from .release_drive import AS_IS
 from .restore import leftover, next_order, refuse_unrestored, restore_leftovers, restore_run
-from .station import Job
 
 # How long a job waits for a play that has the host's lock for a moment.
 LOCK_WAIT_S = 10.0
 HEARTBEAT_S = 30.0
 # The files of a run that are replaced as a whole.
-WRITTEN_ASIDE = (folder.PLAN, folder.STATUS, folder.TUNING, folder.JOURNAL, "reserve", array_left.FILE)
+WRITTEN_ASIDE = (folder.PLAN, folder.STATUS, folder.TUNING, folder.JOURNAL, "reserve", array_leftover.FILE)
 
 
 class HostJob:
@@ -106,7 +106,7 @@ class HostJob:
             self._refuse_undecided()
             self._reserve.hold()
             # This run is live by now, so it is not among the leftovers.
-            refuse_unrestored(array_left.stop(self._host, self._run_dir))
+            refuse_unrestored(array_leftover.stop(self._host, self._run_dir))
             refuse_unrestored(restore_leftovers(self._host, self._run_dir.state_dir))
             messages = self._run_drives(self._start())
             state = states.STOPPED if self._stop.is_set() else states.FAILED if messages else states.FINISHED
@@ -126,7 +126,7 @@ class HostJob:
         """Raise PermissionError for a plan that is not what preflight decided, or one that others than root could have
         written.
         """
-        wrong = [text for text in (decision.problem(self._plan), *trust.problems(self._run_dir.path)) if text]
+        wrong = [text for text in (plan_digest.problem(self._plan), *ownership.problems(self._run_dir.path)) if text]
         if wrong:
             raise PermissionError("{0}: {1}".format(self._run_dir.plan, "; ".join(wrong)))
 
@@ -190,7 +190,7 @@ class HostJob:
         )
         for drive in self._plan["drives"]:
             size = (drive.get("expected") or {}).get("size_bytes") or 0
-            later_s = remaining.of_tests(drive["tests"], size, job.write_bytes_per_s)
+            later_s = time_left.of_tests(drive["tests"], size, job.write_bytes_per_s)
             self._status.set_drive(drive["drive"], later_s=later_s)
         try:
             (number,) = self._in_threads(1, [lambda: drives_at_once(job, self._plan)])
@@ -226,7 +226,7 @@ class HostJob:
     def _restore(self, messages: list[str]) -> bool:
         """Whether the host is back as it was. What does not work is added to `messages`."""
         with self._told(messages):
-            messages += settings.failures(array_left.stop(self._host, self._run_dir))
+            messages += settings.failures(array_leftover.stop(self._host, self._run_dir))
         if self._tuned is None:
             return leftover(self._run_dir) is None
         self._tuned.release()
@@ -238,7 +238,7 @@ class HostJob:
                 self._host, self._run_dir.tuning, record=self._tuned.record, hanging=self._tuned.hung
             )
             self._journal.add("restored", settings=done)
-        return done is not None and not settings.failures(done) and not array_left.is_left(self._run_dir)
+        return done is not None and not settings.failures(done) and not array_leftover.is_left(self._run_dir)
 
 
 def owner(host: Host, run_dir: RunDir) -> dict[str, t.Any]:
@@ -266,7 +266,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write("usage: engine.pyz run RUN_FOLDER [STARTER] | restore RUN_FOLDER\n")
         return 2
     host, run_dir = Host(), RunDir.at(words[1])
-    foreign = trust.problems(run_dir.path)
+    foreign = ownership.problems(run_dir.path)
     if foreign:
         sys.stderr.write("this state folder cannot be trusted: {0}\n".format("; ".join(foreign)))
         return 1

@@ -20,12 +20,12 @@ import uuid
 from ..core.deadline import Hangs
 from ..core.host import Host, Result
 from ..core.running import Running
-from ..guard import left_filesystem
+from ..guard import leftover_filesystem
 from ..measure.fio import FioError, Interrupted
-from ..measure.witness import Witness
+from ..measure.kernel_counters import Witness
 from ..tools import filesystems
+from .drive_context import Station
 from .filesystem_wipe import Wipe
-from .station import Station
 
 FILE = "ssdlab-fleet.data"
 LOST_FOUND = "lost+found"  # of ext4
@@ -172,7 +172,9 @@ class Laid:
         ledger knows first.
         """
         station, began = self._station, time.monotonic()
-        station.held.note_filesystem(left_filesystem.noted(self._spec["type"], self._id, station.job.run_dir.run_id))
+        station.held.note_filesystem(
+            leftover_filesystem.noted(self._spec["type"], self._id, station.job.run_dir.run_id)
+        )
         made = filesystems.mkfs_argv(self._spec, self._id, node)
         self._make(made, node)
         self._wipe.made = True

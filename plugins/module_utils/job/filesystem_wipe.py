@@ -14,12 +14,12 @@ import os
 import time
 import typing as t
 
-from ..guard import counters, probe
-from ..guard.blocks import Reader
+from ..guard import probe, write_counters
+from ..guard.pread import Reader
 from ..purge import generic
 from ..purge.method import PurgeError
 from ..tools import filesystems
-from .station import Station
+from .drive_context import Station
 
 # A stop gives the whole job a minute.
 DISCARD_AT_STOP_S = 15.0
@@ -48,7 +48,7 @@ class Wipe:
     def begin(self, plain: int) -> None:
         """Note what the kernel counts by now: nobody of ours writes any more. plain: a descriptor. Raises OSError."""
         os.fsync(plain)  # what a mkfs that was killed left in the page cache
-        self._written = counters.written(self._host, self._station.held.identity)
+        self._written = write_counters.written(self._host, self._station.held.identity)
 
     def run(self, node: str) -> None:
         """Wipe it through the descriptor that is exclusive again, or keep the reason why not. node: of our own, for the
@@ -77,7 +77,7 @@ class Wipe:
         held = self._station.held
         if self.foreign:
             return f"{len(self.foreign)} files or folders on it are not the test's: somebody mounted it meanwhile"
-        now, then = counters.written(self._host, held.identity), t.cast(t.Mapping[str, t.Any], self._written)
+        now, then = write_counters.written(self._host, held.identity), t.cast(t.Mapping[str, t.Any], self._written)
         if not (now["iostats"] and any(now["sectors"])):  # drivers that don't count say 0
             return "the kernel does not count the drive's writes, so somebody may have used it since it was unmounted"
         if now != then:

@@ -23,7 +23,7 @@ from ..drive.entry import GUARD_OPTIONS
 from ..run.folder import RunDir, Status, read_journal
 from ..run.liveness import Process, first_status, is_live, pid_start, starter, state_of
 from ..run.states import FAILED, FINISHED, LIVE_STATES, STARTING
-from .ending import STOP_TIMEOUT_S, JobError, end_process, end_unit
+from .stop_process import STOP_TIMEOUT_S, JobError, end_process, end_unit
 
 START_TIMEOUT_S = 30.0
 # How long a start waits for a job that only tunes, to tell whether that changed anything.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .causes import SPOILS, TITLES, Cause
+from .disturbances import SPOILS, TITLES, Cause
 
 LONGEST_SHOWN = 6
 

@@ -15,7 +15,7 @@ import typing as t
 
 from . import histogram
 from .fio import FioError
-from .moments import Moments, pooled
+from .pooled_moments import Moments, pooled
 
 DIRECTIONS = ("read", "write")
 # What fio counts beside them: blocks given back, and flushes (fsync, fdatasync), of which it tells latencies alone.

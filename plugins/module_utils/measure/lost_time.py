@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import typing as t
 
-from . import load
-from .limits import Limits
+from . import io_pattern
+from .validity_limits import Limits
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -102,7 +102,7 @@ def _error(cell: Mapping, seen: Mapping, row: Loss, share: float, work_s: float)
         return by_gap
     # At its end a run lets the queue drain, for as long as the drive works on it.
     whole = 1 - min(1.0, seen["mean_latency_s"] / (2 * seen["run_s"]))
-    short: float = max(0.0, whole - seen["in_flight"] / load.asked_in_flight(cell))
+    short: float = max(0.0, whole - seen["in_flight"] / io_pattern.asked_in_flight(cell))
     return min(by_gap, short)
 
 
@@ -113,9 +113,9 @@ def backlog_s(cell: Mapping, seen: Mapping) -> float | None:
 
     By fio's own count those that it has not reaped yet, and those in its own hands, would be at the drive.
     """
-    if load.is_limited(cell) or cell.get("batch") or cell.get("jobs") or cell["queue_depth"] == 1:
+    if io_pattern.is_limited(cell) or cell.get("batch") or cell.get("jobs") or cell["queue_depth"] == 1:
         return None
     if not seen["in_flight"] or not seen["queued"] or not seen["mean_latency_s"]:
         return None
     iops: float = seen["queued"] / seen["mean_latency_s"]
-    return float(min(load.asked_in_flight(cell), seen["queued"], seen["in_flight"])) / iops
+    return float(min(io_pattern.asked_in_flight(cell), seen["queued"], seen["in_flight"])) / iops

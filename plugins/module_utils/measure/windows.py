@@ -31,7 +31,7 @@ class Windows:
         self.cells: list[dict[str, Metrics]] = []
         # Of each round, what was written since the purge and how long it took until the round ended.
         self.ends: list[tuple[int, float]] = []
-        # Rounds with a cause that keeps them out of every window (causes.py).
+        # Rounds with a cause that keeps them out of every window (disturbances.py).
         self.spoilt: set[int] = set()
 
     def add(self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float, spoilt: bool) -> None:

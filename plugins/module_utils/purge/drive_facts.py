@@ -9,8 +9,8 @@ import typing as t
 
 from ..core.host import Host
 from ..drive.entry import parse
-from ..guard.inspection import discover, inspect
-from ..guard.look import Terms
+from ..guard.data_scan import Terms
+from ..guard.guard_check import discover, inspect
 from .methods import offers_for, probe
 
 OPTIONS: dict[str, t.Any] = {

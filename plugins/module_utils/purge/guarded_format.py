@@ -11,7 +11,7 @@ import typing as t
 
 from ..core.host import Host
 from ..drive.entry import Entry, parse
-from ..guard import inspection
+from ..guard import guard_check
 from ..guard.held import HeldDrive, Refused
 from ..vendors.iomemory import Card
 from ..vendors.vendor_tool import ToolError
@@ -45,7 +45,7 @@ def format_guarded(
 
 def _eligible(host: Host, card: Card, entry: Entry, state_dir: str | None) -> dict[str, t.Any]:
     """Return the drive's identity, if the guard lets it be erased. Raises ToolError."""
-    found = inspection.inspect(host, [entry], None, state_dir)[0]
+    found = guard_check.inspect(host, [entry], None, state_dir)[0]
     if not found["eligible"] or found["identity"]["kernel_name"] != card.block:
         reasons = ["{}: {}".format(refusal["code"], refusal["message"]) for refusal in found["refusals"]]
         raise ToolError(

@@ -15,10 +15,10 @@ from types import MappingProxyType
 from ..core.host import Host, Result
 from ..core.progress import Progress
 from ..core.running import Running
-from ..drive.capacity import SLOWEST_BYTES_PER_S
-from ..drive.holding import HeldDrive
-from ..drive.nodes import strangers
-from .watch import Stuck, watch
+from ..drive.device_nodes import strangers
+from ..drive.held_drive import HeldDrive
+from ..drive.hidden_capacity import SLOWEST_BYTES_PER_S
+from .wait import Stuck, watch
 
 PTS, NOT_PTS = "pts", "not_pts"
 Capabilities = t.Mapping[str, t.Any]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Purge: which methods a drive offers, and which one is taken. step.py does it.
+"""Purge: which methods a drive offers, and which one is taken. purge_step.py does it.
 
 A family of methods is a file with `capabilities(host, identity) -> dict`, which only reads and is {} where the family
 has nothing to do with the drive, and `METHODS`; a new one is a line in FAMILIES. It may have `left_behind(history) ->

@@ -13,7 +13,7 @@ import os
 import re
 import typing as t
 
-from ..core import trust
+from ..core import ownership
 from ..core.files import name_file, sha256, sync_folder
 
 NAME = re.compile(r"engine-[A-Za-z0-9._+-]{1,150}\.pyz")
@@ -45,7 +45,7 @@ def lies(engine: Engine, state_dir: str) -> bool:
     """Whether exactly this engine lies there, in a plain file that root alone can write."""
     path = _path(engine, state_dir)
     try:
-        return not trust.alone_problems(path) and sha256(path) == engine.sha256
+        return not ownership.alone_problems(path) and sha256(path) == engine.sha256
     except OSError:
         return False
 

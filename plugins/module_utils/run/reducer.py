@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..measure import causes, fio_result
+from ..measure import disturbances, fio_result
 from ..measure.disturbed_rounds import DisturbedRounds
 from ..measure.rounds import FITTED_END, Rounds
 from .criteria import MEASURED
@@ -72,9 +72,11 @@ class AttemptReducer:
         self._cells[name] = fio_result.metrics_of(event)
         self._cells.update({each["name"]: fio_result.metrics_of(each) for each in event.get("streams") or ()})
         self.written_bytes += (event.get("write") or {}).get("bytes", 0)
-        found = [causes.Cause(**item) for item in event["causes"]]
+        found = [disturbances.Cause(**item) for item in event["causes"]]
         self._disturbed.add(number, name, found)
-        self.discarded = self.discarded or next((one.message for one in found if one.cause == causes.DISCARDED), "")
+        self.discarded = self.discarded or next(
+            (one.message for one in found if one.cause == disturbances.DISCARDED), ""
+        )
         if event.get("chosen"):
             self._loads[name] = event["chosen"]
 

@@ -38,7 +38,7 @@ def _run_result(host: Host, run_dir: RunDir, packs: bool) -> dict[str, t.Any]:
     run = summary.read(host, run_dir)
     # Packed after the state was read: a run that is reported as ended is packed whole.
     made = archive.pack(run_dir) if packs and run.state != ABSENT else {}
-    # Not its path: the controller knows where it lies, and believes no host that (gate/answers.py).
+    # Not its path: the controller knows where it lies, and believes no host that (validation/module_answers.py).
     packed = {key: made[key] for key in ("size_bytes", "sha256") if made}
     return {
         **({"packed": packed} if packed else {}),

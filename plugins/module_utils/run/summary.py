@@ -9,7 +9,7 @@ import typing as t
 
 from ..core.files import SCHEMA_VERSION, Damaged, now
 from ..core.host import Host
-from . import digests
+from . import test_digests
 from .folder import RunDir, queued, run_ids, scan_journal
 from .liveness import run_state
 from .states import ABSENT, LIVE_STATES, RUNNING, UNFINISHED_STATES
@@ -66,7 +66,7 @@ def _brief(host: Host, run_dir: RunDir, definitions_of: str | None) -> Record:
         "state": state,
         "drives": len(known.get("drives") or []),
         "updated": known.get("updated"),
-        "definitions": digests.of_tests(plan) if told else {},
+        "definitions": test_digests.of_tests(plan) if told else {},
     }
 
 

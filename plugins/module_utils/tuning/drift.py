@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ..core.blocking_io import InTime
 from ..core.deadline import Hangs
 from ..core.host import Host
-from ..core.in_time import InTime
-from . import kinds as tuning_kinds
-from .kinds import KINDS, Setting, current
+from . import setting_kinds as tuning_kinds
+from .setting_kinds import KINDS, Setting, current
 from .settings import apply_one, more
 
 # Where the wanted value is not in force, and need not be.

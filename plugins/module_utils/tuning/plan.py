@@ -19,8 +19,8 @@ from ..drive.entry import Entry
 from ..machine import cpus, pcie
 from ..machine.cpus import NOWHERE, Place
 from . import irq
-from .kinds import SMT, WRITE_CACHE_PATH, Setting
 from .placement import Placements, Want
+from .setting_kinds import SMT, WRITE_CACHE_PATH, Setting
 
 NAME, FUNCTION = "@ssd_name@", "@ssd_pci@"
 _OF_CPU = re.compile(re.escape(cpus.CPU_DIR) + r"/cpu([0-9]+)/.*")

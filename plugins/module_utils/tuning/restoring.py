@@ -10,8 +10,8 @@ import typing as t
 from ..core.host import Host
 from ..drive import identity
 from ..drive.entry import parse
-from . import kinds as tuning_kinds
-from .kinds import KINDS, Setting, current
+from . import setting_kinds as tuning_kinds
+from .setting_kinds import KINDS, Setting, current
 
 
 def order(settings: t.Sequence[Setting]) -> list[Setting]:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run-time tuning of a host: record, apply, verify the effective value, put back. One path for every kind of setting
-(tuning/kinds.py); drift.py looks whether it holds.
+(tuning/setting_kinds.py); drift.py looks whether it holds.
 
 A setting is `{kind, name, path, wanted, device}`; path is a file below /sys or /proc, a unit's name, or what a person
 calls it; device is the kernel name of the drive that it belongs to, None for one of the whole host. The record
@@ -16,14 +16,14 @@ import json
 import os
 import typing as t
 
+from ..core.blocking_io import InTime, in_time
 from ..core.deadline import Hangs
 from ..core.files import Damaged, now, read_json, write_atomic
 from ..core.host import BOOT_ID, Host
-from ..core.in_time import InTime, in_time
-from ..run import shapes
-from . import kinds as tuning_kinds
+from ..run import file_shapes
 from . import restoring
-from .kinds import KINDS, Setting, current
+from . import setting_kinds as tuning_kinds
+from .setting_kinds import KINDS, Setting, current
 
 HANGS = "{0} hangs"
 
@@ -193,7 +193,7 @@ def paths_of(item: Setting) -> str:
 def read_record(record_path: str) -> Record | None:
     """tuning.json, or None without one. Raises Damaged."""
     record = read_json(record_path)
-    problem = "" if record is None else shapes.problem(record, shapes.TUNING)
+    problem = "" if record is None else file_shapes.problem(record, file_shapes.TUNING)
     unknown = (
         [] if record is None or problem else [item["kind"] for item in record["settings"] if item["kind"] not in KINDS]
     )

@@ -10,14 +10,14 @@ from __future__ import annotations
 import copy
 import typing as t
 
+from ..core.blocking_io import InTime
 from ..core.host import Host
-from ..core.in_time import InTime
 from ..machine import cpus
 from ..machine.cpus import NOWHERE, Place
-from . import drift, latency
+from . import cpu_dma_latency, drift
 from . import plan as tuning_plan
 from . import settings as tuning
-from .kinds import CHEAP, HOST_TIMEOUT_S, KINDS, Setting
+from .setting_kinds import CHEAP, HOST_TIMEOUT_S, KINDS, Setting
 
 
 class TunedHost:
@@ -38,7 +38,7 @@ class TunedHost:
         self._silent: dict[str, set[str]] = {}
         self._applied: list[Setting] = []
         self._places: tuning_plan.Places | None = None
-        self._latency = latency.CpuDmaLatency(host, plan["tune"].get("cpu_dma_latency_us"))
+        self._latency = cpu_dma_latency.CpuDmaLatency(host, plan["tune"].get("cpu_dma_latency_us"))
 
     def apply(self) -> list[Setting]:
         """Make all settings; returns them as the journal's `tuned` record has them. Which CPUs there are is settled
@@ -120,7 +120,7 @@ def preview(
     found = tuning_plan.targets(host, plan)
     places = tuning_plan.Places(host, dict(plan, tune=whole), found)
     settings = [*tuning_plan.early(now, tune), *tuning_plan.expand(host, tune, found, places)]
-    held = latency.CpuDmaLatency(host, tune.get("cpu_dma_latency_us")).preview()
+    held = cpu_dma_latency.CpuDmaLatency(host, tune.get("cpu_dma_latency_us")).preview()
     shown = {}
     for target in found:
         shown[target.drive] = places.take(target.drive)

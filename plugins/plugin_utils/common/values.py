@@ -12,7 +12,7 @@ from ...module_utils.run.criteria import number
 
 __all__ = ["AUTO", "drives_at_once", "integer", "is_unset", "number", "switch", "whole", "word"]
 
-# Of ssd_parallel_drives: the host finds out (job/calibration.py).
+# Of ssd_parallel_drives: the host finds out (job/parallelism.py).
 AUTO = "auto"
 TRUE, FALSE = ("true", "yes", "on", "1", "y", "t"), ("false", "no", "off", "0", "n", "f", "")
 MOST_INTEGER = 10**15

@@ -9,17 +9,26 @@ import itertools
 import re
 import typing as t
 
-from ...module_utils.measure import load
-from ..common import cellnames
+from ...module_utils.measure import io_pattern
+from ..common import cell_names
 from ..common.units import block_size, data_size
-from . import loads, preferred, streams
+from . import io_patterns, preferred_block_size, streams
 
 BLOCK_SIZE = re.compile(r"(?P<number>[1-9][0-9]*)(?P<unit>B|KiB|MiB)?")
 UNIT_BYTES = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
 # The outermost loop of a round comes first.
 MATRIX_AXES = ("access", "threads", "queue_depth", "read_pct", "block_size")
 # What all cells of a matrix share.
-CELL_KEYS = ("runtime_s", "rate_iops", "batch", "ramp_s", "ioengine", "range", *loads.SHARED_KEYS, *streams.SYNC_KEYS)
+CELL_KEYS = (
+    "runtime_s",
+    "rate_iops",
+    "batch",
+    "ramp_s",
+    "ioengine",
+    "range",
+    *io_patterns.SHARED_KEYS,
+    *streams.SYNC_KEYS,
+)
 SELECTING_KEYS = ("access", "block_size_bytes", "read_pct", "threads", "queue_depth")
 # fs.aio-max-nr is 65,536 by default: more I/Os than that can't be in flight, and no drive has more than 65,535 a queue.
 MAX_OUTSTANDING = 65_536
@@ -49,9 +58,9 @@ def cell_id(cell: t.Mapping[str, t.Any]) -> str:
     """
     parts = [
         cell["access"][:4].replace("sequ", "seq"),
-        cellnames.PREFERRED if cell.get("preferred") else cellnames.size(cell["block_size_bytes"]),
+        cell_names.PREFERRED if cell.get("preferred") else cell_names.size(cell["block_size_bytes"]),
         "w100" if cell["read_pct"] == 0 else f"r{cell['read_pct']}",
-        loads.name_part(cell),
+        io_patterns.name_part(cell),
     ]
     parts = streams.id_parts(cell) if cell.get("jobs") else parts
     ramp_s = 0 if cell.get("burst_s") else cell.get("ramp_s")
@@ -64,7 +73,7 @@ def cell_id(cell: t.Mapping[str, t.Any]) -> str:
     parts += [cell["ioengine"]] if cell.get("ioengine") else []
     parts += [f"o_{cell['sync']}"] if cell.get("sync") else []
     parts += [f"fdatasync{cell['fdatasync']}"] if cell.get("fdatasync") else []
-    return "-".join([*parts, *loads.id_parts(cell), *(["lead"] if cell.get("lead") else [])])
+    return "-".join([*parts, *io_patterns.id_parts(cell), *(["lead"] if cell.get("lead") else [])])
 
 
 def expand(test: t.Mapping[str, t.Any]) -> list[Cell]:
@@ -92,12 +101,12 @@ def rendered(source: t.Mapping[str, t.Any]) -> Cell:
         cell = streams.rendered(source, size_bytes)
         return {"id": cell_id(cell), **cell}
     cell = {key: value for key, value in source.items() if key != "block_size"}
-    if source["block_size"] == cellnames.PREFERRED:
+    if source["block_size"] == cell_names.PREFERRED:
         # The size of a drive that has no preference, until preferred.on_drive says that of the drive.
-        cell.update(preferred=True, block_size_bytes=preferred.LEAST_BYTES)
+        cell.update(preferred=True, block_size_bytes=preferred_block_size.LEAST_BYTES)
     else:
         cell["block_size_bytes"] = size_bytes(source["block_size"])
-    cell = loads.rendered(cell, size_bytes)
+    cell = io_patterns.rendered(cell, size_bytes)
     return {"id": cell_id(cell), **cell}
 
 
@@ -142,7 +151,7 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
                 f"cell {cell['id']}: rate_iops {cell['rate_iops']} leaves less than 1 IOPS for each thread and "
                 "direction"
             )
-        found += [f"cell {cell['id']}: {problem}" for problem in loads.problems(cell)]
+        found += [f"cell {cell['id']}: {problem}" for problem in io_patterns.problems(cell)]
     names = [cell["id"] for cell in cells]
     found += [
         f"cell {name}: is in the test twice" for name in sorted({name for name in names if names.count(name) > 1})
@@ -168,7 +177,7 @@ def track(
         where = f"steady_state.tracked[{index}]"
         wanted = {key: value for key, value in item.items() if key not in ("metric", "block_size")}
         if "block_size" in item:
-            own = item["block_size"] == cellnames.PREFERRED
+            own = item["block_size"] == cell_names.PREFERRED
             wanted.update(
                 {"preferred": True} if own else {"preferred": None, "block_size_bytes": size_bytes(item["block_size"])}
             )
@@ -197,7 +206,7 @@ def track(
 
 def _direction_problem(metric: str, cell: Cell) -> list[str]:
     direction = metric.split("_", 1)[0]
-    absent = direction in ("read", "write") and direction not in load.sides(cell)
+    absent = direction in ("read", "write") and direction not in io_pattern.sides(cell)
     return [f"{metric}: cell {cell['id']} has no {direction}s"] if absent else []
 
 
@@ -235,7 +244,7 @@ def fit(
         sizes = [one for job in cell.get("jobs") or () for one in streams.sizes(job)] or [size]
         reason = next(filter(None, (_block_problem(one, block) for one in sizes)), "")
         reason = reason or streams.trim_problem(cell, identity)
-        fitted, sizes_left_out = loads.fitted(cell, block)
+        fitted, sizes_left_out = io_patterns.fitted(cell, block)
         cramped = _room_problem(cell, active)
         if cramped:
             wrong.setdefault(cramped, []).append(cell["id"])

@@ -10,11 +10,11 @@ import typing as t
 
 from ...module_utils.purge import methods
 from ...module_utils.purge.method import PurgeError
+from ..common import argument_specs
 from ..common import schema as schemas
-from ..common import specs
 from ..common import values as numbers
-from . import limits, purge_values, times, together, tuning, tuning_values
-from . import render as planning
+from . import criteria_files, parallel_drives, purge_values, time_estimates, tuning, tuning_values
+from . import render_plan as planning
 
 # The variables that shape a host's plan, each owned by the role of its prefix.
 VARIABLES = (
@@ -33,8 +33,8 @@ VARIABLES = (
     "ssd_validity_limits",
     *tuning.VARIABLES,
     *purge_values.VARIABLES,
-    *specs.options("precondition"),
-    *specs.options("workload"),
+    *argument_specs.options("precondition"),
+    *argument_specs.options("workload"),
     "vendor_iomemory_dma_delay",
     "vendor_rssdm",
 )
@@ -89,7 +89,7 @@ def criteria(variables: t.Mapping[str, t.Any]) -> t.Any:
     """What a run holds drives to: files of criteria, ssd_criteria on top; nothing for a single step.
     Raises PlanError.
     """
-    return limits.merged(variables) if variables["ssd_step"] == "qualify" else []
+    return criteria_files.merged(variables) if variables["ssd_step"] == "qualify" else []
 
 
 def left_out(variables: t.Mapping[str, t.Any], drives: Drives) -> dict[str, float]:
@@ -109,7 +109,7 @@ def left_out_cells(variables: t.Mapping[str, t.Any], drives: Drives) -> dict[str
 def _within(
     asked: list[dict[str, t.Any]], variables: t.Mapping[str, t.Any], drives: Drives
 ) -> tuple[list[dict[str, t.Any]], dict[str, float]]:
-    most_s = times.budget_s(variables.get("ssd_time_budget"))
+    most_s = time_estimates.budget_s(variables.get("ssd_time_budget"))
     seen = _seen(drives)
     if most_s is None or not seen:
         return asked, {}
@@ -120,7 +120,9 @@ def _within(
         return _purge_share(test["purge"], seen[place])
 
     identities = [drive["identity"] for drive in seen]
-    kept, rest = times.within(timed, identities, most_s - reads_s(variables, seen), _assumed_rate(variables), share)
+    kept, rest = time_estimates.within(
+        timed, identities, most_s - reads_s(variables, seen), _assumed_rate(variables), share
+    )
     names = {test["name"] for test in kept}
     return [test for test in asked if test["name"] in names], rest
 
@@ -138,7 +140,7 @@ def reads_s(variables: t.Mapping[str, t.Any], drives: Drives) -> float:
     each of its drives.
     """
     settings, seen = {name: variables[name] for name in ("ssd_parallel_drives", "workload_ioengine")}, _seen(drives)
-    return together.span_s({**together.spec(settings, seen, any_test=True), "drives": seen})[1]
+    return parallel_drives.span_s({**parallel_drives.spec(settings, seen, any_test=True), "drives": seen})[1]
 
 
 def _purge_share(purge: t.Mapping[str, t.Any], drive: t.Mapping[str, t.Any]) -> float | None:
@@ -151,13 +153,13 @@ def _purge_share(purge: t.Mapping[str, t.Any], drive: t.Mapping[str, t.Any]) -> 
         return None
     with contextlib.suppress(PurgeError):
         offered = methods.offers_for(capabilities, drive["identity"], purge)
-        return times.purge_share(methods.choose(purge["method"], offered)["method"])
+        return time_estimates.purge_share(methods.choose(purge["method"], offered)["method"])
     return None
 
 
 def _assumed_rate(variables: t.Mapping[str, t.Any]) -> float:
     """Bytes a second that bounds of time go by until a drive's own rate is known."""
-    return max(float(numbers.number(variables["ssd_assumed_write_mib_s"]) or 0), 0.001) * times.MIB
+    return max(float(numbers.number(variables["ssd_assumed_write_mib_s"]) or 0), 0.001) * time_estimates.MIB
 
 
 def build(

@@ -10,10 +10,10 @@ import typing as t
 
 import jinja2
 
-from ...module_utils.measure import load
+from ...module_utils.measure import io_pattern
 from ..common import schema as schemas
 from . import cells as celling
-from . import loads, streams
+from . import io_patterns, streams
 
 WORKLOAD_ROLE = schemas.COLLECTION / "roles" / "workload"
 # The workload_ioengine whose cells have fio's io_uring poll for completions (hipri).
@@ -87,7 +87,7 @@ def section_of(cell: celling.Cell, active_bytes: int) -> dict[str, t.Any]:
     }
     if cell["access"] == "sequential" and cell["threads"] > 1:
         # Streams side by side: threads that read the same blocks after each other would measure the drive's cache.
-        share = load.share_bytes(active_bytes, cell["threads"], cell["block_size_bytes"])
+        share = io_pattern.share_bytes(active_bytes, cell["threads"], cell["block_size_bytes"])
         section.update(size=share, offset_increment=share)
     if cell.get("range"):
         section.update(streams.placed(cell, active_bytes))
@@ -97,7 +97,7 @@ def section_of(cell: celling.Cell, active_bytes: int) -> dict[str, t.Any]:
     if cell.get("fdatasync"):
         # With libaio and io_uring fio's time of a flush holds part of that of the write before it (3.33).
         section["ioengine"] = "sync"
-    section.update(loads.section(cell))
+    section.update(io_patterns.section(cell))
     return section
 
 

@@ -12,9 +12,9 @@ import typing as t
 
 import yaml
 
-from ...module_utils.measure import fio, load
+from ...module_utils.measure import fio, io_pattern
 from ..common.units import block_size
-from . import render as planning
+from . import render_plan as planning
 from .testfiles import SHIPPED_DIR, PlanError
 
 ICF = "iometer"
@@ -139,7 +139,7 @@ def _load(cell: Mapping | None, active: int) -> dict[str, int]:
     """The values of a cell whose threads the host would choose by its CPUs: the most, as nobody knows them there."""
     if cell is None or not cell.get("per_cpu"):
         return {}
-    share = load.share_bytes(active, cell["threads"], cell["block_size_bytes"])
+    share = io_pattern.share_bytes(active, cell["threads"], cell["block_size_bytes"])
     return {"threads": cell["threads"], "queue_depth": cell["queue_depth"], "share_bytes": share}
 
 

@@ -8,34 +8,34 @@ from __future__ import annotations
 import functools
 import typing as t
 
+from ..common import argument_specs
 from ..common import schema as schemas
-from ..common import specs
 from ..common.schema import plain
 from ..common.values import integer
 
 # Keys in the plan and in a test file, whose schema has their ranges; with purge_ before it the variable. Null leaves it
 # to the drive and its capacity.
-VARIABLES = tuple(specs.options("purge"))
+VARIABLES = tuple(argument_specs.options("purge"))
 OPTIONS = tuple(name.removeprefix("purge_") for name in VARIABLES if name != "purge_method")
 
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with a host's purge variables, as "variable: message"."""
     given = {name: value for name, value in asked.items() if name != "purge_method" or value is not None}
-    return specs.problems("purge", given, _rules())
+    return argument_specs.problems("purge", given, _rules())
 
 
 @functools.cache
-def _rules() -> dict[str, specs.Rule]:
+def _rules() -> dict[str, argument_specs.Rule]:
     known = schemas.load("test")["properties"]["purge"]["properties"]
-    return {f"purge_{key}": specs.limited(known[key]) for key in OPTIONS}
+    return {f"purge_{key}": argument_specs.limited(known[key]) for key in OPTIONS}
 
 
 def spec(given: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The purge of a rendered test: what its file says, and from the variables what it leaves open."""
     method = given["method"]
     if method == "auto":
-        method = str(plain(variables.get("purge_method")) or specs.default("purge_method"))
+        method = str(plain(variables.get("purge_method")) or argument_specs.default("purge_method"))
     if method == "none":
         return {"method": method}
     options = {key: given.get(key) or integer(plain(variables.get(f"purge_{key}"))) for key in OPTIONS}

@@ -12,7 +12,7 @@ import json
 import typing as t
 
 from ..common.units import block_size
-from . import loads
+from . import io_patterns
 
 # Of a cell, and of a stream.
 SYNC_KEYS = ("sync", "fdatasync")
@@ -56,7 +56,7 @@ def _stream(source: Mapping, size_bytes: t.Callable[[t.Any], int]) -> Cell:
     # A trim has neither; 0 says that it is no read. That the share of others is lacking is told by `problems`.
     found["read_pct"] = 0 if source.get("trim") else source.get("read_pct", -1)
     found["block_size_bytes"] = size_bytes(source["block_size"])
-    return loads.rendered({**found, **({"trim": True} if source.get("trim") else {})}, size_bytes)
+    return io_patterns.rendered({**found, **({"trim": True} if source.get("trim") else {})}, size_bytes)
 
 
 def problems(cell: Mapping) -> list[str]:
@@ -95,7 +95,7 @@ def _stream_problems(job: Mapping) -> list[str]:
             f"fio trims one at a time, not at a queue_depth of {job['queue_depth']} (more takes io_uring with "
             "fio 3.38 and Linux 6.12); use more threads"
         )
-    found += loads.problems(job)
+    found += io_patterns.problems(job)
     if job.get("rate_mib_s_per_tb") and (job.get("rate_iops") or job["read_pct"] not in (0, 100)):
         found.append("rate_mib_s_per_tb: needs a stream of reads, writes or trims alone, without rate_iops")
     found += range_problems(job)

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tests and plans, checked, each laid over its bases (bases.py). Reads files (library.py), changes nothing."""
+"""Tests and plans, checked, each laid over its bases (inheritance.py). Reads files (test_library.py), changes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,18 @@ import typing as t
 from pathlib import Path
 
 from ..common import schema as schemas
-from . import arrays, bases, between, departures, filesystems, phases, saturation, unwritten
+from . import (
+    arrays,
+    cross_test_checks,
+    deallocated_reads,
+    filesystems,
+    inheritance,
+    phases,
+    saturation,
+    source_deviations,
+)
 from . import cells as celling
-from .library import SHIPPED_DIR, Library, PlanError, Source, raise_for
+from .test_library import SHIPPED_DIR, Library, PlanError, Source, raise_for
 
 __all__ = ["SHIPPED_DIR", "Library", "PlanError", "Test", "load_plan"]
 
@@ -30,7 +41,7 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     or None, purge
     {method}, precondition {passes (over the ActiveRange), block_size_bytes} or None, active_range_pct, cells, rounds,
     steady_state or None,
-    after_steady_rounds, latency_targets_us, filesystem, array and departs (departures.py) where there is one
+    after_steady_rounds, latency_targets_us, filesystem, array and departs (source_deviations.py) where there is one
     (docs/internals/host.md, "A rendered test", without job texts). Raises
     PlanError with every problem at once.
     """
@@ -56,8 +67,8 @@ def _load(asked: t.Any, library: Library) -> list[Test]:
         problems.append(f"{test['origin']}: name: {test['name']!r} is in the plan twice; give one of them another name")
     saturation.fill_in(tests)
     problems += [f"{test['origin']}: {problem}" for test in tests for problem in _limit_problems(test)]
-    problems += unwritten.problems(tests)
-    problems += between.problems(tests) + filesystems.left_behind(tests) + arrays.after(tests)
+    problems += deallocated_reads.problems(tests)
+    problems += cross_test_checks.problems(tests) + filesystems.left_behind(tests) + arrays.after(tests)
     if problems:
         raise PlanError(problems)
     return tests
@@ -93,8 +104,8 @@ def _no_plan(name: str, library: Library) -> str:
 
 def _load_tests(entry: Source, library: Library) -> list[Test]:
     """One entry of a plan as checked tests: one, or with each_cell one for each cell. Raises PlanError."""
-    source = bases.named(entry.data, entry.origin, library, ()) if isinstance(entry.data, str) else entry
-    data, own_cells = bases.laid(source, library, ())
+    source = inheritance.named(entry.data, entry.origin, library, ()) if isinstance(entry.data, str) else entry
+    data, own_cells = inheritance.laid(source, library, ())
     schema = schemas.load("test")
     raise_for(
         source.origin,
@@ -116,10 +127,10 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
             [f"phases: can't be combined with {key}, which lasts for one test"] if data.get(key) is not None else []
         )
     raise_for(source.origin, phases.link(done) + wrong)
-    stated = bases.with_source(source, library)
+    stated = inheritance.with_source(source, library)
     if stated:
         name = stated.data.get("name") or t.cast(Path, stated.path).stem
-        departures.mark(done, data["name"], _load_tests(stated, library), name)
+        source_deviations.mark(done, data["name"], _load_tests(stated, library), name)
     return done
 
 

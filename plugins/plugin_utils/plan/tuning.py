@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..common import specs
+from ..common import argument_specs
 
 CPU = "/sys/devices/system/cpu/"
 FREQUENCY = CPU + "cpu[0-9]*/cpufreq/"
@@ -128,7 +128,7 @@ BOOT = "boot"
 SWITCHES = tuple(f"tune_{name}_enabled" for name in CONCERNS)
 BOOT_VARIABLES = (f"tune_{BOOT}_enabled", "tune_boot_arguments", "tune_reboot_timeout_s")
 # What the plan's `tune` depends on, switches included.
-VARIABLES = tuple(name for name in specs.options("tune") if name not in BOOT_VARIABLES)
+VARIABLES = tuple(name for name in argument_specs.options("tune") if name not in BOOT_VARIABLES)
 
 
 def wanted(variables: Variables, run_tags: t.Collection[str] = (), skip_tags: t.Collection[str] = ()) -> list[str]:

@@ -14,9 +14,9 @@ from ...module_utils.drive.entry import Entry
 from ...module_utils.machine import cpus
 from ...module_utils.machine.snapshot import VM as VM_NAMES
 from ...module_utils.tuning.boot import ARGUMENT
-from ..common import specs, values
+from ..common import argument_specs, values
+from ..common.argument_specs import Rule, shown
 from ..common.schema import plain, suggestion
-from ..common.specs import Rule, shown
 from ..common.values import drives_at_once, is_unset, switch, whole, word
 from . import tuning
 
@@ -34,7 +34,7 @@ MOST_LATENCY_US = 2**31 - 1
 def normal(variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The variables in the form that tuning.py takes; `problems` has found nothing wrong with them."""
     found = dict(variables)
-    found.update(specs.in_type("tune", {name: plain(found[name]) for name in tuning.VARIABLES}))
+    found.update(argument_specs.in_type("tune", {name: plain(found[name]) for name in tuning.VARIABLES}))
     latency = found["tune_cpu_dma_latency_us"]
     return {**found, "tune_cpu_dma_latency_us": None if is_unset(latency) else whole(latency)}
 
@@ -85,9 +85,11 @@ RULES = {
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     """What is wrong with the variables of tuning, as "variable: message"."""
     given = {name: plain(asked[name]) for name in asked if name.startswith("tune_")}
-    found = specs.problems("tune", given, RULES)
+    found = argument_specs.problems("tune", given, RULES)
     names = ("tune_governor", "tune_energy_performance_preference")
-    governor, preference = (word(given[name] if given.get(name) is not None else specs.default(name)) for name in names)
+    governor, preference = (
+        word(given[name] if given.get(name) is not None else argument_specs.default(name)) for name in names
+    )
     if governor == "performance" and preference not in ("", "performance", "0"):
         advice = "leave it at performance, or take the governor powersave"
         found.append(
@@ -150,7 +152,7 @@ def host_problems(
 
 def _governor_problem(asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any]) -> list[str]:
     governor, known = plain(asked.get("tune_governor")), snapshot["tunables"].get("governors") or []
-    enabled = switch(asked.get("tune_cpu_enabled", specs.default("tune_cpu_enabled")))
+    enabled = switch(asked.get("tune_cpu_enabled", argument_specs.default("tune_cpu_enabled")))
     if not governor or not known or governor in known or not enabled:
         return []
     return [

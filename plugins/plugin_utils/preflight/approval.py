@@ -16,8 +16,8 @@ import shlex
 import typing as t
 from types import MappingProxyType
 
+from ...module_utils.core.compression import pack, unpack
 from ...module_utils.core.files import write_atomic
-from ...module_utils.core.packed import pack, unpack
 from ...module_utils.run.folder import RUN_ID_PATTERN
 
 FORMAT = "ssdlab.fleet approved plan"

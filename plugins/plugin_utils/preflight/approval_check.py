@@ -14,13 +14,13 @@ from types import MappingProxyType
 
 from ...module_utils.drive.entry import GUARD_OPTIONS, parse
 from ...module_utils.drive.identity import NAMES
-from ...module_utils.run import digests
+from ...module_utils.run import test_digests
 from ...module_utils.run.states import SETTLED_STATES
-from ..common import specs
+from ..common import argument_specs
 from ..common.schema import plain
-from ..plan import arrays, hostplan, purge_values, render
-from ..results import again as second
-from . import again, approval, run_json
+from ..plan import arrays, hostplan, purge_values, render_plan
+from ..run_folder import remeasurement as second
+from . import approval, remeasurement_checks, run_json
 from .findings import Finding, Run, View, shared_value
 
 # A host's variables that say what else may be erased, or how well a drive is checked before that.
@@ -79,8 +79,8 @@ def _identity(identity: t.Mapping[str, t.Any]) -> str:
 
 def _digest(test: t.Mapping[str, t.Any]) -> str:
     """Of a test's definition as its file and the variables have it, not of what one drive can do of it."""
-    own = {key: value for key, value in test.items() if key not in (*render.NOT_FOR_HOSTS, "purge")}
-    return digests.digest(own, DIGEST_LETTERS)
+    own = {key: value for key, value in test.items() if key not in (*render_plan.NOT_FOR_HOSTS, "purge")}
+    return test_digests.digest(own, DIGEST_LETTERS)
 
 
 def _purge(test: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> str:
@@ -96,7 +96,7 @@ def _guard_options(selector: t.Any) -> list[str]:
 def _set(names: t.Sequence[str], variables: t.Mapping[str, t.Any]) -> list[str]:
     """Those of a host's variables that are not at their defaults."""
     values = {name: plain(variables.get(name)) for name in names}
-    return [_shown(name, value) for name, value in values.items() if value not in (None, specs.default(name))]
+    return [_shown(name, value) for name, value in values.items() if value not in (None, argument_specs.default(name))]
 
 
 def _shown(name: str, value: t.Any) -> str:
@@ -131,7 +131,7 @@ def unusable(
         names = [approval.PLAYBOOKS.get(one, one) for one in (approved.step, step)]
         other = "ssd_approved_plan: it is a plan of {}, and this is {}; approve a plan of its own"
         return [Finding(other.format(*names))]
-    first = again.of(views)
+    first = remeasurement_checks.of(views)
     if run is None or approved.run_id == (first or run.id):
         return []
     own = f"run {run.id}" + f", the second measurement of {first}" * bool(first)

@@ -14,29 +14,30 @@ from types import MappingProxyType
 
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import schema as schemas
-from ..results import history, last_written, run_record, runs
+from ..run_folder import last_run_of_drive, run_record, runs
 from . import (
-    again,
     approval,
     approval_check,
     controller,
-    earlier,
+    duplicates,
+    duration_history,
+    excluded_drives,
     findings,
     fleet_checks,
-    fleet_text,
-    host_checks,
+    fleet_plan_text,
+    host_findings,
     host_plans,
-    lacking,
-    ledgers,
-    left_out,
-    purges,
-    reach,
+    ledger_age,
+    missing_tools,
+    purge_choice,
+    remeasurement_checks,
     run_json,
-    same,
-    slices,
-    unavailable,
+    run_selection,
+    run_slices,
+    saturation_feasibility,
+    saturation_history,
+    unavailable_hosts,
     wear,
-    which_run,
 )
 from .findings import Finding, Run, View
 
@@ -100,11 +101,11 @@ def decide(
     views: t.Sequence[View],
     check_mode: bool,
     now: datetime.datetime,
-    marks: left_out.Marks = (),
-    others: same.Entries = MappingProxyType({}),
+    marks: excluded_drives.Marks = (),
+    others: duplicates.Entries = MappingProxyType({}),
     gone_before: t.Mapping[str, str] = MappingProxyType({}),
     approved: approval.ApprovedPlan | None = None,
-    unapproved: left_out.Kept = MappingProxyType({}),
+    unapproved: excluded_drives.Kept = MappingProxyType({}),
 ) -> Decision:
     """Decide over a fleet. Reads test files and tries the results folder; changes nothing else. marks: of the drives in
     quarantine. others: ssd_drives of hosts that are not in this play. gone_before: hosts_left_out of the play's earlier
@@ -119,33 +120,37 @@ def decide(
     own = runs.on_controller(results_dir)
     run, claims = _run(views, now, own, found)
     before = _before(results_dir, run)
-    kept = left_out.of_run(before)
-    held_back = which_run.held_back(views, own, run) if unavailable.leaves_out(views) else []
+    kept = excluded_drives.of_run(before)
+    held_back = run_selection.held_back(views, own, run) if unavailable_hosts.leaves_out(views) else []
     not_approved = approval_check.hosts_left_out(approved)
-    gone = unavailable.hosts(views, run, strange, held_back, kept, {**not_approved, **gone_before})
+    gone = unavailable_hosts.hosts(views, run, strange, held_back, kept, {**not_approved, **gone_before})
     found += [claim for claim in claims if claim.host not in gone]
-    views = unavailable.parted(views, gone)
-    overlaps, told = which_run.overlap(views, run)
+    views = unavailable_hosts.parted(views, gone)
+    overlaps, told = run_selection.overlap(views, run)
     attached = _capitalized(told if overlaps == "attach" else "")
     if overlaps == "fail":
         found.append(Finding(told))
     elif overlaps == "skip" and not found:
         return Decision([], run, False, False, [], "", results_dir, {}, [f"Skipped: {told}"], skipped=told)
-    left = last_written.of_drives(own, ledgers.wanted(views, run), but=run.id if run else "")
-    lost = ledgers.lost(views, left, own)
-    views = left_out.parted(views, run, marks, kept, lost, approved, unapproved)
-    found += ledgers.findings(lost, views) + _of_hosts(views, run, destructive, strange, others)
-    found += [] if destructive else unavailable.nothing_left(views, run)
+    left = last_run_of_drive.of_drives(own, ledger_age.wanted(views, run), but=run.id if run else "")
+    lost = ledger_age.lost(views, left, own)
+    views = excluded_drives.parted(views, run, marks, kept, lost, approved, unapproved)
+    found += ledger_age.findings(lost, views) + _of_hosts(views, run, destructive, strange, others)
+    found += [] if destructive else unavailable_hosts.nothing_left(views, run)
     plans, tests, wrong = _plans(views, run, results_dir)
     run_folder = os.path.join(results_dir, run.id) if run else ""
     begun = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
-    known = history.saturations(results_dir, reach.wanted_models(begun))
+    known = saturation_history.saturations(results_dir, saturation_feasibility.wanted_models(begun))
     chosen, worn = _chosen(views, plans, run)
-    found += wrong + reach.findings(begun, known) + worn + _folder_findings(results_dir, destructive)
-    warned = host_checks.warnings(views, run) + reach.warnings(begun, known) + ledgers.warnings(views, left, own)
-    warned += fleet_text.budget_warnings(views, begun) + findings.unread(views)
-    warned += slices.warnings(views, run, run_folder, run_json.criteria(views))
-    took = earlier.of_hosts(own, plans, tests, chosen, run.id if run else "")
+    found += wrong + saturation_feasibility.findings(begun, known) + worn + _folder_findings(results_dir, destructive)
+    warned = (
+        host_findings.warnings(views, run)
+        + saturation_feasibility.warnings(begun, known)
+        + ledger_age.warnings(views, left, own)
+    )
+    warned += fleet_plan_text.budget_warnings(views, begun) + findings.unread(views)
+    warned += run_slices.warnings(views, run, run_folder, run_json.criteria(views))
+    took = duration_history.of_hosts(own, plans, tests, chosen, run.id if run else "")
     now_decided = approval_check.decided(views, run, plans, now, started_only=destructive) if run else None
     starts = now_decided.lines if now_decided and destructive else ()
     found += approval_check.unusable(approved, views, run, starts)
@@ -160,13 +165,13 @@ def decide(
         run=run,
         shows_plan=not destructive,
         destructive=destructive,
-        plan_text=fleet_text.lines_of(views, run, plans, chosen, took),
+        plan_text=fleet_plan_text.lines_of(views, run, plans, chosen, took),
         run_folder=run_folder,
         results_dir=results_dir,
         record={**run_json.record(_told(views, before), run, now, tests, plans), "warnings": warned}
         if run and not found
         else {},
-        warnings=host_checks.lines(warned) + left_out.lines(views) + attached,
+        warnings=host_findings.lines(warned) + excluded_drives.lines(views) + attached,
         plans=plans,
         attached="".join(attached),
         left_out={view.name: list(view.left_out) for view in views if view.left_out},
@@ -194,7 +199,7 @@ def _run(
     """The run that is asked for, unless `found` says that its variables are wrong; and what is wrong with it."""
     if any(finding.message.startswith(("ssd_run_", "ssd_mode")) for finding in found):
         return None, []
-    return which_run.choose(views, now, own)
+    return run_selection.choose(views, now, own)
 
 
 def _plans(
@@ -211,39 +216,44 @@ def _of_hosts(
     run: Run | None,
     destructive: bool,
     strange: t.Mapping[str, t.Sequence[Finding]],
-    others: same.Entries,
+    others: duplicates.Entries,
 ) -> list[Finding]:
     """What is wrong with each host, and with some of them together. strange, others: of _heard and decide."""
     found = [
         item for view in views for item in _of_host(view, run, destructive, () if view.gone else strange[view.name])
     ]
-    return found + same.same_drives(views) + same.same_machines(views) + same.named_elsewhere(views, others)
+    return (
+        found
+        + duplicates.same_drives(views)
+        + duplicates.same_machines(views)
+        + duplicates.named_elsewhere(views, others)
+    )
 
 
 def _of_host(view: View, run: Run | None, destructive: bool, strange: t.Sequence[Finding]) -> list[Finding]:
     """What is wrong with one host, by itself. strange: that it answered about other drives."""
     return [
-        *(Finding(problem, view.name) for problem in host_checks.problems(view.asked or {})),
-        *host_checks.blocking(view, run),
+        *(Finding(problem, view.name) for problem in host_findings.problems(view.asked or {})),
+        *host_findings.blocking(view, run),
         *findings.answers(view, unreachable_counts=not destructive),
-        *lacking.tuning(view, run),
+        *missing_tools.tuning(view, run),
         *findings.named_drives(view),
         *strange,
-        *lacking.tools(view),
+        *missing_tools.tools(view),
         *findings.refused(view, run),
         *(() if view.gone else findings.other_live_runs(view, run)),
-        *same.side_by_side(view, run),
+        *duplicates.side_by_side(view, run),
     ]
 
 
 def _chosen(
     views: t.Sequence[View], plans: t.Mapping[str, dict[str, t.Any]], run: Run | None
-) -> tuple[dict[str, purges.Chosen], list[Finding]]:
+) -> tuple[dict[str, purge_choice.Chosen], list[Finding]]:
     """The purges of each host, and what is wrong with them or with the wear that follows."""
-    chosen: dict[str, purges.Chosen] = {}
+    chosen: dict[str, purge_choice.Chosen] = {}
     found: list[Finding] = []
     for view in views:
-        chosen[view.name], wrong = purges.choose(view, plans.get(view.name), run)
+        chosen[view.name], wrong = purge_choice.choose(view, plans.get(view.name), run)
         found += wrong + _worn(view, plans.get(view.name), run, chosen[view.name])
     return chosen, found
 
@@ -292,13 +302,15 @@ def _lines(found: t.Sequence[Finding]) -> list[str]:
     return lines + [Finding(f"and {count} more findings like these", host).text() for host, count in more.items()]
 
 
-def _worn(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None, chosen: purges.Chosen) -> list[Finding]:
+def _worn(
+    view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None, chosen: purge_choice.Chosen
+) -> list[Finding]:
     """Drives that the plan would wear beyond the budget; of a run that is under way there, it was decided when that
     began.
     """
     if plan is None or view.asked is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
-    twice = again.wanted([view]) and again.relative(run_json.criteria([view]))
+    twice = remeasurement_checks.wanted([view]) and remeasurement_checks.relative(run_json.criteria([view]))
     asked = schemas.plain(view.asked)
     rate, used = run_json.assumed_rate(view.asked), wear.used_of(view.wear)
     return wear.findings(view.name, plan, asked, rate, chosen, times_written=1 + twice, used=used)

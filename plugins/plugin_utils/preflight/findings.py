@@ -16,8 +16,9 @@ from ...module_utils.guard.facts import WRITING
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ...module_utils.run.states import LIVE_STATES, SETTLED_STATES
 from ..common.schema import plain
-from ..results import again, held_to
-from . import spelling, values
+from ..run_folder import remeasurement
+from ..verdict import judged_criteria
+from . import spelling, variable_rules
 
 # What an interrupted run may itself have left on a drive, and its host job puts right first: a purge that goes on, our
 # password of a security erase.
@@ -134,9 +135,9 @@ def settings(views: t.Sequence[View]) -> list[Finding]:
     found += [
         Finding(f"ssd_criteria: {problem}")
         for criterion in (criteria if isinstance(criteria, list) else ())
-        for problem in held_to.criterion_problems(criterion)
+        for problem in judged_criteria.criterion_problems(criterion)
     ]
-    found += [Finding(problem, view.name) for view in views for problem in values.name_problems(view.name)]
+    found += [Finding(problem, view.name) for view in views for problem in variable_rules.name_problems(view.name)]
     return found + [finding for view in views for finding in _host_settings(view)]
 
 
@@ -166,8 +167,8 @@ def _host_settings(view: View) -> list[Finding]:
         )
         return [Finding(f"could not be checked: {why}", view.name)]
     misspelt = [spelling.finding(name) for name in view.unread if name.meant]
-    misplaced = [values.MISPLACED[name] for name in view.misplaced]
-    return [Finding(problem, view.name) for problem in [*misspelt, *misplaced, *values.problems(view.asked)]]
+    misplaced = [variable_rules.MISPLACED[name] for name in view.misplaced]
+    return [Finding(problem, view.name) for problem in [*misspelt, *misplaced, *variable_rules.problems(view.asked)]]
 
 
 def unread(views: t.Sequence[View]) -> list[dict[str, t.Any]]:
@@ -275,7 +276,7 @@ def other_live_runs(view: View, run: Run | None) -> list[Finding]:
     """Another run that works on the host now. The second measurement of a run that is done there is its own."""
     own = {run.id} if run else set()
     if run and run.attach.get(view.name) in SETTLED_STATES:
-        own.add(again.id_of(run.id))
+        own.add(remeasurement.id_of(run.id))
     others = [entry for entry in view.runs or () if entry["state"] in LIVE_STATES and entry["run_id"] not in own]
     advice = "wait for it (watch.yml) or stop it (stop.yml), both with -e ssd_run_id="
     return [

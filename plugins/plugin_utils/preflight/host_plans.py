@@ -12,8 +12,8 @@ import typing as t
 from ..common.version import collection_version
 from ..plan import hostplan
 from ..plan.testfiles import PlanError
-from ..results import run_record
-from . import again, criteria, definitions, run_json
+from ..run_folder import run_record
+from . import criteria_checks, remeasurement_checks, run_json, test_definitions
 from .findings import Finding, Run, View
 
 
@@ -51,7 +51,7 @@ def tests_of(views: t.Sequence[View]) -> dict[str, dict[str, dict[str, t.Any]]]:
         if view.asked is not None:
             with contextlib.suppress(PlanError):
                 asked = hostplan.tests(run_json.host_variables(view.asked), view.drives or ())
-                tests[view.name] = {test["name"]: definitions.about(test) for test in asked}
+                tests[view.name] = {test["name"]: test_definitions.about(test) for test in asked}
     return tests
 
 
@@ -64,9 +64,15 @@ def findings(
 ) -> list[Finding]:
     """What is wrong with the tests by their names, with a second measurement, and with the criteria."""
     run_folder = os.path.join(results_dir, run.id) if run else ""
-    found = _definition_findings(views, run, run_folder, tests, plans) + again.findings(views, run, results_dir)
+    found = _definition_findings(views, run, run_folder, tests, plans) + remeasurement_checks.findings(
+        views, run, results_dir
+    )
     # Of a second measurement they were looked at before the first, with all drives and tests.
-    return found if again.of(views) else found + criteria.findings(run_json.criteria(views), views, tests, plans)
+    return (
+        found
+        if remeasurement_checks.of(views)
+        else found + criteria_checks.findings(run_json.criteria(views), views, tests, plans)
+    )
 
 
 def _definition_findings(
@@ -84,14 +90,14 @@ def _definition_findings(
         if view.name in tests and (view.asked or {}).get("ssd_step") == "qualify"
     }
     if run is None:
-        return definitions.clashes(named, {})
+        return test_definitions.clashes(named, {})
     try:
         before = run_record.read_run(run_folder) or {}
     except ValueError as error:
         return [
             Finding(f"ssd_run_id: {run_folder}/run.json is damaged ({error}); repair it, or use another ssd_run_id")
         ]
-    return definitions.changed(run, views, named, before, plans) + definitions.clashes(named, before)
+    return test_definitions.changed(run, views, named, before, plans) + test_definitions.clashes(named, before)
 
 
 def _plan_finding(problem: str, host: str) -> Finding:

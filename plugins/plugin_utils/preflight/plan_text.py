@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.guard import chances
+from ...module_utils.guard import detection_probability
 from ...module_utils.measure.rounds import cell_s
 from ..common import units
-from ..plan import arrays, filesystems, times, together
-from . import criteria as judging
-from . import earlier, instead, purges
-from .durations import closely, duration, span
+from ..plan import arrays, filesystems, parallel_drives, time_estimates
+from . import alternative_test, duration_history, purge_choice
+from . import criteria_checks as judging
+from .format_duration import closely, duration, span
 
 Mapping = t.Mapping[str, t.Any]
 Span = tuple[float, float]
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
 
-def estimate(plan: Mapping, write_mib_s: float, chosen: purges.Chosen | None = None) -> list[dict[str, t.Any]]:
+def estimate(plan: Mapping, write_mib_s: float, chosen: purge_choice.Chosen | None = None) -> list[dict[str, t.Any]]:
     """How long each drive of a plan.json takes: [{drive, min_s, max_s, tests: [{test, min_s, max_s}]}].
 
     write_mib_s: the assumed sequential write rate (ssd_assumed_write_mib_s). min_s: steady at the first chance. max_s:
@@ -32,7 +32,7 @@ def estimate(plan: Mapping, write_mib_s: float, chosen: purges.Chosen | None = N
     for drive in plan["drives"]:
         offers = [(chosen or {}).get((drive["drive"], test["name"])) for test in drive["tests"]]
         tests = [
-            _estimate_test(test, drive["expected"], write_mib_s * times.MIB, offer)
+            _estimate_test(test, drive["expected"], write_mib_s * time_estimates.MIB, offer)
             for test, offer in zip(drive["tests"], offers)
         ]
         totals = {key: round(sum(test[key] for test in tests), 1) for key in ("min_s", "max_s")}
@@ -41,9 +41,9 @@ def estimate(plan: Mapping, write_mib_s: float, chosen: purges.Chosen | None = N
 
 
 def _estimate_test(
-    test: Mapping, identity: Mapping, bytes_per_s: float, offer: purges.Offer | None
+    test: Mapping, identity: Mapping, bytes_per_s: float, offer: purge_choice.Offer | None
 ) -> dict[str, t.Any]:
-    shortest, longest = times.span_s(test, identity, bytes_per_s, purges.share_of_fill(test, offer))
+    shortest, longest = time_estimates.span_s(test, identity, bytes_per_s, purge_choice.share_of_fill(test, offer))
     return {"test": test["name"], "min_s": round(shortest, 1), "max_s": round(longest, 1)}
 
 
@@ -56,10 +56,10 @@ def describe(
     paths: t.Mapping[str, str],
     write_mib_s: float,
     criteria: t.Sequence[Mapping] | None = None,
-    chosen: purges.Chosen | None = None,
+    chosen: purge_choice.Chosen | None = None,
     looks: t.Mapping[str, Mapping] | None = None,
     wear: t.Mapping[str, str] | None = None,
-    known: earlier.Known | None = None,
+    known: duration_history.Known | None = None,
 ) -> list[str]:
     """The lines that plan mode prints for one host.
 
@@ -73,14 +73,14 @@ def describe(
         lines.append(f"  {drive['drive']}: {_verb(drive)} {where} ({identity_text(drive['expected'])})")
         looked_at = (looks or {}).get(drive["drive"])
         if looked_at:
-            lines.append(f"    {chances.text(looked_at, units.data_size)}")
+            lines.append(f"    {detection_probability.text(looked_at, units.data_size)}")
         for number, (test, took) in enumerate(zip(drive["tests"], took_all["tests"]), start=1):
             as_before = (known or {}).get((drive["drive"], test["name"]))
             took_s = known_text(as_before) if as_before else span(took["min_s"], took["max_s"])
             lines.append(f"    {number}. {test['name']}: {_steps(test)}; {took_s}")
             lines += [f"       {line}" for line in _saturation_lines(test, drive["expected"]["size_bytes"])]
             offer = (chosen or {}).get((drive["drive"], test["name"]))
-            lines += [f"       {line}" for line in (purges.lines(offer) if offer else [])]
+            lines += [f"       {line}" for line in (purge_choice.lines(offer) if offer else [])]
             lines += [f"       {line}" for line in _preferred_lines(test) + _per_cpu_lines(test)]
             lines += [
                 f"       not applicable: {reason}: {', '.join(ids)}"
@@ -90,23 +90,25 @@ def describe(
         if criteria is not None:
             lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
         if (wear or {}).get(drive["drive"]):
-            lines.append(f"    {(wear or {})[drive['drive']]}, if it writes at most {_rate(write_mib_s * times.MIB)}")
+            lines.append(
+                f"    {(wear or {})[drive['drive']]}, if it writes at most {_rate(write_mib_s * time_estimates.MIB)}"
+            )
         included = ", these reads included" if plan.get("together") and len(plan["drives"]) > 1 else ""
-        whole = _in_all(drive, took_all, write_mib_s, known or {}, together.span_s(plan))
+        whole = _in_all(drive, took_all, write_mib_s, known or {}, parallel_drives.span_s(plan))
         lines.append(f"    in all {whole}{included}")
     return lines
 
 
 def _at_once(plan: Mapping) -> str:
     if plan.get("together"):
-        took = span(*together.span_s(plan))
+        took = span(*parallel_drives.span_s(plan))
         return f"as many at a time as do not slow each other down; a read test of {took} finds the number first"
     return f"{plan['parallel_drives']} at a time"
 
 
-def _in_all(drive: Mapping, took: Mapping, write_mib_s: float, known: earlier.Known, reads_s: Span) -> str:
+def _in_all(drive: Mapping, took: Mapping, write_mib_s: float, known: duration_history.Known, reads_s: Span) -> str:
     """The time of the whole plan on a drive. What earlier runs tell counts where they tell it. reads_s: of together."""
-    whole = earlier.of_drive(drive, known)
+    whole = duration_history.of_drive(drive, known)
     if whole:
         return known_text(whole._replace(low_s=whole.low_s + reads_s[0], high_s=whole.high_s + reads_s[1]))
     told = [(test, known.get((drive["drive"], test["test"]))) for test in took["tests"]]
@@ -114,11 +116,11 @@ def _in_all(drive: Mapping, took: Mapping, write_mib_s: float, known: earlier.Kn
     high = reads_s[1] + sum(as_before.high_s if as_before else test["max_s"] for test, as_before in told)
     names = [test["test"] for test, as_before in told if as_before]
     some = f"; the time of {', '.join(names)} is known from earlier runs" if names else ""
-    assumed = f"if it writes {_rate(write_mib_s * times.MIB)} (ssd_assumed_write_mib_s: {write_mib_s:g})"
+    assumed = f"if it writes {_rate(write_mib_s * time_estimates.MIB)} (ssd_assumed_write_mib_s: {write_mib_s:g})"
     return f"{span(low, high)}, {assumed}{some}"
 
 
-def known_text(took: earlier.Range) -> str:
+def known_text(took: duration_history.Range) -> str:
     """The range of a time that is known: 2 h 5 min to 2 h 15 min, from 3 earlier runs of this model."""
     low, high = closely(took.low_s), closely(took.high_s)
     times_told = low if low == high else f"{low} to {high}"
@@ -129,7 +131,7 @@ def _saturation_lines(test: Mapping, size_bytes: int) -> list[str]:
     """What a saturation test asks of the drive before its window may begin, and which drives its own
     limits leave out.
     """
-    rate = times.slowest_write(test, size_bytes)
+    rate = time_estimates.slowest_write(test, size_bytes)
     if rate is None:
         return []
     multiple = test["steady_state"]["min_capacity_multiple"]
@@ -138,7 +140,7 @@ def _saturation_lines(test: Mapping, size_bytes: int) -> list[str]:
         return [
             (
                 f"{asked}, and the test's limits leave no time for that; raise rounds.max or rounds.time_limit_s, or "
-                f"{instead.advice(test)}"
+                f"{alternative_test.advice(test)}"
             )
         ]
     blocks = {cell["block_size_bytes"] for cell in test["cells"] if cell["read_pct"] == 0 and not cell.get("jobs")}
@@ -148,7 +150,7 @@ def _saturation_lines(test: Mapping, size_bytes: int) -> list[str]:
             f"{asked}; on a drive that writes less than {_rate(rate)}{iops} on average, the test's "
             "limits are too short and its result is invalid"
         ),
-        f"for such a drive, {instead.advice(test)}",
+        f"for such a drive, {alternative_test.advice(test)}",
     ]
 
 
@@ -238,5 +240,5 @@ def _until(test: Mapping) -> str:
     tracked = ", ".join(f"{item['cell']} {item['metric']}" for item in steady["tracked"])
     return (
         f"until steady ({tracked}; window of {steady['window']} rounds{every}, "
-        f"{duration(times.window_s(test))}{confirmed}), at most {ends}"
+        f"{duration(time_estimates.window_s(test))}{confirmed}), at most {ends}"
     )

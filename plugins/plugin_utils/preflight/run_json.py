@@ -13,13 +13,13 @@ import typing as t
 from ansible.release import __version__ as ansible_version
 
 from ...module_utils.core.files import SCHEMA_VERSION
-from ..common import cellnames, specs
+from ..common import argument_specs, cell_names
 from ..common import schema as schemas
 from ..common.values import number
 from ..common.version import collection_version
-from ..plan import hostplan, limits, preferred
+from ..plan import criteria_files, hostplan, preferred_block_size
 from ..plan.testfiles import PlanError
-from . import again, findings, values, wear
+from . import findings, remeasurement_checks, variable_rules, wear
 from .findings import Run, View
 
 
@@ -27,9 +27,9 @@ def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """The variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and for
     wrong ones (findings).
     """
-    wrong = {problem.split(":")[0].split(".")[0] for problem in values.problems(asked)}
+    wrong = {problem.split(":")[0].split(".")[0] for problem in variable_rules.problems(asked)}
     given = {
-        name: specs.default(name) if asked.get(name) is None or name in wrong else asked[name]
+        name: argument_specs.default(name) if asked.get(name) is None or name in wrong else asked[name]
         for name in hostplan.VARIABLES
     }
     return {**given, **{name: asked[name] for name in hostplan.GIVEN if name in asked}}
@@ -46,7 +46,7 @@ def criteria(views: t.Sequence[View]) -> t.Any:
         with contextlib.suppress(PlanError):  # _plans says what is wrong with a file
             found += [
                 criterion
-                for criterion in limits.merged({"ssd_criteria": own, "ssd_tests_dirs": dirs})
+                for criterion in criteria_files.merged({"ssd_criteria": own, "ssd_tests_dirs": dirs})
                 if criterion not in found
             ]
     return found or own
@@ -55,7 +55,7 @@ def criteria(views: t.Sequence[View]) -> t.Any:
 def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
     """The assumed write rate in MiB/s; the role's default for what is no number (a finding says so)."""
     given = number(asked.get("ssd_assumed_write_mib_s"))
-    return given if given and given > 0 else float(specs.default("ssd_assumed_write_mib_s"))
+    return given if given and given > 0 else float(argument_specs.default("ssd_assumed_write_mib_s"))
 
 
 def record(
@@ -92,18 +92,22 @@ def record(
         for labels in [[entry.label for entry in view.entries or ()]]
         for last in labels[-1:] or [""]
         for drive, why in [
-            *((label, again.counts(view, label)) for label in labels),
-            *((drive, {"left_out": why, **again.counts(view, drive)}) for drive, why in view.left_out.items()),
+            *((label, remeasurement_checks.counts(view, label)) for label in labels),
+            *(
+                (drive, {"left_out": why, **remeasurement_checks.counts(view, drive)})
+                for drive, why in view.left_out.items()
+            ),
         ]
     ]
     return {
         "schema_version": SCHEMA_VERSION,
         "run": {"id": run.id, "name": run.name},
         "started": f"{now:%Y-%m-%dT%H:%M:%S}Z",
-        **again.record(views),
+        **remeasurement_checks.record(views),
         "asked": asked,
         "criteria": criteria(views) or [],
-        "unknown_causes": findings.shared_value(views, "ssd_unknown_causes") or specs.default("ssd_unknown_causes"),
+        "unknown_causes": findings.shared_value(views, "ssd_unknown_causes")
+        or argument_specs.default("ssd_unknown_causes"),
         "tests": {name: about for host_tests in tests.values() for name, about in host_tests.items()},
         "versions": {
             "collection": collection_version(),
@@ -139,11 +143,11 @@ def _preferred(view: View, run: Run, tests: t.Mapping[str, t.Any]) -> dict[str, 
     """What run.json has of the size of cells of the preferred write size, by drive; nothing where no test has such
     cells, and where the run is under way: its cells have the size that it began with.
     """
-    used = any(cellnames.is_preferred(cell) for about in tests.values() for cell in about["cells"])
+    used = any(cell_names.is_preferred(cell) for about in tests.values() for cell in about["cells"])
     if not used or run.attach.get(view.name):
         return {}
     return {
-        entry["drive"]: {"preferred_write_bytes": preferred.size_bytes(entry["identity"])}
+        entry["drive"]: {"preferred_write_bytes": preferred_block_size.size_bytes(entry["identity"])}
         for entry in view.drives or ()
         if (entry.get("identity") or {}).get("logical_block_size_bytes")
     }

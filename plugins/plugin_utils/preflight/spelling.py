@@ -14,7 +14,7 @@ import typing as t
 
 from ansible.errors import AnsibleError
 
-from ..common import specs
+from ..common import argument_specs
 from ..common.schema import COLLECTION
 
 # The roles whose variables a host may have; the prefix of a variable is its role.
@@ -91,7 +91,7 @@ def remark(name: Unknown) -> str:
 @functools.cache
 def _settable() -> tuple[str, ...]:
     """The variables that a host, group or play may set."""
-    return (*OF_PLAYBOOKS, *(name for role in ROLES for name in specs.options(role)))
+    return (*OF_PLAYBOOKS, *(name for role in ROLES for name in argument_specs.options(role)))
 
 
 @functools.cache

@@ -13,10 +13,10 @@ import fnmatch
 import typing as t
 
 from ...module_utils.measure.rounds import cell_s
-from ..common import specs, units
-from ..plan import arrays, streams, times
+from ..common import argument_specs, units
+from ..plan import arrays, streams, time_estimates
 from ..plan import cells as celling
-from . import purges, values
+from . import purge_choice, variable_rules
 from .findings import Finding
 
 TB = 10**12
@@ -24,18 +24,21 @@ ADVICE = "take tests out, lower rounds.max or rounds.capacity_multiple, or raise
 Mapping = t.Mapping[str, t.Any]
 
 
-def of_drive(drive: Mapping, write_mib_s: float, chosen: purges.Chosen | None = None) -> tuple[float, float]:
+def of_drive(drive: Mapping, write_mib_s: float, chosen: purge_choice.Chosen | None = None) -> tuple[float, float]:
     """Bytes that the tests of a drive of plan.json write: (at least, at most). write_mib_s, chosen: as in
     plan_text.estimate.
     """
     offers = [(chosen or {}).get((drive["drive"], test["name"])) for test in drive["tests"]]
     parts = [
-        _of_test(test, drive["expected"], write_mib_s * times.MIB, offer) for test, offer in zip(drive["tests"], offers)
+        _of_test(test, drive["expected"], write_mib_s * time_estimates.MIB, offer)
+        for test, offer in zip(drive["tests"], offers)
     ]
     return sum(least for least, _most in parts), sum(most for _least, most in parts)
 
 
-def _of_test(test: Mapping, identity: Mapping, bytes_per_s: float, offer: purges.Offer | None) -> tuple[float, float]:
+def _of_test(
+    test: Mapping, identity: Mapping, bytes_per_s: float, offer: purge_choice.Offer | None
+) -> tuple[float, float]:
     """At least: an overwriting purge, the fill, and what has to be written before a window may begin. At most: beside
     it every round that the limits allow, each cell that writes doing so at the assumed rate all the time.
     """
@@ -47,7 +50,7 @@ def _of_test(test: Mapping, identity: Mapping, bytes_per_s: float, offer: purges
     if not writing:
         return fill, fill
     round_bytes = sum(_rate(cell, bytes_per_s, size) * cell_s(cell) for cell in writing)
-    _shortest_s, longest_s = times.rounds_s(test, size / bytes_per_s)
+    _shortest_s, longest_s = time_estimates.rounds_s(test, size / bytes_per_s)
     most = round_bytes * longest_s / sum(cell_s(cell) for cell in test["cells"])
     multiple = test["rounds"]["capacity_multiple"]
     if multiple:
@@ -78,7 +81,7 @@ def rated_bytes(model: str | None, ratings: t.Any) -> float | None:
     """The rated life in bytes by ssd_rated_tbw, [{model: shell pattern, tbw: terabytes}]: of the first entry that fits;
     None: not known, or the list is wrong (a finding says so).
     """
-    right = specs.in_type("ssd", {"ssd_rated_tbw": ratings}).get("ssd_rated_tbw", [])
+    right = argument_specs.in_type("ssd", {"ssd_rated_tbw": ratings}).get("ssd_rated_tbw", [])
     fitting = (entry["tbw"] * TB for entry in right if fnmatch.fnmatchcase((model or "").strip(), entry["model"]))
     return next(fitting, None)
 
@@ -87,7 +90,7 @@ def allowed_bytes(model: str | None, asked: Mapping) -> float | None:
     """What ssd_wear_budget lets a run write to a drive of a model; None: anything, or a share of a life that nobody
     knows.
     """
-    share, amount = values.wear_budget(asked.get("ssd_wear_budget")) or (None, None)
+    share, amount = variable_rules.wear_budget(asked.get("ssd_wear_budget")) or (None, None)
     rated = rated_bytes(model, asked.get("ssd_rated_tbw"))
     return amount if share is None else None if rated is None else share / 100 * rated
 
@@ -117,14 +120,14 @@ def findings(
     plan: Mapping,
     asked: Mapping,
     write_mib_s: float,
-    chosen: purges.Chosen | None = None,
+    chosen: purge_choice.Chosen | None = None,
     times_written: int = 1,
     used: t.Mapping[str, int | None] | None = None,
 ) -> list[Finding]:
     """Drives to which the plan may write more than ssd_wear_budget, and those of which a share can't be told as their
     rated life is not known. times_written: 2 where ssd_retest may measure a drive again. used: of used_of.
     """
-    budget = values.wear_budget(asked.get("ssd_wear_budget"))
+    budget = variable_rules.wear_budget(asked.get("ssd_wear_budget"))
     if budget is None:
         return []
     share = budget[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common.units import rounded
-from ..results.verdicts import CHANGED, OTHERWISE, VERDICTS
+from ..verdict.verdicts import CHANGED, OTHERWISE, VERDICTS
 
 Record = dict[str, t.Any]
 

@@ -4,7 +4,7 @@
 """Where the drives of a fleet lie: each figure's distribution among its peers, and how far each drive is from their
 median. Pure; pandas.
 
-The groups, medians and outliers are those of the judgement (fleet/section.py); here they get what is drawn.
+The groups, medians and outliers are those of the judgement (peers/fleet_summary.py); here they get what is drawn.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
-from ..fleet import libraries, metrics
-from ..fleet.frame import FIGURE, of_run
-from ..results import judge
+from ..peers import metric_kinds, scipy_imports
+from ..peers.long_table import FIGURE, of_run
+from ..verdict import judge
 from . import svg
-from .sources import Sources
+from .report_data import Sources
 
 Record = dict[str, t.Any]
 Figure = tuple[str, str, str]
@@ -32,15 +32,15 @@ UNKNOWN = "."
 _EDGE = 0.02
 
 
-def figures(sources: Sources) -> libraries.pandas.DataFrame | None:
+def figures(sources: Sources) -> scipy_imports.pandas.DataFrame | None:
     """The long table of the run's valid tests; None where there is no pandas."""
-    if libraries.pandas is None:
+    if scipy_imports.pandas is None:
         return None
     records = [*sources.drives.values(), *(record for tests in sources.tests.values() for record in tests.values())]
     return of_run(sources.run, records, judge.valid_tests(sources.run, [*sources.hosts.values(), *records]))
 
 
-def groups(fleet: Record, frame: libraries.pandas.DataFrame | None) -> list[Record]:
+def groups(fleet: Record, frame: scipy_imports.pandas.DataFrame | None) -> list[Record]:
     """[{test, cell, metric, model, firmware, n, median, spread, worst, outliers, strip}]: groups with outliers first,
     at most MOST_GROUPS.
     """
@@ -75,10 +75,12 @@ def _strip(group: Record, values: t.Any, outliers: list[Record]) -> str:
     low, high = float(scaled.min()), float(scaled.max())
     span = (high - low) or 1.0
     # In shares of the span: between drives that are alike to the last digit numpy finds no room for bins.
-    counts, _edges = libraries.numpy.histogram((scaled - low) / span, bins=svg.STRIP_BINS, range=(-_EDGE, 1 + _EDGE))
+    counts, _edges = scipy_imports.numpy.histogram(
+        (scaled - low) / span, bins=svg.STRIP_BINS, range=(-_EDGE, 1 + _EDGE)
+    )
 
     def place(value: float) -> float:
-        share = (float(_on_scale(group["metric"], libraries.numpy.array([value]))[0]) - low) / span
+        share = (float(_on_scale(group["metric"], scipy_imports.numpy.array([value]))[0]) - low) / span
         return (share + _EDGE) / (1 + 2 * _EDGE)
 
     marks = [
@@ -94,12 +96,14 @@ def _strip(group: Record, values: t.Any, outliers: list[Record]) -> str:
 
 
 def _on_scale(metric: str, values: t.Any) -> t.Any:
-    return libraries.numpy.log(libraries.numpy.maximum(values, 1e-12)) if metrics.is_tail(metric) else values
+    return (
+        scipy_imports.numpy.log(scipy_imports.numpy.maximum(values, 1e-12)) if metric_kinds.is_tail(metric) else values
+    )
 
 
 def heat(
     fleet: Record,
-    frame: libraries.pandas.DataFrame | None,
+    frame: scipy_imports.pandas.DataFrame | None,
     keys: t.Sequence[tuple[str, str]],
     first: t.Sequence[Figure],
 ) -> list[Record]:
@@ -109,18 +113,18 @@ def heat(
     if frame is None or frame.empty:
         return []
     several = [group for group in fleet.get("groups") or [] if group["n"] > 1]
-    told = libraries.pandas.DataFrame(
+    told = scipy_imports.pandas.DataFrame(
         [{**{name: group[name] for name in FIGURE}, "middle": group["median"]} for group in several]
     )
     if told.empty:
         return []
     away = frame.merge(told, on=list(FIGURE), how="left")
-    lower = ~away["metric"].map({name: metrics.is_latency(name) for name in away["metric"].unique()}).astype(bool)
+    lower = ~away["metric"].map({name: metric_kinds.is_latency(name) for name in away["metric"].unique()}).astype(bool)
     ratio = away["value"] / away["middle"].where(away["middle"] != 0) - 1
     worse = ratio.where(~lower, -ratio)
     steps = (worse / HEAT_STEP).round().clip(-HEAT_STEPS, HEAT_STEPS)
     places = {key: place for place, key in enumerate(keys)}
-    at = libraries.numpy.array([places.get(key, -1) for key in zip(away["host"], away["drive"])])
+    at = scipy_imports.numpy.array([places.get(key, -1) for key in zip(away["host"], away["drive"])])
     count = {name: 0 for name in away.groupby(["test", "cell", "metric"], sort=False).groups}
     for found in fleet.get("outliers") or []:
         count[found["test"], found["cell"], found["metric"]] = (
@@ -129,9 +133,9 @@ def heat(
     drawn = []
     indices = away.groupby(["test", "cell", "metric"], sort=False).indices
     for name in sorted(
-        indices, key=lambda name: (not (count[name] and metrics.is_rate(name[2])), -count[name], name not in first)
+        indices, key=lambda name: (not (count[name] and metric_kinds.is_rate(name[2])), -count[name], name not in first)
     )[:MOST_HEAT]:
-        levels = libraries.numpy.full(len(keys), ord(UNKNOWN), dtype=libraries.numpy.uint8)
+        levels = scipy_imports.numpy.full(len(keys), ord(UNKNOWN), dtype=scipy_imports.numpy.uint8)
         chosen = indices[name]
         known = chosen[(at[chosen] >= 0) & steps.notna().to_numpy()[chosen]]
         levels[at[known]] = steps.to_numpy()[known].astype(int) + HEAT_STEPS + ord("A")

@@ -8,8 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
-from . import curves, tables
-from .raw import Measurement
+from . import tables, thinning
+from .host_journal import Measurement
 
 METRIC = "read_p99_latency_us"
 CAPTION = (
@@ -45,7 +45,7 @@ def table(cells: t.Sequence[Record], measured: Measurement | None) -> Record | N
             tail = tails.get((read, write))
             rate = figures.get(grid.get((read, write), ""), {}).get("read_iops") or 0
             text = units.rounded(tail) if tail else "–"
-            heat = round(curves.log_share(tail, min(known), max(known)), 3) if tail and tail > 0 else None
+            heat = round(thinning.log_share(tail, min(known), max(known)), 3) if tail and tail > 0 else None
             values.append({"text": text if rate >= KEPT * read or not tail else f"({text})", "heat": heat})
         rows.append({"block_size": f"{write:,} writes/s" if write else "reads alone", "values": values})
     mixes = [f"{read:,} reads/s" for read in reads]

@@ -9,10 +9,10 @@ import re
 import typing as t
 
 from ...module_utils.measure import histogram
-from ...module_utils.measure.causes import SPOILS
+from ...module_utils.measure.disturbances import SPOILS
 from ..common import units
-from .curves import significant
-from .raw import Measurement
+from .host_journal import Measurement
+from .thinning import significant
 
 Mapping = t.Mapping[str, t.Any]
 

@@ -12,11 +12,11 @@ import typing as t
 
 from ..common import units
 from ..common.drives import order
-from ..results import limits
-from ..results.verdicts import VERDICTS
-from . import changes, curves, distributions, first, names, svg
-from .listing import Record, data, made_page
-from .sources import Sources
+from ..verdict import implausible_limits
+from ..verdict.verdicts import VERDICTS
+from . import changes, distributions, fleet_headline, page_names, svg, thinning
+from .report_data import Sources
+from .table_data import Record, data, made_page
 
 # What is told in full above the tables; the rest is counted, and found in them.
 MOST_TOLD = 20
@@ -34,12 +34,13 @@ def view(sources: Sources, rows: list[Record], made: t.Container[str], earlier: 
     return {
         **about(sources, rows),
         "headline": headline(rows, fleet),
-        "first": first.lines(rows, fleet, made),
-        "warnings": limits.far_off(sources.run, sources.judgement)[:MOST_TOLD],
+        "first": fleet_headline.lines(rows, fleet, made),
+        "warnings": implausible_limits.far_off(sources.run, sources.judgement)[:MOST_TOLD],
         "attention": attention[:MOST_TOLD],
         "attention_more": sum(len(card["drives"]) for card in attention[MOST_TOLD:]),
         "low_hosts": [
-            {**entry, "page": made_page(names.host_page(entry["host"]), made)} for entry in fleet.get("low_hosts") or []
+            {**entry, "page": made_page(page_names.host_page(entry["host"]), made)}
+            for entry in fleet.get("low_hosts") or []
         ][:MOST_TOLD],
         "fleet": fleet,
         "groups": distributions.groups(fleet, frame),
@@ -168,7 +169,7 @@ def _overlay(title: str, drawn: list[tuple[Record, Record]], of: int, made: t.Co
     lines = []
     for row, outline in drawn:
         if outline["curves"][0]["metric"] == metric and outline[along]:
-            xs, ys = curves.thin(outline[along], outline["curves"][0]["values"], 120)
+            xs, ys = thinning.thin(outline[along], outline["curves"][0]["values"], 120)
             points = [(float(x), float(y)) for x, y in zip(xs, ys) if x is not None and y is not None]
             css = f"{row['verdict']}{' apart' if row['outliers'] or row['low'] else ''}"
             lines.append(

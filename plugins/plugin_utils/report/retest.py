@@ -9,9 +9,9 @@ import os
 import typing as t
 
 from ...module_utils.run.folder import RUN_ID_PATTERN
-from ..fleet import judging, retest
-from ..results import again, run_record, store
-from . import build, gather
+from ..peers import fleet_verdicts, retest
+from ..run_folder import remeasurement, results_log, run_record
+from . import run_sources, write_report
 
 Record = dict[str, t.Any]
 LONGEST_NAME = 60
@@ -31,18 +31,18 @@ def plan(results_dir: str, run: t.Mapping[str, str], seen: t.Mapping[str, t.Any]
 
     A second measurement that was begun goes on as it was asked for. Raises ReportError, OSError and ValueError.
     """
-    run_dir, run_id = os.path.join(results_dir, run["id"]), again.id_of(run["id"])
-    record = build.load_run(results_dir, run["id"])
-    begun = again.read(run_dir)
+    run_dir, run_id = os.path.join(results_dir, run["id"]), remeasurement.id_of(run["id"])
+    record = write_report.load_run(results_dir, run["id"])
+    begun = remeasurement.read(run_dir)
     if begun is not None:
         found = _unfinished(run_dir, begun)
         lines = [f"{len(found)} drives of {run_id} have no second result yet"] if found else []
     elif not RUN_ID_PATTERN.fullmatch(run_id):
         return Plan({}, [f"ssd_retest: the run id {run['id']} is too long to add -again; nothing is measured again"])
     else:
-        loaded = store.load_all(os.path.join(run_dir, run_record.RESULTS))
-        sources = gather.sources(run_dir, record, loaded)
-        wanted = retest.wanted(record, loaded.records, judging.Judged(sources.judgement, sources.fleet))
+        loaded = results_log.load_all(os.path.join(run_dir, run_record.RESULTS))
+        sources = run_sources.sources(run_dir, record, loaded)
+        wanted = retest.wanted(record, loaded.records, fleet_verdicts.Judged(sources.judgement, sources.fleet))
         found, lines = wanted.drives, wanted.left
     hosts: dict[str, Record] = {}
     for drive in found:
@@ -57,17 +57,17 @@ def plan(results_dir: str, run: t.Mapping[str, str], seen: t.Mapping[str, t.Any]
 
 def _name(name: str) -> str:
     """The second run's name: another, so that nobody takes it up for the next night."""
-    return name[: LONGEST_NAME - len(again.SUFFIX)] + again.SUFFIX
+    return name[: LONGEST_NAME - len(remeasurement.SUFFIX)] + remeasurement.SUFFIX
 
 
 def _unfinished(run_dir: str, begun: Record) -> list[retest.Again]:
     """All that was asked of a second measurement, where a result of it is lacking."""
-    lacking = [place for place, record in again.second(run_dir, begun).items() if "kind" not in record]
+    lacking = [place for place, record in remeasurement.second(run_dir, begun).items() if "kind" not in record]
     hosts = {place[0] for place in lacking}
     return [
-        retest.Again(entry["host"], entry["drive"], tuple(entry[again.COUNTS]), "begun in an earlier play")
+        retest.Again(entry["host"], entry["drive"], tuple(entry[remeasurement.COUNTS]), "begun in an earlier play")
         for entry in begun["asked"]
-        if entry["host"] in hosts and entry.get(again.COUNTS)
+        if entry["host"] in hosts and entry.get(remeasurement.COUNTS)
     ]
 
 

@@ -11,11 +11,11 @@ import fnmatch
 import typing as t
 
 from ...module_utils.run.criteria import is_of_model
-from ..results import held_to
-from . import drives as drive_views
-from . import page, render, stillplots
-from .others import Others
-from .sources import Sources
+from ..verdict import judged_criteria
+from . import drive_view as drive_views
+from . import page, render, static_plots
+from .redaction import Others
+from .report_data import Sources
 
 Record = dict[str, t.Any]
 LEFT_OUT = "(left out here, as it names other drives)"
@@ -68,7 +68,11 @@ def _others(rows: list[Record], mine: list[Record], all_criteria: list[t.Any], c
     keys = ("model", "serial", "drive", "host")
     own = {str(row[key]) for row in mine for key in keys if row[key]}
     named = {str(row[key]) for row in rows for key in keys if row[key]}
-    told = {held_to.describe(one) if isinstance(one, dict) else str(one) for one in all_criteria if one not in criteria}
+    told = {
+        judged_criteria.describe(one) if isinstance(one, dict) else str(one)
+        for one in all_criteria
+        if one not in criteria
+    }
     return Others(named | told, own)
 
 
@@ -91,7 +95,7 @@ def _static(drive: Record) -> Record:
     return {
         **drive,
         "tests": [
-            {**test, "plots": stillplots.plots(test["series"], test["limits"]) if test["series"] else {}}
+            {**test, "plots": static_plots.plots(test["series"], test["limits"]) if test["series"] else {}}
             for test in drive["tests"]
         ],
     }

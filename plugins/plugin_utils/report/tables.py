@@ -8,9 +8,9 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
-from . import curves, latencies, matrixplots
-from . import series as report_series
-from .raw import Measurement
+from . import chart_series as report_series
+from . import latencies, matrixplots, thinning
+from .host_journal import Measurement
 
 Record = dict[str, t.Any]
 
@@ -100,7 +100,7 @@ def _heat(value: float | None, known: list[float]) -> float | None:
     if not value or value < 0:
         return None
     low, high = min(known), max(known)
-    return round(curves.log_share(value, low, high), 3)
+    return round(thinning.log_share(value, low, high), 3)
 
 
 def cells(specs: list[Record], measured: Measurement | None) -> list[Record]:

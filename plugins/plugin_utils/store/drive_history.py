@@ -11,9 +11,9 @@ import os
 import typing as t
 
 from ..common import drives
-from ..report.pages import Figures
-from ..results import runs, summaries
-from . import engine, frames, packages
+from ..report.page_list import Figures
+from ..run_folder import earlier_reports, runs
+from . import engine, frames, store_requirements
 
 Record = dict[str, t.Any]
 MOST_RUNS = 30
@@ -36,7 +36,7 @@ def of_drives(results_dir: str, store_url: str, run: Record, serials: t.Collecti
         url = there(results_dir, store_url)
         if url:
             return _newest(_of_store(url, sorted(serials), sorted(tracked), started))
-    except (packages.StoreError, OSError):
+    except (store_requirements.StoreError, OSError):
         pass
     return _newest(_of_reports(results_dir, run, set(serials), tracked))
 
@@ -44,7 +44,7 @@ def of_drives(results_dir: str, store_url: str, run: Record, serials: t.Collecti
 def there(results_dir: str, store_url: str) -> str:
     """The URL of the store, where there is one and it can be read as tables; else "". Raises StoreError."""
     url = engine.resolve(store_url, results_dir)
-    if not url or packages.missing(url, tables=True):
+    if not url or store_requirements.missing(url, tables=True):
         return ""
     file = engine.path(url)
     return url if file is None or os.path.exists(file) else ""
@@ -73,7 +73,7 @@ def _of_store(url: str, serials: list[str], metrics: list[str], before: str) -> 
 def _of_reports(results_dir: str, run: Record, serials: set[str], metrics: set[str]) -> Figures:
     starts = {own.id: own.started for own in runs.on_controller(results_dir)}
     found: Figures = {}
-    for summary in summaries.earlier(results_dir, run, MOST_REPORTS):
+    for summary in earlier_reports.earlier(results_dir, run, MOST_REPORTS):
         run_id = summary["run"]["id"]
         for drive in summary["drives"]:
             serial = drives.name(drive.get("serial"), drive["host"], drive["drive"])

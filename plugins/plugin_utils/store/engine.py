@@ -10,8 +10,8 @@ import functools
 import os
 import typing as t
 
-from .packages import StoreError, ValuesRefused, missing, postgresql, sa, sqlite
 from .schema import VERSION, tables
+from .store_requirements import StoreError, ValuesRefused, missing, postgresql, sa, sqlite
 
 FILE = "store.sqlite"
 NO_STORE = "none"

@@ -15,14 +15,14 @@ import typing as t
 from ...module_utils.core.files import own_slug, write_atomic
 from ..common import units
 from ..common.drives import order
-from ..report import files
-from ..results.verdicts import VERDICTS
-from . import frames, ocptv, records
+from ..report import download_files
+from ..verdict.verdicts import VERDICTS
+from . import frames, import_records, ocptv
 from .engine import Store, opened
-from .packages import StoreError, sa
 from .schema import tables
+from .store_requirements import StoreError, sa
 
-Record = records.Record
+Record = dict[str, t.Any]
 PREFIX = "ssdlab_fleet_"
 
 
@@ -62,15 +62,18 @@ def load(store: Store, run_id: str) -> StoredRun:
         )
         kept = sa.select(record.c.content).select_from(record.join(part, record.c.part_id == part.c.id))
         tests = connection.execute(kept.where(part.c.run_id == row.id, record.c.kind == "test")).scalars().all()
-    found = sorted(map(records.unpacked, drives), key=lambda drive: order(drive["host"], drive["drive"]))
+    found = sorted(map(import_records.unpacked, drives), key=lambda drive: order(drive["host"], drive["drive"]))
     times = {
         (one["host"], one["drive"], one["test"]): (one["started"], one["finished"])
-        for one in map(records.unpacked, tests)
+        for one in map(import_records.unpacked, tests)
     }
     counts = {verdict: sum(drive["verdict"] == verdict for drive in found) for verdict in reversed(VERDICTS)}
     judgement_ = {"verdicts": counts, "all_passed": bool(found) and counts["pass"] == len(found), "drives": found}
     return StoredRun(
-        records.unpacked(row.content), judgement_, {name: (state, message) for name, state, message in hosts}, times
+        import_records.unpacked(row.content),
+        judgement_,
+        {name: (state, message) for name, state, message in hosts},
+        times,
     )
 
 
@@ -93,7 +96,7 @@ def csv(url: str, run: StoredRun, folder: str) -> list[str]:
     # Texts come from hosts, and a spreadsheet takes some for formulas.
     table = table.assign(
         **{
-            name: table[name].map(files.spreadsheet_cell)
+            name: table[name].map(download_files.spreadsheet_cell)
             for name in ("run", "host", "serial", "model", "firmware", "link")
         }
     )
@@ -124,7 +127,7 @@ def _aside(path: str, make: t.Callable[[str], t.Any]) -> list[str]:
 
 def junit(_url: str, run: StoredRun, folder: str) -> list[str]:
     """junit.xml, as the report writes it."""
-    return _text(os.path.join(folder, "junit.xml"), files.junit(run.run, run.judgement))
+    return _text(os.path.join(folder, "junit.xml"), download_files.junit(run.run, run.judgement))
 
 
 def ocp(_url: str, run: StoredRun, folder: str) -> list[str]:

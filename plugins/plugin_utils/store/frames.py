@@ -10,11 +10,11 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
-from ..results import conditions
-from . import reads, records
+from ..verdict import comparability
+from . import import_records, queries
 from .engine import Store, opened
-from .packages import StoreError, missing, sa
 from .schema import tables
+from .store_requirements import StoreError, missing, sa
 
 if t.TYPE_CHECKING:
     import numpy
@@ -38,7 +38,7 @@ LONG = (
     "value",
 )
 # What else there is, for those who compare: peers need the first four alike, other nights `conditions`
-# (results/conditions.py); `drive` is its name in the inventory.
+# (verdict/comparability.py); `drive` is its name in the inventory.
 MORE = ("lba_bytes", "metadata_bytes", "engine", "load", "drive", "conditions")
 # What tells one measurement from another in the wide table.
 MEASUREMENT = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test")
@@ -47,7 +47,7 @@ _TEXTS = ("run", "host", "serial", "model", "firmware", "link", "test", "engine"
 # Texts and numbers of a row of the query, by their places in it.
 _SIZES = ("capacity_bytes", "lba_bytes", "metadata_bytes")
 _PLACES = ("layout", "figures", *_TEXTS[:-2], *_SIZES, "preferred_write_bytes", "load")
-_UNDER = [_PLACES.index(name) for name in ("run", "test", *conditions.NAMES)]
+_UNDER = [_PLACES.index(name) for name in ("run", "test", *comparability.NAMES)]
 # Rows that are held at a time beside the table that is made of them.
 _ROWS = 20_000
 
@@ -80,9 +80,9 @@ def long(
     if lacks:
         raise StoreError(lacks[0])
     with opened(url) as store:
-        layouts = reads.layouts(store, metrics, rounds, cells)
-        defined = reads.definitions(store, runs) if "conditions" in columns else {}
-        return _Long(layouts, columns, defined).read(store, reads.measurements(runs, tests, serials, valid))
+        layouts = queries.layouts(store, metrics, rounds, cells)
+        defined = queries.definitions(store, runs) if "conditions" in columns else {}
+        return _Long(layouts, columns, defined).read(store, queries.measurements(runs, tests, serials, valid))
 
 
 def started(url: str) -> dict[str, str]:
@@ -102,7 +102,7 @@ def wide(table: pandas.DataFrame) -> pandas.DataFrame:
     """
     import pandas
 
-    chosen = table[table["round"] == records.NO_ROUND]
+    chosen = table[table["round"] == import_records.NO_ROUND]
     cells = chosen["cell"].astype(object)
     names = (
         chosen["metric"]
@@ -139,7 +139,7 @@ class _Long:
 
     def __init__(
         self,
-        layouts: reads.Layouts,
+        layouts: queries.Layouts,
         columns: t.Sequence[str],
         defined: t.Mapping[tuple[str, str], t.Mapping[str, str]],
     ) -> None:
@@ -163,7 +163,7 @@ class _Long:
                     self._take(some, self._layouts.by_key[layout_key])
         return self._table()
 
-    def _take(self, rows: t.Sequence[t.Any], layout: reads.Layout) -> None:
+    def _take(self, rows: t.Sequence[t.Any], layout: queries.Layout) -> None:
         """Rows of one layout."""
         import numpy
 
@@ -191,7 +191,7 @@ class _Long:
 
     def _conditions(self, under: tuple[t.Any, ...]) -> str:
         found = dict(zip((_PLACES[at] for at in _UNDER), under))
-        return conditions.text(found, self._defined.get((found["run"], found["test"])))
+        return comparability.text(found, self._defined.get((found["run"], found["test"])))
 
     def _joined(self, name: str, default: str) -> numpy.ndarray:
         """A column; its pieces are given up."""

@@ -11,8 +11,8 @@ import typing as t
 
 from . import frames
 from .engine import opened
-from .packages import StoreError, missing, sa
 from .schema import tables
+from .store_requirements import StoreError, missing, sa
 
 if t.TYPE_CHECKING:
     import pandas
@@ -45,13 +45,13 @@ def judged(url: str, run_id: str = "", nights: int = 30, baseline: str = "") -> 
       compared, at most; with a
     baseline, which is the id of a run, with that alone. Only measurements that count are there.
     """
-    from ..fleet import packages
+    from ..peers import statistics_requirements
 
-    lacks = missing(url, tables=True) or [text for text in [packages.problem()] if text]
+    lacks = missing(url, tables=True) or [text for text in [statistics_requirements.problem()] if text]
     if lacks:
         raise StoreError(lacks[0])
     # What imports pandas waits until it is known to be there.
-    from ..fleet import hosts, outliers, trends
+    from ..peers import host_effects, outliers, trends
 
     run_id, against = _runs(url, run_id, nights, baseline)
     now = frames.long(url, runs=[run_id], rounds=False, valid=True, columns=(*frames.LONG, *frames.MORE))
@@ -62,7 +62,7 @@ def judged(url: str, run_id: str = "", nights: int = 30, baseline: str = "") -> 
         figures,
         outliers.groups(figures),
         outliers.too_few(figures),
-        hosts.effects(figures),
+        host_effects.effects(figures),
         trends.firmwares(figures),
         trends.changes(trends.by_drive(now, cells=True), before),
         trends.repeats(before),

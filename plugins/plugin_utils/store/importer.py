@@ -10,14 +10,15 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ..results import again, conditions, judge
-from . import rawfiles, records, verdicts
+from ..run_folder import remeasurement
+from ..verdict import comparability, judge
+from . import cross_host_verdicts, import_records, rawfiles
 from .engine import Store, upsert
-from .known import Known
-from .packages import StoreError, ValuesRefused, sa
+from .name_ids import Known
 from .schema import tables
+from .store_requirements import StoreError, ValuesRefused, sa
 
-Record = records.Record
+Record = dict[str, t.Any]
 
 
 class Imported(t.NamedTuple):
@@ -33,14 +34,14 @@ def import_run(store: Store, run_dir: str, raw: bool = False) -> Imported:
     """Bring one run's folder into the store. raw: with its raw files. Raises StoreError; what was written before that
     stays, and is right.
     """
-    folder = records.read(run_dir)
-    if again.OF in folder.run:
-        run_id, first = folder.run["run"]["id"], folder.run[again.OF]
+    folder = import_records.read(run_dir)
+    if remeasurement.OF in folder.run:
+        run_id, first = folder.run["run"]["id"], folder.run[remeasurement.OF]
         return Imported(run_id, False, 0, [f"{run_id} is in the store with the run that it measured again: {first}"])
     return _import(store, folder, raw)
 
 
-def _import(store: Store, folder: records.Folder, raw: bool) -> Imported:
+def _import(store: Store, folder: import_records.Folder, raw: bool) -> Imported:
     run_id = folder.run["run"]["id"]
     problems = list(folder.problems)
     known = Known(store)
@@ -55,7 +56,7 @@ def _import(store: Store, folder: records.Folder, raw: bool) -> Imported:
             host_changed, problem = False, str(error)
         hosts |= {host} if host_changed else set()
         problems += [f"{run_id}: {host}: {problem}"] if problem else []
-    hosts |= verdicts.across_hosts(store, run.key, str(Path(folder.path).parent))
+    hosts |= cross_host_verdicts.across_hosts(store, run.key, str(Path(folder.path).parent))
     return Imported(run_id, run.changed or bool(hosts), len(hosts), problems)
 
 
@@ -66,8 +67,8 @@ def import_all(store: Store, results_dir: str, raw: bool = False) -> list[Import
     done = []
     for path in sorted(Path(results_dir).glob("*/run.json")):
         try:
-            folder = records.read(str(path.parent))
-            if again.OF in folder.run:
+            folder = import_records.read(str(path.parent))
+            if remeasurement.OF in folder.run:
                 continue  # with the run whose drives it measured again
         except StoreError as error:
             done.append(Imported(path.parent.name, False, 0, [str(error)]))
@@ -92,14 +93,14 @@ def _write_run(store: Store, run: Record) -> _Run:
             "run_id": run_id,
             "name": str(run["run"].get("name") or ""),
             "started": run.get("started"),
-            "content": records.packed(None),
+            "content": import_records.packed(None),
         }
         upsert(connection, table, [empty], ["run_id"], replace=False)
         row = connection.execute(
             sa.select(table.c.id, table.c.content).where(table.c.run_id == run_id).with_for_update()
         ).one()
-        whole = records.merged_run(records.unpacked(row.content), run)
-        content = records.packed(whole)
+        whole = import_records.merged_run(import_records.unpacked(row.content), run)
+        content = import_records.packed(whole)
         changed = content != row.content
         if changed:
             news = {"content": content, "started": whole.get("started")}
@@ -108,26 +109,26 @@ def _write_run(store: Store, run: Record) -> _Run:
 
 
 def _import_host(
-    store: Store, known: Known, run: _Run, folder: records.Folder, host: str, raw: bool
+    store: Store, known: Known, run: _Run, folder: import_records.Folder, host: str, raw: bool
 ) -> tuple[bool, str]:
     """One host's part: (whether it changed, what was left out)."""
-    part, source = tables().part, records.source(folder, host, raw)
+    part, source = tables().part, import_records.source(folder, host, raw)
     mine = sa.and_(part.c.run_id == run.key, part.c.host_id == known.hosts([host])[host])
     with store.reading() as connection:
         if connection.execute(sa.select(part.c.source).where(mine)).scalar() == source:
             return False, ""
-    given, problem = records.complete(folder, host)
+    given, problem = import_records.complete(folder, host)
     # Of what others stored all names are there: they wrote them before.
     _names(known, given)
     with store.writing() as connection:
         empty = {"run_id": run.key, "host_id": known.hosts([host])[host], "source": "", "digest": ""}
         upsert(connection, part, [empty], ["run_id", "host_id"], replace=False)
         row = connection.execute(sa.select(part.c.id, part.c.digest).where(mine).with_for_update()).one()
-        _forget(connection, row.id, records.begun_anew(given))
-        all_records = records.merged(_stored(connection, row.id), given)
+        _forget(connection, row.id, import_records.begun_anew(given))
+        all_records = import_records.merged(_stored(connection, row.id), given)
         asked = [entry for entry in run.record["asked"] if entry["host"] == host]
         about = {name: run.record.get(name) for name in ("criteria", "tests", "unknown_causes")}
-        state = records.checksum([records.VERSION, all_records, asked, about])
+        state = import_records.checksum([import_records.VERSION, all_records, asked, about])
         if state != row.digest:
             # What is held to other hosts' figures is judged once all are there: verdicts.across_hosts.
             judged = judge.judge({**run.record, "asked": asked}, all_records)["drives"]
@@ -155,19 +156,19 @@ def _forget(connection: t.Any, part_key: int, begun: str) -> None:
 def _names(known: Known, given: t.Sequence[Record]) -> None:
     tests = [record for record in given if record["kind"] == "test"]
     known.tests(record["test"] for record in tests)
-    known.layouts(records.layout_text(records.figures(record)) for record in tests)
+    known.layouts(import_records.layout_text(import_records.figures(record)) for record in tests)
     known.drives(drive for drive in map(_drive, given) if drive)
 
 
 def _stored(connection: t.Any, part_key: int) -> list[Record]:
     query = sa.select(tables().record.c.content).where(tables().record.c.part_id == part_key)
-    return [records.unpacked(content) for content in connection.execute(query).scalars()]
+    return [import_records.unpacked(content) for content in connection.execute(query).scalars()]
 
 
 def _drive(record: Record) -> Record | None:
     """The drive of a record of kind drive, where it is known which one it is."""
     found = record.get("identity") or {}
-    identity = records.known_as(found) if record["kind"] == "drive" else ""
+    identity = import_records.known_as(found) if record["kind"] == "drive" else ""
     names = {name: str(found[name]) if found.get(name) else None for name in ("serial", "wwn", "model")}
     return {"identity": identity, **names} if identity else None
 
@@ -182,7 +183,7 @@ class _Part:
         """Bring records, campaigns, judgements and measurements up to date; nothing is taken away, as nothing that was
         asked ever is.
         """
-        by_key = {records.key(record): record for record in all_records}
+        by_key = {import_records.key(record): record for record in all_records}
         rows = [
             {
                 "part_id": self._part,
@@ -190,7 +191,7 @@ class _Part:
                 "label": label,
                 "test": test,
                 "time": record["time"],
-                "content": records.packed(record),
+                "content": import_records.packed(record),
             }
             for (kind, label, test), record in by_key.items()
         ]
@@ -211,7 +212,9 @@ class _Part:
         keys = dict(
             self._connection.execute(sa.select(table.c.label, table.c.id).where(table.c.part_id == self._part)).all()
         )
-        judgements = [{"campaign_id": keys[drive["drive"]], "content": records.packed(drive)} for drive in judged]
+        judgements = [
+            {"campaign_id": keys[drive["drive"]], "content": import_records.packed(drive)} for drive in judged
+        ]
         upsert(self._connection, tables().judgement, judgements, ["campaign_id"])
         judged_tests = [(drive["drive"], test) for drive in judged for test in drive["tests"]]
         measured = [
@@ -222,7 +225,7 @@ class _Part:
 
     def _campaign(self, judged: Record, record: Record | None, tests: list[Record], asked: Record) -> Record:
         identity = (record or {}).get("identity") or {}
-        found = conditions.of_drive(asked, identity, tests)
+        found = comparability.of_drive(asked, identity, tests)
         names = ("link", "lba_bytes", "metadata_bytes", "engine", "preferred_write_bytes")
         drive = _drive(record) if record else None
         return {
@@ -239,8 +242,8 @@ class _Part:
     def _measurement(self, campaign_key: int, judged: Record, record: Record | None) -> Record | None:
         if record is None:
             return None
-        found = records.figures(record)
-        layout = self._key("layout", "digest", records.digest(records.layout_text(found)))
+        found = import_records.figures(record)
+        layout = self._key("layout", "digest", import_records.digest(import_records.layout_text(found)))
         return {
             "campaign_id": campaign_key,
             "test_id": self._key("test", "name", record["test"]),
@@ -251,9 +254,9 @@ class _Part:
             "started": record["started"],
             "finished": record["finished"],
             "rounds": record["rounds"],
-            "load": conditions.load(record) or None,
+            "load": comparability.load(record) or None,
             "layout_id": layout,
-            "figures": records.vector(found.values()),
+            "figures": import_records.vector(found.values()),
         }
 
     def _key(self, name: str, column: str, value: str) -> int:

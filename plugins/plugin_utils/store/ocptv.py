@@ -15,7 +15,7 @@ import typing as t
 
 from ..common import units
 from ..common.version import collection_version
-from ..gate.records import NO_TIME
+from ..validation.record_check import NO_TIME
 
 VERSION = {"major": 2, "minor": 0}
 DRIVE_ID, FIRMWARE_ID, HOST_ID = "0", "0", "0"

@@ -14,10 +14,10 @@ import shlex
 import typing as t
 
 from ...module_utils.core.files import now
-from ..results.verdicts import COUNTING
-from . import engine, records
-from .packages import StoreError, sa
+from ..verdict.verdicts import COUNTING
+from . import engine, import_records
 from .schema import tables
+from .store_requirements import StoreError, sa
 
 # A streak is looked for in so many runs of a name, the newest ones.
 MOST_RUNS = 100
@@ -166,7 +166,7 @@ def _in_a_row(connection: t.Any, run_id: str, failed: t.Sequence[t.Any], after: 
         since = itertools.takewhile(lambda each: each.verdict != "pass", own)
         streak = sum(each in against for each in since)
         if streak >= after:
-            reason = next(iter(records.unpacked(row.content)["reasons"]), "") if row.content else ""
+            reason = next(iter(import_records.unpacked(row.content)["reasons"]), "") if row.content else ""
             found.append(
                 Quarantined(name, row.identity or "", row.serial or "", row.name, row.label, streak, run_id, reason)
             )
@@ -174,11 +174,11 @@ def _in_a_row(connection: t.Any, run_id: str, failed: t.Sequence[t.Any], after: 
 
 
 def _against(rows: t.Iterable[t.Any]) -> list[t.Any]:
-    """Of campaigns those that tell against their drive: it failed, and not because of its host (fleet/host_fault.py),
+    """Of campaigns those that tell against their drive: it failed, and not because of its host (peers/host_fault.py),
     or an error was its own. Where other drives of the host broke off in that night too, it is the host's.
     """
     rows = list(rows)
-    told = [(row, records.unpacked(row.content) if row.content else {}) for row in rows if row.verdict != "pass"]
+    told = [(row, import_records.unpacked(row.content) if row.content else {}) for row in rows if row.verdict != "pass"]
     errors = [row for row, judged in told if row.verdict == "error" and judged.get("drive_fault")]
     of_host = collections.Counter((row.run_id, row.name) for row in rows if row.outcome in BROKEN_OFF)
     failed = [row for row, judged in told if row.verdict == "fail" and not judged.get("host_fault")]
@@ -195,7 +195,7 @@ class _Asked:
     def __call__(self, row: t.Any) -> bool:
         if row.run_id not in self._of_run:
             query = sa.select(tables().run.c.content).where(tables().run.c.run_id == row.run_id)
-            record = records.unpacked(self._connection.execute(query).scalar_one()) or {}
+            record = import_records.unpacked(self._connection.execute(query).scalar_one()) or {}
             self._of_run[row.run_id] = {(entry["host"], entry["drive"]) for entry in record.get("asked") or []}
         return (row.name, row.label) in self._of_run[row.run_id]
 

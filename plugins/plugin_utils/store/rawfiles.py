@@ -12,11 +12,11 @@ import hashlib
 import os
 import typing as t
 
-from ..report.raw import folder_of
-from ..results import manifest
+from ..report.host_journal import folder_of
+from ..run_folder import manifest
 from .engine import Store, upsert
-from .packages import StoreError, sa
 from .schema import tables
+from .store_requirements import StoreError, sa
 
 # One value of a row; PostgreSQL takes 1 GiB, and all of it is held in memory.
 MOST_BYTES = 256 << 20

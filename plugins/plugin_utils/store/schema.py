@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from .packages import sa
+from .store_requirements import sa
 
 # A store of another version is refused: it is made again from the folders of runs.
 VERSION = 1

@@ -15,8 +15,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import STATUS
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import state_of
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import ABSENT
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import shape
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate import text as texts
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable as texts
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import sanitizer
 
 _MARK = "--- ssdlab.fleet "
 # What a login shell prints before is left out by the marks. `sed` finds the first "pid": of the file, whether it is
@@ -71,8 +71,8 @@ def parse(stdout: str, stderr: str) -> HostStatus:
     if not text or not _SECTIONS <= parts.keys():
         raise NoStatus(_last_line(stderr) or ("the answer is cut off" if text else _last_line(stdout)) or "no output")
     try:
-        status = shape.of("status").passed(shape.decoded(text)).value
-    except shape.Unfit as refused:
+        status = sanitizer.of("status").passed(sanitizer.decoded(text)).value
+    except sanitizer.Unfit as refused:
         raise NoStatus(f"its status.json cannot be trusted: {refused}") from refused
     return HostStatus(_state(status, parts), status)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
@@ -293,7 +293,7 @@ def test_a_wrong_status_is_refused(document):
 def test_every_cause_that_a_cell_may_have_is_in_the_schemas(name):
     """The gate refuses a record with another one as the work of somebody else."""
     allowed = json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))["$defs"]["cause"]["enum"]
-    assert sorted(allowed) == sorted(causes.TITLES)
+    assert sorted(allowed) == sorted(disturbances.TITLES)
 
 
 def test_the_schemas_have_the_form_of_a_runs_id_that_the_code_has():

@@ -17,7 +17,7 @@ import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table as checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import texts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import refusals
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import tuning
 
@@ -172,7 +172,7 @@ KNOWN = {
     *MODULES,
     *FIO_OPTIONS,
     *checks.CODES,
-    *texts.REFUSALS,
+    *refusals.REFUSALS,
     *methods.METHODS,
     *entry.OPTION_KEYS,
     *entry.SELECTOR_KEYS,

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.library import SHIPPED_DIR
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.test_library import SHIPPED_DIR
 
 REPO = Path(__file__).parents[3]
 PAGE = (REPO / "docs" / "testing.md").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.ssdlab.fleet.tests.faults.table import CASES
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.gate import (
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.validation import (
     test_answers,
     test_entrances,
     test_extremes,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import world
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import drive_environment
 
 REPO = Path(__file__).parents[3]
 PAGE = (REPO / "docs" / "validity.md").read_text(encoding="utf-8")
@@ -77,6 +77,14 @@ def test_every_row_has_a_test_in_which_it_fires_and_one_in_which_it_is_silent(se
 
 
 def test_the_page_lists_every_cause_that_a_record_may_name():
-    causes = {*world.MISSING, "health", "direct_io", "write_cache", "vendor_settings", "data", "hidden_capacity"}
+    causes = {
+        *drive_environment.MISSING,
+        "health",
+        "direct_io",
+        "write_cache",
+        "vendor_settings",
+        "data",
+        "hidden_capacity",
+    }
     listed = {name for row in rows("The drive and its world") for name in re.findall(r"^`(\w+)`", row[1])}
     assert listed == causes

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import texts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import refusals
 
 REPO = Path(__file__).parents[3]
 CASES = range(1, 105)
@@ -97,7 +97,7 @@ def test_each_row_has_a_test_with_its_case_and_its_code(row):
     case, _what, code, _staged, chapter, test = row
     cases, text = TESTS[chapter][plain(test)]
     assert int(case) in cases
-    if plain(code) in texts.REFUSALS:
+    if plain(code) in refusals.REFUSALS:
         assert names(plain(code), text), f"the test does not name {code}"
     else:
         assert re.fullmatch(r"`[a-z_]+`(: .+| \([a-z_/]+\.py\))", code), (
@@ -118,7 +118,7 @@ def test_every_test_that_carries_a_case_is_in_the_table():
 
 def test_every_code_is_listed_with_what_lifts_it():
     given = {plain(row[0]): row[1].strip("`") for row in rows("What lifts a code", 3)}
-    assert given == {code: text.overridable or "nothing" for code, text in texts.REFUSALS.items()}
+    assert given == {code: text.overridable or "nothing" for code, text in refusals.REFUSALS.items()}
 
 
 @pytest.mark.parametrize("row", rows("What lifts a code", 3), ids=lambda row: plain(row[0]))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import shapes, states
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import file_shapes, states
 from ansible_collections.ssdlab.fleet.plugins.test.run_states import TestModule as RunStates
 
 REPO = Path(__file__).resolve().parents[3]
@@ -36,7 +36,7 @@ def test_a_tests_page_names_the_states_that_it_is_true_for(name):
 
 def test_the_shape_and_the_schema_of_a_status_allow_the_states_that_are_written():
     written = {*states.LIVE_STATES, *states.FINAL_STATES}
-    assert shapes.STATUS["state"] == written
+    assert file_shapes.STATUS["state"] == written
     assert set(schema("status")["properties"]["state"]["enum"]) == written
 
 

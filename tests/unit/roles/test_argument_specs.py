@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import leaving
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import release_drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_settings
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs as settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs as settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking, findings, values
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import examine_arguments, findings, variable_rules
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 NAMES = sorted(path.parent.parent.name for path in ROLES.glob("*/meta/main.yml"))
@@ -155,7 +155,7 @@ def test_preflight_notes_every_variable_that_counts():
     # Of the approved plan, each host's answer has a digest (roles/preflight/tasks/main.yml).
     controller_only = {"ssd_ask_hosts", "ssd_become", "ssd_store_url", "ssd_approved_plan"}
     roles = {name for role in ("ssd", "preflight", "tune") for name in load(role, "defaults/main.yml")}
-    prepared = {*asking.PREPARED, asking.BOOT}
+    prepared = {*examine_arguments.PREPARED, examine_arguments.BOOT}
     wanted = {*roles, *hostplan.VARIABLES, *hostplan.GIVEN, *prepared, "ssd_step"} - controller_only
     assert sorted(others) == others and {*others, *load("tune", "defaults/main.yml")} == wanted
     assert not [name for name in others if name.startswith("tune_")]
@@ -177,7 +177,10 @@ def test_the_description_tells_every_choice_and_no_other(name):
 
 @pytest.mark.parametrize(
     "name, least",
-    [("ssd_watch_interval_s", values.LEAST_INTERVAL_S), ("tune_reboot_timeout_s", tuning_values.LEAST_REBOOT_S)],
+    [
+        ("ssd_watch_interval_s", variable_rules.LEAST_INTERVAL_S),
+        ("tune_reboot_timeout_s", tuning_values.LEAST_REBOOT_S),
+    ],
 )
 def test_the_description_tells_the_limit_that_counts(name, least):
     """A spec has no key for a range."""
@@ -191,7 +194,7 @@ PLAN = schema.load("plan")["properties"]
     "choices, name",
     [
         (drive_facts.OPTIONS["look"]["choices"], "ssd_look"),
-        ((leaving.BLANK, leaving.AS_IS), "ssd_leave"),
+        ((release_drive.BLANK, release_drive.AS_IS), "ssd_leave"),
         (PLAN["leave"]["enum"], "ssd_leave"),
         (PLAN["tune"]["properties"]["write_cache"]["properties"]["state"]["enum"], "tune_write_cache"),
         (iomemory_settings.OPTIONS["mode"]["choices"], "ssd_mode"),

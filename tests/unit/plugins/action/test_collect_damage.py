@@ -15,7 +15,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible_collections.ssdlab.fleet.plugins.action import collect
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import unpack
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import unpack
 
 
 class Transfer(collect.ActionModule):

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.action import host_job
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core.packed import unpack
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.compression import unpack
 
 HERE = host_job.ENGINE.name
 

@@ -9,8 +9,8 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ansible_collections.ssdlab.fleet.plugins.action import examine, preflight
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import HostAction
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import findings
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import HostAction
 
 ASKED = {"ssd_state_dir": "/s", "ssd_drives": None, "ssd_run_id": "", "preflight_tools": [], "x": findings.UNSET}
 

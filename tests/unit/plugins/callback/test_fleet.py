@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.callback import fleet
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import results_log
 
 
 class Screen:
@@ -128,7 +128,7 @@ def test_a_host_that_is_lost_before_the_run_is_known_is_told_later(callback, res
     callback.v2_runner_on_failed(result("h2", {"msg": "no fio"}, action="ssdlab.fleet.host_info"))
     callback.v2_runner_on_ok(result("h3", known(run_folder), action=PREFLIGHT, run_once=True))
     assert told(run_folder) == [("host", "h1", "unreachable"), ("host", "h2", "failed")]
-    assert store.load(str(run_folder / "results.jsonl"))[1]["message"] == "ssdlab.fleet.host_info: no fio"
+    assert results_log.load(str(run_folder / "results.jsonl"))[1]["message"] == "ssdlab.fleet.host_info: no fio"
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_host_that_came_back_and_was_collected_is_ok(callback, result, run_fol
     callback.v2_runner_on_ok(result("h1", known(run_folder), action=PREFLIGHT))
     callback.v2_runner_on_unreachable(result("h1", {"msg": "x"}))
     callback.v2_runner_on_ok(result("h1", collected(run_folder, "h1", "complete")))
-    newest = store.load(str(run_folder / "results.jsonl"))
+    newest = results_log.load(str(run_folder / "results.jsonl"))
     assert [record["state"] for record in newest if record["kind"] == "host"] == ["ok"]
 
 
@@ -181,7 +181,7 @@ def test_a_write_error_names_the_file_and_the_next_playbook_mends_it(callback, r
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "append", full)
+        patched.setattr(results_log, "append", full)
         callback.v2_runner_on_ok(result("h1", collected(run_folder, "h1", "complete")))
         assert "results.jsonl" in callback._display.errors[0] and "No space left" in callback._display.errors[0]
     callback.v2_playbook_on_stats(None)

@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import openers
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import open_handles
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning_settings
 
 EMULATORS = os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators")
@@ -204,7 +204,7 @@ class FakeHost(Host):
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch):
     """The guard looks several times at who has a drive open; a tree of files does not change meanwhile."""
-    monkeypatch.setattr(openers, "LOOK_EVERY_S", 0)
+    monkeypatch.setattr(open_handles, "LOOK_EVERY_S", 0)
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import lacking
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import missing_tools
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
 
 REPORTS = Path(__file__).resolve().parents[3] / "fixtures" / "reports"
@@ -30,7 +30,7 @@ def test_a_control_character_in_the_model_keeps_a_drive_out(fake):
     fake.nvme("nvme0n1", "259:0", "EXAMPLE0001")
     fake.answers["nvme version"] = (0, "nvme version 1.16\n", "")
     fake.answers["nvme id-ctrl"] = (0, (REPORTS / "id-ctrl-control-character.json").read_text(encoding="utf-8"), "")
-    (drive,) = inspection.inspect(fake, [parse({"serial": "EXAMPLE0001"})])
+    (drive,) = guard_check.inspect(fake, [parse({"serial": "EXAMPLE0001"})])
     (refusal,) = drive["refusals"]
     assert refusal["code"] == "probe_failed"
     assert 'nvme id-ctrl /dev/nvme0 printed no JSON: { "sn" : "EXAMPLE0001' in refusal["message"]
@@ -61,7 +61,7 @@ def test_a_version_of_a_git_build_is_cut_off(monkeypatch):
     monkeypatch.setenv("PATH", str(REPORTS / "fio-git-build"))
     fio = facts.tool(Host(), "fio")
     assert fio == {"path": str(REPORTS / "fio-git-build/fio"), "version": "3.3"}
-    (finding,) = lacking.tools(View.of("h1", {"ssd_fio_min_version": "3.28"}, facts={"tools": {"fio": fio}}))
+    (finding,) = missing_tools.tools(View.of("h1", {"ssd_fio_min_version": "3.28"}, facts={"tools": {"fio": fio}}))
     assert finding.text() == (
         f"h1: fio 3.3 ({fio['path']}) is older than 3.28 (ssd_fio_min_version); install a newer one"
     )

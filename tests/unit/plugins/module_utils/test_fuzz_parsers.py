@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import capacity, entry, health, power
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, tables
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry, health, hidden_capacity, power
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, partition_tables
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import links, pcie
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import nvme, opal
@@ -164,7 +164,10 @@ OF_TEXTS = {
     "link speed": (pcie.speed_gts, ()),
     "link width": (pcie.lanes, ()),
     "serial link": (links.rate, ()),
-    "hidden capacity": (lambda text: (capacity.of_ata(text).share, capacity.of_nvme(text, 10**12).share), ()),
+    "hidden capacity": (
+        lambda text: (hidden_capacity.of_ata(text).share, hidden_capacity.of_nvme(text, 10**12).share),
+        (),
+    ),
     "power state": (lambda text: (power.current(text), power.operational(text, 1)), ()),
     "AER": (lambda text: pcie.aer_total(text, "TOTAL_ERR_COR"), ()),
     "selector": (
@@ -176,7 +179,7 @@ OF_BYTES = {
     "security protocols": (opal.protocols, ValueError),
     "Level 0 discovery": (opal.locked, ValueError),
     "partition tables": (
-        lambda data: tables.partitions(lambda offset, length: data[offset : offset + length], len(data)),
+        lambda data: partition_tables.partitions(lambda offset, length: data[offset : offset + length], len(data)),
         (),
     ),
     "PCIe configuration": (pcie.slot_power_w, ()),
@@ -312,7 +315,7 @@ def inspect(fake, asked="", change=None):
         return result._replace(rc=change[0], stdout=change[1], stderr=change[2]) if names[-1] == asked else result
 
     fake.run = run
-    (result,) = inspection.inspect(fake, [entry.parse(SELECTOR)])
+    (result,) = guard_check.inspect(fake, [entry.parse(SELECTOR)])
     assert result["eligible"] is (not result["refusals"])
     json.dumps(result)
     return result, names

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import STATE_DIR
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 
 FOLDER = Path(__file__).resolve().parents[4] / "plugins/modules"
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
@@ -88,7 +88,7 @@ def test_documentation_and_role_have_the_state_folder_that_the_code_has(module):
 
 
 def test_the_role_has_the_state_folder_that_the_code_has():
-    assert specs.default("ssd_state_dir") == STATE_DIR
+    assert argument_specs.default("ssd_state_dir") == STATE_DIR
 
 
 def test_no_other_code_has_the_state_folder():

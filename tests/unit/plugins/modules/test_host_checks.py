@@ -14,8 +14,8 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import host_checks as checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
 from ansible_collections.ssdlab.fleet.plugins.modules import host_checks
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import asking
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import examine_arguments
 
 
 @pytest.fixture
@@ -59,6 +59,6 @@ def test_the_documentation_and_the_role_preflight_have_the_defaults_that_count()
     documented = yaml.safe_load(host_checks.DOCUMENTATION)["options"]
     for name, option in checks.OPTIONS.items():
         assert {key: documented[name].get(key) for key in option} == option, name
-        if name in (*asking.MAPPINGS, *checks.LIMITS):
-            assert specs.default(f"preflight_{name}") == option["default"], name
+        if name in (*examine_arguments.MAPPINGS, *checks.LIMITS):
+            assert argument_specs.default(f"preflight_{name}") == option["default"], name
     assert set(documented) == set(checks.OPTIONS)

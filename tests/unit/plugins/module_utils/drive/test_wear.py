@@ -10,7 +10,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import wear
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import worlds
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import environment
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "wear"
 NVME = {"transport": "nvme", "path": "/dev/nvme0n1", "kernel_name": "nvme0n1"}
@@ -199,7 +199,7 @@ def test_a_statistic_that_was_not_read_once_is_not_subtracted_from_an_attribute(
 
 def test_a_drive_that_tells_nothing_spent_nothing_that_is_known():
     nothing = wear.read(Tools(), {"transport": "loop", "path": "/dev/loop0"})
-    assert wear.spent(nothing, nothing) is None and worlds.wear({"wear": None}) == worlds.wear({}) == []
+    assert wear.spent(nothing, nothing) is None and environment.wear({"wear": None}) == environment.wear({}) == []
 
 
 @pytest.mark.parametrize(
@@ -211,5 +211,5 @@ def test_what_a_test_cost(host, media, quotient):
     found = wear.spent(before, now)
     assert found == {"host_bytes": host, "media_bytes": media, "write_amplification": quotient, "used_pct": 4}
     assert wear.spent(now, dict(now, host_bytes=1))["host_bytes"] is None, "a count that began anew"
-    (said,) = worlds.wear({"wear": found})
+    (said,) = environment.wear({"wear": found})
     assert ("write amplification 2.5" in said) == bool(quotient) and "4 % of its rated life" in said

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 
 SELECTOR = {"serial": "SN1"}
 
 
 def codes(fake, *selectors):
-    (result,) = inspection.inspect(fake, [parse(selector) for selector in selectors or [SELECTOR]])
+    (result,) = guard_check.inspect(fake, [parse(selector) for selector in selectors or [SELECTOR]])
     assert result["eligible"] is (not result["refusals"])
     for refusal in result["refusals"] + result["overridden"]:
         assert sorted(refusal) == ["code", "message"] and "{detail}" not in refusal["message"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import counters, ledger_file, own_data
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger, ledger_format, write_counters
 
 SIZE = 8 << 20
 IDENTITY = {
@@ -48,19 +48,21 @@ class Drive:
             file.write(data)
 
     def run(self, run_id="r", sectors=200, reason="", blank=False):
-        before = own_data.begin(self.host, self.state_dir, IDENTITY, run_id)
+        before = ledger.begin(self.host, self.state_dir, IDENTITY, run_id)
         self.count(sectors)
-        own_data.end(self.host, before, IDENTITY, reason, blank)
+        ledger.end(self.host, before, IDENTITY, reason, blank)
 
     def seen(self, identity=None):
-        entry = ledger_file.read(self.state_dir, identity or IDENTITY)
+        entry = ledger_format.read(self.state_dir, identity or IDENTITY)
         if entry is None:
             return None
-        return dict(ledger_file.known(entry), untouched=counters.untouched(self.host, entry, identity or IDENTITY))
+        return dict(
+            ledger_format.known(entry), untouched=write_counters.untouched(self.host, entry, identity or IDENTITY)
+        )
 
     @property
     def file(self):
-        return ledger_file.path_of(self.state_dir, IDENTITY)
+        return ledger_format.path_of(self.state_dir, IDENTITY)
 
 
 def rewrite(left, **fields):

@@ -10,7 +10,7 @@ import os
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, rules
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, rules
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.guard.looked_at import SELECTOR, codes, partition
 
 
@@ -57,7 +57,7 @@ def test_an_array_by_any_name_is_not_a_drive(drive_of, name, slave):
 def test_two_entries_for_one_drive_are_both_refused_and_order_is_kept(drive_of):
     drive_of.nvme("nvme1n1", "259:1", "SN2")
     selectors = [{"wwn": "eui.0025385B71B00EB0"}, {"serial": "SN2"}, SELECTOR, {"serial": "none"}]
-    results = inspection.inspect(drive_of, [parse(selector) for selector in selectors])
+    results = guard_check.inspect(drive_of, [parse(selector) for selector in selectors])
     assert [result["selector"] for result in results] == selectors
     assert [[refusal["code"] for refusal in result["refusals"]] for result in results] == [
         ["duplicate"],
@@ -70,7 +70,7 @@ def test_two_entries_for_one_drive_are_both_refused_and_order_is_kept(drive_of):
 
 def test_discover_names_every_drive_or_says_that_it_cannot(drive_of):
     drive_of.disk("vda", "254:0")
-    results = inspection.discover(drive_of)
+    results = guard_check.discover(drive_of)
     assert [(result["selector"], result["eligible"]) for result in results] == [(SELECTOR, True), (None, False)]
     assert [refusal["code"] for refusal in results[1]["refusals"]] == ["no_identity", "transport"]
 
@@ -84,7 +84,7 @@ def test_a_held_descriptor_must_be_the_drive(drive_of):
     drive_of.has_devices = False
     handle = os.open(drive_of.path("/dev/nvme0n1"), os.O_RDONLY)
     try:
-        (result,) = inspection.inspect(drive_of, [parse(SELECTOR)], held={"/dev/nvme0n1": handle})
+        (result,) = guard_check.inspect(drive_of, [parse(SELECTOR)], held={"/dev/nvme0n1": handle})
     finally:
         os.close(handle)
     assert "identity_changed" in [refusal["code"] for refusal in result["refusals"]]

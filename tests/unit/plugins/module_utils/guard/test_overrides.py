@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import facts as guard_facts
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import inspection, rules, texts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, refusals, rules
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.guard.looked_at import (
     SELECTOR,
     mounted_partition,
@@ -34,7 +34,7 @@ def overriding(**options):
 )
 def test_an_override_lifts_its_own_code_and_is_told(drive_of, stage, options, refused, overridden):
     stage(drive_of)
-    (result,) = inspection.inspect(drive_of, [parse(overriding(**options))])
+    (result,) = guard_check.inspect(drive_of, [parse(overriding(**options))])
     assert [refusal["code"] for refusal in result["refusals"]] == refused
     assert [refusal["code"] for refusal in result["overridden"]] == overridden
     assert result["eligible"] is (not refused)
@@ -54,14 +54,14 @@ def test_an_override_lifts_its_own_code_and_is_told(drive_of, stage, options, re
     ],
 )
 def test_what_cannot_be_overridden_is_a_bad_selector_that_says_so(drive_of, code, says):
-    (result,) = inspection.inspect(drive_of, [parse(overriding(allow=["partition_table", code]))])
+    (result,) = guard_check.inspect(drive_of, [parse(overriding(allow=["partition_table", code]))])
     (refusal,) = result["refusals"]
     assert refusal["code"] == "bad_selector" and says in refusal["message"] and result["overridden"] == []
 
 
 # docs/internals/guard.md
 def test_only_these_codes_can_be_overridden():
-    allowed = {code for code, text in texts.REFUSALS.items() if text.overridable == "allow"}
+    allowed = {code for code, text in refusals.REFUSALS.items() if text.overridable == "allow"}
     assert allowed == {
         "partition_table",
         "signature",
@@ -72,10 +72,10 @@ def test_only_these_codes_can_be_overridden():
         "unseen_users",
         "mentioned",
     }
-    assert [code for code, text in texts.REFUSALS.items() if text.overridable == "ssd_overwrite_data"] == [
+    assert [code for code, text in refusals.REFUSALS.items() if text.overridable == "ssd_overwrite_data"] == [
         "unsigned_data"
     ]
-    assert {text.overridable for text in texts.REFUSALS.values()} == {
+    assert {text.overridable for text in refusals.REFUSALS.values()} == {
         "",
         "allow",
         "ssd_overwrite_data",

@@ -11,8 +11,8 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity as drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import probe
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Facts, Mark
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.look import Terms
 
 MIB = 1 << 20
 SIZE = 16 * MIB

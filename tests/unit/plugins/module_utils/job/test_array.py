@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_file
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_format
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array, array_members
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
@@ -160,8 +160,8 @@ def lead(tmp_path, monkeypatch):
     monkeypatch.setattr(array_members, "Station", station)
     monkeypatch.setattr(array_members, "MemberWatch", Look)
     monkeypatch.setattr(mdadm, "seen", lambda _host, _name: made)
-    monkeypatch.setattr(array.array_left, "note", lambda *_about: did.append("note"))
-    monkeypatch.setattr(array.array_left, "stop", lambda *_about: did.append("stop") or [])
+    monkeypatch.setattr(array.array_leftover, "note", lambda *_about: did.append("note"))
+    monkeypatch.setattr(array.array_leftover, "stop", lambda *_about: did.append("stop") or [])
     return station(job, drives[1])
 
 
@@ -236,7 +236,7 @@ def test_a_member_that_is_refused_makes_the_test_invalid_and_nothing_is_written(
 
 
 def test_a_member_that_is_evidence_is_not_written(lead, monkeypatch):
-    monkeypatch.setattr(ledger_file, "read", lambda *_about: {"state": "evidence", "reason": "it was slow"})
+    monkeypatch.setattr(ledger_format, "read", lambda *_about: {"state": "evidence", "reason": "it was slow"})
     with pytest.raises(array_members.NoArray, match="a is kept as evidence: it was slow"), array.assembled(
         lead, TEST, NAMES
     ):

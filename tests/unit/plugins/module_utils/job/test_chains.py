@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import points, standing
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import operating_points, resume_state
 
 TESTS = [
     {"name": "a"},
@@ -28,7 +28,7 @@ TESTS = [
     ],
 )
 def test_a_chain_is_measured_anew_as_a_whole(kept, to_do):
-    assert [test["name"] for test in standing.waiting(TESTS, kept)] == to_do
+    assert [test["name"] for test in resume_state.waiting(TESTS, kept)] == to_do
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_a_chain_is_measured_anew_as_a_whole(kept, to_do):
 )
 def test_without_the_state_that_it_goes_on_from_a_test_is_not_measured(finished, expected):
     records = [{"test": test, "outcome": outcome} for test, outcome in finished]
-    assert standing.without_its_state(TESTS[1], records) == expected
-    assert standing.without_its_state(TESTS[0], records) == standing.without_its_state(TESTS[3], []) == ""
+    assert resume_state.without_its_state(TESTS[1], records) == expected
+    assert resume_state.without_its_state(TESTS[0], records) == resume_state.without_its_state(TESTS[3], []) == ""
 
 
 SWEEP = {
@@ -68,16 +68,16 @@ POINT = {
 def test_a_point_has_the_load_of_the_cell_that_the_last_sweep_shows():
     old, new = ([{"cell": "c1", "metrics": {"iops": one}}, {"cell": "c2", "metrics": {"iops": 5}}] for one in (9, 1))
     records = [{"test": "a", "cells": old}, {"test": "a", "cells": new}]
-    point, other = points.with_points(POINT, [SWEEP, POINT], records)["cells"]
+    point, other = operating_points.with_points(POINT, [SWEEP, POINT], records)["cells"]
     assert (point["threads"], point["queue_depth"], point["chosen"]["cell"]) == (1, 1, "c1") and other == POINT[
         "cells"
     ][1]
-    assert points.with_points(SWEEP, [], []) is SWEEP
+    assert operating_points.with_points(SWEEP, [], []) is SWEEP
 
 
 def test_cells_that_follow_the_cpus_have_their_load_and_the_record_tells_it():
     cell = {"id": "c", "threads": 8, "queue_depth": 32, "per_cpu": True}
-    test = points.on_cpus({"name": "t", "cells": [cell, SWEEP["cells"][0]]}, 4)
+    test = operating_points.on_cpus({"name": "t", "cells": [cell, SWEEP["cells"][0]]}, 4)
     told = {"threads": 4, "queue_depth": 64, "cpus": 4}
     assert test["cells"] == [
         {**cell, **{key: told[key] for key in ("threads", "queue_depth")}, "chosen": told},
@@ -90,5 +90,5 @@ def test_a_sweep_without_such_a_cell_is_told():
         **POINT,
         "cells": [{**POINT["cells"][0], "point": {"test": "a", "take": "most", "mean_latency_below_us": 5000}}],
     }
-    with pytest.raises(points.NoPoint, match="cell p: a has no cell with a mean latency below 5000 us"):
-        points.with_points(limited, [SWEEP], [{"test": "a", "cells": []}])
+    with pytest.raises(operating_points.NoPoint, match="cell p: a has no cell with a mean latency below 5000 us"):
+        operating_points.with_points(limited, [SWEEP], [{"test": "a", "cells": []}])

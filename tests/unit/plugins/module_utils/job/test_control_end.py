@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import now, write_atomic
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, ending, restore
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, restore, stop_process
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
@@ -136,7 +136,7 @@ def test_the_journal_tells_of_settings_that_its_job_could_not_put_back(failed):
 @pytest.fixture
 def deaf(run_dir, monkeypatch):
     """A job that does not heed SIGTERM while its only drive is in a phase, with the journal of that drive."""
-    monkeypatch.setattr(ending, "STOP_TIMEOUT_S", 3.0)
+    monkeypatch.setattr(stop_process, "STOP_TIMEOUT_S", 3.0)
     with subprocess.Popen(
         [
             sys.executable,
@@ -232,5 +232,5 @@ def test_what_a_purge_left_half_done_is_still_being_written(tmp_path, history, e
     (tmp_path / "runs" / "r").mkdir(parents=True)
     with open(run_dir.journal, "w") as out:
         out.writelines(json.dumps(record) + "\n" for record in history)
-    paths = [control.ledger_file.path_of(str(tmp_path), {"serial": name}) for name in expected]
+    paths = [control.ledger_format.path_of(str(tmp_path), {"serial": name}) for name in expected]
     assert control._still_written(run_dir) == paths

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import write_atomic
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import ending, launch
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import launch, stop_process
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
 
 PLAN = {"engine_version": "1", "run": {"id": "r", "name": "n"}, "host": "h", "drives": [{"drive": "S1"}]}
@@ -54,7 +54,7 @@ class Systemd(Host):
 def quick(run_dir, monkeypatch):
     """Short times, and the status that the module writes before it starts a job."""
     monkeypatch.setattr(launch, "START_TIMEOUT_S", 1.0)
-    monkeypatch.setattr(ending, "STOP_TIMEOUT_S", 3.0)
+    monkeypatch.setattr(stop_process, "STOP_TIMEOUT_S", 3.0)
     monkeypatch.setattr(locks, "LOCK_DIR", run_dir.path + "/locks")
     launch.write_starting(Host(), run_dir, PLAN)
     return run_dir
@@ -130,5 +130,5 @@ def test_a_start_of_a_unit_that_may_still_come_is_void(quick):
 def test_a_process_that_ends_just_before_its_signal_is_ended(quick, monkeypatch):
     """pid_start sees it, and by the time of the signal somebody has reaped it."""
     seen = iter(["7"])
-    monkeypatch.setattr(ending, "pid_start", lambda *_: next(seen, None))
-    ending.end_process(Host(), quick, ending.Process(2**22 + 1, "7"))
+    monkeypatch.setattr(stop_process, "pid_start", lambda *_: next(seen, None))
+    stop_process.end_process(Host(), quick, stop_process.Process(2**22 + 1, "7"))

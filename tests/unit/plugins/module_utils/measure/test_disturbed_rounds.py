@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.causes import Cause
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import Cause
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbed_rounds import (
     DisturbedRounds,
     ranges,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import causes, sampler, world
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.causes import SPOILS, TOLD
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances, drive_environment, sampler
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import SPOILS, TOLD
 from ansible_collections.ssdlab.fleet.tests.fixtures import samples
 
 RUNTIME_S = 60
@@ -87,14 +87,14 @@ def observed(cell, iops, **changes):
     ],
 )
 def test_what_a_cell_is_called_disturbed_for(cell, iops, changes, expected):
-    found = causes.find({**cell, "runtime_s": RUNTIME_S}, observed(cell, iops, **changes))
+    found = disturbances.find({**cell, "runtime_s": RUNTIME_S}, observed(cell, iops, **changes))
     assert [(cause.cause, cause.level) for cause in found] == expected
 
 
 def test_a_small_write_of_somebody_else_is_nothing():
     done = {"read": 60 * 10**6 * 4096, "write": 0}
     written = {**done, "write": 96 << 10, "discard": 0}
-    assert causes.find({**READS, "runtime_s": RUNTIME_S}, observed(READS, 10**6, kernel_bytes=written)) == []
+    assert disturbances.find({**READS, "runtime_s": RUNTIME_S}, observed(READS, 10**6, kernel_bytes=written)) == []
 
 
 def test_one_corrected_error_of_a_port_makes_the_test_invalid():
@@ -143,5 +143,5 @@ BEFORE = {
     ids=["media errors", "reliability", "spare", "throttled once", "hot for an instant"],
 )
 def test_what_a_drive_counts_makes_its_whole_test_invalid(change, cause, message):
-    (found,) = world.changed(BEFORE, BEFORE, {**BEFORE, **change})
+    (found,) = drive_environment.changed(BEFORE, BEFORE, {**BEFORE, **change})
     assert (found.cause, found.level) == (cause, SPOILS) and message in found.message

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.percentiles import Tails
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import Rounds, bound_s
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.steady_state import evaluate
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.tails import Tails
 
 CELL = "rand-4k-w100"
 

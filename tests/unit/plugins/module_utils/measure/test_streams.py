@@ -10,7 +10,7 @@ import math
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, histogram, load, plausible
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, fio_sanity, histogram, io_pattern
 
 JOB = """[global]
 direct=1
@@ -82,7 +82,7 @@ def side(size, *counts):
 
 
 def job(name, cpu, **sides):
-    options = plausible.sections(JOB)[name]
+    options = fio_sanity.sections(JOB)[name]
     flush = {"total_ios": 0, "lat_ns": {"min": 0, "max": 0, "mean": 0.0}}
     empty = {"read": EMPTY, "write": EMPTY, "trim": EMPTY, "sync": flush}
     return {"jobname": name, "job options": options, "usr_cpu": cpu, "sys_cpu": cpu, **empty, **sides}
@@ -92,7 +92,7 @@ def job(name, cpu, **sides):
 def result():
     flushes = {"total_ios": 0, "lat_ns": latency((500_000, 50))}
     return {
-        "global options": plausible.sections(JOB)["global"],
+        "global options": fio_sanity.sections(JOB)["global"],
         "jobs": [
             job("c.reads", 5.0, read=side(4096, (100_000, 900), (1_000_000, 100))),
             job("c.log", 20.0, write=side(4096, (50_000, 100)), sync=flushes),
@@ -102,7 +102,7 @@ def result():
 
 
 def test_a_result_that_is_true_of_its_streams_contradicts_nothing(result):
-    assert plausible.contradictions(result, JOB, 2) == []
+    assert fio_sanity.contradictions(result, JOB, 2) == []
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_result_that_is_true_of_its_streams_contradicts_nothing(result):
 def test_what_cant_be_true_of_one_stream_is_found(result, change, text):
     told = copy.deepcopy(result)
     change(told["jobs"])
-    assert text in "; ".join(plausible.contradictions(told, JOB, 2))
+    assert text in "; ".join(fio_sanity.contradictions(told, JOB, 2))
 
 
 def test_the_whole_is_the_sum_of_its_streams(result):
@@ -161,8 +161,8 @@ def test_what_a_cell_does_is_what_its_streams_do():
         {"read_pct": 0, "trim": True, "threads": 3, "queue_depth": 1},
     ]
     cell = {"read_pct": 50, "threads": 6, "queue_depth": 4, "jobs": jobs}
-    assert load.asked_in_flight(cell) == 12 and load.sides(cell) == {"read", "write", "trim", "sync"}
-    assert load.directions(cell) == {"read": 1.0, "write": 1.0, "trim": 1.0}
+    assert io_pattern.asked_in_flight(cell) == 12 and io_pattern.sides(cell) == {"read", "write", "trim", "sync"}
+    assert io_pattern.directions(cell) == {"read": 1.0, "write": 1.0, "trim": 1.0}
     plain = {"read_pct": 65, "threads": 2, "queue_depth": 8}
-    assert load.asked_in_flight(plain) == 16 and load.directions(plain) == {"read": 0.65, "write": 0.35}
-    assert load.sides(plain) == {"read", "write"} and load.sides(jobs[2]) == {"trim"}
+    assert io_pattern.asked_in_flight(plain) == 16 and io_pattern.directions(plain) == {"read": 0.65, "write": 0.35}
+    assert io_pattern.sides(plain) == {"read", "write"} and io_pattern.sides(jobs[2]) == {"trim"}

@@ -15,7 +15,7 @@ import time
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, step
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work
 
 SIZE = 1 << 20
@@ -106,7 +106,7 @@ class Bed:
         )
 
     def purge(self, method, **options):
-        return step.perform(self.work(method=method, **options))
+        return purge_step.perform(self.work(method=method, **options))
 
 
 class Held:

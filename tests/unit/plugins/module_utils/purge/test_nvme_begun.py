@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import step
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
 
 
@@ -34,7 +34,7 @@ def history(bed_, **more):
 def test_a_purge_is_unfinished_until_its_record_or_the_end_of_its_test(events, left):
     ends = ("interrupted", "error")
     records = [{"event": "test_finished" if name in ends else name, "ended": name} for name in events]
-    assert bool(step.unfinished(records)) is left
+    assert bool(purge_step.unfinished(records)) is left
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_purge_is_unfinished_until_its_record_or_the_end_of_its_test(events, l
     ],
 )
 def test_only_some_purges_go_on_without_their_job(method, events, goes):
-    assert step.goes_on([{"event": event, "method": method} for event in events]) is goes
+    assert purge_step.goes_on([{"event": event, "method": method} for event in events]) is goes
 
 
 def stop_at(share):
@@ -63,11 +63,11 @@ def test_a_sanitize_of_a_stopped_job_is_waited_for_and_verified_by_its_sentinels
     work = drive_.work(method="nvme_sanitize_block")
     work.tick = stop_at(0.2)
     with pytest.raises(InterruptedError):
-        step.perform(work)
-    started = step.unfinished(history(drive_))
+        purge_step.perform(work)
+    started = purge_step.unfinished(history(drive_))
     later = drive_.work(method="nvme_sanitize_block")
-    assert step.wait_for_unfinished(later, started) is True
-    record = step.resumed(drive_.work(method="nvme_sanitize_block"), started)
+    assert purge_step.wait_for_unfinished(later, started) is True
+    record = purge_step.resumed(drive_.work(method="nvme_sanitize_block"), started)
     assert (
         record["verified"]
         and record["resumed"]
@@ -76,7 +76,7 @@ def test_a_sanitize_of_a_stopped_job_is_waited_for_and_verified_by_its_sentinels
     )
     assert record["lba_format_before"] == record["lba_format_after"] and record["lba_format_after"]["data_bytes"] == 512
     # The drive has blocks of 512 bytes: what was wanted of this purge was not done.
-    assert step.resumed(drive_.work(method="auto", lba_size_bytes=4096), started) is None
+    assert purge_step.resumed(drive_.work(method="auto", lba_size_bytes=4096), started) is None
 
 
 def test_one_that_erased_nothing_is_done_again(bed):
@@ -84,18 +84,18 @@ def test_one_that_erased_nothing_is_done_again(bed):
     work = drive_.work(method="nvme_sanitize_block")
     work.tick = stop_at(0.1)
     with pytest.raises(InterruptedError):
-        step.perform(work)
-    started = step.unfinished(history(drive_))
+        purge_step.perform(work)
+    started = purge_step.unfinished(history(drive_))
     later = drive_.work()
-    assert step.wait_for_unfinished(later, started) and step.resumed(later, started) is None
+    assert purge_step.wait_for_unfinished(later, started) and purge_step.resumed(later, started) is None
 
 
 def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bed):
     drive_ = bed()
     drive_.purge("nvme_sanitize_block")
     started, later = history(drive_)[-1], drive_.work(method="nvme_sanitize_block")
-    assert step.wait_for_unfinished(later, started) is True
-    assert step.resumed(later, started)["verified"] and len(drive_.erasing()) == 1
+    assert purge_step.wait_for_unfinished(later, started) is True
+    assert purge_step.resumed(later, started)["verified"] and len(drive_.erasing()) == 1
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_one_that_is_stuck_or_cannot_be_asked_is_an_error(bed, facts, message):
     started = history(drive_)[-1]
     drive_.set(**dict({"sanitize": {"status": 2, "started": time.time(), "seconds": 1, "action": 2}}, **facts))
     with pytest.raises(PurgeError, match=message):
-        step.wait_for_unfinished(drive_.work(stuck_s=0.3), started)
+        purge_step.wait_for_unfinished(drive_.work(stuck_s=0.3), started)
 
 
 def test_a_format_of_a_dead_job_is_waited_for_by_what_is_left(bed):
@@ -129,4 +129,4 @@ def test_a_format_of_a_dead_job_is_waited_for_by_what_is_left(bed):
         drive_.write(facts)
 
     work.tick = tick
-    assert step.wait_for_unfinished(work, history(drive_)[-1]) is True
+    assert purge_step.wait_for_unfinished(work, history(drive_)[-1]) is True

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.gate.host_action import files_up_to
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import files_up_to
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.core import packed
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core import compression
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import engines
 
 DATA = b"#!/usr/bin/env python3\n" + bytes(range(256)) * 100
@@ -113,8 +113,8 @@ def test_old_engines_go_when_a_new_one_comes(tmp_path):
 
 
 def test_what_is_packed_arrives_as_it_was_or_not_at_all():
-    text = packed.pack(DATA)
-    assert packed.unpack(text) == DATA and len(text) < len(DATA) / 4
+    text = compression.pack(DATA)
+    assert compression.unpack(text) == DATA and len(text) < len(DATA) / 4
     for damaged in (text[:-8], "x" + text[1:], text.replace(text[20], "~"), ""):
         with pytest.raises(ValueError, match="damaged"):
-            packed.unpack(damaged)
+            compression.unpack(damaged)

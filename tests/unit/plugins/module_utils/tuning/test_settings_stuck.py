@@ -13,7 +13,7 @@ import time
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import sysfs
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import drift, kinds
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import drift, setting_kinds
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.tuning.tuned_hosts import expand, values
 
@@ -25,8 +25,8 @@ def blocked(host, files_by_a_child, monkeypatch):
     """Makes a file one that blocks who writes to it, as the kernel does while a queue is frozen for I/O that never
     ends: it is a pipe, which lets some read.
     """
-    monkeypatch.setattr(kinds, "DEVICE_TIMEOUT_S", 0.5)
-    monkeypatch.setattr(kinds, "HOST_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(setting_kinds, "DEVICE_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(setting_kinds, "HOST_TIMEOUT_S", 0.5)
 
     def block(path, value, reads):
         os.unlink(host.root + path)

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import drift, kinds
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import drift, setting_kinds
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.tuning.tuned_hosts import Sysfs, expand
@@ -273,7 +273,7 @@ def test_turbo_may_reset_the_limits_and_the_boost_of_each_cpu(host, knob):
     for name in ("scaling_max_freq", "scaling_min_freq", "boost"):
         with open(host.root + Intel.CPU + "cpu10/cpufreq/" + name, "w") as out:
             out.write("1")
-    touched = kinds.side_effects(
+    touched = setting_kinds.side_effects(
         host, {"kind": "sysfs", "name": "turbo", "path": Intel.CPU + knob, "wanted": "1", "device": None}
     )
     assert [(item["path"][len(Intel.CPU) :], item["wanted"]) for item in touched] == [

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import kinds, tuned_host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting_kinds, tuned_host
 
 GOVERNOR = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
 PLAN = {
@@ -28,7 +28,7 @@ def tuned(tmp_path, monkeypatch, files_by_a_child):
         file = root / path.lstrip("/")
         file.parent.mkdir(parents=True)
         file.write_text(text + "\n")
-    monkeypatch.setattr(kinds, "HOST_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(setting_kinds, "HOST_TIMEOUT_S", 1.0)
     tuned = tuned_host.TunedHost(Host(str(root)), PLAN, str(tmp_path / "tuning.json"))
     assert [item["outcome"] for item in tuned.apply()] == ["changed"]
     yield tuned

@@ -61,7 +61,7 @@ def eligible(monkeypatch):
     """A guard that lets fiob be erased."""
     identity = {"kernel_name": "fiob", "size_bytes": 1 << 30}
     monkeypatch.setattr(
-        guarded_format.inspection, "inspect", lambda *_: [{"eligible": True, "identity": identity, "refusals": []}]
+        guarded_format.guard_check, "inspect", lambda *_: [{"eligible": True, "identity": identity, "refusals": []}]
     )
     monkeypatch.setattr(guarded_format, "HeldDrive", Held)
     monkeypatch.setattr(Held, "log", [])
@@ -114,7 +114,7 @@ def test_the_guard_reads_what_runs_left_on_a_card(server, monkeypatch):
         "identity": {"kernel_name": "fiob"},
         "refusals": [{"code": "evidence", "message": "run one left it so"}],
     }
-    monkeypatch.setattr(guarded_format.inspection, "inspect", lambda *given: asked.append(given[2:]) or [refused])
+    monkeypatch.setattr(guarded_format.guard_check, "inspect", lambda *given: asked.append(given[2:]) or [refused])
     with pytest.raises(ToolError, match="C1 may not be formatted. evidence: run one left it so"):
         ensure_state(server, "C1", "formatted", FORMAT, check=False)
     assert asked == [(None, "/state")] and changing(server) == []
@@ -129,7 +129,7 @@ def test_a_drive_that_the_guard_refuses_at_the_last_moment_is_not_formatted(serv
 
 def test_the_kernel_and_fio_status_must_agree(server, eligible, monkeypatch):
     monkeypatch.setattr(
-        guarded_format.inspection,
+        guarded_format.guard_check,
         "inspect",
         lambda *_: [{"eligible": True, "identity": {"kernel_name": "fioa"}, "refusals": []}],
     )

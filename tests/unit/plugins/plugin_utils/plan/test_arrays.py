@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import arrays, hostplan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import arrays, hostplan, render_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import PlanError, load_plan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions, plan_text, wear
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, test_definitions, wear
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import GIB, identity_of, planned
 
@@ -116,8 +116,8 @@ def test_plan_mode_names_members_and_counts_the_bytes_on_each():
 
 
 def test_another_array_is_another_definition():
-    one, other = (definitions.about(load_plan([on_array({"chunk": chunk})])[0]) for chunk in ("64KiB", "128KiB"))
-    assert definitions.differing(one, other) == ["array"]
+    one, other = (test_definitions.about(load_plan([on_array({"chunk": chunk})])[0]) for chunk in ("64KiB", "128KiB"))
+    assert test_definitions.differing(one, other) == ["array"]
 
 
 def test_a_second_measurement_of_a_drive_makes_no_array():
@@ -130,4 +130,4 @@ def test_the_shipped_plan_compares_the_array_with_a_drive():
     alone, together = load_plan("iomemory-raid0")
     assert together["repeats"] == alone["name"] == "raid0-single" and not alone.get("array")
     assert together["array"] == {"level": 0, "chunk_bytes": 256 << 10, "drives": "all"}
-    assert render.NOT_FOR_HOSTS and "array" not in render.NOT_FOR_HOSTS
+    assert render_plan.NOT_FOR_HOSTS and "array" not in render_plan.NOT_FOR_HOSTS

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import filesystems, platforms
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import definitions
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import beside
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import test_definitions
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import test_details
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 KIB = 1 << 10
@@ -70,7 +70,7 @@ def planned(plan):
 def test_a_plan_without_a_file_system_says_nothing_of_one():
     # A run that was begun before there was the key goes on.
     (test,) = planned(rendered({**one(None), "active_range_pct": 100}))
-    assert "filesystem" not in test and "filesystem" not in definitions.about(load_plan([one(None)])[0])
+    assert "filesystem" not in test and "filesystem" not in test_definitions.about(load_plan([one(None)])[0])
 
 
 @pytest.mark.parametrize(
@@ -136,5 +136,5 @@ def test_the_report_says_that_it_is_no_figure_of_the_raw_drive():
     record = {**RECORD, "steady_state": [], "conditions": []}
     assert (
         "measured on a file of 384 GB on ext4, mounted with noatime; not the raw drive"
-        in beside.fields(record, {})["remarks"]
+        in test_details.fields(record, {})["remarks"]
     )

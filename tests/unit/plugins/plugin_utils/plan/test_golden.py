@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, plausible
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_sanity
 from ansible_collections.ssdlab.fleet.tests.fixtures.suites import PLACEHOLDERS, PLANS, jobs_of, rendered_tests
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -38,7 +38,7 @@ def text_of(plan):
             [f"  steady: {tracked}; {', '.join(f'{key} {value}' for key, value in steady.items())}"] if steady else []
         )
         for name, job in jobs_of(test).items():
-            sections = plausible.sections(job)
+            sections = fio_sanity.sections(job)
             shared.add(words(sections.pop("global")))
             lines += [f"  [{name}] {words(options)}" for options in sections.values()]
     assert len(shared) == 1

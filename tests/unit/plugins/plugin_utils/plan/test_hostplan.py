@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
-DEFAULTS = {name: specs.default(name) for name in hostplan.VARIABLES}
+DEFAULTS = {name: argument_specs.default(name) for name in hostplan.VARIABLES}
 DRIVE = {
     "drive": "S1",
     "selector": {"serial": "S1"},

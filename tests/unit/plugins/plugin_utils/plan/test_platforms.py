@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import plausible
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_sanity
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import platforms
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan, render
 
 # ioMemory VSL Peak Performance Guide, Appendix A, "Windows Substitutions" and "Solaris Substitutions": what a line of
 # its Linux jobs becomes, None: the line is removed.
@@ -54,7 +54,7 @@ def rendered(plan, platform, **changed):
 
 
 def options(job):
-    return {(name, *item) for name, section in plausible.sections(job).items() for item in section.items()}
+    return {(name, *item) for name, section in fio_sanity.sections(job).items() for item in section.items()}
 
 
 @pytest.mark.parametrize("platform", ["windows", "solaris"])
@@ -81,7 +81,7 @@ def test_a_job_differs_from_linux_by_the_guides_substitutions_alone(plan, platfo
 
 def test_every_job_runs_as_threads_on_windows():
     jobs = [text for name, text in rendered("iomemory-guide", "windows").items() if name.endswith(".fio")]
-    assert jobs and all(plausible.sections(text)["global"]["thread"] == "1" for text in jobs)
+    assert jobs and all(fio_sanity.sections(text)["global"]["thread"] == "1" for text in jobs)
 
 
 def test_each_substitution_of_the_guide_is_in_the_data_and_no_other():
@@ -114,7 +114,7 @@ def test_a_fill_writes_every_byte_once():
         "01-own/001-precondition.fio",
         "01-own/002-precondition-remainder.fio",
     ]
-    whole, rest = (plausible.sections(found[name]) for name in list(found)[1:3])
+    whole, rest = (fio_sanity.sections(found[name]) for name in list(found)[1:3])
     size = int(whole["precondition"]["size"])
     assert size % 131_072 == 0 and whole["precondition"]["iodepth"] == "64"
     assert rest["precondition-remainder"]["offset"] == str(size)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, plausible
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_sanity
 from ansible_collections.ssdlab.fleet.tests.fixtures import printed as sources
 from ansible_collections.ssdlab.fleet.tests.fixtures.printed import PRINTED, UNPRINTED, label
 from ansible_collections.ssdlab.fleet.tests.fixtures.suites import PLACEHOLDERS, SIZE, jobs_of, rendered_tests
@@ -86,7 +86,7 @@ def differing(entry, test, name, job):
     # Threads that follow the CPUs: what the sources print is the most.
     most = {key: cell[key] for key in ("threads", "queue_depth")} if cell else {}
     values = {**PLACEHOLDERS, **most, "size_bytes": SIZE * test["active_range_pct"] // 100}
-    sections = plausible.sections(fio.fill(job, values))
+    sections = fio_sanity.sections(fio.fill(job, values))
     options = sections.pop("global")
     assert len(sections) == 1
     here, printed = normal({**options, **next(iter(sections.values()))}), normal(sources.options(entry, cell))

@@ -9,9 +9,9 @@ import yaml
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory
 from ansible_collections.ssdlab.fleet.plugins.modules import iomemory as iomemory_module
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema, specs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, purge_values
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_test_file_goes_before_the_variables(given, variables, expected):
 def test_every_variable_is_carried_into_the_plan_and_has_a_default():
     assert set(purge_values.VARIABLES) <= set(hostplan.VARIABLES)
     for variable in purge_values.VARIABLES:
-        assert specs.default(variable) in (None, "auto")
+        assert argument_specs.default(variable) in (None, "auto")
 
 
 def test_schemas_and_role_know_every_method_and_option():
@@ -90,7 +90,7 @@ def test_schemas_and_role_know_every_method_and_option():
         schema.load("plan")["$defs"]["test"]["properties"]["purge"]["properties"],
     )
     options = set(purge_values.OPTIONS)
-    assert set(methods.METHODS) <= set(test["method"]["enum"]) == set(specs.choices("purge_method"))
+    assert set(methods.METHODS) <= set(test["method"]["enum"]) == set(argument_specs.choices("purge_method"))
     assert options == set(test) - {"method"} and options <= set(plan)
 
 
@@ -111,7 +111,7 @@ def test_the_size_of_a_card_has_one_range_for_a_purge_and_one_for_the_tool():
     least, most = asked["minimum"], asked["maximum"]
     assert (planned["minimum"], planned["maximum"]) == (least, most)
     assert iomemory.LEAST_SIZE_PCT <= least and most == iomemory.MOST_SIZE_PCT
-    told = specs.option("purge_iomemory_size_pct")["description"]
+    told = argument_specs.option("purge_iomemory_size_pct")["description"]
     module = yaml.safe_load(iomemory_module.DOCUMENTATION)["options"]["size_pct"]["description"]
     assert f"{least} to {most}" in told and f"A purge takes {least} to {most}" in module
     assert f"{iomemory.LEAST_SIZE_PCT} to {iomemory.MOST_SIZE_PCT} per cent" in module

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import plausible
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_sanity
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import platforms
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
 
@@ -27,7 +27,7 @@ def rendered(*tests, size=SIZE):
 
 
 def options(test):
-    return [plausible.sections(cell["job"])[cell["id"]] for cell in test["cells"]]
+    return [fio_sanity.sections(cell["job"])[cell["id"]] for cell in test["cells"]]
 
 
 def wrong(*tests, **more):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import Rounds
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 
 CELL = "writes"
 # A round of a minute takes a little more.

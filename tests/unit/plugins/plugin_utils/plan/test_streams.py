@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import plausible
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria, wear
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_sanity
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria_checks, wear
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 SIZE = 1 << 30
@@ -45,7 +45,7 @@ def wrong(*tests, **more):
 
 def test_each_stream_is_a_section_with_its_own_load_range_and_group():
     (cell,) = rendered(one(READS, LOG, TRIMS))["tests"][0]["cells"]
-    asked = plausible.sections(cell["job"])
+    asked = fio_sanity.sections(cell["job"])
     names = [f"{cell['id']}.{name}" for name in ("reads", "log", "trims")]
     assert list(asked) == ["global", *names] and cell["id"].startswith("jobs-web-")
     reads, log, trims = (asked[name] for name in names)
@@ -62,14 +62,14 @@ def test_each_stream_is_a_section_with_its_own_load_range_and_group():
 
 def test_flushes_are_told_from_writes_by_a_synchronous_engine_alone():
     (cell,) = rendered(one(READS, {**LOG, "fdatasync": 1, "sync": "dsync"}))["tests"][0]["cells"]
-    asked = plausible.sections(cell["job"])
+    asked = fio_sanity.sections(cell["job"])
     log = asked[f"{cell['id']}.log"]
     assert (log["ioengine"], log["fdatasync"], log["sync"]) == ("sync", "1", "dsync")
     assert "ioengine" not in asked[f"{cell['id']}.reads"] and asked["global"]["ioengine"] == "libaio"
     plain = {"block_size": "4KiB", "read_pct": 0, "fdatasync": 1}
     (cell,) = rendered({**one(READS, LOG), "cells": [plain]})["tests"][0]["cells"]
     assert cell["id"] == "rand-4k-w100-tc1-qd1-fdatasync1"
-    assert plausible.sections(cell["job"])[cell["id"]]["ioengine"] == "sync"
+    assert fio_sanity.sections(cell["job"])[cell["id"]]["ioengine"] == "sync"
 
 
 def test_what_every_cell_has_tells_of_all_streams():
@@ -170,7 +170,7 @@ def test_criteria_may_name_a_stream_and_its_trims_or_flushes():
             "max" if "latency" in metric else "min": 10_000_000,
             **({"cell": name} if name else {}),
         }
-        return bool(criteria.applying([item], drive))
+        return bool(criteria_checks.applying([item], drive))
 
     assert applies("trim_p99_latency_us") and applies("sync_p99_latency_us") and applies("read_iops")
     assert applies("read_iops", cell["id"] + ".reads") and not applies("write_iops", cell["id"] + ".reads")
@@ -182,7 +182,7 @@ def test_a_stream_may_have_a_mix_of_sizes_and_a_rate_that_grows_with_the_drive()
     sizes = [{"size": "4KiB", "pct": 60}, {"size": "64KiB", "pct": 40}]
     reads = {**READS, "mix": {"sizes": sizes}, "rate_mib_s_per_tb": 68, "threads": 2}
     (cell,) = rendered(one(reads, LOG))["tests"][0]["cells"]
-    asked = plausible.sections(cell["job"])[f"{cell['id']}.reads"]
+    asked = fio_sanity.sections(cell["job"])[f"{cell['id']}.reads"]
     assert (asked["bssplit"], asked["ba"]) == ("4096/60:65536/40", "4096")
     assert int(asked["rate"]) == int(68 * MIB * SIZE / 1e12 / 2) and "rate_iops" not in asked
     assert "alone, without rate_iops" in wrong(one({**reads, "rate_iops": 10}, LOG))

@@ -11,9 +11,9 @@ import re
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.times import window_s
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.time_estimates import window_s
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned

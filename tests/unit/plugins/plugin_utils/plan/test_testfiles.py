@@ -9,7 +9,7 @@ import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import testfiles
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 

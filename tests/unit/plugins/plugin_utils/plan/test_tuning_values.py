@@ -6,11 +6,11 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import specs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import tuning, tuning_values
 
 VARIABLES = (*tuning.VARIABLES, *tuning.BOOT_VARIABLES)
-DEFAULTS = {name: specs.default(name) for name in VARIABLES}
+DEFAULTS = {name: argument_specs.default(name) for name in VARIABLES}
 SNAPSHOT = {
     "cpu": {"online": "0-7"},
     "numa": {"nodes": {"0": {}, "1": {}}},

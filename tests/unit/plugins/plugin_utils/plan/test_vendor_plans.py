@@ -9,8 +9,8 @@ import json
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import PlanError, load_plan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.times import window_s
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.time_estimates import window_s
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import controller
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 
 
 def record(*asked, started="2026-11-21T13:00:00Z", **tests):

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import run_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Quarantined
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, decide
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import packages
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import statistics_requirements
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import QUICK, decide
 
 ONE_CELL = "rand-4k-w100-tc1-qd1"
@@ -98,7 +98,7 @@ def test_files_of_criteria_are_those_of_the_run_and_of_each_plan(fleet, tmp_path
 def test_a_relative_criterion_needs_packages_that_preflight_asks_for(fleet, monkeypatch):
     criteria = [{"metric": "write_iops", "min_of_median": 0.9}]
     assert decide(fleet(ssd_plan=[QUICK], ssd_criteria=criteria)).findings == []
-    monkeypatch.setattr(packages, "PACKAGES", ("no_such_package",))
+    monkeypatch.setattr(statistics_requirements, "PACKAGES", ("no_such_package",))
     assert "lacks no_such_package; run: " in "".join(decide(fleet(ssd_plan=[QUICK], ssd_criteria=criteria)).findings)
     assert decide(fleet(ssd_plan=[QUICK])).findings == []
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import COLLECTION
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import limits
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import held_to
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import criteria_files
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria_checks
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judged_criteria
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
 
 FILES = sorted((COLLECTION / "docs" / "criteria").glob("*.yml"))
@@ -22,7 +22,7 @@ def read(folder, text):
     """The criteria of a site that copied this file."""
     (folder / "criteria").mkdir()
     (folder / "criteria" / "copied.yml").write_text(text, encoding="utf-8")
-    return limits.merged({"ssd_tests_dirs": [str(folder)]})
+    return criteria_files.merged({"ssd_tests_dirs": [str(folder)]})
 
 
 def told(wanted):
@@ -31,10 +31,10 @@ def told(wanted):
     tests = load_plan(sorted({item["test"] for item in wanted} & shipped) or ["iops"])
     plan = planned(tests, identity_of(SIZE, model="M"))
     names = [test["name"] for test in tests]
-    found = [problem for item in wanted for problem in held_to.criterion_problems(item)]
-    found += [finding.text() for finding in criteria.findings(wanted, [], {"h1": names}, {"h1": plan})]
+    found = [problem for item in wanted for problem in judged_criteria.criterion_problems(item)]
+    found += [finding.text() for finding in criteria_checks.findings(wanted, [], {"h1": names}, {"h1": plan})]
     (drive,) = plan["drives"]
-    return found, criteria.applying(wanted, drive)
+    return found, criteria_checks.applying(wanted, drive)
 
 
 def test_there_are_files():

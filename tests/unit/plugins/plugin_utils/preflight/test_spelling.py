@@ -76,7 +76,7 @@ def test_what_the_playbooks_set_themselves_is_known(name):
 
 
 def test_every_variable_of_the_collection_is_known():
-    names = [name for role in spelling.ROLES for name in spelling.specs.options(role)]
+    names = [name for role in spelling.ROLES for name in spelling.argument_specs.options(role)]
     assert len(names) > 100 and [name for name in names if spelling.judge(name)] == []
 
 

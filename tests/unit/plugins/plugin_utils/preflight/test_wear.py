@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan, render
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, values, wear
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, variable_rules, wear
 
 RATE_MIB_S = 500
 GB = 10**9
@@ -190,7 +190,7 @@ def test_of_an_unknown_rated_life_the_drives_own_count_is_told_too():
     "ratings", [[], {"model": "A"}, [{"model": "A"}], [{"model": "A", "tbw": 0}], [{"model": "A", "tbw": "much"}], [7]]
 )
 def test_wrong_values_are_told(name, value, ratings):
-    found = values.problems({name: value, "ssd_rated_tbw": ratings})
+    found = variable_rules.problems({name: value, "ssd_rated_tbw": ratings})
     assert any(line.startswith("ssd_wear_budget: ") for line in found)
     assert any(line.startswith("ssd_rated_tbw: ") for line in found) is (ratings != [])
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import re
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import page_names, write_report
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 STOPPED = generator.Drive("server-4", "SIM0004", generator.MODEL, 90_000, 40_000, "interrupted")
 
 
 def made(run_dir, **options):
-    return build.make(str(run_dir.parent), run_dir.name, **options)
+    return write_report.make(str(run_dir.parent), run_dir.name, **options)
 
 
 def page(run_dir):
@@ -23,7 +23,7 @@ def page(run_dir):
 
 
 def drive_page(run_dir, host, drive):
-    return (run_dir / "report" / names.drive_page(host, drive)).read_text()
+    return (run_dir / "report" / page_names.drive_page(host, drive)).read_text()
 
 
 def all_pages(run_dir):

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, changes
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import changes, write_report
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator
 
 CHANGE = {
@@ -65,7 +65,7 @@ def page_of(results, nights):
     for run_id, given in nights:
         run, records = fleets.fleet(run_id=run_id, criteria=LIMIT, **given)
         folder = fleets.write(results, {**run, "started": f"2026-11-{run_id[6:8]}T01:00:00Z"}, records)
-        build.make(str(results), run_id)
+        write_report.make(str(results), run_id)
     return (folder / "report" / "index.html").read_text()
 
 
@@ -87,7 +87,7 @@ def test_two_firmwares_of_a_run_are_compared_on_the_page(tmp_path):
         record["host"] = "n" + record["host"]
     run["asked"] += other["asked"]
     folder = fleets.write(tmp_path, run, records + newer)
-    build.make(str(tmp_path), folder.name)
+    write_report.make(str(tmp_path), folder.name)
     html = (folder / "report" / "index.html").read_text()
     top = html[: html.index('id="drives-title"')]
     assert "in this run, MTFDDAK960TDS with firmware D1MU030 instead of D1MU020: iops write_" in top
@@ -98,7 +98,7 @@ def test_drives_that_share_a_reason_and_a_host_are_told_once(tmp_path):
     """A host that never answered is one card, not one for each of its drives and another one for itself."""
     lost = [("server-9", f"SIM9{number:02}") for number in range(10)]
     run_dir = generator.make(tmp_path, unreachable=lost)
-    html = pathlib.Path(build.make(str(tmp_path), run_dir.name).path).read_text()
+    html = pathlib.Path(write_report.make(str(tmp_path), run_dir.name).path).read_text()
     told = html[html.index('class="cards"') : html.index('id="drives-title"')]
     assert told.count('<li class="card') == 2 and told.count("connection timed out") == 1
     assert "10 drives <small>on server-9" in told and "SIM907" in told and "SIM908" not in told and "and 2 more" in told

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import units
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import curves as report_curves
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import thinning as report_curves
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import all_pages, made
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pandas
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import frame
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import long_table
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import distributions
 
 FEW_DIGITS_APART = 200.0 + 2.9e-14
@@ -18,7 +18,7 @@ FEW_DIGITS_APART = 200.0 + 2.9e-14
 )
 def test_drives_however_alike_have_a_strip(metric, values):
     """Two drives of one rate ended the report: numpy finds no 40 bins between them."""
-    group = dict.fromkeys(frame.FIGURE, "x") | {"metric": metric, "median": values[0], "firmware": "x"}
+    group = dict.fromkeys(long_table.FIGURE, "x") | {"metric": metric, "median": values[0], "firmware": "x"}
     table = pandas.DataFrame([{**group, "value": value} for value in values])
     (drawn,) = distributions.groups({"groups": [group]}, table)
     assert "of 2 drives" in drawn["strip"]

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, names, render
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import page_names, render, write_report
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import results_log
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import (
     all_pages,
@@ -41,7 +41,7 @@ EVIL = "</script><script>throw 1</script><img src=x onerror=throw(2)>"
 def test_what_hosts_say_is_text_only(tmp_path, evil):
     drive = generator.Drive("server-4", "=cmd|'/c calc'!A0", evil, 90_000, 40_000, "steady")
     run_dir = generator.make(tmp_path, [*generator.DEMO, drive], unreachable=[(evil, evil)])
-    build.make(str(tmp_path), run_dir.name, asked=build.Asked(supplier_model="*"))
+    write_report.make(str(tmp_path), run_dir.name, asked=write_report.Asked(supplier_model="*"))
     pages = all_pages(run_dir)
     assert len(pages) == 1 + 5 + 5 + 1
     for html in pages:
@@ -82,9 +82,9 @@ def test_data_for_scripts_holds_every_text_and_ends_no_script(text):
 def test_pages_have_path_safe_names_that_differ(tmp_path):
     given = ["a/b", "a_b", "A_b", "..", "../../etc/passwd", "x" * 255, "", "a\0b", "é", ".hidden"]
     found = (
-        [names.host_page(name) for name in given]
-        + [names.drive_page("h", name) for name in given]
-        + [names.supplier_page(name) for name in given]
+        [page_names.host_page(name) for name in given]
+        + [page_names.drive_page("h", name) for name in given]
+        + [page_names.supplier_page(name) for name in given]
     )
     assert len({name.lower() for name in found}) == len(found)
     assert all(
@@ -101,7 +101,7 @@ def test_characters_that_xml_cannot_hold(tmp_path):
 def test_a_host_name_does_not_lead_out_of_the_run(tmp_path):
     run_dir = generator.make(tmp_path)
     for name in ("..", "../../etc"):
-        store.append(
+        results_log.append(
             str(run_dir / "results.jsonl"),
             [{"schema_version": 1, "kind": "host", "host": name, "state": "ok", "message": ""}],
         )

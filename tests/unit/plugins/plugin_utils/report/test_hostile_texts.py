@@ -16,8 +16,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, files, gather, message
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.results import store
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import (
+    chat_message,
+    download_files,
+    run_sources,
+    write_report,
+)
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import results_log
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import exports, ocptv
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
@@ -83,9 +88,9 @@ def shape(page):
 
 
 def written(run_dir):
-    run = build.load_run(str(run_dir.parent), run_dir.name)
-    sources = gather.sources(str(run_dir), run, store.load_all(str(run_dir / "results.jsonl")))
-    return sources, {name: text for name, text in build.files(sources, str(run_dir)) if isinstance(text, str)}
+    run = write_report.load_run(str(run_dir.parent), run_dir.name)
+    sources = run_sources.sources(str(run_dir), run, results_log.load_all(str(run_dir / "results.jsonl")))
+    return sources, {name: text for name, text in write_report.files(sources, str(run_dir)) if isinstance(text, str)}
 
 
 @pytest.mark.parametrize("what", TEXTS)
@@ -131,6 +136,6 @@ def of_other_programs(sources):
     for drive in sources.judgement["drives"]:
         artifacts = [json.loads(line) for line in ocptv.lines(sources.run, drive, (None, None), {}).splitlines()]
         assert [artifact["sequenceNumber"] for artifact in artifacts] == list(range(len(artifacts)))
-    said = message.text(sources.run, sources.judgement)
+    said = chat_message.text(sources.run, sources.judgement)
     assert not re.search(r"[<>@\[\]{}|&`]|://|www\.\S|\w\.example", said), said
-    assert files.spreadsheet_cell("\ufe0f=1")[:1] not in "=+-@"
+    assert download_files.spreadsheet_cell("\ufe0f=1")[:1] not in "=+-@"

@@ -16,7 +16,12 @@ import types
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import histogram
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build, demand, latencies, names
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import (
+    demand_intensity,
+    latencies,
+    page_names,
+    write_report,
+)
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import tables as tables_of
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator, specs
@@ -36,7 +41,7 @@ POINT, LEAD = (cell["id"] for cell in reversed(specs.point_test()["cells"]))
 @pytest.fixture(name="once", scope="module")
 def fixture_once(tmp_path_factory):
     run_dir = generator.make(tmp_path_factory.mktemp("latencies"), generator.DEMO[:1], TESTS, criteria=[])
-    made(run_dir, asked=build.Asked(supplier_model="SIM*"))
+    made(run_dir, asked=write_report.Asked(supplier_model="SIM*"))
     return run_dir
 
 
@@ -97,7 +102,7 @@ def test_the_histogram_of_a_point_is_that_of_the_point_and_not_of_its_lead(once)
 
 @pytest.mark.parametrize("test, span", [("dirth-most-iops", "its one round"), ("few", "all 3 rounds")])
 def test_a_test_without_a_rule_has_its_percentiles(once, test, span):
-    for page in (page_of(once), (once / "report" / names.supplier_page("SIM*")).read_text()):
+    for page in (page_of(once), (once / "report" / page_names.supplier_page("SIM*")).read_text()):
         section = sections(page)[test]
         first = POINT if test == "dirth-most-iops" else specs.few_test()["cells"][0]["id"]
         assert f"Latency of {first}, over {span}" in captions(section)
@@ -239,5 +244,8 @@ def test_a_host_that_names_many_figures_makes_no_wider_tables():
     for metrics in (one["metrics"] for one in averages):
         assert latencies.table(metrics)["labels"][:3] == ["mean", "99.9 %", "max"]
         assert latencies.percentiles(metrics) == [{"direction": "write", "points": [["99.9", 1.0]]}]
-    points = [{**dict.fromkeys(demand.FIGURES, 1), "cell": "c", **latencies.shares(one["metrics"])} for one in averages]
-    assert {len(point) for point in points} == {5 + 8} and len(demand.table(points, points[0])["shares"]) == 8
+    points = [
+        {**dict.fromkeys(demand_intensity.FIGURES, 1), "cell": "c", **latencies.shares(one["metrics"])}
+        for one in averages
+    ]
+    assert {len(point) for point in points} == {5 + 8} and len(demand_intensity.table(points, points[0])["shares"]) == 8

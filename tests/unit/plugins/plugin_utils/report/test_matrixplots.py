@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render import load_plan
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import matrixplots, svg, tables
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator, specs
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import drive_page, made

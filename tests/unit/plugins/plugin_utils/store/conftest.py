@@ -11,9 +11,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
-    engine,
-)
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 STOPPED = generator.Drive("server-4", "SIM0004", generator.MODEL, 90_000, 40_000, "interrupted")

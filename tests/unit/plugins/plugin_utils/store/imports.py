@@ -12,11 +12,7 @@ import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
-    engine,
-    importer,
-    schema,
-)
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, schema
 
 
 def put(url, run_dir, raw=False):

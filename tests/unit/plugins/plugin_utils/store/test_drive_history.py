@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import drive_history, engine, importer
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
@@ -19,7 +19,7 @@ def fixture_folder(tmp_path):
     for day, speed in ((20, 1.0), (21, 0.5), (22, 0.25)):
         run, records = fleets.fleet(1, 2, noise=0, low={0: speed}, run_id=f"n{day}")
         made = fleets.write(tmp_path, {**run, "started": f"2026-11-{day}T01:00:00Z"}, records)
-        build.make(str(tmp_path), made.name)
+        write_report.make(str(tmp_path), made.name)
         with engine.opened(url, make=True) as store:
             importer.import_run(store, str(made), False)
     return tmp_path
@@ -47,7 +47,7 @@ def test_a_measurement_that_did_not_count_is_no_history(folder):
     for record in records:
         record.update({"outcome": "interrupted"} if record["kind"] == "test" else {})
     made = fleets.write(folder, {**run, "started": "2026-11-19T01:00:00Z"}, records)
-    build.make(str(folder), made.name)
+    write_report.make(str(folder), made.name)
     with engine.opened(engine.resolve("", str(folder)), make=True) as store:
         importer.import_run(store, str(made), False)
     now = {**run, "run": {"id": "n22", "name": "qualify"}, "started": "2026-11-22T01:00:00Z"}

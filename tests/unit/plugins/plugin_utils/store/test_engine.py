@@ -12,8 +12,8 @@ import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, packages, schema
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, schema, store_requirements
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 
@@ -76,9 +76,9 @@ def test_preflight_is_told_of_a_server_that_is_down_without_its_password(tmp_pat
 
 
 def test_missing_packages_are_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(packages.importlib.util, "find_spec", lambda name: None)
-    assert packages.missing("", tables=True)[0].endswith("-m pip install sqlalchemy pandas pyarrow")
-    assert packages.missing("postgresql://x")[0].endswith("-m pip install sqlalchemy 'psycopg[binary]'")
+    monkeypatch.setattr(store_requirements.importlib.util, "find_spec", lambda name: None)
+    assert store_requirements.missing("", tables=True)[0].endswith("-m pip install sqlalchemy pandas pyarrow")
+    assert store_requirements.missing("postgresql://x")[0].endswith("-m pip install sqlalchemy 'psycopg[binary]'")
     assert "pip install sqlalchemy" in engine.problem("", str(tmp_path))
 
 
@@ -86,7 +86,10 @@ def test_the_packages_are_in_the_requirements():
     path = os.path.join(engine.__file__.rsplit("/plugins/", 1)[0], "requirements.txt")
     with open(path, encoding="utf-8") as source:
         names = source.read()
-    assert all(f"\n{pip}>=" in names for _module, pip in packages.STORE + packages.TABLES + packages.POSTGRESQL)
+    assert all(
+        f"\n{pip}>=" in names
+        for _module, pip in store_requirements.STORE + store_requirements.TABLES + store_requirements.POSTGRESQL
+    )
 
 
 def _import(folder, results, start):

@@ -16,9 +16,9 @@ pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, exports, frames, importer, ocptv
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 STOPPED = generator.Drive("server-4", "SIM0004", '=cmd|"x"\\', 90_000, 40_000, "interrupted")
@@ -113,7 +113,7 @@ def test_every_verdict_has_an_outcome(run):
     with engine.opened(url) as store:
         loaded = exports.load(store, run_dir.name)
     assert set(ocptv.OUTCOMES) == set(loaded.judgement["verdicts"])
-    judged = build.make(str(run_dir.parent), run_dir.name, write=False).judgement
+    judged = write_report.make(str(run_dir.parent), run_dir.name, write=False).judgement
     assert (
         loaded.judgement["verdicts"] == judged["verdicts"]
         and loaded.judgement["all_passed"] is judged["all_passed"] is False
@@ -154,7 +154,7 @@ def test_tables_hold_every_figure(run, tmp_path):
 
 def test_junit_is_that_of_the_report(run, tmp_path):
     (path,) = written(run, tmp_path, "junit")
-    made = build.make(str(run[1].parent), run[1].name)
+    made = write_report.make(str(run[1].parent), run[1].name)
     report = open(made.path.replace("index.html", "junit.xml"), encoding="utf-8").read()
     cases = re.compile(r"<testcase [^>]*>")
     assert sorted(cases.findall(open(path, encoding="utf-8").read())) == sorted(cases.findall(report))
@@ -168,7 +168,7 @@ def test_drives_come_in_the_order_of_the_report(tmp_path):
     with engine.opened(url, make=True) as store:
         importer.import_run(store, str(run_dir))
     (path,) = exports.write(url, run_dir.name, str(tmp_path / "out"), ["junit"])
-    made = build.make(str(run_dir.parent), run_dir.name)
+    made = write_report.make(str(run_dir.parent), run_dir.name)
     cases = [re.findall(r'classname="([^"]*)"', open(place).read()) for place in (path, made.path[:-10] + "junit.xml")]
     assert cases[0] == cases[1] and len(cases[0]) == 4
     (path,) = exports.write(url, run_dir.name, str(tmp_path / "out"), ["prometheus"])

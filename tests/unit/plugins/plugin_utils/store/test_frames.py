@@ -14,7 +14,7 @@ pandas = pytest.importorskip("pandas")
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import reducer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, schema
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator, records
 
 

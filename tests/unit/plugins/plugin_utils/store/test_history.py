@@ -16,10 +16,10 @@ pytest.importorskip("sqlalchemy")
 pytest.importorskip("pandas")
 pytest.importorskip("scipy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.fleet import judging
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer, nights
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import fleet_verdicts
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import earlier_runs, engine, frames, history, importer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
 from ansible_collections.ssdlab.fleet.tests.bench import store as bench
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator, specs
 
@@ -168,10 +168,10 @@ def test_a_report_without_earlier_reports_is_held_to_the_nights_of_the_store(url
     for run_id in NIGHTS:
         if "nightly" in run_id:
             shutil.copytree(next(results.glob(f"{run_id}/*/run.json")).parent, beside / run_id)
-            build.make(str(beside), run_id)
+            write_report.make(str(beside), run_id)
     shutil.copytree(beside / NIGHTS[-1], alone / NIGHTS[-1])
-    stored = functools.partial(nights.of_store, "", url)
-    build.make(str(alone), NIGHTS[-1], against=judging.Against(stored=stored))
+    stored = functools.partial(earlier_runs.of_store, "", url)
+    write_report.make(str(alone), NIGHTS[-1], against=fleet_verdicts.Against(stored=stored))
     told, wanted = (json.loads((place / NIGHTS[-1] / "report/summary.json").read_text()) for place in (alone, beside))
     for part in ("since", "nights"):
         assert told["fleet"][part] == wanted["fleet"][part] and wanted["fleet"][part], part
@@ -199,7 +199,7 @@ def test_the_store_and_the_report_have_the_same_peers(tmp_path):
     url = engine.resolve("", str(tmp_path))
     with engine.opened(url, make=True) as store:
         importer.import_run(store, str(run_dir))
-    build.make(str(tmp_path), run_dir.name)
+    write_report.make(str(tmp_path), run_dir.name)
     summary = json.loads((run_dir / "report" / "summary.json").read_text())
     of_report = {(group["link"], group["n"]) for group in summary["fleet"]["groups"]}
     told = history.judged(url)

@@ -13,7 +13,7 @@ pytest.importorskip("sqlalchemy")
 pytest.importorskip("pandas")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, exports, importer, quarantine
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
@@ -26,7 +26,7 @@ def night(folder, number, **options):
     run, records = fleets.fleet(hosts=8, run_id=f"2026112{number}T010000Z-qualify", criteria=[SHARE], **options)
     run["started"] = f"2026-11-2{number}T01:00:00Z"
     path = fleets.write(folder, run, records)
-    build.make(str(folder), path.name)
+    write_report.make(str(folder), path.name)
     with engine.opened(engine.resolve("", str(folder)), make=True) as store:
         importer.import_run(store, str(path))
         return path.name, quarantine.mark(store, path.name, 2)

@@ -14,13 +14,8 @@ import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
-    engine,
-    rawfiles,
-    records,
-    schema,
-)
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, import_records, rawfiles, schema
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.store.imports import (
     change,
@@ -35,13 +30,13 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.store.impo
 def test_the_newest_attempt_is_the_last_one_also_where_the_clock_was_set_back():
     first = {"kind": "test", "drive": "d", "test": "t", "attempt": 1, "time": "2036-01-01T00:00:00Z", "outcome": "x"}
     second = {**first, "attempt": 2, "time": "2026-11-22T00:00:00Z", "outcome": "steady"}
-    assert records.merged([first], [second]) == records.merged([second], [first]) == [second]
+    assert import_records.merged([first], [second]) == import_records.merged([second], [first]) == [second]
 
 
 def test_the_store_says_what_the_report_says(url, run_dir):
     done = put(url, run_dir)
     assert done.changed and done.hosts == 5 and done.problems == []
-    judged = build.make(str(run_dir.parent), run_dir.name, write=False).judgement
+    judged = write_report.make(str(run_dir.parent), run_dir.name, write=False).judgement
     assert verdicts(url) == {drive["drive"]: drive["verdict"] for drive in judged["drives"]}
     assert sorted(set(verdicts(url).values())) == ["fail", "invalid", "not_tested", "pass"]
 
@@ -58,7 +53,7 @@ def test_what_is_invalid_is_so_in_the_store_too(url, run_dir, relative):
         run_dir, lambda record: {**record, "outcome": "invalid", "reasons": ["its journal is damaged"]}, host, "test"
     )
     put(url, run_dir)
-    judged = build.make(str(run_dir.parent), run_dir.name, write=False).judgement
+    judged = write_report.make(str(run_dir.parent), run_dir.name, write=False).judgement
     told = {drive["host"]: drive["verdict"] for drive in judged["drives"]}
     assert verdicts(url) == {drive["drive"]: drive["verdict"] for drive in judged["drives"]} and told[host] == "invalid"
 
@@ -87,7 +82,7 @@ def test_an_edited_folder_is_what_the_store_says_then(url, run_dir, tmp_path):
     done = put(url, run_dir)
     assert done.changed and done.hosts == 2 and not put(url, run_dir).changed
     assert {name: len(found) for name, found in everything(url).items()} == before
-    judged = build.make(str(run_dir.parent), run_dir.name, write=False).judgement
+    judged = write_report.make(str(run_dir.parent), run_dir.name, write=False).judgement
     assert verdicts(url) == {drive["drive"]: drive["verdict"] for drive in judged["drives"]}
     # No longer below the limit.
     assert verdicts(url)["SIM0003"] == "pass" and verdicts(url)["SIM0009"] == "not_tested"

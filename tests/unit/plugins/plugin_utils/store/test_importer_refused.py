@@ -18,12 +18,12 @@ pytest.importorskip("sqlalchemy")
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
     engine,
     exports,
+    import_records,
     importer,
     rawfiles,
-    records,
     schema,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.packages import StoreError
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.store.imports import change, put, read, verdicts
 
 
@@ -116,7 +116,7 @@ def test_values_that_the_store_does_not_take_cost_that_host_its_place_alone(run_
     """Behind the gate a column may still be too small, PostgreSQL's index for a name of some thousand letters: the
     others' parts are written.
     """
-    complete = records.complete
+    complete = import_records.complete
 
     def too_large(folder, host):
         found, problem = complete(folder, host)
@@ -125,7 +125,7 @@ def test_values_that_the_store_does_not_take_cost_that_host_its_place_alone(run_
             for record in found
         ], problem
 
-    monkeypatch.setattr(records, "complete", too_large)
+    monkeypatch.setattr(import_records, "complete", too_large)
     done = put(url, run_dir)
     assert [problem for problem in done.problems if "server-2" in problem and "too large" in problem] and len(
         done.problems

@@ -13,13 +13,8 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import build
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
-    engine,
-    exports,
-    importer,
-    records,
-)
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, exports, import_records, importer
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.store.imports import (
     everything,
@@ -81,7 +76,7 @@ def url_files(url):
 
 def test_relative_criteria_are_judged_as_in_the_report(url, held_to_peers):
     put(url, held_to_peers)
-    judged = build.make(str(held_to_peers.parent), held_to_peers.name, write=False).judgement
+    judged = write_report.make(str(held_to_peers.parent), held_to_peers.name, write=False).judgement
     assert judged["verdicts"]["pass"] == 8 and judged["verdicts"]["fail"] == 1
     assert verdicts(url) == {drive["drive"]: drive["verdict"] for drive in judged["drives"]}
     assert sorted(row.verdict for row in read(url, "measurement")) == ["fail"] + ["pass"] * 8
@@ -123,7 +118,7 @@ def test_a_slice_that_another_overtakes_judges_with_the_drives_of_both(url, held
     """The first slice wrote its run.json, then the second came as a whole, then the first went on."""
     names = [f"server-{number}" for number in range(9)]
     first, second = (slice_of(held_to_peers, tmp_path / hosts[0], hosts) for hosts in (names[:4], names[4:]))
-    source = records.source
+    source = import_records.source
 
     def overtaken(*arguments):
         monkeypatch.undo()
@@ -131,7 +126,7 @@ def test_a_slice_that_another_overtakes_judges_with_the_drives_of_both(url, held
         return source(*arguments)
 
     # Asked of each host before anything of it is written.
-    monkeypatch.setattr(records, "source", overtaken)
+    monkeypatch.setattr(import_records, "source", overtaken)
     put(url, first)
     assert sorted(verdicts(url).values()) == ["fail"] + ["pass"] * 8
 
@@ -140,7 +135,7 @@ def test_a_verdict_across_hosts_that_was_not_reached_is_made_up(url, held_to_pee
     def killed(*_arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(importer.verdicts, "across_hosts", killed)
+    monkeypatch.setattr(importer.cross_host_verdicts, "across_hosts", killed)
     with pytest.raises(KeyboardInterrupt):
         put(url, held_to_peers)
     monkeypatch.undo()

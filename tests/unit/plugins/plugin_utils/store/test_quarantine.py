@@ -9,12 +9,7 @@ import pytest
 
 sa = pytest.importorskip("sqlalchemy")
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import (
-    engine,
-    importer,
-    quarantine,
-    schema,
-)
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, quarantine, schema
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 WHO = generator.DEMO[0]

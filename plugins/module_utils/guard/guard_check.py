@@ -1,0 +1,259 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The guard: may these drives be erased? Probes each drive that the entries name, and lets the rules judge."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import time
+import typing as t
+
+from ..core import ownership
+from ..core.host import Host
+from ..core.locks import Lock, Locked, UntrustedLock, look_lock
+from ..drive import identity
+from ..drive.entry import Entry
+from . import ledger_format
+from .block_classifier import Stopped
+from .data_scan import Terms, never
+from .device import user_space
+from .facts import Facts, Machine, add
+from .probe import look_at, machine, probe
+from .rules import Refusal, entry_problem, lifted_codes, make_refusals, ours, refusals
+
+# Longer than a look at users and content takes; who reads whole drives is not waited for.
+OTHER_LOOK_S = 120.0
+
+
+def inspect(
+    host: Host,
+    entries: t.Sequence[Entry],
+    held: t.Mapping[str, int] | None = None,
+    state_dir: str | None = None,
+    run_id: str | None = None,
+    terms: Terms | None = Terms(),
+    stop: t.Callable[[], bool] = never,
+) -> list[dict[str, t.Any]]:
+    """May the drives that these entries of ssd_drives name be erased?
+
+    `held` maps the path of a drive to a descriptor that this process opened with O_EXCL; it is compared with the
+    drive instead of another exclusive open. `state_dir`: where our ledger is; what the run `run_id`, or a finished one,
+    is proved to have left on a drive does not speak against it. `terms`: how to look at what lies on drives that
+    nothing else speaks against, all at once; None: not at all, which is for a drive whose content is known to be ours.
+    `stop`: whether to give up waiting for another look. Raises Stopped where that, or `terms.stop`, says so.
+
+    Returns, in the order given, `{selector (None for a malformed one), drive, path, identity, eligible, refusals:
+    [{code, message}], overridden: the same,
+    passing: [who has it open and only looks at drives, such as udev], own_data: None or {run_id, state, released,
+      reason, proved},
+    look: None or {blocks, aimed_blocks, allocated_bytes, size_bytes, seconds, whole, seen_bytes}}`; path and identity
+      are None where no single drive matches.
+    """
+    located = [_locate(host, entry) for entry in entries]
+    names = [name for name, _refused in located if name]
+    with _no_other_look(host, names, stop) as others:
+        shared = _shared(host, names, state_dir, quick=bool(held))
+        seen = []
+        for index, (entry, (name, refused)) in enumerate(zip(entries, located)):
+            one = _Seen(entry, None, refused)
+            if name is not None:
+                same = [
+                    entries[other].label
+                    for other, (twin, _none) in enumerate(located)
+                    if twin == name and other != index
+                ]
+                one = _safe_probe(host, name, entry, dict(held or {}), shared, state_dir)
+                one.refused += make_refusals("duplicate", entry.label, same) + _kept_from(others.get(name), entry.label)
+            seen.append(one)
+        _look_at(host, seen, dict(held or {}), terms, run_id)
+        return [one.result(run_id) for one in seen]
+
+
+def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Terms()) -> list[dict[str, t.Any]]:
+    """Every whole drive of the host, with the best selector proposed (None without one), as `inspect` returns them."""
+    names = identity.whole_drives(host)
+    with _no_other_look(host, names) as others:
+        shared = _shared(host, names, state_dir)
+        seen = []
+        for name in names:
+            entry = identity.best_entry(host, name)
+            one = _safe_probe(host, name, entry, {}, shared, state_dir)
+            one.refused += _kept_from(others.get(name), identity.node(name))
+            if entry is None:
+                one.refused += make_refusals("no_identity", identity.node(name), [""])
+            seen.append(one)
+        _look_at(host, seen, {}, terms, None)
+        return [one.result() for one in seen]
+
+
+def _shared(host: Host, names: t.Sequence[str], state_dir: str | None, quick: bool = False) -> Machine:
+    """What all drives share, and whether our own folder is root's alone."""
+    shared = machine(host, names, quick)
+    shared.untrusted = ownership.problems(state_dir) if state_dir else []
+    return shared
+
+
+def _kept_from(why: tuple[str, str] | None, who: str) -> list[Refusal]:
+    return make_refusals(why[0], who, [why[1]]) if why else []
+
+
+@contextlib.contextmanager
+def _no_other_look(
+    host: Host, names: t.Iterable[str], stop: t.Callable[[], bool] = never
+) -> t.Iterator[dict[str, tuple[str, str]]]:
+    """No other process of ours looks at these drives meanwhile: two looks would take each other for users.
+
+    Yields {kernel name: (code, why it could not be kept to ourselves)}, such as who looks at it for too long to be
+    waited for. Raises Stopped.
+    """
+    others: dict[str, tuple[str, str]] = {}
+    began = time.monotonic()
+    with contextlib.ExitStack() as held:
+        for name in (
+            sorted(set(names)) if host.root == "/" else []
+        ):  # in one order, so that two never wait for each other
+            lock = look_lock(name)
+            try:
+                _wait_for(lock, began + OTHER_LOOK_S, stop)
+                held.callback(lock.release)
+            except UntrustedLock as error:
+                others[name] = ("untrusted_state", str(error))
+            except Locked as error:
+                others[name] = ("locked", f"another check is reading it: {error}")
+            except PermissionError:
+                pass  # who may not write here can't open a drive either, and is told so by the probe
+            except OSError as error:
+                others[name] = ("locked", f"{lock.path} cannot be locked: {error.strerror}")
+        yield others
+
+
+def _wait_for(lock: Lock, deadline_s: float, stop: t.Callable[[], bool]) -> None:
+    """Take a lock until then. Raises Locked, and Stopped."""
+    while True:
+        try:
+            lock.acquire(min(1.0, max(0.0, deadline_s - time.monotonic())))
+            return
+        except UntrustedLock:
+            raise
+        except Locked:
+            if stop():
+                raise Stopped() from None
+            if time.monotonic() >= deadline_s:
+                raise
+
+
+@dataclasses.dataclass
+class _Seen:
+    """What is known of one drive. entry: that names it; refused: what was found outside the rules; ledger: own_data's
+    entry.
+    """
+
+    entry: Entry | None
+    facts: Facts | None
+    refused: list[Refusal]
+    ledger: dict[str, t.Any] | None = None
+
+    def standing(self, run_id: str | None) -> list[Refusal]:
+        """The refusals that neither a proof nor the entry itself lifts yet."""
+        lifted = lifted_codes(self.entry, self.facts.own_data if self.facts else None)
+        return [refusal for refusal in self._all(run_id) if refusal["code"] not in lifted]
+
+    def may_be_ours(self, run_id: str | None) -> bool:
+        """Whether nothing stands against it, or nothing but what a look can prove to be in data of ours."""
+        return {refusal["code"] for refusal in self.standing(run_id)} <= (
+            {"signature"} if self.ledger is not None else set()
+        )
+
+    @property
+    def _is_malformed(self) -> bool:
+        return any(refusal["code"] == "bad_selector" for refusal in self.refused)
+
+    def _all(self, run_id: str | None) -> list[Refusal]:
+        label = self.entry.label if self.entry else None
+        found = [*self.refused, *(refusals(self.facts, label) if self.facts else [])]
+        settled = ours(self.facts.own_data if self.facts else None, run_id)
+        return [refusal for refusal in found if refusal["code"] not in settled]
+
+    def result(self, run_id: str | None = None) -> dict[str, t.Any]:
+        """As `inspect` returns it."""
+        facts, left = self.facts, self.standing(run_id)
+        # An entry that is null names nothing either.
+        entry = self.entry if self.entry and self.entry.given is not None else None
+        return {
+            "selector": None if self._is_malformed or entry is None else entry.given,
+            "drive": entry.label if entry else None,
+            "path": facts.path if facts else None,
+            "identity": facts.identity if facts else None,
+            "eligible": facts is not None and not left,
+            "refusals": left,
+            "overridden": [refusal for refusal in self._all(run_id) if refusal not in left],
+            "passing": facts.passing if facts else [],
+            "own_data": facts.own_data if facts else None,
+            "look": facts.look if facts else None,
+        }
+
+
+def _look_at(
+    host: Host, seen: t.Sequence[_Seen], held: dict[str, int], terms: Terms | None, run_id: str | None
+) -> None:
+    """Look at all drives at once that nothing else speaks against; a signature on a drive that we wrote to may be there
+    by chance.
+    """
+    waiting = [one for one in seen if one.facts is not None and one.may_be_ours(run_id)] if terms is not None else []
+    with concurrent.futures.ThreadPoolExecutor(max(1, len(waiting))) as pool:
+        list(pool.map(lambda one: _safe_look(host, one, held, terms or Terms()), waiting))
+
+
+def _safe_look(host: Host, one: _Seen, held: dict[str, int], terms: Terms) -> None:
+    facts = one.facts
+    if facts is None:
+        return
+    try:
+        look_at(host, facts, held.get(facts.path), terms, one.ledger, lifted_codes(one.entry, facts.own_data))
+    except Stopped:
+        raise
+    except Exception as error:  # whatever it is: an unknown is a refusal
+        one.refused += make_refusals("probe_failed", facts.path, [f"{type(error).__name__}: {error}"])
+
+
+def _locate(host: Host, entry: Entry) -> tuple[str | None, list[Refusal]]:
+    """The one kernel name behind an entry, or why there is none."""
+    who = entry.label
+    problem = entry_problem(entry)
+    if problem:
+        return None, make_refusals("bad_selector", who, [problem])
+    try:
+        names = identity.find(host, entry)
+    except (OSError, ValueError) as error:
+        return None, make_refusals("probe_failed", who, [str(error)])
+    if len(names) > 1:
+        return None, make_refusals("ambiguous", who, [identity.node(name) for name in names])
+    return (
+        (names[0], [])
+        if names
+        else (None, make_refusals("not_found", who, [" by its " + entry.kind + user_space(host)]))
+    )
+
+
+def _safe_probe(
+    host: Host, name: str, entry: Entry | None, held: dict[str, int], shared: Machine, state_dir: str | None
+) -> _Seen:
+    path = identity.node(name)
+    try:
+        ledger, untrusted = _ledger(state_dir, identity.identity(host, name))
+        facts = probe(host, name, held.get(path), shared, ledger)
+        add(facts.untrusted, *untrusted)
+        return _Seen(entry, facts, [], ledger)
+    except Exception as error:  # whatever it is: an unknown is a refusal
+        return _Seen(entry, None, make_refusals("probe_failed", path, [f"{type(error).__name__}: {error}"]))
+
+
+def _ledger(state_dir: str | None, who: t.Mapping[str, t.Any]) -> tuple[dict[str, t.Any] | None, list[str]]:
+    """What our ledger says of a drive, and why that can't be known."""
+    try:
+        return ledger_format.read(state_dir, who), []
+    except ledger_format.Untrusted as error:
+        return None, error.problems

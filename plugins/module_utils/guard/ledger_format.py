@@ -1,0 +1,174 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ledger's entries as they lie on the host: which file is a drive's, what of it may be trusted, and what it says.
+
+`<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released | evidence, released,
+reason, blank, written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}], filesystem: a
+test's that is yet to be wiped (left_filesystem) or null}. It counts only while it is a file that root alone may write;
+one that others could have changed, or that is damaged, may have kept a drive as evidence, so it is told (`Untrusted`)
+and never passed over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import typing as t
+
+from ..core import files, ownership
+from ..core.files import SCHEMA_VERSION, write_atomic
+from ..drive.identity import NAMES, OWN_NAMES, may_be_one
+from .facts import EVIDENCE, STATES, WRITING
+
+_LONGEST_NAME = 80
+
+
+def path_of(state_dir: str, identity: t.Mapping[str, t.Any]) -> str:
+    """The drive's file: two namespaces of one controller share a serial, so every name counts; long ones are cut."""
+    name = "_".join(str(identity[key]) for key in OWN_NAMES if identity.get(key))
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return os.path.join(state_dir, "drives", f"{files.slug(name)[:_LONGEST_NAME]}-{digest}.json")
+
+
+class Untrusted(ValueError):
+    """What the ledger said of a drive can't be known. problems: texts that name the file or folder."""
+
+    def __init__(self, problems: t.Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = list(problems)
+
+
+def read(state_dir: str | None, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
+    """The drive's entry; None where there is none. Raises Untrusted where it is not root's alone, damaged, or evidence
+    of what may be another drive.
+    """
+    if not state_dir:
+        return None
+    path = path_of(state_dir, identity)
+    _refuse_evidence_elsewhere(path, identity)
+    wrong = [*(ownership.problems(state_dir) if os.path.lexists(path) else ()), *not_roots(path)]
+    if wrong:
+        raise Untrusted(wrong)
+    entry = load(path)
+    if entry is None:
+        return None
+    # Size, block size and place are not asked: a format may change those.
+    differs = [
+        "{} was {}, is {}".format(key, entry["identity"].get(key), identity.get(key))
+        for key in NAMES
+        if entry["identity"].get(key) != identity.get(key)
+    ]
+    if differs and keeps_evidence(entry):
+        raise Untrusted(
+            [
+                "{} keeps evidence of run {} for a drive that may be another one: {}".format(
+                    path, entry["run_id"], ", ".join(differs)
+                )
+            ]
+        )
+    return None if differs else entry
+
+
+def _refuse_evidence_elsewhere(own_path: str, identity: t.Mapping[str, t.Any]) -> None:
+    """Raise Untrusted for evidence of what may be this drive, from a place that told more of its names, or others: the
+    file's name is made of them.
+    """
+    folder, (serial, wwn) = os.path.dirname(own_path), (identity.get("serial"), identity.get("wwn"))
+    parts = [files.slug(str(name))[:_LONGEST_NAME] for name in (serial, wwn) if name]
+    try:
+        names = sorted(name for name in os.listdir(folder) if any(part in name for part in parts))
+    except OSError:  # no folder yet; what keeps it from being read is told with the entry's own file
+        return
+    for path in (os.path.join(folder, name) for name in names):
+        try:
+            entry = None if path == own_path or not_roots(path) else load(path)
+        except Untrusted:  # of that drive, and told there
+            continue
+        if entry is not None and keeps_evidence(entry) and may_be_one(entry["identity"], identity):
+            raise Untrusted([f"{path} keeps evidence of run {entry['run_id']} for a drive that may be this one"])
+
+
+def keeps_evidence(entry: t.Mapping[str, t.Any]) -> bool:
+    """Whether an entry of `read` keeps the drive as evidence, also that of a job that died with a reason noted."""
+    return entry["state"] == EVIDENCE or bool(entry["state"] == WRITING and entry.get("reason"))
+
+
+def not_roots(path: str) -> list[str]:
+    """Why others than root may have written an entry, or taken one away."""
+    return ownership.alone_problems(os.path.dirname(path), folder=True) + ownership.alone_problems(path)
+
+
+def load(path: str) -> dict[str, t.Any] | None:
+    """An entry; None where there is none. Raises Untrusted for what is none of ours."""
+    try:
+        entry = files.read_json(path)
+    except (OSError, ValueError) as error:
+        raise Untrusted([str(error) if path in str(error) else f"{path} cannot be read: {error}"]) from None
+    if entry is not None and not _is_entry(entry):
+        raise Untrusted([f"{path} is not a ledger entry of this version"])
+    return entry
+
+
+# What an entry need not have; null says as much.
+_NONE = type(None)
+_KINDS = {
+    "released": (str, _NONE),
+    "reason": (str, _NONE),
+    "written": (dict, _NONE),
+    "blank": (bool, _NONE),
+    "removed": (bool, _NONE),
+    "filesystem": (dict, _NONE),
+}
+
+
+def _is_entry(entry: t.Any) -> bool:
+    if not isinstance(entry, dict) or entry.get("schema_version") != SCHEMA_VERSION or entry.get("state") not in STATES:
+        return False
+    samples = entry.get("sentinels", [])
+    return (
+        all(isinstance(entry.get(key), kinds) for key, kinds in _KINDS.items())
+        and isinstance(entry.get("identity"), dict)
+        and isinstance(entry.get("run_id"), str)
+        and isinstance(samples, list)
+        and all(
+            isinstance(item, dict)
+            and _are_counts(item.get("offset"), item.get("length"))
+            and isinstance(item.get("sha256"), str)
+            for item in samples
+        )
+    )
+
+
+def _are_counts(*values: t.Any) -> bool:
+    return all(isinstance(value, int) and not isinstance(value, bool) and value >= 0 for value in values)
+
+
+def known(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """What an entry of `read` says: {run_id, state, released, reason, proved}, and removed: true where the host no
+    longer knows the run.
+
+    proved: nothing does, until the caller finds otherwise.
+    """
+    told = {
+        "run_id": entry["run_id"],
+        "state": entry["state"],
+        "released": entry.get("released"),
+        "reason": str(entry.get("reason") or ""),
+        "proved": "",
+    }
+    return dict(told, removed=True) if entry.get("removed") else told
+
+
+def fingerprint(data: bytes) -> str:
+    """How the ledger names a block's data."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def write(state_dir: str, identity: t.Mapping[str, t.Any], fields: t.Mapping[str, t.Any]) -> None:
+    """Put an entry of these fields in the place of the drive's. Raises OSError."""
+    path = path_of(state_dir, identity)
+    files.make_folders(os.path.dirname(path))
+    kept = {key: identity.get(key) for key in NAMES}
+    write_atomic(path, json.dumps(dict(fields, schema_version=SCHEMA_VERSION, identity=kept), indent=1) + "\n")

@@ -1,0 +1,147 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What campaigns share, and what one of them holds: its drive, fio on it, the guard, its journal and status."""
+
+from __future__ import annotations
+
+import os
+import threading
+import typing as t
+
+from ..core.deadline import Watchdog
+from ..core.host import Host
+from ..guard.block_classifier import Stopped
+from ..guard.data_scan import Terms, longer_s
+from ..guard.held import HeldDrive, Refused
+from ..guard.held_array import HeldArray
+from ..measure import fio
+from ..measure.fio_runner import Workbench
+from ..measure.seeds import seed
+from ..measure.validity_limits import Limits
+from ..run.folder import NEWS_S, Journal, RunDir, Status
+from ..run.reducer import EVENTS, AttemptReducer, ended_results
+from ..tuning.tuned_host import TunedHost
+from . import release_drive
+from .test_conditions import Conditions
+
+
+class Job(t.NamedTuple):
+    """What the campaigns of a host job share. hung: of drives that gave no answer before their campaigns, why; drives:
+    of the plan; ended: the outcomes of the campaigns that are over, by drive.
+    """
+
+    host: Host
+    run_dir: RunDir
+    journal: Journal
+    status: Status
+    stop: threading.Event
+    fio_path: str
+    same_boot: bool
+    history: list[dict[str, t.Any]]
+    tuned: TunedHost
+    hung: dict[str, str]
+    ended: dict[str, str]
+    sample_interval_s: float = 0
+    terms: Terms = Terms()
+    leave: str = release_drive.AS_IS
+    criteria: t.Sequence[t.Mapping[str, t.Any]] = ()
+    limits: Limits = Limits()
+    strict: bool = False
+    # Until a fill showed the drive's own.
+    write_bytes_per_s: float | None = None
+    drives: t.Sequence[t.Mapping[str, t.Any]] = ()
+
+
+class Station:
+    """One drive of one run. `plan`: the drive in plan.json (entry.of_plan); `reads_only`: its fio may not write."""
+
+    def __init__(self, job: Job, plan: t.Mapping[str, t.Any], reads_only: bool = False) -> None:
+        self.job = job
+        self.plan = plan
+        self.drive = plan["drive"]
+        self.history = [record for record in job.history if record.get("drive") == self.drive]
+        # Of the attempts that earlier jobs of this run ended.
+        self.results = ended_results(plan["tests"], self.history)
+        # Of the test that is under way.
+        self.reducer: AttemptReducer | None = None
+        self.watchdog = Watchdog(job.stop)
+        wanted, state_dir = plan.get("vendor") or {}, job.run_dir.state_dir
+        self.conditions = Conditions(job.host, lambda: self.held.identity, wanted, self.note, state_dir)
+        owner = {"run": job.run_dir.run_id, "drive": self.drive}
+        self.held = HeldDrive(job.host, plan, owner, job.same_boot, state_dir, job.terms)
+        # What fio works on, and the kernel names of the drives that it is made of: an array's, while there is one.
+        self.target: HeldDrive | HeldArray = self.held
+        self.members: list[str] = []
+        runner = fio.Runner(job.stop, job.fio_path, reads_only)
+        self.bench = Workbench(job.host, self.held, runner, job.run_dir.raw(self.drive))
+        self.bench.limits, self.bench.strict = job.limits, job.strict
+
+    @property
+    def name(self) -> str:
+        """The kernel's name of it now."""
+        return os.path.basename(self.held.path)
+
+    def look(self) -> None:
+        """See that what was measured is still this drive, of this size."""
+        self.watchdog.call("look at the drive", self.target.confirm)
+
+    def guard(self, step: str, **shown: t.Any) -> None:
+        """Check again that the drive may be written, right before a destructive step. While a file system of ours is
+        mounted, or an array of ours is there, that it is the same drive.
+        """
+        if shown:
+            self.show(**dict({"round": 0, "cell": None, "last": None}, **shown))
+        if self.bench.file is not None or self.target is not self.held:
+            # The file system on it, or the array of it, is ours and keeps everybody else out.
+            return self.look()
+        begins = self.held.handle is None  # only then the guard looks at what lies on the drive
+        look_s = longer_s(self.job.terms, self.plan["expected"].get("size_bytes") or 0) if begins else 0.0
+        try:
+            check = self.held.take if begins else self.held.check
+            self.watchdog.call("guard before " + step, check, look_s, heeds_stop=True)
+        except Stopped:
+            raise fio.Interrupted() from None
+        except Refused as refused:
+            self._note_guard(step, False, refused.refusals)
+            raise
+        self._note_guard(step, True, [])
+
+    def _note_guard(self, step: str, eligible: bool, refusals: list[t.Any]) -> None:
+        seen = self.held
+        fields = {"refusals": refusals, "overridden": seen.overridden, "identity": seen.identity, "look": seen.look}
+        self.note("guard", step=step, eligible=eligible, **fields)
+
+    def active_bytes(self, test: t.Mapping[str, t.Any]) -> int:
+        """The ActiveRange in whole logical blocks."""
+        block: int = self.target.identity["logical_block_size_bytes"]
+        size_bytes: int = self.target.identity["size_bytes"]
+        share_pct: int = test["active_range_pct"]
+        return size_bytes * share_pct // 100 // block * block
+
+    def tick(self, share: float | None) -> None:
+        """Show how far a purge or a fill is (None: nobody knows), and let a stop through."""
+        progress = None if share is None else round(share, 3)
+        # A drive that does not tell how far it is has no news to give.
+        last = {"metric": None, "value": None, "mean_latency_us": None, "progress": progress}
+        self.show(last=last, news_within_s=None if share is None else NEWS_S)
+        if self.job.stop.is_set():
+            raise fio.Interrupted()
+
+    def file(self, names: t.Mapping[str, t.Any], step: str) -> str:
+        """The name of a raw file of a step."""
+        return "{test}-{attempt}-{step}".format(step=step, **names)
+
+    def seed(self, names: t.Mapping[str, t.Any], *more: t.Any) -> int:
+        """The seed of a step."""
+        return seed(self.job.run_dir.run_id, self.drive, names["test"], names["attempt"], *more)
+
+    def note(self, event: str, **fields: t.Any) -> None:
+        """Add a journal record of this drive; the result of the test under way is made of what the journal has."""
+        record = self.job.journal.add(event, drive=self.drive, **fields)
+        if self.reducer and event in EVENTS:
+            self.reducer.take(record)
+
+    def show(self, **fields: t.Any) -> None:
+        """Fields of its entry in status.json."""
+        self.job.status.set_drive(self.drive, **fields)

@@ -1,0 +1,184 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ssd_parallel_drives: auto. Before the first purge, how many of the host's drives may be measured at the same time, by
+short reads of each alone and of several together. Nothing is written: fio itself refuses to.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import functools
+import time
+import typing as t
+
+from ..core.deadline import Hangs
+from ..guard.data_scan import Terms
+from ..measure import fio, io_pattern, parallelism_search
+from .drive_context import Job, Station
+
+# A short look is enough before reads; the campaign looks again, as it was asked to, before it writes.
+LOOK_S = 1.0
+MOST_WHY = 500
+Found = t.TypeVar("Found")
+
+
+class NotDone(Exception):
+    """Why there is no calibration."""
+
+
+def drives_at_once(job: Job, plan: t.Mapping[str, t.Any]) -> int:
+    """How many drives to work on at a time: what the plan says or, where it leaves that to the host, what reads tell,
+    noted and shown. Raises Interrupted, and OSError where it can't be noted.
+
+    A run that goes on keeps the number that it began with: its figures are of one kind.
+    """
+    if not plan.get("together"):
+        return int(plan["parallel_drives"])
+    known = [record for record in job.history if record["event"] == "calibration"]
+    if not known:
+        record = Calibration(job, plan).record()
+        job.journal.add("calibration", **record)
+        known = [record]
+    number: int = max(1, min(known[-1]["parallel_drives"], len(plan["drives"])))
+    job.status.set(parallel_drives=number, calibration={"left_s": 0, "why": str(known[-1].get("why") or "")})
+    return number
+
+
+class Calibration:
+    """The reads, on drives that are held as for a campaign and let go of at the end. `plan`: plan.json with `together`:
+    {repeats, cells}.
+    """
+
+    def __init__(self, job: Job, plan: t.Mapping[str, t.Any]) -> None:
+        job = job._replace(terms=Terms(LOOK_S, job.terms.stop))
+        self._job = job
+        self._asked: t.Mapping[str, t.Any] = plan["together"]
+        self._repeats: int = plan["together"]["repeats"]
+        self._cells: list[dict[str, t.Any]] = plan["together"]["cells"]
+        # Stations of their own: what these cells leave in a workbench is no part of a test.
+        self._stations = {drive["drive"]: Station(job, drive, reads_only=True) for drive in plan["drives"]}
+        self._drives = list(self._stations)
+        self._groups_left = parallelism_search.most_groups(len(self._drives))
+
+    def record(self) -> dict[str, t.Any]:
+        """The fields of the journal's record: together.decide's, drives, cells and seconds. Raises Interrupted."""
+        began, why = time.monotonic(), ""
+        decided = parallelism_search.decide(self._drives, {}, [])
+        try:
+            self._show_left()
+            if len(self._drives) > 1:
+                decided = self._decided()
+        except fio.Interrupted:
+            raise
+        except NotDone as error:
+            why = str(error)
+        except Exception as error:  # The tests themselves can be done, one drive at a time.
+            why = f"{type(error).__name__}: {error}"
+        finally:
+            self._let_go()
+        cells, seconds = [cell["id"] for cell in self._cells], round(time.monotonic() - began, 3)
+        why = f"not calibrated: {why}" if why else decided["why"]
+        return {**decided, "why": why[:MOST_WHY], "drives": self._drives, "cells": cells, "seconds": seconds}
+
+    def _decided(self) -> dict[str, t.Any]:
+        writing = [cell["id"] for cell in self._cells if io_pattern.sides(cell) != {"read"}]
+        if writing:
+            raise NotDone(f"the plan's {writing[0]} also writes or trims")
+        if any(record["event"] == "drive_started" for record in self._job.history):
+            raise NotDone("an earlier job of this run started without calibration")
+        self._each(self._drives, _hold)
+        alone: dict[str, dict[str, list[float]]] = {cell["id"]: {} for cell in self._cells}
+        for drive in self._drives:
+            for cell, figures in self._figures([drive]).items():
+                alone[cell].update(figures)
+        trials: list[parallelism_search.Trial] = []
+        step = parallelism_search.next_trial(self._drives, alone, trials)
+        while step is not None:
+            trials.append(self._trial(alone, *step))
+            step = parallelism_search.next_trial(self._drives, alone, trials)
+        return parallelism_search.decide(self._drives, alone, trials)
+
+    def _trial(self, alone: parallelism_search.Figures, number: int, confirms: bool) -> parallelism_search.Trial:
+        parts: list[parallelism_search.Figures] = []
+        for group in parallelism_search.groups(self._drives, number, confirms):
+            parts.append(self._figures(group, confirms))
+            if not parallelism_search.keeps(alone, parts[-1]):
+                break
+        return parallelism_search.Trial(number, confirms, parts)
+
+    def _show_left(self) -> None:
+        """How much longer it takes at most; nobody knows before how many groups it needs."""
+        left_s = self._groups_left * parallelism_search.group_s(self._asked)
+        self._job.status.set(calibration={"left_s": round(left_s, 1), "why": ""})
+
+    def _figures(self, group: t.Sequence[str], confirms: bool = False) -> dict[str, dict[str, list[float]]]:
+        """IOPS of drives that read at the same time: {cell: {drive: [of each repetition]}}."""
+        found: dict[str, dict[str, list[float]]] = {cell["id"]: {drive: [] for drive in group} for cell in self._cells}
+        for drive in group:
+            self._stations[drive].bench.begin_test()
+        for number in range(1, self._repeats + 1):
+            for cell in self._cells:
+                first, again = self._drives.index(group[0]) + 1, "-confirmed" if confirms else ""
+                name = "together-{0}-{1:04d}{2}-{3}".format(len(group), first, again, cell["id"])
+                step = functools.partial(_read, cell=cell, name=f"{name}-{number}")
+                for drive, iops in self._each(group, step).items():
+                    found[cell["id"]][drive] += [iops] if iops is not None else []
+        self._groups_left = max(0, self._groups_left - 1)
+        self._show_left()
+        return found
+
+    def _each(self, drives: t.Sequence[str], step: t.Callable[[Station], Found]) -> dict[str, Found]:
+        """What a step returns for each of the drives, at the same time. Raises NotDone, which names the drive, and
+        Interrupted.
+        """
+        with concurrent.futures.ThreadPoolExecutor(len(drives)) as pool:
+            futures = {drive: pool.submit(step, self._stations[drive]) for drive in drives}
+        errors = {drive: future.exception() for drive, future in futures.items()}
+        for drive, error in errors.items():  # also where the job is stopped: its release would hang as well
+            if isinstance(error, Hangs):
+                _abandon(self._stations.pop(drive), error)
+        for error in errors.values():
+            if isinstance(error, fio.Interrupted):
+                raise error
+        for drive, error in errors.items():
+            if error is not None:
+                raise NotDone(f"{drive}: {error}")
+        return {drive: future.result() for drive, future in futures.items()}
+
+    def _let_go(self) -> None:
+        """Of all at the same time, as each may hang for as long as a step may take."""
+        for drive in self._drives:
+            self._job.tuned.leave_place(drive)
+        with concurrent.futures.ThreadPoolExecutor(max(1, len(self._stations))) as pool:
+            list(pool.map(_release, self._stations.values()))
+
+
+def _release(station: Station) -> None:
+    station.bench.close()
+    try:
+        with contextlib.suppress(OSError):
+            station.watchdog.call("release", station.held.release)
+    except Hangs as error:
+        _abandon(station, error)
+
+
+def _abandon(station: Station, error: Hangs) -> None:
+    """Also its campaign leaves it alone."""
+    station.job.hung[station.drive] = str(error)
+    station.held.abandon(str(error))
+
+
+def _hold(station: Station) -> None:
+    station.guard("calibration")
+    # All drives have their places: alone a drive has no more CPUs than together.
+    station.bench.place = station.job.tuned.take_place(station.drive)
+
+
+def _read(station: Station, cell: t.Mapping[str, t.Any], name: str) -> float | None:
+    """The IOPS of a cell; None where something else spoilt it."""
+    value = station.seed({"test": "calibration", "attempt": 1}, name)
+    result = station.bench.cell(name, cell, station.held.identity["size_bytes"], value)
+    spoilt = any(cause.level == "spoils" for cause in result["causes"])
+    return None if spoilt else float(result["read"]["iops"])

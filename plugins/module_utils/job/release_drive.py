@@ -1,0 +1,56 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a drive is left at the end of a run: as it is, blank, or as evidence of what it missed."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..guard import data_scan
+from ..guard.held import Refused
+from ..purge import methods
+from ..purge.method import PurgeError, Work
+from ..run.criteria import MEASURED
+
+AS_IS, BLANK, EVIDENCE = "as_is", "blank", "evidence"
+LONGEST_REASON = 500
+# How long is looked whether a drive that was deallocated reads as blank.
+_LOOK = data_scan.Terms(1.0)
+
+
+def make_blank(work: Work, finished: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
+    """Deallocate a held drive, so that nothing on it needs an excuse on a later night: {state, reason, seconds}; state:
+    blank, or as_is with the reason.
+
+    Only where every test went well: what an invalid measurement or an error left behind is what there is to find out
+    why.
+    """
+    unwell = ["{test} ended {outcome}".format(**record) for record in finished if record["outcome"] not in MEASURED]
+    if unwell or not finished:
+        return {"state": AS_IS, "reason": "; ".join(unwell) or "nothing was measured", "seconds": 0}
+    began = work.clock()
+    reason = _blank(work)
+    return {"state": AS_IS if reason else BLANK, "reason": reason, "seconds": round(work.clock() - began, 3)}
+
+
+def _blank(work: Work) -> str:
+    """ "" once the drive reads as blank, else why not. Raises Refused, and Hangs for a drive that gives no answer."""
+    method = methods.METHODS["deallocate"]
+    work.capabilities = methods.probe(work.host, work.identity)[method.family]
+    lacking = method.supported(work.capabilities)
+    if lacking:
+        return lacking
+    try:
+        work.bounded("guard before it is left blank", work.held.check)
+        method.run(work)
+        seen = work.bounded(
+            "look whether it is blank", lambda: data_scan.take(work.handle, work.identity["size_bytes"], _LOOK)
+        )
+    except (
+        PurgeError,
+        OSError,
+        Refused,
+    ) as error:  # nothing is lost by it: what was measured stands, and the drive stays as it is
+        return str(error)
+    return "" if seen.blank else "it does not read as blank after deallocation"

@@ -1,0 +1,111 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What stands of a drive's tests by its journal records, those of jobs before too. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..measure import disturbances, precondition_curve
+from ..run.criteria import KEPT_OUTCOMES, MEASURED
+
+Mapping = t.Mapping[str, t.Any]
+
+# The first reason of a test that was not begun, as the host could not be tuned.
+NOT_BEGUN = "neither purged nor measured"
+
+
+def crash_text(error: Exception) -> str:
+    """An exception that nobody foresaw, in one line."""
+    return f"{type(error).__name__}: {error}"
+
+
+def not_begun(results: t.Iterable[Mapping]) -> list[str]:
+    """Why a test of one drive was not begun, in this job or one before, from its results.
+
+    What comes after may build on it.
+    """
+    reasons = (result["reasons"] for result in results)
+    return next((texts[1:] for texts in reasons if texts[:1] == [NOT_BEGUN]), [])
+
+
+def prepares(test: Mapping) -> bool:
+    """Whether a test purges or fills its drive itself."""
+    return test["purge"]["method"] != "none" or bool(test.get("precondition"))
+
+
+def failed(name: str) -> str:
+    """Why what builds on a test is not measured."""
+    text = (
+        "not measured: the test before it, {0}, did not complete its purge and fill, so what the drive holds is unknown"
+    )
+    return text.format(name)
+
+
+def discarded(name: str, seen: str) -> str:
+    """Why what builds on a test is not measured, once somebody else gave back what the drive held."""
+    return f"not measured: in test {name} before it {seen}"
+
+
+def unprepared(tests: t.Iterable[Mapping], history: t.Sequence[Mapping], results: t.Iterable[Mapping]) -> str:
+    """Why a test that neither purges nor fills can't build on what is before it; "" where it can.
+
+    tests: of the drive's plan. history: its journal records; results: of its attempts; both in order. A purge or a fill
+    after that puts it right.
+    """
+    specs, why = {test["name"]: test for test in tests}, ""
+    for end in results:
+        spec = specs[end["test"]]
+        if prepares(spec):
+            attempt = (end["test"], end["attempt"])
+            mine = [record for record in history if (record.get("test"), record.get("attempt")) == attempt]
+            done = {record["event"]: record for record in mine}
+            purged = spec["purge"]["method"] == "none" or (done.get("purge") or {}).get("verified")
+            filled = not spec.get("precondition") or _is_filled(done.get("precondition"))
+            why = "" if purged and filled else failed(end["test"])
+        lost = [item["first"] for item in end["validity"] if item["cause"] == disturbances.DISCARDED]
+        why = discarded(end["test"], lost[0]) if lost else why
+    return why
+
+
+def _is_filled(record: Mapping | None) -> bool:
+    try:
+        precondition_curve.check((record or {}).get("kernel_bytes_written"), (record or {}).get("bytes_written") or 0)
+    except precondition_curve.Short:
+        return False
+    return record is not None
+
+
+def finished_tests(results: t.Iterable[Mapping]) -> set[str]:
+    """The tests of one drive that stand, from its results."""
+    return {result["test"] for result in results if result["outcome"] in KEPT_OUTCOMES}
+
+
+def waiting(tests: t.Sequence[Mapping], kept: t.Collection[str]) -> list[Mapping]:
+    """The tests still to do, in order. One that goes on from another's state (`follows`) needs that state again.
+
+    So of a chain of them all are done anew where one is missing: a drive that idled in between is in another state.
+    """
+    chains: dict[str, str] = {}
+    for test in tests:
+        before = test.get("follows")
+        chains[test["name"]] = str(chains.get(before, before) if before else test["name"])
+    broken = {chains[test["name"]] for test in tests if test["name"] not in kept}
+    return [test for test in tests if chains[test["name"]] in broken]
+
+
+def without_its_state(test: Mapping, finished: t.Sequence[Mapping]) -> str:
+    """Why a test can't go on from the one that it follows; "" where it can.
+
+    finished: results of tests, the newest last.
+    """
+    before = test.get("follows")
+    if not before:
+        return ""
+    outcome = next((record["outcome"] for record in reversed(finished) if record["test"] == before), "not measured")
+    if outcome in MEASURED:
+        return ""
+    return "not measured: it builds on the drive state that test {0} leaves, and that test is {1}".format(
+        before, outcome.replace("_", " ")
+    )

@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Run the rounds of one test: its cells in fio, each into the journal."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import typing as t
+
+from ..measure import fio
+from ..measure.percentiles import Tails
+from ..measure.rounds import cell_s
+from ..run.folder import NEWS_S
+from ..run.reducer import AttemptReducer
+from .drive_context import Station
+
+Histograms = t.Mapping[str, t.Mapping[str, t.Mapping[int, int]]]
+
+
+class Measuring:
+    """A test's rounds. names: of the test and its attempt; reducer: gets each event that is noted; tails: get the
+    latencies; after_round: called before a round is noted.
+    """
+
+    def __init__(
+        self,
+        station: Station,
+        names: dict[str, t.Any],
+        reducer: AttemptReducer,
+        tails: Tails,
+        after_round: t.Callable[[], None],
+    ) -> None:
+        self._station = station
+        self._names = names
+        self._reducer = reducer
+        self._tails = tails
+        self._look_at_host = after_round
+
+    def run(self, test: t.Mapping[str, t.Any]) -> None:
+        """Run rounds until none is due."""
+        if not test["cells"]:
+            return
+        self._station.guard("measure", phase="measure")
+        # Its purge may have formatted the drive to another capacity.
+        size_bytes = self._station.target.identity["size_bytes"]
+        self._station.note("measurement_started", user_capacity_bytes=size_bytes, **self._names)
+        self._station.bench.begin_test()
+        with contextlib.closing(self._station.bench):
+            self._run_rounds(test)
+
+    def _run_rounds(self, test: t.Mapping[str, t.Any]) -> None:
+        began = time.monotonic()
+        while not self._reducer.is_complete():
+            number = self._reducer.count + 1
+            histograms = {}
+            for cell in test["cells"]:
+                news_s = NEWS_S + 1.1 * cell_s(cell)
+                left_s = self._reducer.time_left_s()
+                self._station.show(round=number, cell=cell["id"], time_left_s=left_s, news_within_s=news_s)
+                found = self._cell(cell, number, self._station.active_bytes(test))
+                # A stream's latencies are kept as those of a cell, <cell>.<stream>.
+                histograms.update({name or cell["id"]: sides for name, sides in found.items()})
+            self._tails.add(number, histograms)
+            self._after_round(number, time.monotonic() - began)
+
+    def _after_round(self, number: int, elapsed_s: float) -> None:
+        self._station.look()
+        self._look_at_host()
+        self._station.note("round", round=number, elapsed_s=round(elapsed_s, 3), **self._names)
+        metric, figures = self._reducer.last_figures()
+        latency = figures.get("mean_latency_us")
+        shown = {"metric": metric, "value": figures.get(metric), "mean_latency_us": latency, "progress": None}
+        self._station.show(last=shown)
+
+    def _cell(self, cell: t.Mapping[str, t.Any], number: int, size_bytes: int) -> Histograms:
+        """Run one cell and note it; its latencies, "" being the cell's own name."""
+        names = self._names
+        value = self._station.seed(names, number, cell["id"])
+        name = self._station.file(names, "{0:04d}-{1}".format(number, cell["id"]))
+        fields = dict(names, round=number, cell=cell["id"], seed=value)
+        fields.update({"chosen": cell["chosen"]} if "chosen" in cell else {})
+        try:
+            result = self._station.bench.cell(name, cell, size_bytes, value)
+        except fio.FioError as error:
+            self._station.note("cell", accepted=False, reasons=[str(error)], **fields)
+            raise type(error)("round {0}, cell {1}: {2}".format(number, cell["id"], error)) from None
+        noted = {key: value for key, value in result.items() if key != "histograms"}
+        found = [item._asdict() for item in result["causes"]]
+        self._station.note("cell", accepted=True, reasons=[], **dict(fields, **dict(noted, causes=found)))
+        histograms: Histograms = result["histograms"]
+        return histograms

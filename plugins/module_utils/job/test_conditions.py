@@ -1,0 +1,161 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the drive's world and its settings say of each test of a campaign: causes that spoil it, that are unknown, or
+that are only told.
+"""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ..core.host import BOOT_ID, Host
+from ..drive import hidden_capacity, wear
+from ..measure import data_pattern, drive_environment
+from ..measure.disturbances import SPOILS, TOLD, UNKNOWN, Cause
+from ..measure.sampler import Sampler
+from ..tuning import write_cache
+from ..vendors import active_settings
+
+Mapping = t.Mapping[str, t.Any]
+# Test after test the same text is kept: it may not grow without end.
+LONGEST = 1000
+
+
+class Conditions:
+    """The conditions of one drive's campaign.
+
+    identity: asked at each look, as a purge may have changed the kernel name. wanted: of the vendor's settings, the
+      drive's part of the plan.
+    note: writes a record of the drive into the journal. state_dir: where the modules keep what waits for a power cycle.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        identity: t.Callable[[], Mapping],
+        wanted: Mapping,
+        note: t.Callable[..., None],
+        state_dir: str,
+    ) -> None:
+        self._host = host
+        self._identity = identity
+        self._wanted = wanted
+        self._note = note
+        self._state_dir = state_dir
+        self._first: drive_environment.World | None = None
+        self._last: drive_environment.World = {}
+        self._before: drive_environment.World = {}
+        self._hidden: list[Cause] = []
+        self._cache = ""
+        self.found: list[Cause] = []
+        self.settings: Mapping | None = None
+        self._written: Mapping = {}
+        self.spent: Mapping | None = None
+
+    def begin(self, history: t.Iterable[Mapping]) -> None:
+        """Take the baseline, before the drive's first test; of a run that is gone on with, take up that of its first
+        job.
+        """
+        now, boot_id = drive_environment.take(self._host, self._identity()), self._host.get(BOOT_ID)
+        kept = next((record for record in history if record["event"] == "baseline"), None)
+        self._first = drive_environment.carried(kept["world"], now, kept["boot_id"] == boot_id) if kept else now
+        self._last = self._before = now
+        self._hidden = hidden(hidden_capacity.read(self._host, self._identity()))
+        if not kept:
+            self._note(
+                "baseline",
+                boot_id=boot_id,
+                world=now,
+                vendor_settings=active_settings.read(self._host, self._identity(), self._state_dir),
+            )
+
+    @property
+    def limit_c(self) -> int | None:
+        """The temperature that the drive itself calls too hot."""
+        return drive_environment.limit_c(self._first) if self._first else None
+
+    def begin_test(self) -> None:
+        """Before anything of a test: nothing is known of it yet."""
+        self.found, self.settings, self.spent = [], None, None
+        self._written = wear.read(self._host, self._identity())
+
+    def begin_measurement(self) -> None:
+        """After its purge: what that heated up is not the measurement's. Errors that it brought still
+        are the test's.
+        """
+        if self._first is None:
+            return
+        now = drive_environment.take(self._host, self._identity())
+        self._before = dict(now, **{key: self._last[key] for key in ("media_errors", "aer")})
+        self._cache = self._own_cache()
+
+    def end_test(self, test: Mapping, sampler: Sampler) -> list[str]:
+        """Look again and compare; why the test is invalid. All that was found is in `found`, the vendor's settings in
+        `settings`.
+        """
+        if self._first is None or not test["cells"]:
+            return list(sampler.reasons)
+        now = drive_environment.take(self._host, self._identity())
+        self.spent = wear.spent(self._written, wear.read(self._host, self._identity()))
+        sampled = [Cause(drive_environment.cause_of(kind), SPOILS, text) for kind, text in sampler.causes.items()]
+        known = {item.cause for item in sampled}
+        changed = drive_environment.changed(self._first, self._before, now)
+        changed += [] if any(item.cause == "write_cache" for item in changed) else self._switched()
+        spoilt = [item for item in changed if item.cause not in known]
+        data = [Cause("data", TOLD, text) for text in data_pattern.remarks(test)]
+        self.found = (
+            sampled
+            + spoilt
+            + drive_environment.unknown(self._first, now, sampler.unseen_s)
+            + self._vendor()
+            + self._hidden
+            + data
+        )
+        self._last = now
+        return [item.message for item in self.found if item.level == SPOILS]
+
+    def _own_cache(self) -> str:
+        """What the drive itself says of its write cache: the kernel's word of it is as old as its queue."""
+        identity = self._identity()
+        return write_cache.state(self._host, os.path.basename(str(identity.get("kernel_name") or identity.get("path"))))
+
+    def _switched(self) -> list[Cause]:
+        """Its own write cache, in another state than when it began to be measured."""
+        before, now = self._cache, self._own_cache()
+        if before == now or not {before, now} <= set(write_cache.STATES):
+            return []
+        text = (
+            "the drive reports that its write cache was {0} when the test began, and is {1} now; the kernel missed it"
+        )
+        return [Cause("write_cache", SPOILS, text.format(before, now))]
+
+    def fields(self) -> dict[str, t.Any]:
+        """For the record of the test."""
+        found = [dict(item._asdict(), message=item.message[:LONGEST]) for item in self.found]
+        return {"conditions": found, "vendor_settings": self.settings, "wear": self.spent}
+
+    def _vendor(self) -> list[Cause]:
+        """The vendor's settings, read with every result of such a drive."""
+        self.settings = active_settings.read(self._host, self._identity(), self._state_dir)
+        if self.settings is None:
+            return []
+        told = [
+            (SPOILS, active_settings.differences(self.settings, self._wanted)),
+            (UNKNOWN, active_settings.unknown(self.settings, self._wanted)),
+            (TOLD, active_settings.pending(self.settings)),
+        ]
+        return [Cause("vendor_settings", level, text) for level, texts in told for text in texts]
+
+
+def hidden(found: hidden_capacity.Hidden) -> list[Cause]:
+    """Hidden over-provisioning, as a remark: it is the drive's owner's choice, but whoever compares figures has to
+    know.
+    """
+    if found.share is None or found.share <= hidden_capacity.HIDDEN_SHARE:
+        return []
+    text = (
+        "{0:.1%} of its {1} bytes are hidden outside {2}: it has more spare area than its model, and so writes faster"
+    )
+    return [Cause("hidden_capacity", TOLD, text.format(found.share, found.total_bytes, found.where))]

@@ -1,0 +1,93 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a witness sees of one cell: its looks right before and right after fio, and fio's gaps meanwhile."""
+
+from __future__ import annotations
+
+import typing as t
+from types import MappingProxyType
+
+from ..core.host import Host
+from . import kernel_counters
+from .submissions import Monitor, Submissions
+
+
+class CellWatch:
+    """A witness's looks right before fio starts and right after it ended. monitor: of fio's gaps. members: of
+    the drives of an array, by kernel name.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        eyes: kernel_counters.Witness,
+        monitor: Monitor,
+        members: t.Mapping[str, kernel_counters.Witness] = MappingProxyType({}),
+    ) -> None:
+        self._host = host
+        self._eyes = eyes
+        self._monitor = monitor
+        self._submissions = Submissions()
+        self._members = members
+        self._counts: list[dict[str, list[int] | None]] = []
+        self._before: kernel_counters.Moment | None = None
+        self.after: kernel_counters.Moment | None = None
+        self._process: dict[str, int] | None = None
+
+    def begin(self) -> None:
+        """To be called last before fio."""
+        self._monitor.begin()
+        self._counts = [{name: member.stat() for name, member in self._members.items()}]
+        self._before = self._eyes.look()
+
+    def started(self, pid: int) -> None:
+        """To be called once fio has started."""
+        self._monitor.watch(pid)
+
+    def end(self, pid: int) -> None:
+        """To be called once fio has ended and before it is reaped."""
+        self.after = self._eyes.look()
+        self._counts.append({name: member.stat() for name, member in self._members.items()})
+        self._process = kernel_counters.process_bytes(self._host, pid)
+        self._submissions = self._monitor.end()
+
+    def seen(
+        self,
+        cell: t.Mapping[str, t.Any],
+        result: t.Mapping[str, t.Any],
+        last: kernel_counters.Moment | None,
+        gap_s: float | None,
+        settled: t.Sequence[int] | None,
+    ) -> dict[str, t.Any]:
+        """What was seen of a cell.
+
+        last: the end of the cell before; gap_s: since then, without the runtime asked; settled: the drive's counters
+          after our last I/O.
+        """
+        before, after = t.cast(kernel_counters.Moment, self._before), t.cast(kernel_counters.Moment, self.after)
+        found = kernel_counters.evidence(cell, result, before, after, self._process, self._eyes)
+        found.update(self._gaps_of(cell))
+        # An I/O of seconds makes fio run longer; that is no idling.
+        idle_s = None if gap_s is None else max(0.0, gap_s - max(0.0, found["run_s"] - cell["runtime_s"]))
+        since = last or before
+        boot_s = after.boot_s - since.boot_s
+        clocks = {
+            "clock_jump_s": after.wall_s - since.wall_s - boot_s,
+            "suspended_s": boot_s - (after.time_s - since.time_s),
+        }
+        told = {name: round(value, 3) for name, value in clocks.items()}
+        others = kernel_counters.between(settled, before.stat)
+        if self._members:
+            found.update(kernel_counters.of_members(self._counts, found["run_s"] + cell.get("ramp_s", 0)))
+        return dict(found, idle_s=None if idle_s is None else round(idle_s, 3), between_bytes=others, **told)
+
+    def _gaps_of(self, cell: t.Mapping[str, t.Any]) -> dict[str, float | None]:
+        """How long fio submitted nothing at a stretch, and for how long its threads waited for a CPU."""
+        threads = sum(one["threads"] for one in cell.get("jobs") or [cell])
+        gap_s = self._submissions.gap_s(threads, cell["runtime_s"] + cell.get("ramp_s", 0))
+        waited_s = None if gap_s is None else self._submissions.waited_s
+        return {
+            "longest_gap_s": None if gap_s is None else round(gap_s, 6),
+            "waited_s": None if waited_s is None else round(waited_s, 4),
+        }

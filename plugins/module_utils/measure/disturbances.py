@@ -1,0 +1,231 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What spoils a cell though fio's figures are true of their job: other I/O, a load that was not there, a limited host,
+idling. Pure.
+
+Each cause, with how it was staged: docs/validity.md. A cause that spoils keeps its round out of every window; one that
+is unknown, as nobody counts what would show it, and one that is only told, warn.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from . import lost_time
+from .queue_occupancy import shortfalls, thread_limit
+from .validity_limits import Limits
+
+OTHER_IO, DISCARDED, NOT_FILLED, HOST_LIMITED = "other_io", "discarded", "queue_not_filled", "host_limited"
+IDLE_GAP, SUSPENDED, CLOCK_JUMP, STALLED = "idle_gap", "suspended", "clock_jump", "stalled"
+TITLES = {
+    OTHER_IO: "other I/O",
+    DISCARDED: "discarded",
+    NOT_FILLED: "queue not filled",
+    HOST_LIMITED: "host limited",
+    IDLE_GAP: "idle gap",
+    SUSPENDED: "suspended",
+    CLOCK_JUMP: "clock jump",
+    STALLED: "stalled",
+}
+SPOILS, UNKNOWN, TOLD = "spoils", "unknown", "told"
+
+# So much I/O reaches every drive of an array, in chunks of at most 1 MiB, and each has at least this part of its share.
+STRIPED_BYTES, UNEVEN = 1 << 30, 0.5
+
+Mapping = t.Mapping[str, t.Any]
+
+
+class Cause(t.NamedTuple):
+    """One cause, in a cell or of a whole test (world). cause: a key of TITLES, or a word of docs/validity.md; level:
+    SPOILS, UNKNOWN (nobody can tell) or TOLD; message: what was seen and what to do.
+    """
+
+    cause: str
+    level: str
+    message: str
+
+
+def find(cell: Mapping, seen: Mapping, limits: Limits = Limits(), strict: bool = False) -> list[Cause]:
+    """The causes of one cell. cell: of the plan; seen: witness.evidence with idle_s and clock_jump_s; strict: what is
+    unknown spoils too.
+    """
+    found = _discarded(seen, limits) + _between(seen, limits) + _beside(seen, limits)
+    found += _other_io(cell, seen, limits) + _members(seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
+    return [item._replace(level=SPOILS) if strict and item.level == UNKNOWN else item for item in found]
+
+
+def _discarded(seen: Mapping, limits: Limits) -> list[Cause]:
+    """Blocks that somebody gave back: the drive is in part as fresh again, now and in every round that follows."""
+    since = (seen.get("between_bytes") or {}).get("discard", 0)
+    while_on = max(0, (seen["kernel_bytes"] or {}).get("discard", 0) - seen.get("trimmed_bytes", 0))
+    if since + while_on <= limits.other_discard_bytes:
+        return []
+    text = (
+        "another process discarded {0:.1f} MiB {1}, so the drive is no longer as the test prepared it: stop what "
+        "trims it (fstrim, blkdiscard)"
+    )
+    when = "while fio ran" if while_on > limits.other_discard_bytes else "before this cell"
+    return [Cause(DISCARDED, SPOILS, text.format((since + while_on) / 2.0**20, when))]
+
+
+def _between(seen: Mapping, limits: Limits) -> list[Cause]:
+    """Writes since our own last I/O; reads change nothing."""
+    written = (seen.get("between_bytes") or {}).get("write", 0)
+    if written <= limits.other_write_bytes:
+        return []
+    text = "another process wrote {0:.1f} MiB before this cell: stop what uses the drive"
+    return [Cause(OTHER_IO, SPOILS, text.format(written / 2.0**20))]
+
+
+def _beside(seen: Mapping, limits: Limits) -> list[Cause]:
+    """I/O on other namespaces of the controller: none of ours are measured at the same time (preflight)."""
+    others = seen.get("beside_bytes") or 0
+    if others <= max(limits.other_read_bytes, limits.other_io_share * sum(seen["fio_bytes"].values())):
+        return []
+    text = "other namespaces of its controller read and wrote {0:.1f} MiB while fio ran: stop what uses them"
+    return [Cause(OTHER_IO, SPOILS, text.format(others / 2.0**20))]
+
+
+def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
+    """Sectors against fio's own bytes in each direction. fio's JSON leaves the ramp out, so there the process's own
+    counts.
+    """
+    kernel, fio_bytes = seen["kernel_bytes"], seen["fio_bytes"]
+    if kernel is None:
+        return [
+            Cause(
+                OTHER_IO,
+                UNKNOWN,
+                "whether others used the drive is unknown: the kernel does not count its I/O (queue/iostats)",
+            )
+        ]
+    if any(kernel[name] < (1 - limits.other_io_share) * amount for name, amount in fio_bytes.items()):
+        text = "whether others used the drive is unknown: the kernel counted {0} of fio's {1} bytes"
+        return [Cause(OTHER_IO, UNKNOWN, text.format(sum(kernel[name] for name in fio_bytes), sum(fio_bytes.values())))]
+    own = seen["process_bytes"] if cell.get("ramp_s") else fio_bytes
+    if own is None:
+        return [
+            Cause(
+                OTHER_IO,
+                UNKNOWN,
+                (
+                    "whether others used the drive is unknown: the kernel does not count fio's own I/O (/proc/PID/io), "
+                    "ramp included"
+                ),
+            )
+        ]
+    floors = {"read": limits.other_read_bytes, "write": limits.other_write_bytes}
+    allowed = limits.other_io_share * sum(own.values())
+    words = {"read": "read", "write": "wrote"}
+    more = {name: kernel[name] - own.get(name, 0) for name in floors}
+    found = [
+        f"{words[name]} {amount / 2.0**20:.1f} MiB ({amount / float(max(1, sum(own.values()))):.1%} of fio's I/O)"
+        for name, amount in more.items()
+        if amount > max(floors[name], allowed)
+    ]
+    return (
+        [
+            Cause(
+                OTHER_IO,
+                SPOILS,
+                "another process {0} while fio ran: stop what uses the drive".format(" and ".join(found)),
+            )
+        ]
+        if found
+        else []
+    )
+
+
+def _members(seen: Mapping, limits: Limits) -> list[Cause]:
+    """Of an array: that its I/O reached its drives, each of them its part, and that nobody else used one."""
+    told, kernel = seen.get("member_bytes"), seen["kernel_bytes"]
+    if not told or kernel is None:
+        return []
+    if any(counts is None for counts in told.values()):
+        text = "whether the array's I/O reached all its drives is unknown: the kernel does not count that of {0}"
+        return [Cause(OTHER_IO, UNKNOWN, text.format(", ".join(name for name in told if told[name] is None)))]
+    words = {"read": ("read", limits.other_read_bytes), "write": ("wrote", limits.other_write_bytes)}
+    found = []
+    for way, (word, least) in words.items():
+        total, slack = sum(counts[way] for counts in told.values()), limits.other_io_share * sum(kernel.values())
+        if total < kernel[way] - max(least, slack):
+            found.append(
+                f"the array {word} {kernel[way]} bytes, but its drives only {total}: the rest did not reach them"
+            )
+        if total > kernel[way] + max(least * len(told), slack):
+            found.append(f"another process {word} {(total - kernel[way]) / 2.0**20:.1f} MiB on drives of the array")
+    of_all = sum(counts["read"] + counts["write"] for counts in told.values())
+    share = 1.0 / len(told)
+    for name, counts in told.items():
+        part = counts["read"] + counts["write"]
+        if of_all >= STRIPED_BYTES and part < UNEVEN * share * of_all:
+            found.append(f"{name} got {part / float(of_all):.1%} of the array's I/O, not {share:.1%} as striping gives")
+    return [Cause(OTHER_IO, SPOILS, text) for text in found]
+
+
+def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
+    """Whether the queue was as full as asked, and whether the host let it be."""
+    short = shortfalls(cell, seen, limits)
+    found = [Cause(HOST_LIMITED, SPOILS, text) for text in thread_limit(cell, seen, limits)]
+    lost = lost_time.find(cell, seen, limits, bool(short))
+    found += [Cause(HOST_LIMITED, SPOILS if item.disturbs else TOLD, item.message) for item in lost]
+    if seen["cpu_idle"] is None:
+        found.append(
+            Cause(
+                HOST_LIMITED,
+                UNKNOWN,
+                "whether the host limits fio is unknown: /proc/stat does not list the CPUs that fio was given",
+            )
+        )
+    if cell.get("polled") and seen["fio_cpu"] >= limits.fio_cpu_max:
+        text = "whether the host limits fio is unknown: its threads poll for completions, and so never wait"
+        found.append(Cause(HOST_LIMITED, UNKNOWN, text))
+    busy = seen["cpu_idle"] is not None and seen["cpu_idle"] < limits.cpu_idle_min
+    said = "the CPUs that fio was given were idle for {0:.1%} of the time, while its threads used {1:.0%} of one each"
+    said = said.format(seen["cpu_idle"] or 0, seen["fio_cpu"])
+    if short and busy:
+        found.append(
+            Cause(
+                HOST_LIMITED,
+                SPOILS,
+                "{0}; {1}: stop other load, or give fio other CPUs".format("; ".join(short), said),
+            )
+        )
+    elif short:
+        found.append(Cause(NOT_FILLED, SPOILS, "; ".join(short)))
+    elif busy and not found:
+        found.append(
+            Cause(
+                HOST_LIMITED,
+                TOLD,
+                said + "; nothing shows that the queue was short, but latencies may include time that fio waited",
+            )
+        )
+    return found
+
+
+def _time(seen: Mapping, limits: Limits) -> list[Cause]:
+    found = []
+    if (seen.get("longest_s") or 0) > limits.stall_s:
+        text = (
+            "an I/O took {0:.1f} s, more than {1:g} s: the drive or the host stalled, or fio miscounted; look "
+            "at the kernel's log for resets, and add a criterion on max_latency_us if this should fail the drive"
+        )
+        found.append(Cause(STALLED, TOLD, text.format(seen["longest_s"], limits.stall_s)))
+    if (seen.get("idle_s") or 0) > limits.idle_gap_s:
+        text = "the drive idled for {0:.1f} s before this cell, more than {1:g} s: it may have collected garbage"
+        found.append(Cause(IDLE_GAP, SPOILS, text.format(seen["idle_s"], limits.idle_gap_s)))
+    if (seen.get("suspended_s") or 0) > limits.suspended_s:
+        text = (
+            "the host was suspended for {0:.1f} s after the previous cell, so the drive lost or saved power; keep "
+            "hosts from suspending"
+        )
+        found.append(Cause(SUSPENDED, SPOILS, text.format(seen["suspended_s"])))
+    if abs(seen.get("clock_jump_s") or 0) > limits.clock_jump_s:
+        text = (
+            "the wall clock jumped by {0:+.1f} s: timestamps before and after it can't be compared; durations are not "
+            "affected"
+        )
+        found.append(Cause(CLOCK_JUMP, TOLD, text.format(seen["clock_jump_s"])))
+    return found

@@ -1,0 +1,242 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The drive's world: what has to hold still while it is measured. A baseline from before its first test, against which
+every test is held.
+
+Its states (links, power, direct I/O) are compared with the baseline, its counters (media errors, PCI Express errors,
+throttling) with the look before the test: one error would otherwise spoil all tests after it. docs/validity.md lists
+each cause with how it was staged.
+"""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ..core.host import Host
+from ..drive import health, power
+from ..drive.attributes import VIRTUAL
+from ..drive.health import critical_texts
+from ..machine import links, pcie
+from . import sampler
+from .disturbances import SPOILS, UNKNOWN, Cause
+
+HEALTH = (*sampler.KEPT, "highest_temperature_c", "warning_temperature_c", "critical_temperature_c")
+# A read that failed and was given back as an error, or had to be rebuilt, takes long and may be the first of many: none
+# is normal.
+MEDIA_ERRORS_MORE = 0
+# At its warning temperature a drive may throttle (NVM Express, WCTEMP): "at" counts, as preflight's check does.
+BELOW_LIMIT_C = 0
+# A drive that throttles gets hot and cools down within minutes.
+UNSEEN_S = 600.0
+SERIAL = ("sata", "sas")
+
+World = t.Dict[str, t.Any]
+
+
+def take(host: Host, identity: t.Mapping[str, t.Any]) -> World:
+    """A look at all of it, between tests: it asks the drive itself too (a few commands)."""
+    name = os.path.basename(str(identity.get("kernel_name") or identity.get("path")))
+    address = pcie.address_of(host, name)
+    path = pcie.path_to_root(host, address)
+    told = health.read(host, identity)
+    nvme = identity.get("transport") == "nvme"
+    state = power.read(host, str(identity.get("path"))) if nvme else power.State(None, None)
+    return {
+        **{key: told[key] for key in HEALTH},
+        "transport": identity.get("transport"),
+        "link_speed_gts": path[0]["speed_gts"] if path else None,
+        "link_width": path[0]["width"] if path else None,
+        "link_rate_gbit_s": links.rate_gbit_s(host, name),
+        "aer": {device["address"]: device["aer"] for device in path if device["aer"] is not None},
+        "link_policy": links.policy(host, name),
+        "pci_power": links.pci_power(host, address),
+        "power_state": state._asdict(),
+        "direct_io": direct_io(host, name),
+        "write_cache": host.get(f"/sys/block/{name}/queue/write_cache"),
+    }
+
+
+def direct_io(host: Host, name: str) -> bool | None:
+    """Whether a loop device goes past the page cache; None for any other drive, and where the kernel does not tell."""
+    told = host.get(f"/sys/block/{name}/loop/dio") if name.startswith("loop") else None
+    return {"1": True, "0": False}.get(told or "")
+
+
+def changed(first: World, before: World, now: World) -> list[Cause]:
+    """What a test's result can't stand for. first: the baseline; before: the look before the test; now: the one after
+    it.
+    """
+    found = {
+        **_links(first, now),
+        **_power(first, now),
+        **_heat(first, before, now),
+        **_counters(before, now),
+        **_write_cache(before, now),
+    }
+    found.update({key: text for key, text in sampler.spoilt(before, now).items() if key not in found})
+    return [Cause(cause_of(key), SPOILS, text) for key, text in found.items()] + _cached(now)
+
+
+def cause_of(key: str) -> str:
+    """The word for one of the sampler's kinds, which tell throttling levels, warnings and PCI addresses apart."""
+    if pcie.ADDRESS.fullmatch(key):
+        return "pcie_errors"
+    if key.startswith("throttled") or key in ("warning_temp_min", "critical_temp_min"):
+        return "throttled"
+    return "health" if key in ("unread", "samples", *critical_texts(0xFF)) else key
+
+
+def _links(first: World, now: World) -> dict[str, str]:
+    """A link that runs slower than it did."""
+    told = sampler.spoilt(first, now).get("link")
+    return {"link": told} if told else {}
+
+
+def _power(first: World, now: World) -> dict[str, str]:
+    """Less power than before, or a link that saves it."""
+    found = []
+    before, after = first["power_state"], now["power_state"]
+    # In a state without I/O a drive merely idles, and comes back by itself: in which state it works nobody saw then.
+    if (
+        None not in (before["number"], after["number"])
+        and before["works"]
+        and after["works"]
+        and after["number"] > before["number"]
+    ):
+        found.append(
+            "its power state changed from {1} to {0}: a higher state allows less power".format(
+                after["number"], before["number"]
+            )
+        )
+    for key, name in (("pci_power", "PCI power state"), ("link_policy", "link power management")):
+        one, other = first[key], now[key]
+        if None not in (one, other) and one != other:
+            found.append(f"its {name} changed from {one} to {other}")
+    return {"power_state": "; ".join(found)} if found else {}
+
+
+def limit_c(world: World) -> int | None:
+    """The drive's own limit: where it warns, else where it is critical."""
+    limit: int | None = world["warning_temperature_c"] or world["critical_temperature_c"]
+    return limit
+
+
+def _heat(first: World, before: World, now: World) -> dict[str, str]:
+    """At the drive's own limit now, or in between: its own memory of the highest rose to it."""
+    limit = limit_c(now) or limit_c(first)
+    if limit is None:
+        return {}
+    rose = (
+        None not in (before["highest_temperature_c"], now["highest_temperature_c"])
+        and now["highest_temperature_c"] > before["highest_temperature_c"]
+    )
+    seen = max(
+        [
+            value
+            for value in (now["temperature_c"], now["highest_temperature_c"] if rose else None)
+            if value is not None
+        ],
+        default=None,
+    )
+    hot = seen is not None and seen >= limit - BELOW_LIMIT_C
+    return {"temperature": f"it reached {seen} °C, its own limit is {limit} °C"} if hot else {}
+
+
+def _counters(before: World, now: World) -> dict[str, str]:
+    one, other = before["media_errors"], now["media_errors"]
+    if one is None or other is None or other - one <= MEDIA_ERRORS_MORE:
+        return {}
+    return {
+        "media_errors": (
+            f"it counted {other - one} more media errors ({one} to {other}): reads that failed or were repeated"
+        )
+    }
+
+
+def _write_cache(before: World, now: World) -> dict[str, str]:
+    """Another write cache at the end of a test than when it began to measure; a purge and our own settings come before
+    that.
+    """
+    one, other = before.get("write_cache"), now.get("write_cache")
+    if one is None or other is None or one == other:
+        return {}
+    return {"write_cache": f"its write cache changed from {one!r} to {other!r} while it was measured"}
+
+
+def _cached(now: World) -> list[Cause]:
+    text = "the loop device uses the page cache (loop/dio is 0), so memory was measured: attach it with --direct-io=on"
+    return [Cause("direct_io", SPOILS, text)] if now["direct_io"] is False else []
+
+
+def unknown(first: World, now: World, unseen_s: float = 0.0) -> list[Cause]:
+    """What can't be told of this drive, or no longer: never "fine". A drive of software has none of it, which is one
+    sentence. unseen_s: the longest that no sample was taken.
+    """
+    if now["transport"] in VIRTUAL:
+        text = "{0} drives have no link, power state, temperature or counters: whether the conditions held is unknown"
+        found = [("world", text.format(now["transport"]))]
+        return [Cause(cause, UNKNOWN, text) for cause, text in found + _uncached(now)]
+    found = []
+    if now["error"] and not first["error"]:
+        found.append(("health", "its health could be read before and no longer can: {0}".format(now["error"])))
+    elif now["error"]:
+        found.append(("health", "its health cannot be read: {0}".format(now["error"])))
+    missing = [name for name, there in [*_told(now), ("samples", unseen_s <= UNSEEN_S)] if not there]
+    return [Cause(cause, UNKNOWN, text) for cause, text in found + [(name, MISSING[name]) for name in missing]]
+
+
+MISSING = {
+    "link": "the speed of its link is unknown, so nothing shows whether it fell",
+    "pcie_errors": (
+        "neither the drive nor a port above it counts PCI Express errors (AER): whether they rose is unknown"
+    ),
+    "throttled": "nothing counts how often it was throttled: only its temperature indicates it",
+    "temperature": "its temperature, or its own limit for it, is unknown",
+    "media_errors": "its media errors are unknown",
+    "power_state": "its power state is unknown",
+    "samples": (
+        "it was not sampled for more than 10 min (ssd_sample_interval_s): heat or a slower link that came and went "
+        "would not show"
+    ),
+}
+
+
+def _told(now: World) -> list[tuple[str, bool]]:
+    """(cause, whether what it takes to see it can be read) of those that such a drive can have."""
+    serial = now["transport"] in SERIAL
+    shown_link = now["link_rate_gbit_s"] if serial else now["link_width"]
+    # SATA and SAS drives do not count throttling; where the drive keeps its highest temperature, that stands for it.
+    counted = now["throttle_counts"] is not None or (
+        now["highest_temperature_c"] is not None and limit_c(now) is not None
+    )
+    told = [
+        ("link", shown_link is not None),
+        ("pcie_errors", bool(now["aer"])),
+        ("throttled", counted),
+        ("temperature", now["temperature_c"] is not None and limit_c(now) is not None),
+        ("media_errors", now["media_errors"] is not None),
+    ]
+    state = now["power_state"]
+    return told + (
+        [("power_state", state["number"] is not None and state["works"] is not None)]
+        if now["transport"] == "nvme"
+        else []
+    )
+
+
+def _uncached(now: World) -> list[tuple[str, str]]:
+    loop = now["transport"] == "loop" and now["direct_io"] is None
+    return [("direct_io", "whether the loop device bypasses the page cache is unknown")] if loop else []
+
+
+def carried(kept: World, now: World, same_boot: bool) -> World:
+    """The baseline that a resumed run goes by: that of its first job; of another boot, with the counters of now, which
+    a boot resets.
+    """
+    return (
+        kept
+        if same_boot
+        else dict(kept, **{key: now[key] for key in ("aer", "throttle_counts", "throttle_s", "highest_temperature_c")})
+    )

@@ -1,0 +1,261 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host's plan: tests fitted to each of its drives, with fio jobs whose placeholders the host fills in. Pure but for
+the template.
+"""
+
+from __future__ import annotations
+
+import copy
+import typing as t
+
+from ...module_utils.drive.entry import Entry, parse
+from ..common import argument_specs
+from ..common import schema as schemas
+from ..common.values import integer
+from . import arrays, parallel_drives, preferred_block_size, purge_values
+from . import cells as celling
+from .jobs import POLLED, fill_jobs, sections_of, with_job
+from .testfiles import PlanError, Test, load_plan
+
+__all__ = ["PlanError", "load_plan", "render", "step_plan"]
+
+SCHEMA_VERSION = 1
+# Of a test, what only the controller needs.
+NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats", "run_margin", "departs")
+OVERWRITE_BLOCK_BYTES = 131_072
+
+
+def render(
+    tests: t.Sequence[Test],
+    *,
+    run: t.Mapping[str, str],
+    host: str,
+    boot_id: str,
+    drives: t.Sequence[t.Mapping[str, t.Any]],
+    engine_version: str,
+    variables: t.Mapping[str, t.Any],
+    tune: t.Mapping[str, t.Any] | None = None,
+    fio_path: str = "fio",
+    left_out: t.Collection[str] = (),
+) -> dict[str, t.Any]:
+    """plan.json of one host (docs/internals.md).
+
+    tests: of load_plan or step_plan. run: {id, name}. drives: as drive_facts returns them (selector, identity).
+    variables: the host's, of which workload_ioengine, purge_method, ssd_parallel_drives and ssd_sample_interval_s count
+      here. left_out: drives that take no part; an array of all of them can't be made, which the host says.
+    Raises PlanError with every drive that can't do a test, naming host, drive and cell.
+    """
+    settings = {**_defaults(), **variables}
+    measures = any(test["cells"] for test in tests)
+    problems = _engine_problems(settings, host)
+    rendered, wrong = _drives(tests, drives, settings, host, left_out)
+    problems += wrong
+    if problems:
+        raise PlanError(problems)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "engine_version": engine_version,
+        "run": {"id": str(run["id"]), "name": str(run["name"])},
+        "host": str(host),
+        "boot_id": boot_id,
+        **parallel_drives.spec(settings, drives, any_test=bool(tests)),
+        "sample_interval_s": float(settings.get("ssd_sample_interval_s") or 0),
+        "look": _look(settings),
+        "validity": _validity(settings),
+        "leave": settings["ssd_leave"] if measures else "as_is",
+        "criteria": _criteria(settings) if measures else [],
+        "fio": {"path": fio_path},
+        "tune": schemas.plain(tune or {}),
+        "drives": rendered,
+    }
+
+
+def _drives(
+    tests: t.Sequence[Test],
+    drives: t.Sequence[t.Mapping[str, t.Any]],
+    settings: t.Mapping[str, t.Any],
+    host: str,
+    left_out: t.Collection[str],
+) -> tuple[list[dict[str, t.Any]], list[str]]:
+    """(the plan of each drive, what they can't do)."""
+    rendered = []
+    known = [drive["identity"] for drive in drives if drive.get("identity")]
+    problems = [f"{host}: {text}" for text in arrays.host_problems(tests, known, settings, POLLED, len(left_out))]
+    entries = [parse(schemas.plain(drive["selector"])) for drive in drives]
+    labels = [*(entry.label for entry in entries), *left_out]
+    for place, (drive, entry) in enumerate(zip(drives, entries)):
+        carried = [test for test in tests if arrays.is_carried(test, place, len(drives))]
+        done, wrong = _for_drive(drive, entry, carried, settings, host, known)
+        for test, asked in zip(done.get("tests", ()), carried):
+            test.update(arrays.on_drive(asked, labels))
+        rendered.append(done)
+        problems += wrong
+    return rendered, problems
+
+
+def _defaults() -> dict[str, t.Any]:
+    """Of the variables that a step may not have set."""
+    return {
+        **{name: argument_specs.default(name) for name in ("workload_ioengine", "purge_method", "ssd_parallel_drives")},
+        "ssd_leave": "as_is",
+    }
+
+
+def _look(settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    full = settings.get("ssd_look") == "full"
+    return {"seconds": None if full else float(settings.get("ssd_look_s") or argument_specs.default("ssd_look_s"))}
+
+
+def _validity(settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    limits = schemas.plain(settings.get("ssd_validity_limits")) or {}
+    return {
+        "strict": settings.get("ssd_unknown_causes") == "spoil",
+        "limits": {name: float(limit) for name, limit in limits.items()},
+    }
+
+
+def _criteria(settings: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+    return [item for item in schemas.plain(settings.get("ssd_criteria")) or [] if isinstance(item, dict)]
+
+
+def _for_drive(
+    drive: t.Mapping[str, t.Any],
+    entry: Entry,
+    tests: t.Sequence[Test],
+    settings: t.Mapping[str, t.Any],
+    host: str,
+    of_host: t.Sequence[t.Mapping[str, t.Any]],
+) -> tuple[dict[str, t.Any], list[str]]:
+    """One of the plan's drives, and what it can't do. of_host: the identities of all its drives."""
+    identity = drive.get("identity")
+    where = f"{host}: drive {entry.label}"
+    if not identity:
+        return {}, [f"{where}: was not found, so nothing can be planned for it"]
+    fitted = _fit_tests(tests, identity, settings, of_host)
+    problems = _poll_problems(any(test["cells"] for test in tests), identity, settings, where)
+    problems += _cache_problems(tests, entry, where)
+    problems += [
+        f"{where}: test {test['name']}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong
+    ]
+    rendered = {
+        "drive": entry.label,
+        "selector": entry.given,
+        "expected": schemas.plain(identity),
+        "vendor": _vendor(identity, settings),
+        "tests": [done for done, _wrong in fitted],
+    }
+    return rendered, problems
+
+
+def _engine_problems(settings: t.Mapping[str, t.Any], host: str) -> list[str]:
+    engine, engines = settings["workload_ioengine"], argument_specs.choices("workload_ioengine")
+    if engine in engines:
+        return []
+    return [f"{host}: workload_ioengine: {engine!r} must be one of: {', '.join(engines)}"]
+
+
+def _cache_problems(tests: t.Sequence[Test], entry: Entry, where: str) -> list[str]:
+    """What an entry of ssd_drives says of the write cache must not stand against what a test needs."""
+    own = entry.options["write_cache"]
+    against = next((test for test in tests if own and test["write_cache"] not in (None, own)), None)
+    if against is None:
+        return []
+    test = f"test {against['name']}, which needs it {against['write_cache']}"
+    return [f"{where}: write_cache: {own} in its entry contradicts {test}; remove it from the entry"]
+
+
+def _poll_problems(
+    measures: bool, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], where: str
+) -> list[str]:
+    """Without queues for it the kernel refuses polled I/O or, before 5.16, does it by interrupts and says nothing."""
+    if not measures or settings["workload_ioengine"] != POLLED or identity.get("io_poll") is True:
+        return []
+    advice = "use io_uring, or boot with nvme.poll_queues=N: the kernel sets up poll queues for NVMe drives only"
+    return [f"{where}: workload_ioengine: {POLLED}: its queue/io_poll is not 1; {advice}"]
+
+
+def _vendor(identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """What the inventory wants of a drive's own settings, for every result to be held to (vendor_rssdm,
+    vendor_iomemory_dma_delay).
+    """
+    lines = schemas.plain(settings.get("vendor_rssdm")) or []
+    own = [
+        line
+        for line in lines
+        if isinstance(line, dict) and identity.get("serial") and str(line.get("serial")).strip() == identity["serial"]
+    ]
+    delay = schemas.plain(settings.get("vendor_iomemory_dma_delay"))
+    wanted = {key: value for line in own for key, value in line.items() if key != "serial"}
+    return {**wanted, **({"dma_delay": delay} if delay not in (None, "") else {})}
+
+
+def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list[Test]:
+    """The tests of a plan of one step without a measurement: purge, precondition or tune.
+
+    variables: precondition_passes and precondition_block_size, where they are set (purge_method counts in `render`).
+    """
+    names = ("precondition_passes", "precondition_block_size")
+    passes, block_size = ((variables or {}).get(name, argument_specs.default(name)) for name in names)
+    fill = {"passes": integer(passes), "block_size_bytes": celling.size_bytes(block_size)}
+    steps: dict[str, dict[str, t.Any]] = {
+        "purge": {"title": "Purge", "purge": {"method": "auto"}, "precondition": None},
+        "precondition": {"title": "Precondition", "purge": {"method": "none"}, "precondition": fill},
+        "tune": {"title": "Tune", "purge": {"method": "none"}, "precondition": None},
+    }
+    if step not in steps:
+        raise PlanError([f"no step named {step!r} (known steps: {', '.join(steps)})"])
+    empty: dict[str, t.Any] = {
+        "name": step,
+        "source": "",
+        "description": "",
+        "repeats": None,
+        "run_margin": None,
+        "origin": f"the step {step}",
+        "own_cells": True,
+        "active_range_pct": 100,
+        "cells": [],
+        "rounds": {"max": None, "capacity_multiple": None, "time_limit_s": None},
+        "steady_state": None,
+        "after_steady_rounds": 0,
+        "latency_targets_us": [],
+        "last_rounds": None,
+        "write_cache": None,
+        "follows": None,
+    }
+    return [{**empty, **steps[step]}]
+
+
+def _fit_tests(
+    tests: t.Sequence[Test],
+    identity: t.Mapping[str, t.Any],
+    settings: t.Mapping[str, t.Any],
+    of_host: t.Sequence[t.Mapping[str, t.Any]],
+) -> list[tuple[Test, list[str]]]:
+    """Each test for one drive. A purge that sets the LBA size sets it for this test and those after it."""
+    fitted = []
+    for test in tests:
+        purge = purge_values.spec(test["purge"], settings)
+        identity = purge_values.identity_after(identity, purge)
+        fitted.append(_fit_test(test, arrays.identity(test, identity, of_host), settings, purge))
+    return fitted
+
+
+def _fit_test(
+    test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], purge: dict[str, t.Any]
+) -> tuple[Test, list[str]]:
+    """A test for one drive in its rendered form, and what the drive can't do."""
+    test, same_cells = preferred_block_size.on_drive(test, identity)
+    cells, left_out, wrong = celling.fit(test, identity)
+    active = celling.active_range_bytes(test, identity)
+    engine = settings["workload_ioengine"]
+    done = {key: copy.deepcopy(value) for key, value in test.items() if key not in NOT_FOR_HOSTS}
+    done["purge"] = purge
+    if purge["method"] in ("auto", "overwrite"):
+        purge.update(fill_jobs("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
+    if test["precondition"]:
+        done["precondition"] = fill_jobs("precondition", engine=engine, **test["precondition"])
+    done["cells"] = [with_job(cell, engine, sections_of(cell, active, identity["size_bytes"])) for cell in cells]
+    done["not_applicable"] = same_cells + left_out
+    return done, wrong

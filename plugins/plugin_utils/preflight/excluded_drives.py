@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Leaves drives out of what preflight decides on: those in quarantine; with ssd_evidence: leave_out those that an
+earlier run keeps as evidence; with ssd_unavailable: leave_out those that are gone. Pure; the store knows who is in
+quarantine.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from types import MappingProxyType
+
+from ...module_utils.drive.entry import parse
+from ..store import import_records, quarantine
+from . import approval, approval_check, unavailable_hosts
+from .findings import Run, View, host_list, named_once, shared_value, standing
+
+Marks = t.Sequence[quarantine.Quarantined]
+# Of a run that is under way: {(host, drive): why it was left out when the run began}.
+Kept = t.Mapping[tuple[str, str], str]
+
+
+def parted(
+    views: t.Sequence[View],
+    run: Run | None,
+    marks: Marks,
+    kept: Kept,
+    lost: Kept = MappingProxyType({}),
+    approved: approval.ApprovedPlan | None = None,
+    unapproved: Kept = MappingProxyType({}),
+) -> list[View]:
+    """The views without the drives that are left out; those stand in `left_out`. A host that has begun the run goes on
+    with the drives that it began with, and a single step (purge.yml) takes any drive that is there.
+
+    lost: of ledgers.lost: evidence as well. approved: what it leaves out, nobody approved to erase;
+    unapproved: nor what is not in it.
+    """
+    if run is None:
+        return list(views)
+    qualifies = shared_value(views, "ssd_step") == "qualify"
+    mine = [mark for mark in marks if mark.run_name == run.name and qualifies]
+    evidence = shared_value(views, "ssd_evidence") == "leave_out" and qualifies
+    there = not unavailable_hosts.leaves_out(views)
+    found = []
+    for view in views:
+        if view.name in run.attach:
+            reasons = {drive: kept[view.name, drive] for drive in _asked(view) if (view.name, drive) in kept}
+        else:
+            theirs = {drive: why for (host, drive), why in lost.items() if host == view.name}
+            reasons = {
+                **({} if there else unavailable_hosts.not_found(view, run)),
+                **({**_evidence(view, run), **theirs} if evidence else {}),
+                **_marked(view, mine),
+                **{
+                    drive: why
+                    for drive, why in approval_check.left_out(approved, view.name).items()
+                    if drive in _asked(view)
+                },
+                **{drive: why for (host, drive), why in unapproved.items() if host == view.name},
+            }
+        found.append(_without(view, reasons))
+    return found
+
+
+def of_run(record: t.Mapping[str, t.Any] | None) -> Kept:
+    """What run.json says of the drives that were left out."""
+    asked = (record or {}).get("asked") or []
+    return {(entry["host"], entry["drive"]): entry["left_out"] for entry in asked if entry.get("left_out")}
+
+
+def lines(views: t.Sequence[View]) -> list[str]:
+    """For people: each drive that is left out, and why; a host as a whole."""
+    found = []
+    for view in views:
+        if view.gone:
+            found.append(f"{view.name}: {view.gone}; its drives ({host_list(list(view.left_out))}) are left out")
+        else:
+            found += [f"{view.name}: drive {drive}: {why}" for drive, why in view.left_out.items()]
+    return found
+
+
+def _evidence(view: View, run: Run) -> dict[str, str]:
+    """The drives that nothing but their evidence keeps out."""
+    refused = {str(entry["drive"]): standing(entry, run) for entry in view.drives or ()}
+    return {
+        drive: named_once(refusals[0], drive)[1]
+        for drive, refusals in refused.items()
+        if [refusal["code"] for refusal in refusals] == ["evidence"]
+    }
+
+
+def _marked(view: View, marks: Marks) -> dict[str, str]:
+    by_identity: dict[str, list[quarantine.Quarantined]] = {}
+    for mark in marks:
+        by_identity.setdefault(mark.identity, []).append(mark)
+    # For a drive without a serial number, and for one that no longer tells it.
+    by_place = {mark.drive: mark for mark in marks if mark.host == view.name}
+    known = {entry["drive"]: import_records.known_as(entry.get("identity") or {}) for entry in view.drives or ()}
+    found = {}
+    for drive in _asked(view):
+        identity = known.get(drive) or ""
+        mine = [mark for mark in by_identity.get(identity, ()) if _means(mark, identity, view.name, drive)]
+        if not identity and drive in by_place:
+            mine = [by_place[drive]]
+        if mine:
+            found[drive] = mine[-1].text()
+    return found
+
+
+def _means(mark: quarantine.Quarantined, identity: str, host: str, drive: str) -> bool:
+    return quarantine.same(quarantine.Who(mark.identity, mark.host, mark.drive), quarantine.Who(identity, host, drive))
+
+
+def _asked(view: View) -> list[str]:
+    return [entry.label for entry in view.entries or ()]
+
+
+def _without(view: View, reasons: t.Mapping[str, str]) -> View:
+    """A drive that is left out may be in use all the same, so nobody else may have it (duplicates.py)."""
+    if not reasons or view.asked is None:
+        return view
+    return view._replace(
+        entries=[entry for entry in view.entries or () if entry.label not in reasons],
+        drives=None if view.drives is None else [one for one in view.drives if one["drive"] not in reasons],
+        checks=None if view.checks is None else [one for one in view.checks if one.get("drive") not in reasons],
+        left_out=reasons,
+        unseen=[(parse(one.get("selector")), one) for one in view.drives or () if one["drive"] in reasons],
+    )

@@ -1,0 +1,175 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the checks of the hosts (module host_checks) mean for a run: what stops it, what it is warned of. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.checks.base import BLOCKS, LEVELS, WARNING
+from ...module_utils.checks.table import CODES
+from ...module_utils.machine import snapshot
+from ...module_utils.run.states import SETTLED_STATES
+from ..common import argument_specs, values
+from ..common.argument_specs import Rule
+from ..common.schema import plain, suggestion
+from . import examine_arguments, findings
+from .findings import Finding, Run, View
+
+# The mappings of versions: {variable: what its keys are}.
+VERSIONS = {
+    "preflight_firmware": "a shell pattern for models",
+    "preflight_drivers": "the name of a kernel driver",
+    "preflight_versions": "a tool, or kernel",
+}
+# What the variables must be, where the type in the role's spec says too little.
+RULES = {
+    "preflight_levels": Rule(f"a mapping of checks to one of the words {', '.join(LEVELS)}"),
+    "preflight_link": Rule("a mapping of models to speed_gts and width"),
+    "preflight_tools": Rule("a list of the names of commands"),
+    "preflight_traffic_s": Rule("a number of seconds"),
+    "preflight_warm_up_s": Rule("a number of seconds"),
+    **{
+        name: Rule(f"a mapping; its keys are each {keys}, its values a version or a list of versions")
+        for name, keys in VERSIONS.items()
+    },
+}
+# A server with two dozen drives that all have several things to tell has fewer.
+MOST_WARNINGS = 200
+VERSIONED = ("kernel", *snapshot.TOOLS)
+LINK_KEYS = ("speed_gts", "width")
+Warned = dict[str, t.Any]
+
+
+def _found(view: View, run: Run | None) -> list[t.Mapping[str, t.Any]]:
+    """A host's findings; none where the run works on it, or is done with it: then it was judged when the run began."""
+    if view.checks is None or (run and run.attach.get(view.name) in SETTLED_STATES):
+        return []
+    return list(view.checks)
+
+
+def blocking(view: View, run: Run | None) -> list[Finding]:
+    """What stops the run on this host."""
+    return [
+        Finding(
+            f"{item['check']}: {item['message']}. To fix this: {item['remedy']}",
+            view.name,
+            str(item["drive"] or ""),
+        )
+        for item in _found(view, run)
+        if item["level"] == BLOCKS
+    ]
+
+
+def warnings(views: t.Sequence[View], run: Run | None) -> list[Warned]:
+    """What run.json keeps: every finding that does not stop the run, with its host; also those that the inventory lets
+    pass (ok).
+    """
+    return [{"host": view.name, **item} for view in views for item in _few(_found(view, run))]
+
+
+def _few(found: list[t.Mapping[str, t.Any]]) -> list[t.Mapping[str, t.Any]]:
+    """No host's warnings push those of others away, and fill run.json, which every later play reads."""
+    told = [item for item in found if item["level"] != BLOCKS]
+    if len(told) <= MOST_WARNINGS:
+        return told
+    more = f"and {len(told) - MOST_WARNINGS} more warnings of this host"
+    about = {"drive": None, "level": WARNING, "message": more, "remedy": "check the host itself"}
+    return [*told[:MOST_WARNINGS], {**told[MOST_WARNINGS], **about}]
+
+
+def lines(warned: t.Sequence[Warned]) -> list[str]:
+    """The warnings as text: one that several drives or hosts share is told once, and so is one that several checks
+    share.
+    """
+    checks: dict[tuple[str, str, str], list[Warned]] = {}
+    for item in warned:
+        if item["level"] == WARNING:
+            checks.setdefault((item["host"], item["drive"] or "", item["message"]), []).append(item)
+    places: dict[str, dict[str, list[str]]] = {}
+    for (host, drive, message), items in checks.items():
+        remedy = " or ".join(dict.fromkeys(item["remedy"] for item in items))
+        text = f"{', '.join(item['check'] for item in items)}: {message}. To fix this: {remedy}"
+        places.setdefault(text, {}).setdefault(host, []).extend([drive] if drive else [])
+    return [
+        f"{findings.host_list([_place(host, drives) for host, drives in where.items()])}: {text}"
+        for text, where in places.items()
+    ]
+
+
+def _place(host: str, drives: t.Sequence[str]) -> str:
+    """A host, or drives of it."""
+    return f"{host}: drive{'s' * (len(drives) > 1)} {findings.host_list(drives)}" if drives else host
+
+
+def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
+    """What is wrong with the variables of the checks, as "variable: message"."""
+    # Null is the default of the module, which is the role's.
+    given = {name: plain(value) for name, value in asked.items() if value is not None}
+    mappings = {name: value for name, value in given.items() if isinstance(value, dict)}
+    if isinstance(given.get("preflight_tools"), str):
+        given["preflight_tools"] = examine_arguments.listed(given["preflight_tools"])
+    return (
+        argument_specs.problems("preflight", given, RULES)
+        + _level_problems(mappings.get("preflight_levels", {}))
+        + [problem for name in VERSIONS for problem in _version_problems(name, mappings.get(name, {}))]
+        + _tool_problems(mappings.get("preflight_versions", {}))
+        + _link_problems(mappings.get("preflight_link", {}))
+    )
+
+
+def _level_problems(given: t.Mapping[t.Any, t.Any]) -> list[str]:
+    found = [
+        f"preflight_levels: there is no check {name!r}{suggestion(name, CODES)} (docs/checks.md lists them)"
+        for name in given
+        if name not in CODES
+    ]
+    wrong = [(name, level) for name, level in given.items() if level not in LEVELS]
+    return found + [
+        f"preflight_levels.{name}: {level!r} must be one of the words: {', '.join(LEVELS)}{suggestion(level, LEVELS)}"
+        for name, level in wrong
+    ]
+
+
+def _version_problems(name: str, given: t.Mapping[t.Any, t.Any]) -> list[str]:
+    wrong = [(key, value) for key, value in given.items() if not _is_version(value)]
+    return [
+        f"{name}.{key}: {value!r} must be a string, or a list of strings, in quotes: YAML reads 3.30 as 3.3"
+        for key, value in wrong
+    ]
+
+
+def _tool_problems(given: t.Mapping[t.Any, t.Any]) -> list[str]:
+    """A tool of another name would never be compared."""
+    wrong = [name for name in given if name not in VERSIONED]
+    return [
+        (
+            f"preflight_versions: no check reads the version of {name!r}{suggestion(name, VERSIONED)} (known: "
+            f"{', '.join(VERSIONED)})"
+        )
+        for name in wrong
+    ]
+
+
+def _is_version(value: t.Any) -> bool:
+    texts = value if isinstance(value, list) else [value]
+    return bool(texts) and all(isinstance(text, str) and text.strip() for text in texts)
+
+
+def _link_problems(given: t.Mapping[t.Any, t.Any]) -> list[str]:
+    found = []
+    for model, link in given.items():
+        if not isinstance(link, dict) or not link or set(link) - set(LINK_KEYS):
+            found.append(
+                f"preflight_link.{model}: {link!r} must be a mapping with {' and '.join(LINK_KEYS)}, such as "
+                "speed_gts: 16, width: 4"
+            )
+        else:
+            numbers = [(key, values.number(value), value) for key, value in link.items()]
+            found += [
+                f"preflight_link.{model}.{key}: {value!r} must be a number above 0"
+                for key, number, value in numbers
+                if not number or number <= 0
+            ]
+    return found

@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The second measurement of drives (ssd_retest) in preflight: it erases only what this very play decided to erase
+before, and only the same drives.
+"""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ..common.schema import plain
+from ..common.values import integer
+from ..run_folder import decision_record, remeasurement
+from ..verdict import judged_criteria
+from .findings import Finding, Run, View, shared_value
+
+Mapping = t.Mapping[str, t.Any]
+TEXT = (
+    "ssd_retest: a drive that misses only relative criteria would be erased and measured once more before it fails, in "
+    "a run of its own ({0}); at most, that takes the time of the plan and writes its bytes a second time"
+)
+
+_NOT_YOURS = "only qualify.yml sets ssd_again, so remove it from your variables"
+
+
+def narrowed(view: View) -> Mapping:
+    """ssd_again of a host (docs/internals.md); {} where this is no second measurement."""
+    given = plain((view.asked or {}).get("ssd_again"))
+    return given if isinstance(given, dict) else {}
+
+
+def of(views: t.Sequence[View]) -> str:
+    """The run whose drives are measured again; "" where this is no second measurement."""
+    return next((str(narrowed(view)["of"]) for view in views if narrowed(view)), "")
+
+
+def wanted(views: t.Sequence[View]) -> bool:
+    """Whether drives that miss only relative criteria are measured again; a second measurement is not."""
+    return integer(shared_value(views, "ssd_retest") or 0) == 1 and not of(views)
+
+
+def record(views: t.Sequence[View]) -> dict[str, t.Any]:
+    """What run.json has of it."""
+    return {remeasurement.OF: of(views)} if of(views) else {}
+
+
+def counts(view: View, drive: str) -> dict[str, t.Any]:
+    """What run.json's `asked` has of it: the tests of a drive whose second result counts."""
+    return {remeasurement.COUNTS: narrowed(view)["counts"][drive]} if drive in narrowed(view).get("counts", {}) else {}
+
+
+def findings(views: t.Sequence[View], run: Run | None, results_dir: str) -> list[Finding]:
+    """What stands against measuring drives again; nothing where this is no second measurement."""
+    first = of(views)
+    if not first:
+        return []
+    found = []
+    if run is not None and run.id != remeasurement.id_of(first):
+        found.append(Finding(f"ssd_again: {run.id} is not the second measurement of {first}; {_NOT_YOURS}"))
+    for view in views:
+        if not decision_record.erases(os.path.join(results_dir, first), view.name):
+            message = f"ssd_again: preflight of this play did not approve erasing drives of this host in run {first}"
+            found.append(Finding(f"{message}; {_NOT_YOURS}", view.name))
+        found += _others(view)
+    return found
+
+
+def _others(view: View) -> list[Finding]:
+    """Drives that were not measured in the first run, or are others now."""
+    known = narrowed(view).get("identities", {})
+    found = []
+    for entry in view.drives or ():
+        drive, identity = str(entry["drive"]), entry.get("identity") or {}
+        if drive not in known:
+            found.append(
+                Finding(f"ssd_again: this drive is not one of those to measure again; {_NOT_YOURS}", view.name, drive)
+            )
+            continue
+        other = [key for key, value in known[drive].items() if identity and identity.get(key) != value]
+        if other:
+            message = f"identity_changed: its {', '.join(other)} changed since this play began"
+            found.append(Finding(f"{message}; find out which drive it is now, and start a new run", view.name, drive))
+    return found
+
+
+def relative(criteria: t.Any) -> bool:
+    """Whether any criterion is relative: only these lead to a second measurement."""
+    return any(isinstance(criterion, dict) and judged_criteria.is_relative(criterion) for criterion in criteria or [])
+
+
+def plan_lines(retest: bool, criteria: t.Any) -> list[str]:
+    """What plan mode says of ssd_retest."""
+    return [TEXT.format(f"<run id>{remeasurement.SUFFIX}")] if retest and relative(criteria) else []

@@ -1,0 +1,86 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which run it is: a new one, or one to go on with. Pure."""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+
+from ...module_utils.run.states import LIVE_STATES
+from ..common import argument_specs
+from ..run_folder import runs
+from .findings import Finding, Run, View, host_list, shared_value
+
+
+def choose(
+    views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own] = ()
+) -> tuple[Run | None, list[Finding]]:
+    """The run: the one given by ssd_run_id, else the one unfinished run of ssd_run_name, else a new one. `settings` has
+    passed.
+
+    own: the controller's runs. A run that a host calls unfinished, and that must not be taken up for its word, is to be
+      named.
+    """
+    name, run_id = str(shared_value(views, "ssd_run_name")), shared_value(views, "ssd_run_id")
+    known = [(view.name, entry) for view in views for entry in view.runs or ()]
+    answers = {view.name: view.runs for view in views if view.runs}
+    found: list[Finding] = []
+    if not run_id:
+        open_ids, claims = runs.unfinished(name, answers, own)
+        if len(open_ids) > 1:
+            return None, [Finding(_several(name, open_ids, known))]
+        found = [Finding(_claimed(claim), claim.host) for claim in claims]
+        run_id = open_ids[0] if open_ids else f"{now:%Y%m%dT%H%M%SZ}-{name}"
+    attach = {host: entry["state"] for host, entry in known if entry["run_id"] == run_id}
+    return Run(str(run_id), runs.name_of(str(run_id), answers, own) or name, attach), found
+
+
+def overlap(views: t.Sequence[View], run: Run | None) -> tuple[str, str]:
+    """What ssd_overlap makes of a run of that name that hosts still work on: (attach, skip or fail; the sentence that
+    says so), or two empty texts.
+
+    Not of a run that is given by its id: that was chosen.
+    """
+    busy = [host for host, state in (run.attach if run else {}).items() if state in LIVE_STATES]
+    if run is None or not busy or shared_value(views, "ssd_run_id"):
+        return "", ""
+    chosen = str(shared_value(views, "ssd_overlap") or argument_specs.default("ssd_overlap"))
+    does = {
+        "attach": "this play attaches to it",
+        "skip": "nothing is started",
+        "fail": "wait for it (watch.yml), or stop it (stop.yml)",
+    }
+    return chosen, f"run {run.id} is still at work on {host_list(busy)}: {does.get(chosen, '')} (ssd_overlap: {chosen})"
+
+
+def held_back(views: t.Sequence[View], own: t.Sequence[runs.Own], run: Run | None) -> list[Finding]:
+    """Hosts that have another run of that name which can't be continued, also where the run is given by its id: what a
+    plan left out for that, the start that gets the plan's id leaves out too. Another host's word leaves out nobody.
+    """
+    answers = {view.name: view.runs for view in views if view.runs}
+    _open, claims = runs.unfinished(str(shared_value(views, "ssd_run_name")), answers, own)
+    return [
+        Finding(_claimed(claim), claim.host)
+        for claim in claims
+        if not claim.by_host and claim.run_id != (run.id if run else "")
+    ]
+
+
+def _claimed(claim: runs.ClaimedRun) -> str:
+    return (
+        f"ssd_run_id: this host reports run {claim.run_id} as unfinished, {claim.why}; resume it with "
+        f"-e ssd_run_id={claim.run_id}, or stop it (stop.yml -e ssd_run_id={claim.run_id})"
+    )
+
+
+def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, t.Mapping[str, t.Any]]]) -> str:
+    where = [
+        f"{run_id} ({host_list([host for host, entry in known if entry['run_id'] == run_id])})" for run_id in open_ids
+    ]
+    listed = ", ".join(where)
+    return (
+        f"ssd_run_id: several unfinished runs are named {name}: {listed}; choose one with -e ssd_run_id=…, or stop "
+        "those you do not want (stop.yml)"
+    )

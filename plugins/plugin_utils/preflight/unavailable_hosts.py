@@ -1,0 +1,132 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hosts that a run does without, with ssd_unavailable: leave_out: those that do not answer, or not as they should.
+Nothing is erased on them, and a drive that one of them names is erased nowhere else. Pure; excluded_drives.py has the
+drives that are gone.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from types import MappingProxyType
+
+from ...module_utils.drive.entry import parse
+from ...module_utils.run.states import SETTLED_STATES
+from ..validation import printable
+from .findings import Finding, Run, View, named_drives, named_once, shared_value, standing
+
+NOT_FOUND = "not_found"
+MOST_WHY = 500
+
+
+def leaves_out(views: t.Sequence[View]) -> bool:
+    """Whether the run does without what is not available."""
+    return bool(shared_value(views, "ssd_unavailable") == "leave_out")
+
+
+def hosts(
+    views: t.Sequence[View],
+    run: Run | None,
+    strange: t.Mapping[str, t.Sequence[Finding]],
+    claims: t.Sequence[Finding] = (),
+    kept: t.Collection[tuple[str, str]] = (),
+    before: t.Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
+    """Why the run does without a host, by host. Where its variables are wrong, they are told instead.
+
+    strange: that it answered about other drives. claims: of runs to go on with. kept: (host, drive) left out when the
+      run began. before: what this gave earlier in the play; who is back by now was not prepared with the others.
+    """
+    if run is None or not leaves_out(views):
+        return {}
+    claimed = {finding.host: finding.message for finding in claims if finding.host}
+    found = {
+        view.name: before.get(view.name)
+        or _unheard(view)
+        or _strange(strange.get(view.name, ()))
+        or claimed.get(view.name)
+        or _stuck(view, run, kept)
+        for view in views
+        if view.asked is not None and not named_drives(view)
+    }
+    return {host: printable.line(why, MOST_WHY) for host, why in found.items() if why}
+
+
+def parted(views: t.Sequence[View], gone: t.Mapping[str, str]) -> list[View]:
+    """The views, those of `hosts` with nothing that could be decided on."""
+    return [_without(view, gone[view.name]) if view.name in gone else view for view in views]
+
+
+def not_found(view: View, run: Run | None) -> dict[str, str]:
+    """The drives that their host does not find, and that nothing else is wrong with; with the guard's words."""
+    refused = {str(entry["drive"]): standing(entry, run) for entry in view.drives or ()}
+    return {
+        drive: f"{NOT_FOUND}: {named_once(refusals[0], drive)[1]}"
+        for drive, refusals in refused.items()
+        if [refusal["code"] for refusal in refusals] == [NOT_FOUND]
+    }
+
+
+def nothing_left(views: t.Sequence[View], run: Run | None) -> list[Finding]:
+    """What a plan is told that has no drive left, some for not being available."""
+    left = [view for view in views if view.asked is not None and _has_drives(view, view.asked)]
+    if run is None or left or not any(view.gone or _lacks(view) for view in views):
+        return []
+    head = Finding("ssd_unavailable: no drive is left, so there is nothing to run; each is left out for this reason:")
+    gone = [Finding(view.gone, view.name) for view in views if view.gone]
+    return [
+        head,
+        *gone,
+        *(Finding(why, view.name, drive) for view in views if not view.gone for drive, why in view.left_out.items()),
+    ]
+
+
+def _has_drives(view: View, asked: t.Mapping[str, t.Any]) -> bool:
+    """Whether drives are left on the host; one whose ssd_drives is no list is told that instead."""
+    return bool(asked.get("ssd_drives") if view.entries is None else view.entries)
+
+
+def _lacks(view: View) -> bool:
+    return any(why.startswith(NOT_FOUND) for why in view.left_out.values())
+
+
+def _unheard(view: View) -> str:
+    if view.unreachable:
+        return f"the host is unreachable: {view.unreachable}"
+    told = "; ".join(f"{module} failed: {message}" for module, message in view.failures.items())
+    return told and f"the host could not be examined: {told}"
+
+
+def _strange(found: t.Sequence[Finding]) -> str:
+    return "; ".join(finding.message for finding in found)
+
+
+def _stuck(view: View, run: Run, kept: t.Collection[tuple[str, str]]) -> str:
+    """A host that began the run goes on with all drives that it began with: its host job refuses any other plan."""
+    if view.name not in run.attach or run.attach[view.name] in SETTLED_STATES:
+        return ""
+    return "; ".join(
+        f"it began run {run.id} with drive {drive}, and cannot continue without it ({why}); keep what it measured with "
+        f"stop.yml -e ssd_run_id={run.id}"
+        for drive, why in not_found(view, run).items()
+        if (view.name, drive) not in kept
+    )
+
+
+def _without(view: View, why: str) -> View:
+    entries, told = view.entries or (), view.drives or ()
+    # By all that the host told of a drive, and by what it is called.
+    return view._replace(
+        entries=[],
+        facts=None,
+        drives=[],
+        unreachable="",
+        failures={},
+        checks=None,
+        snapshot=None,
+        wear=None,
+        left_out={entry.label: why for entry in entries},
+        gone=why,
+        unseen=[*((parse(one.get("selector")), one) for one in told), *((entry, {}) for entry in entries)],
+    )

@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A run's verdicts, and what changed since the run before, as plain text that fits a chat message; or why there is no
+run. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ..validation import printable as texts
+from ..verdict.verdicts import VERDICTS
+
+# Chats cut what is longer than 2,000 characters (the shortest limit of those in use).
+MOST = 1800
+MOST_NAME, MOST_REASON, MOST_FINDING = 60, 160, 300
+# What chats and templates read as a mention, a link, markup or an expression; names and reasons come from hosts.
+_INERT = str.maketrans(
+    {"<": "‹", ">": "›", "@": "(at)", "`": "'", "[": "(", "]": ")", "{": "(", "}": ")", "|": "/", "&": "+"}
+)
+# Chats make links of bare names of hosts too: of "www.", and of what ends like a domain; playbooks do not.
+_DOMAIN = re.compile(r"(?<=[^\W_])\.(?!yml\b)(?=[^\W\d_]{2})")
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def text(run: Mapping, judgement: Mapping, before: Mapping | None = None) -> str:
+    """The message of a run: its verdicts, what changed, and each drive that did not pass, as many as fit; the rest is
+    counted.
+
+    run: run.json. judgement: of judge.judge. before: of the run before of that name, {run, drives}, or None.
+    """
+    drives = judgement["drives"]
+    # What a slow host made fail must not take the room of bad drives.
+    bad = sorted(
+        (drive for drive in drives if drive["verdict"] != "pass"),
+        key=lambda drive: (VERDICTS.index(drive["verdict"]), bool(drive.get("host_fault"))),
+    )
+    counts = ", ".join(
+        f"{judgement['verdicts'][verdict]} {_words(verdict)}"
+        for verdict in VERDICTS
+        if judgement["verdicts"].get(verdict)
+    )
+    name = inert(run["run"]["id"], MOST_NAME)
+    if not drives:
+        head = [f"{name}: no drive was asked for"]
+    elif not bad:
+        head = [f"{name}: all {len(drives)} drives passed"]
+    else:
+        head = [f"{name}: {len(bad)} of {len(drives)} drives did not pass ({counts})"]
+    changes = _changes(drives, before) if before else ["No earlier run to compare with"]
+    return _fitting(head, changes, [_line(drive) for drive in bad])
+
+
+def of_findings(run_name: str, findings: t.Sequence[str]) -> str:
+    """The message of a run that preflight refused: its findings, as many as fit; the rest is counted."""
+    count = f"{len(findings)} thing{'s' * (len(findings) != 1)}"
+    name = inert(run_name, MOST_NAME) or "run"
+    lines = [_DOMAIN.sub(". ", inert(line, MOST_FINDING)) for line in findings]
+    return _fitting([f"{name}: not started, preflight found {count} to fix"], [], lines)
+
+
+def inert(value: t.Any, most: int) -> str:
+    """One printable line in which a chat finds no mention, link or markup."""
+    return texts.line(texts.line(value, most).translate(_INERT).replace("://", ": //"), most)
+
+
+def _words(verdict: str) -> str:
+    return verdict.replace("_", " ")
+
+
+def _who(drive: Mapping) -> str:
+    return f"{inert(drive['host'], MOST_NAME)} {inert(drive['drive'], MOST_NAME)}"
+
+
+def _line(drive: Mapping) -> str:
+    return (
+        f"{_words(drive['verdict'])}: {_who(drive)}: "
+        f"{_DOMAIN.sub('. ', inert(next(iter(drive['reasons']), 'no reason known'), MOST_REASON))}"
+    )
+
+
+def _changes(drives: t.Sequence[Mapping], before: Mapping) -> list[str]:
+    was = {(drive["host"], drive["drive"]): drive["verdict"] for drive in before["drives"]}
+    here = {(drive["host"], drive["drive"]) for drive in drives}
+    lines = [
+        f"changed: {_who(drive)}: {_words(was[drive['host'], drive['drive']])} before, {_words(drive['verdict'])} now"
+        for drive in drives
+        if was.get((drive["host"], drive["drive"]), drive["verdict"]) != drive["verdict"]
+    ]
+    lines += [
+        f"new: {_who(drive)}: {_words(drive['verdict'])}"
+        for drive in drives
+        if (drive["host"], drive["drive"]) not in was
+    ]
+    lines += [
+        f"gone: {_who(drive)}: {_words(drive['verdict'])} before"
+        for drive in before["drives"]
+        if (drive["host"], drive["drive"]) not in here
+    ]
+    return lines or [f"Nothing changed since {inert(before['run']['id'], MOST_NAME)}"]
+
+
+def _fitting(head: list[str], changes: list[str], bad: list[str]) -> str:
+    """Changes may take half of the room; what does not fit is counted."""
+    room = MOST - len(head[0]) - 2 * len("\n…and 0000000 more")
+    changes = _some(changes, room // 2)
+    bad = _some(bad, room - sum(len(line) + 1 for line in changes))
+    return "\n".join([*head, *changes, *bad]) + "\n"
+
+
+def _some(lines: list[str], room: int) -> list[str]:
+    kept: list[str] = []
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            return [*kept, f"…and {len(lines) - len(kept)} more"]
+        kept.append(line)
+    return kept

@@ -1,0 +1,110 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The view of one drive's page: its tests, figures, reasons, conditions, files. Pure; nothing is escaped here, the
+templates do that.
+"""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+
+from ..common import units
+from . import chart_series as report_series
+from . import derived_metrics, interference, latencies, loadplots, measured_conditions, tables
+from .host_journal import HostRaw
+from .report_data import Sources
+
+Record = dict[str, t.Any]
+# Of a test without a rule, no table tells so many cells by other means: they are seen at once.
+MOST_OPEN = 12
+
+
+def drive(sources: Sources, row: Record, judged: Record) -> Record:
+    """A row (rows.rows) and its entry in the judgement, with all that the page of the drive shows: path, size_bytes,
+    identity, warnings, tests.
+    """
+    key = (judged["host"], judged["drive"])
+    record = sources.drives.get(key, {})
+    identity = record.get("identity") or {}
+    raw = sources.raw(judged["host"])
+    found = sources.derived.get(key, {})
+    tests = [
+        {
+            **_test(sources, raw, judged, test, identity),
+            **derived_metrics.lines(found.get(test["test"], {})),
+            "changes": loadplots.changes(test["test"], found),
+        }
+        for test in judged["tests"]
+    ]
+    for test in tests:
+        if test["series"]:
+            test["series"]["median"] = sources.outlines.get(key, {}).get(test["test"], {}).get("median")
+    return {
+        **row,
+        "path": record.get("path"),
+        "size_bytes": identity.get("size_bytes"),
+        "identity": [
+            (name, value)
+            for name, value in sorted(identity.items())
+            if isinstance(value, (str, int, float)) and value != ""
+        ],
+        "warnings": measured_conditions.warnings(sources.run, *key),
+        "logs": record.get("logs"),
+        "tests": tests,
+    }
+
+
+def _test(sources: Sources, raw: HostRaw, judged: Record, test: Record, identity: Record) -> Record:
+    record = sources.tests.get((judged["host"], judged["drive"]), {}).get(test["test"])
+    spec = raw.tests.get(judged["drive"], {}).get(test["test"], {})
+    about = (sources.run.get("tests") or {}).get(test["test"]) or {}
+    result = {
+        **test,
+        "series": None,
+        "windows": [],
+        "record": record or {},
+        "source": spec.get("source") or about.get("source"),
+        "departs": about.get("departs"),
+    }
+    result["description"] = about.get("description")
+    result["limits"] = [_limit(check) for check in test["criteria"]]
+    if record is None:
+        return dict(result, matrices=[], cells=[], latency=None, latencies=None, not_applicable=[], gap_s=None)
+    measured = raw.measurements.get((judged["drive"], test["test"], record.get("attempt", 1)))
+    active_bytes = report_series.active_bytes(spec, identity.get("size_bytes"))
+    rates = interference.table(spec.get("cells") or [], measured)
+    over = latencies.span(record, about.get("last_rounds"))
+    series = report_series.test_series(record, spec, about, measured, active_bytes)
+    cells = tables.cells(spec.get("cells") or [], measured)
+    return dict(
+        result,
+        series=series,
+        windows=record.get("steady_state") or [],
+        matrices=[rates] if rates else tables.matrices(spec.get("cells") or [], measured, about, over),
+        cells=cells,
+        cells_open=not record.get("steady_state") and len(cells) <= MOST_OPEN,
+        captions=latencies.captions(over, series["cell"], alone=not cells),
+        latency=latencies.table(test["metrics"]),
+        latencies=latencies.by_cell(spec.get("cells") or [], measured),
+        not_applicable=record.get("not_applicable") or spec.get("not_applicable") or [],
+        gap_s=measured.largest_gap_s if measured else None,
+        samples=measured.samples.shown() if measured else None,
+        duration_s=duration_s(record.get("started"), record.get("finished")),
+    )
+
+
+def _limit(check: Record) -> Record:
+    divisor = units.unit(check["metric"])[1]
+    scaled = {name: check[name] / divisor if check[name] is not None else None for name in ("min", "max")}
+    return {"metric": check["metric"], "cell": check["cell"], **scaled}
+
+
+def duration_s(started: str | None, finished: str | None) -> float | None:
+    """Seconds between two times of records, or None."""
+    try:
+        begin, end = (datetime.datetime.fromisoformat(str(text).replace("Z", "+00:00")) for text in (started, finished))
+    except ValueError:
+        return None
+    return (end - begin).total_seconds()

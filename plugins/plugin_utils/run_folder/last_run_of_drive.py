@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which run of this controller wrote to a drive last, and how it left it: what the host's ledger has to know as well.
+Read from the results folder, through the gate.
+"""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ..validation import record_check, sanitizer
+from . import results_log, run_record, runs
+
+# Newest first: preflight is waited for, and mostly the newest run has all drives. A drive that is new on its host is in
+# none of them.
+MOST_RUNS = 100
+MOST_BYTES = 512 << 20
+# Most lines are of tests, and cost no parsing.
+_DRIVE, _STARTED = b'"kind": "drive"', b'"state": "started"'
+_TEST = b'"kind": "test"'
+Key = tuple[str, str]
+
+
+class Left(t.NamedTuple):
+    """run_id, started, folder: of the run. state: blank, as_is or evidence. time: of the record."""
+
+    run_id: str
+    started: str
+    folder: str
+    state: str
+    identity: t.Mapping[str, t.Any]
+    time: str
+
+
+def of_drives(own: t.Iterable[runs.Own], wanted: t.Collection[Key], but: str = "") -> dict[Key, Left]:
+    """{(host, drive): how the newest run left it that came to its end there}. wanted: which drives. but: the run that
+    is under way. Raises nothing for damage.
+    """
+    missing: set[Key] = set(wanted)
+    found: dict[Key, Left] = {}
+    read = 0
+    for run in sorted(own, key=lambda run: (run.started, run.id), reverse=True)[:MOST_RUNS]:
+        hosts = {host for host, _drive in missing if host in run.hosts}
+        if run.id == but or not hosts:
+            continue
+        read += run_record.results_size(run.folder)
+        if read > MOST_BYTES:
+            break
+        newest: dict[Key, t.Mapping[str, t.Any]] = {}
+        for record in _records(run.folder, hosts, _DRIVE, _STARTED):
+            if record["kind"] == "drive":
+                newest[record["host"], record["drive"]] = record
+            elif record["kind"] == "host" and record["state"] == results_log.STARTED:
+                newest = {key: other for key, other in newest.items() if key[0] != record["host"]}
+        for key in missing & set(newest):
+            drive = newest[key]
+            if drive.get("left"):
+                identity = drive.get("identity") or {}
+                found[key] = Left(run.id, run.started, run.folder, drive["left"], identity, drive["time"])
+        missing -= set(found)
+    return found
+
+
+def wrote(left: Left, key: Key) -> bool:
+    """Whether a test of that run surely wrote to the drive: a run that only read leaves the ledger as it was."""
+    return any(
+        (record["host"], record.get("drive")) == key and bool(record.get("purge") or record.get("precondition"))
+        for record in _records(left.folder, {key[0]}, _TEST)
+    )
+
+
+def _records(folder: str, hosts: t.Collection[str], *parts: bytes) -> t.Iterator[dict[str, t.Any]]:
+    """The records of these hosts, of the lines that have one of the parts in them."""
+    try:
+        with open(os.path.join(folder, run_record.RESULTS), "rb") as file:
+            for line in file:
+                if any(part in line for part in parts):
+                    try:
+                        told = sanitizer.decoded(line)
+                    except sanitizer.Unfit:
+                        continue
+                    # Most are of other hosts, and need not pass.
+                    mine = isinstance(told, dict) and isinstance(told.get("host"), str) and told["host"] in hosts
+                    record = record_check.stored(told) if mine else None
+                    if record is not None:
+                        yield record
+    except OSError:
+        return

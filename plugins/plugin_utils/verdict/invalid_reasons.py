@@ -1,0 +1,99 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What decides a verdict: run.json and the records, and why the figures of a test don't count. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.run.criteria import MEASURED
+from . import environment, judged_criteria
+
+Record = dict[str, t.Any]
+
+
+class Ground(t.NamedTuple):
+    """One thing that decides a verdict, and the sentence that says why."""
+
+    verdict: str
+    reason: str
+
+
+class RunFacts:
+    """run.json and the records, found by host, drive and test."""
+
+    def __init__(self, run: Record, records: list[Record], references: judged_criteria.References) -> None:
+        self.references = references
+        self.tests: Record = run.get("tests") or {}
+        self.criteria = run.get("criteria") or []
+        self.strict = run.get("unknown_causes") == "spoil"
+        self.asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
+        self.hosts = {record["host"]: record for record in records if record["kind"] == "host"}
+        self.drive_records = {
+            (record["host"], record["drive"]): record for record in records if record["kind"] == "drive"
+        }
+        self.test_records: dict[tuple[str, str], dict[str, Record]] = {}
+        for record in records:
+            if record["kind"] == "test":
+                self.test_records.setdefault((record["host"], record["drive"]), {})[record["test"]] = record
+
+    def drives(self) -> list[tuple[str, str]]:
+        """(host, drive) of all that were asked for, then of those that only have records."""
+        return list(dict.fromkeys([*self.asked, *self.drive_records, *self.test_records]))
+
+    def tests_of(self, host: str, drive: str) -> list[str]:
+        """The tests asked of a drive, then those that only have records."""
+        asked = self.asked.get((host, drive))
+        names = list(asked.get("tests") or self.tests) if asked else []
+        return list(dict.fromkeys([*names, *self.test_records.get((host, drive), {})]))
+
+
+def colon(message: str) -> str:
+    return f": {message}" if message else ""
+
+
+def invalid(facts: RunFacts, host: str, drive: str, name: str, record: Record) -> Ground | None:
+    """Why a test's figures don't count, or None."""
+    about = facts.tests.get(name) or {}
+    found = _trouble(record, bool(about.get("tracked") or record.get("steady_state")))
+    said = (environment.problem(record) if facts.strict else "") or _without_its_state(facts, host, drive, about)
+    return found or (Ground("invalid", said) if said else None)
+
+
+def _trouble(record: Record, steady_asked: bool) -> Ground | None:
+    """Why a record is not a valid measurement, or None."""
+    outcome = record.get("outcome")
+    said = "; ".join(str(reason) for reason in record.get("reasons") or [])
+    windows = record.get("steady_state") or []
+    rounds = f" after {record['rounds']} rounds" if record.get("rounds") else ""
+    if outcome == "error":
+        return Ground("error", f"the test ended with an error{rounds}" + colon(said))
+    if outcome == "interrupted":
+        return Ground("invalid", f"interrupted{rounds}" + colon(said.replace("interrupted: ", "", 1)))
+    if outcome == "invalid":
+        return Ground("invalid", said or "the measurement is invalid, and the host gave no reason")
+    # "steady" is believed only when every tracked variable's own figures say so too.
+    attained = outcome == "steady" and bool(windows) and all(window.get("steady") for window in windows)
+    if outcome == "not_steady" or (steady_asked and outcome in MEASURED and not attained):
+        return Ground("invalid", f"steady state was not attained{rounds}" + colon(said or _unsteady(windows)))
+    if outcome in MEASURED:
+        return None
+    return Ground("not_tested", f"the test has not finished (outcome {outcome!r})")
+
+
+def _without_its_state(facts: RunFacts, host: str, drive: str, about: Record) -> str:
+    """Why a test that goes on from another's state (`follows`) did not have it: that one does not count itself."""
+    before = about.get("follows")
+    if not before:
+        return ""
+    record = facts.test_records.get((host, drive), {}).get(before)
+    if record is not None and not invalid(facts, host, drive, before, record):
+        return ""
+    return f"it builds on the drive state that test {before} leaves, and that test is invalid"
+
+
+def _unsteady(windows: list[Record]) -> str:
+    return "; ".join(
+        str(reason) for window in windows if not window.get("steady") for reason in window.get("reasons") or []
+    )

@@ -1,0 +1,299 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Verdicts: what was asked for, what was measured, and which criteria hold. Pure; shapes in docs/internals.md."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.run.criteria import figure, is_for, is_of_model
+from ..common.values import number
+from . import fob_state, judged_criteria, percentile_resolution, result_warnings, test_details, wear_budget
+from .invalid_reasons import Ground, Record, RunFacts, colon, invalid
+from .verdicts import VERDICTS
+
+# A sentence, and what a host says in it.
+MOST_REASON = 2000
+
+
+def judge(
+    run: Record, records: t.Iterable[Record], references: judged_criteria.References = judged_criteria.no_references
+) -> Record:
+    """Judge every drive that was asked for, and every other one that has records.
+
+    `run`: run.json. `records`: the newest of each key of results.jsonl; a test record may carry `cells`
+    ([{cell, metrics}]), which criteria with a `cell` need. `references`: of relative criteria. Returns `verdicts`
+    ({verdict: number of drives}),
+    `all_passed` (false for an empty fleet) and `drives`, in the order asked: {host, drive, serial, model, firmware,
+    verdict, reasons, tests: [{test, title, verdict, reasons, outcome, counts, metrics, criteria, windows, from_fresh,
+    precondition, remarks}]}, and `drive_fault` where an error of the drive's own led to the verdict. Each of a test's
+    `criteria` is {criterion, metric, cell, value, min, max, met, reference};
+    met: None where the reference is lacking; counts: as of valid_tests, also where
+    the verdict is invalid for want of a reference; the last four of a test: beside.fields.
+    """
+    facts = RunFacts(run, list(records), references)
+    drives = [_judge_drive(facts, host, drive) for host, drive in facts.drives()]
+    counts = {verdict: sum(drive["verdict"] == verdict for drive in drives) for verdict in reversed(VERDICTS)}
+    return {"verdicts": counts, "all_passed": bool(drives) and counts["pass"] == len(drives), "drives": drives}
+
+
+def valid_tests(run: Record, records: t.Iterable[Record]) -> set[tuple[str, str, str]]:
+    """(host, drive, test) of the tests whose figures count, for others too: of drives that were asked for. A host could
+    make up as many more as it takes to move the median of the fleet.
+    """
+    facts = RunFacts(run, list(records), judged_criteria.no_references)
+    return {
+        (host, drive, name)
+        for (host, drive), tests in facts.test_records.items()
+        for name, record in tests.items()
+        if (host, drive) in facts.asked and invalid(facts, host, drive, name, record) is None
+    }
+
+
+def _finite(metrics: Record) -> Record:
+    """Metrics as JSON can carry them: what is not a finite number is None."""
+    return {name: value if number(value) is not None else None for name, value in metrics.items()}
+
+
+def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
+    record = facts.drive_records.get((host, drive), {})
+    identity = record.get("identity") or {}
+    model = identity.get("model") or ""
+    measured = facts.test_records.get((host, drive), {})
+    sound = [criterion for criterion in facts.criteria if not judged_criteria.criterion_problems(criterion)]
+    criteria = [criterion for criterion in sound if is_of_model(criterion, model)]
+    tests = [
+        _judge_test(facts, host, drive, name, measured.get(name), criteria) for name in facts.tests_of(host, drive)
+    ]
+    tests = (
+        tests
+        if any(check["met"] is not None for test in tests for check in test["criteria"])
+        else [_unjudged(test) for test in tests]
+    )
+    findings = _drive_findings(facts, host, drive, record, tests)
+    # What the whole campaign says, each test without a record would only repeat.
+    told = [test for test in tests if test["test"] in measured or not findings]
+    if record.get("outcome") == "interrupted" and any(test["outcome"] == "interrupted" for test in told):
+        findings = []  # The test says so already, and after how many rounds.
+    findings = [
+        Ground(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]
+    ] + findings
+    findings += [
+        Ground("error", problem)
+        for criterion in facts.criteria
+        for problem in judged_criteria.criterion_problems(criterion)
+    ]
+    findings += [
+        Ground("invalid", text) for text in (judged_criteria.of_unknown_model(sound, identity) if measured else [])
+    ]
+    asked = facts.asked.get((host, drive)) or {}
+    findings += [Ground("invalid", text) for text in judged_criteria.of_another_model(asked, identity)]
+    findings += _not_held(facts, criteria, measured, tests, asked)
+    verdict = worst([finding.verdict for finding in findings])
+    own = verdict == record.get("outcome") == "error" and record.get("drive_fault") is True
+    # The worst first; what holds is only worth saying of a drive that passed.
+    shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
+    tests = [dict(test, reasons=[_short(reason) for reason in test["reasons"]]) for test in tests]
+    spent = wear_budget.remark(asked.get("wear_budget_bytes"), measured.values(), identity.get("size_bytes"))
+    if spent:
+        last = [test for test in tests if test["test"] in measured][-1]
+        last["remarks"] = [*last["remarks"], spent]
+    return {
+        "host": host,
+        "drive": drive,
+        "serial": identity.get("serial"),
+        "model": identity.get("model"),
+        "firmware": identity.get("firmware"),
+        "verdict": verdict,
+        **({"drive_fault": True} if own else {}),
+        "reasons": list(dict.fromkeys(_short(finding.reason) for finding in shown)),
+        "tests": tests,
+    }
+
+
+def _short(reason: str) -> str:
+    """Every page and file has it, often more than once: what a host reports must not fill them."""
+    return reason if len(reason) <= MOST_REASON else reason[: MOST_REASON - 1] + "…"
+
+
+def _not_held(
+    facts: RunFacts,
+    criteria: list[Record],
+    measured: t.Mapping[str, Record],
+    tests: list[Record],
+    asked: Record,
+) -> list[Ground]:
+    """The criteria of a drive that nothing was held against."""
+    # What a test has too few I/Os for, its own verdict says.
+    short = {
+        judged_criteria.describe(c)
+        for c in criteria
+        for r in measured.values()
+        if is_for(c, r["test"]) and percentile_resolution.too_few(c, r, "")
+    }
+    lacking = [
+        Ground("error", text)
+        for c in criteria
+        if judged_criteria.describe(c) not in short
+        for text in judged_criteria.without_figure(c, tests, facts.tests)
+    ]
+    left_out, cells = asked.get("left_out_tests") or (), asked.get("left_out_cells") or {}
+    return lacking + [
+        Ground("not_tested", text) for c in criteria for text in judged_criteria.of_left_out(c, left_out, cells)
+    ]
+
+
+def _pass_findings(tests: list[Record]) -> list[Ground]:
+    """The criteria that a drive met, or that there was none."""
+    met = [
+        Ground("pass", f"{test['test']}: {judged_criteria.comparison(check)}")
+        for test in tests
+        for check in test["criteria"]
+    ]
+    met += [Ground("pass", f"{test['test']}: {test['again']['told']}") for test in tests if test.get("again")]
+    return met or [Ground("pass", judged_criteria.NO_CRITERION)]
+
+
+def _unjudged(test: Record) -> Record:
+    """A test of a drive that is held to nothing but what has no reference (too few peers): that is no pass."""
+    lacking = [judged_criteria.comparison(check) for check in test["criteria"] if check["met"] is None]
+    return dict(test, verdict="invalid", reasons=lacking) if lacking and test["verdict"] == "pass" else test
+
+
+def worst(verdicts: t.Iterable[str]) -> str:
+    """The verdict that decides: fail, error, invalid, not_tested, pass; nothing at all is not_tested."""
+    given = set(verdicts)
+    return next((verdict for verdict in VERDICTS if verdict in given), "not_tested")
+
+
+def _drive_findings(facts: RunFacts, host: str, drive: str, record: Record, tests: list[Record]) -> list[Ground]:
+    """What the campaign as a whole says: a drive passes only if its campaign was completed."""
+    outcome = record.get("outcome")
+    # Nobody asked for what a host says of it all the same.
+    if (facts.asked.get((host, drive)) or {}).get("left_out"):
+        return [Ground("not_tested", _why_no_record(facts, host, drive, record))]
+    if outcome == "complete" and tests:
+        return []
+    if outcome == "complete":
+        return [Ground("not_tested", "no test was planned for this drive")]
+    verdict = {"error": "error", "interrupted": "invalid"}.get(str(outcome), "not_tested")
+    if verdict == "invalid" and not facts.test_records.get((host, drive)):
+        verdict = "not_tested"
+    return [Ground(verdict, _why_no_record(facts, host, drive, record))]
+
+
+def _why_no_record(facts: RunFacts, host: str, drive: str, record: Record) -> str:
+    """The most telling reason why a drive's campaign left no result."""
+    message = record.get("message") or ""
+    outcome = record.get("outcome")
+    if (facts.asked.get((host, drive)) or {}).get("left_out"):
+        return f"{drive} on {host} was left out: {facts.asked[host, drive]['left_out']}"
+    if record.get("refusals"):
+        refusals = "; ".join(f"{entry.get('code')} ({entry.get('message')})" for entry in record["refusals"])
+        return f"{drive} was refused on {host}: {refusals}"
+    if outcome == "refused":
+        return f"{drive} was refused on {host}" + colon(message)
+    if outcome == "error":
+        return f"the campaign of {drive} on {host} ended with an error" + colon(message)
+    if outcome == "interrupted":
+        return f"the campaign of {drive} on {host} was interrupted" + colon(message)
+    host_record = facts.hosts.get(host)
+    if host_record is None:
+        return f"nothing was collected from {host}: run collect.yml with this ssd_run_id"
+    state = host_record.get("state")
+    said = colon(host_record.get("message") or message)
+    if state == "unfinished":
+        return (
+            f"{host} had not finished when its results were collected{said}; run watch.yml and collect.yml "
+            "with this ssd_run_id"
+        )
+    if state in ("unreachable", "failed"):
+        return f"{host} {'was unreachable' if state == 'unreachable' else 'failed'}{said}"
+    return f"{host} reported no result for {drive}" + colon(message)
+
+
+def _judge_test(
+    facts: RunFacts, host: str, drive: str, name: str, record: Record | None, criteria: list[Record]
+) -> Record:
+    about = facts.tests.get(name) or {}
+    result = {
+        "test": name,
+        "title": fob_state.title((record or {}).get("title") or about.get("title") or name, record),
+        "outcome": None,
+        "counts": False,
+        "metrics": {},
+        "criteria": [],
+        **test_details.fields(None, about),
+    }
+    if record is None:
+        campaign = facts.drive_records.get((host, drive), {})
+        return dict(
+            result, verdict="not_tested", reasons=["not measured: " + _why_no_record(facts, host, drive, campaign)]
+        )
+    checks = [
+        judged_criteria.check(facts.references, criterion, host, drive, record)
+        for criterion in criteria
+        if is_for(criterion, name)
+    ]
+    result.update(
+        outcome=record.get("outcome"),
+        metrics=_finite(record.get("metrics") or {}),
+        criteria=[check for check in checks if check],
+        **test_details.fields(record, about),
+    )
+    trouble = invalid(facts, host, drive, name, record)
+    result["counts"] = trouble is None and (host, drive) in facts.asked
+    result.update({"warnings": warned} if (warned := result_warnings.warnings(record)) else {})
+    limits = (facts.asked.get((host, drive)) or {}).get("validity_limits") or {}
+    result["remarks"] = [
+        *result["remarks"],
+        *result_warnings.loosened(limits),
+        *result_warnings.looser_rule(about),
+        *(text for check in result["criteria"] for text in result_warnings.unsteady_cell(record, check["cell"])),
+    ]
+    if record.get("again"):
+        result["again"] = judged_criteria.measured_again(facts.references, criteria, host, drive, record)
+        return _with_the_first(_judged(facts, result, trouble, criteria, record))
+    return _judged(facts, result, trouble, criteria, record)
+
+
+def _with_the_first(test: Record) -> Record:
+    """A test that was measured again, or was to be: its reasons say so."""
+    return dict(test, reasons=[*test["reasons"], test["again"]["told"]])
+
+
+def _judged(facts: RunFacts, result: Record, trouble: Ground | None, criteria: list[Record], record: Record) -> Record:
+    """The verdict of a test that has a record. trouble: why its figures don't count."""
+    name = result["test"]
+    if trouble:
+        return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
+    missed = [check for check in result["criteria"] if check["met"] is False]
+    if missed:
+        return dict(result, verdict="fail", reasons=[judged_criteria.comparison(check) for check in missed])
+    mine = [criterion for criterion in criteria if is_for(criterion, name)]
+    unknown = [text for criterion in mine for text in _without_figure(criterion, record)]
+    unknown = unknown or [text for criterion in mine for text in _measured_apart(facts, criterion, record)]
+    if unknown:
+        return dict(result, verdict="invalid", reasons=unknown)
+    reasons = [judged_criteria.comparison(check) for check in result["criteria"]] or [judged_criteria.NO_CRITERION]
+    return dict(result, verdict="pass", reasons=reasons)
+
+
+def _without_figure(criterion: Record, record: Record) -> list[str]:
+    """Why a test gave no figure for a criterion though it has the metric; empty where it gave one."""
+    return percentile_resolution.too_few(
+        criterion, record, judged_criteria.describe(criterion)
+    ) or judged_criteria.null_figure(criterion, record)
+
+
+def _measured_apart(facts: RunFacts, criterion: Record, record: Record) -> list[str]:
+    """Why a criterion was not judged that others of the model are held to: no drive gets around it by what its host
+    tells of how it measured. Empty for any other.
+    """
+    if figure(criterion, record) is None:
+        return []
+    asked = [limit for limit in judged_criteria.RELATIVE if criterion.get(limit) is not None]
+    found = [facts.references(criterion, limit, record["host"], record["drive"], record["test"]) for limit in asked]
+    told = dict.fromkeys(reference.of for reference in found if reference.apart)
+    return [f"{text} ({judged_criteria.describe(criterion)})" for text in told]

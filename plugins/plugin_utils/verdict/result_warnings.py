@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What to warn of about the rounds, limits and rule that a result comes from. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.measure.disturbed_rounds import sentence
+from ...module_utils.measure.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW
+from ...module_utils.measure.validity_limits import Limits
+from ..common import cell_names
+from ..common.values import number
+
+# What a test from fresh waits for where its definition says nothing (plan/saturation.py).
+LEAST_MULTIPLE = 2
+USUAL = {"range_limit": RANGE_LIMIT, "slope_limit": SLOPE_LIMIT}
+# Limits that have to be reached, as those do whose names end with _min.
+REACHED = ("device_depth",)
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def warnings(record: Mapping) -> list[str]:
+    """What was found in a test's rounds, in words."""
+    return [sentence(item) for item in record.get("validity") or []]
+
+
+def loosened(limits: Mapping) -> list[str]:
+    """What a drive's cells were held to that is looser than usual (ssd_validity_limits), as a sentence."""
+    usual = Limits()._asdict()
+    found = []
+    for name, value in limits.items():
+        limit = number(value)
+        if name not in usual or limit is None:
+            continue
+        # Of what has to be reached less is looser, of all others more.
+        if (limit < usual[name]) if name.endswith("_min") or name in REACHED else (limit > usual[name]):
+            found.append(f"{name} {limit:g} (usual {usual[name]:g})")
+    return [f"cells were checked with looser limits than usual: {', '.join(found)}"] if found else []
+
+
+def looser_rule(about: Mapping) -> list[str]:
+    """What a test's figures stand on that is looser than the SNIA PTS, after which it may be called, as a sentence.
+
+    about: of the test in run.json.
+    """
+    rule = about.get("steady_state") or {}
+    limits = {name: (number(rule.get(name)) or 0, usual) for name, usual in USUAL.items()}
+    found = [f"{name} {limit:g} ({usual:g})" for name, (limit, usual) in limits.items() if limit > usual]
+    found += [f"window {rule['window']} ({WINDOW})"] if 0 < (rule.get("window") or 0) < WINDOW else []
+    told = [f"its rule of steady state is looser than that of the SNIA PTS: {', '.join(found)}"] if found else []
+    fresh = (about.get("purge") or {}).get("method", "none") != "none" and not about.get("precondition")
+    multiple = rule.get("min_capacity_multiple")
+    # A test from fresh that only reads has none to wait for.
+    if fresh and multiple is not None and multiple < LEAST_MULTIPLE and _writes(rule):
+        text = (
+            "its window may begin after {0:g} x the user capacity ({1} is usual): a fresh drive is faster than a full "
+            "one"
+        )
+        told.append(text.format(multiple, LEAST_MULTIPLE))
+    return told
+
+
+def _writes(rule: Mapping) -> bool:
+    """Whether what a rule tracks writes."""
+    return any(cell_names.told(item["cell"]).get("read_pct", 0) < 100 for item in rule.get("tracked") or [])
+
+
+def unsteady_cell(record: Mapping, cell: str | None) -> list[str]:
+    """That a cell that a criterion names was not steady itself over the window, as a sentence."""
+    found = [entry.get("steady") or {} for entry in record.get("cells") or [] if cell and entry.get("cell") == cell]
+    return [
+        f"{cell}: its own {item.get('metric')} was not steady over the window "
+        f"(range {(number(item.get('range_ratio')) or 0):.0%} of the average)"
+        for item in found
+        if item.get("steady") is False
+    ]

@@ -1,0 +1,88 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Who counts as a user of a drive, from several looks."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.open_handles import (
+    LOOKS,
+    READER_COUNTS,
+    Opener,
+    Watch,
+    judge,
+)
+
+READER, OTHER = Opener("cat", 7, False, False), Opener("dd", 8, False, False)
+WRITER, UDEV = Opener("mkfs", 9, True, False), Opener("systemd-udevd", 3, False, True)
+
+
+def looks(*seen):
+    return [{"8:0": {opener}} for opener in seen] + [{}] * (LOOKS - len(seen))
+
+
+@pytest.mark.parametrize(
+    "seen, users",
+    [
+        ((READER,) * (READER_COUNTS - 1), []),
+        ((READER,) * READER_COUNTS, ["cat (process 7)"]),
+        ((READER, READER, OTHER), ["cat (process 7)", "dd (process 8)"]),
+        ((READER, OTHER), []),
+        ((WRITER,), ["mkfs (process 9)"]),
+        ((UDEV,) * LOOKS, []),
+        ((UDEV, UDEV, READER), []),
+    ],
+)
+def test_writers_count_once_and_readers_when_they_come_back(seen, users):
+    assert judge(looks(*seen)).users == ({"8:0": users} if users else {})
+
+
+def test_who_passes_by_is_told():
+    assert judge(looks(UDEV, READER)).passing == {"8:0": ["systemd-udevd (process 3)"]}
+
+
+def test_one_look_alone_decides_by_itself():
+    assert judge([{"8:0": {READER}}]).users == {"8:0": ["cat (process 7)"]}
+
+
+@pytest.mark.parametrize(
+    "program, passing",
+    [
+        ("/usr/sbin/smartd", True),
+        ("/usr/lib/systemd/systemd-udevd", True),
+        ("/home/me/smartd", False),
+        ("/tmp/usr/sbin/smartd", False),
+        ("/usr/sbin/qemu", False),
+    ],
+)
+def test_a_program_is_known_by_the_file_that_runs(fake, program, passing):
+    fake.put("/proc/7/comm", "smartd\n")
+    os.symlink(program, fake.path("/proc/7/exe"))
+    os.symlink(fake.path("/"), fake.path("/proc/7/root"))
+    assert Watch(fake, set(), {}, {}, {})._program("/proc/7")[1] is passing
+
+
+def test_a_program_of_a_container_is_not_known_by_its_path(fake, tmp_path):
+    fake.put("/proc/7/comm", "smartd\n")
+    os.symlink("/usr/sbin/smartd", fake.path("/proc/7/exe"))
+    os.makedirs(tmp_path / "container")
+    os.symlink(tmp_path / "container", fake.path("/proc/7/root"))
+    assert Watch(fake, set(), {}, {}, {})._program("/proc/7") == ("smartd", False)
+
+
+@pytest.mark.parametrize("writes, users", [(True, {"8:0": ["a process that wrote to it and has ended"]}), (False, {})])
+def test_a_write_between_two_looks_counts_beside_one_who_passes_by(fake, monkeypatch, writes, users):
+    """multipathd has its paths open all the time, and only reads."""
+    fake.put("/dev/sda", "data")
+
+    def meanwhile(_s):
+        with open(fake.path("/dev/sda"), "r+") as node:
+            node.write("data") if writes else node.read()
+
+    monkeypatch.setattr(Watch, "look", lambda *_watch, **_deep: {"8:0": {UDEV}})
+    monkeypatch.setattr("time.sleep", meanwhile)
+    assert Watch(fake, set(), {"/dev/sda": "8:0"}, {}, {}).observe().users == users

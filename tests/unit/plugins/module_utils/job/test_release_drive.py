@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import types
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import release_drive
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+
+STEADY = [{"test": "iops", "outcome": "steady"}]
+
+
+class Work:
+    """What make_blank takes of a Work: each step that touches the drive has to go through `bounded`; `hangs`: the one
+    that does not come back.
+    """
+
+    host, handle, identity, capabilities = None, 7, {"size_bytes": 4096}, {}
+
+    def __init__(self, hangs=""):
+        self.hangs, self.inside = hangs, ""
+        self.held = types.SimpleNamespace(check=lambda: self.touch("check"))
+
+    def clock(self):
+        return 0.0
+
+    def bounded(self, what, step):
+        self.inside = what
+        try:
+            return step()
+        finally:
+            self.inside = ""
+
+    def touch(self, step, value=None):
+        assert self.inside, step + " would wait for ever for a drive that hangs"
+        if step == self.hangs:
+            raise Hangs(step)
+        return value
+
+
+@pytest.fixture
+def work_of(monkeypatch):
+    def make(blank=True, **about):
+        work = Work(**about)
+        method = types.SimpleNamespace(
+            family="any",
+            supported=lambda _found: "",
+            run=lambda work: work.bounded("discard", lambda: work.touch("discard")),
+        )
+        monkeypatch.setitem(methods.METHODS, "deallocate", method)
+        monkeypatch.setattr(methods, "probe", lambda _host, _identity: {"any": {}})
+        monkeypatch.setattr(
+            release_drive.data_scan, "take", lambda *_arguments: work.touch("look", types.SimpleNamespace(blank=blank))
+        )
+        return work
+
+    return make
+
+
+@pytest.mark.parametrize("blank, state", [(True, release_drive.BLANK), (False, release_drive.AS_IS)])
+def test_a_drive_is_left_blank_once_it_reads_so(work_of, blank, state):
+    left = release_drive.make_blank(work_of(blank), STEADY)
+    assert left["state"] == state and bool(left["reason"]) != blank
+
+
+@pytest.mark.parametrize("step", ["check", "discard", "look"])
+def test_nobody_waits_for_a_drive_that_hangs_at_the_end(work_of, step):
+    with pytest.raises(Hangs, match=step):
+        release_drive.make_blank(work_of(hangs=step), STEADY)
+
+
+@pytest.mark.parametrize("finished", [[], STEADY + [{"test": "wsat", "outcome": "invalid"}]])
+def test_what_did_not_go_well_is_left_as_it_is(work_of, finished):
+    assert release_drive.make_blank(work_of(hangs="check"), finished)["state"] == release_drive.AS_IS
+
+
+def test_a_drive_that_the_guard_refuses_stays_and_its_results_stand(work_of):
+    work = work_of(hangs="discard")
+
+    def refuse():
+        raise Refused([{"code": "opened", "message": "it is open in qemu"}])
+
+    work.held.check = refuse
+    left = release_drive.make_blank(work, STEADY)
+    assert left["state"] == release_drive.AS_IS and "open in qemu" in left["reason"]

@@ -1,0 +1,66 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a job that goes on with a run may build on, by the journal alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import resume_state
+
+NONE = {"method": "none"}
+FILLS = {"name": "fills", "purge": {"method": "auto"}, "precondition": {"passes": 2}}
+PURGES = {"name": "purges", "purge": {"method": "auto"}, "precondition": None}
+BUILDS = {"name": "builds", "purge": NONE, "precondition": None}
+AGAIN = {"name": "again", "purge": NONE, "precondition": {"passes": 1}}
+PLAN = [FILLS, PURGES, BUILDS, AGAIN]
+
+
+def begun(test, *events, ends=True, attempt=1, validity=()):
+    """(events, results) of one attempt."""
+    common = {"test": test, "attempt": attempt}
+    history = [{"event": "test_started", **common}, *({**event, **common} for event in events)]
+    return history, [{"outcome": "complete", "reasons": [], "validity": list(validity), **common}] * ends
+
+
+def unprepared(*attempts):
+    events = [event for history, _results in attempts for event in history]
+    return resume_state.unprepared(PLAN, events, [result for _history, results in attempts for result in results])
+
+
+def purge(verified=True):
+    return {"event": "purge", "verified": verified}
+
+
+def fill(written=100):
+    return {"event": "precondition", "bytes_written": 100, "kernel_bytes_written": written}
+
+
+def test_what_somebody_else_discarded_is_not_built_on():
+    lost = {"cause": "discarded", "level": "spoils", "first": "round 3, c: another process discarded 8.0 MiB"}
+    first = begun("fills", purge(), fill(), validity=[lost])
+    assert "in test fills before it round 3, c: another process discarded" in unprepared(first)
+    assert unprepared(first, begun("again", fill())) == ""
+
+
+@pytest.mark.parametrize(
+    ("attempts", "after"),
+    [
+        ([], ""),
+        ([begun("fills", purge(), fill())], ""),
+        ([begun("fills", purge(), fill(None))], ""),  # the kernel does not count: unknown, and said elsewhere
+        ([begun("fills", purge(), fill(50))], "fills"),
+        ([begun("fills", purge())], "fills"),
+        ([begun("fills", purge(False))], "fills"),
+        ([begun("purges")], "purges"),
+        ([begun("purges", purge())], ""),
+        # Another attempt, another test that fills.
+        ([begun("fills", purge(), ends=False), begun("fills", purge(), fill(), attempt=2)], ""),
+        ([begun("fills", purge(), fill(50)), begun("builds")], "fills"),
+        ([begun("fills", purge(), fill(50)), begun("again", fill())], ""),
+        ([begun("fills", purge(), fill()), begun("builds")], ""),
+    ],
+)
+def test_what_a_test_without_a_purge_builds_on(attempts, after):
+    assert unprepared(*attempts) == (resume_state.failed(after) if after else "")

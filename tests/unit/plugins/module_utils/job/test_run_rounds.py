@@ -1,0 +1,62 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The rounds of one test, with a bench that measures nothing."""
+
+from __future__ import annotations
+
+import types
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import Measuring
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.percentiles import Tails
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.reducer import AttemptReducer
+from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
+
+RULE = {
+    "tracked": [{"cell": "c", "metric": "write_iops"}],
+    "window": 3,
+    "range_limit": 0.2,
+    "slope_limit": 0.1,
+    "min_capacity_multiple": 2,
+}
+TEST = {
+    "cells": [{"id": "c", "runtime_s": 60}],
+    "rounds": {"capacity_multiple": 4},
+    "steady_state": RULE,
+}
+SIDE = {"iops": 10.0, "bandwidth_bytes_per_s": 1e6, "ios": 10, "bytes": 100, "mean_latency_us": 1.0}
+RESULT = {"causes": [], "read": None, "write": dict(SIDE, max_latency_us=2.0), "histograms": {}}
+
+
+class Station:
+    """A drive of 80 % of its size until the guard has looked at it after the purge."""
+
+    def __init__(self, after):
+        self.held = self.target = types.SimpleNamespace(identity={"size_bytes": 800})
+        nothing = {"begin_test": lambda: None, "close": lambda: None}
+        self.bench = types.SimpleNamespace(**nothing, cell=lambda *_asked: dict(RESULT))
+        self._after = after
+        self.reducer = AttemptReducer(TEST)
+
+    def note(self, event, **fields):
+        self.reducer.take({"event": event, **fields})
+
+    def guard(self, _step, **_shown):
+        self.held.identity = {"size_bytes": self._after}
+
+    def active_bytes(self, _test):
+        return self._after
+
+    def __getattr__(self, _name):
+        return lambda *_args, **_fields: None
+
+
+@pytest.mark.parametrize(("after", "written"), [(1000, 2000), (800, 1600), (400, 800)])
+def test_the_user_capacity_is_that_after_the_purge(after, written):
+    """An ioMemory card is formatted to another size by its purge, and a SAS drive with other blocks."""
+    station = Station(after)
+    Measuring(station, {"test": "t", "attempt": 1}, station.reducer, Tails(), lambda: None).run(TEST)
+    shown = station.reducer.result(steady_test.end())["saturation"]
+    assert (shown["user_capacity_bytes"], shown["written_before_bytes"]) == (after, written)

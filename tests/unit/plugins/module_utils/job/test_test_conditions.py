@@ -1,0 +1,134 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A campaign's conditions: one baseline, a look after each test, and the vendor's settings with every result."""
+
+from __future__ import annotations
+
+import json
+
+import emulator
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import hidden_capacity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import test_conditions
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import rssdm_settings
+
+JOB = "[global]\nrefill_buffers=1\n[c]\nrw=randwrite\n"
+TEST = {"precondition": None, "cells": [{"job": JOB}]}
+
+
+class Quiet:
+    """A sampler that took its samples and found nothing, or these."""
+
+    unseen_s = 30.0
+
+    def __init__(self, **causes):
+        self.causes = causes
+        self.reasons = list(causes.values())
+
+
+@pytest.fixture
+def micron(emulated, tmp_path):
+    """A P420m on its bus, and the conditions of its campaign: micron(wanted)."""
+    host = emulated(rssdm=[emulator.p420m(0, "S1")])
+    host.block("rssda", "252:0", "04:00.0")
+    identity = {"transport": "pcie", "kernel_name": "rssda", "path": "/dev/rssda", "serial": "S1"}
+    host.noted = []
+
+    def make(wanted=None, history=()):
+        def note(event, **fields):
+            host.noted.append(dict(fields, event=event))
+
+        made = test_conditions.Conditions(host, lambda: identity, wanted or {}, note, str(tmp_path / "state"))
+        made.begin(history)
+        made.begin_test()
+        made.begin_measurement()
+        return made
+
+    make.host, make.state = host, str(tmp_path / "state")
+    return make
+
+
+def levels(made):
+    return {(item.cause, item.level) for item in made.found}
+
+
+def test_the_settings_go_with_every_result_and_agree(micron):
+    made = micron({"interrupt_coalescing": "0xD200F"})
+    assert made.end_test(TEST, Quiet()) == []
+    fields = made.fields()
+    assert fields["vendor_settings"]["settings"]["interrupt_coalescing"] == "0xD200F"
+    assert not [item for item in fields["conditions"] if item["level"] == "spoils"]
+    (baseline,) = micron.host.noted
+    assert baseline["event"] == "baseline" and baseline["vendor_settings"]["settings"]["power_limiting"] is False
+
+
+def test_another_setting_than_wanted_spoils_and_one_that_waits_is_told(micron):
+    rssdm_settings.apply(micron.host, "S1", rssdm_settings.requested({"power_limiting": True}), micron.state)
+    made = micron({"queue_depth": 256})
+    assert made.end_test(TEST, Quiet()) == ["its interrupt coalescing is 0xD200F, the inventory wants 0xD801F"]
+    assert {("vendor_settings", "spoils"), ("vendor_settings", "told")} <= levels(made)
+
+
+def test_errors_count_for_the_test_that_they_rose_in_alone(micron):
+    made = micron()
+    with micron.host.state() as machine:
+        machine["rssdm"]["drives"][0]["smart"] = {"Reported Uncorrectable Errors": 4}
+    (reason,) = made.end_test(TEST, Quiet())
+    assert reason.startswith("it counted 4 more media errors (0 to 4)")
+    made.begin_test()
+    made.begin_measurement()
+    assert made.end_test(TEST, Quiet()) == []
+
+
+def test_errors_of_the_purge_count_too(micron):
+    made = micron()
+    made.end_test(TEST, Quiet())
+    made.begin_test()
+    with micron.host.state() as machine:
+        machine["rssdm"]["drives"][0]["smart"] = {"Reported Uncorrectable Errors": 1}
+    made.begin_measurement()
+    assert len(made.end_test(TEST, Quiet())) == 1
+
+
+def test_what_the_sampler_saw_is_kept_and_not_told_twice(micron):
+    made = micron()
+    assert made.end_test(TEST, Quiet(**{"throttled t1": "it was throttled"})) == ["it was throttled"]
+    assert ("throttled", "spoils") in levels(made)
+
+
+def test_a_step_that_measures_nothing_is_held_to_nothing(micron):
+    made = micron({"queue_depth": 256})
+    assert made.end_test({"precondition": None, "cells": []}, Quiet()) == [] and made.fields() == {
+        "conditions": [],
+        "vendor_settings": None,
+        "wear": None,
+    }
+
+
+def test_a_resumed_run_goes_by_its_first_baseline(micron):
+    micron()
+    (first,) = micron.host.noted
+    kept = dict(first, world=dict(first["world"], link_speed_gts=5.0, link_width=8))
+    made = micron(history=[json.loads(json.dumps(kept))])
+    assert len(micron.host.noted) == 1
+    assert made.end_test(TEST, Quiet()) == ["its link of 5 GT/s x8 can no longer be seen"]
+
+
+@pytest.mark.parametrize("total, shown, told", [(100, 100, 0), (1000, 995, 0), (1000, 800, 1), (None, None, 0)])
+def test_hidden_capacity_is_a_remark(total, shown, told):
+    found = test_conditions.hidden(hidden_capacity.Hidden(total, shown, "this namespace (tnvmcap)"))
+    assert [item.level for item in found] == ["told"] * told
+    assert all("20.0% of its 1000 bytes are hidden" in item.message for item in found)
+
+
+@pytest.mark.parametrize(("after", "spoilt"), [("write back", False), ("write through", True), ("?", False)])
+def test_a_drive_that_switched_its_own_cache_spoils_the_test(micron, after, spoilt):
+    """queue/write_cache says what the kernel believes since it made the queue."""
+    own = "/sys/devices/pci0000:00/0000:04:00.0/scsi_disk/0:0:0:0/cache_type"
+    micron.host.put(own, "write back\n")
+    made = micron()
+    micron.host.put(own, after + "\n")
+    assert bool(made.end_test(TEST, Quiet())) == spoilt
+    assert (("write_cache", "spoils") in levels(made)) == spoilt

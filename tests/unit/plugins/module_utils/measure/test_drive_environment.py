@@ -1,0 +1,261 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The drive's world: what changes spoils, what nobody can see is said, and what holds still is silent."""
+
+from __future__ import annotations
+
+import json
+
+import emulator
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import drive_environment
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import SPOILS, UNKNOWN
+
+FIRST = {
+    "transport": "nvme",
+    "temperature_c": 40,
+    "highest_temperature_c": None,
+    "warning_temperature_c": 70,
+    "critical_temperature_c": 80,
+    "critical_warning": 0,
+    "warning_temp_min": 5,
+    "critical_temp_min": 0,
+    "throttle_counts": {"t1": 3, "t2": 0},
+    "throttle_s": {"t1": 9, "t2": 0},
+    "media_errors": 2,
+    "error": "",
+    "link_speed_gts": 16.0,
+    "link_width": 4,
+    "link_rate_gbit_s": None,
+    "aer": {"0000:01:00.0": {"correctable": 1, "nonfatal": 0, "fatal": 0}},
+    "link_policy": None,
+    "pci_power": "D0",
+    "power_state": {"number": 0, "works": True},
+    "direct_io": None,
+    "write_cache": "write back",
+}
+SATA = dict(
+    FIRST,
+    transport="sata",
+    critical_warning=None,
+    warning_temp_min=None,
+    critical_temp_min=None,
+    throttle_counts=None,
+    throttle_s=None,
+    link_rate_gbit_s=6.0,
+    link_policy="max_performance",
+    power_state={"number": None, "works": None},
+    highest_temperature_c=50,
+)
+SAS = dict(SATA, transport="sas", link_rate_gbit_s=12.0, link_policy=None)
+LOOP = dict.fromkeys(FIRST, None)
+LOOP.update(
+    transport="loop",
+    error="loop drives report no health",
+    aer={},
+    power_state={"number": None, "works": None},
+    direct_io=True,
+)
+ERRORS = {"0000:01:00.0": {"correctable": 4, "nonfatal": 0, "fatal": 0}}
+
+
+def spoilt(first, **change):
+    return [
+        (item.cause, item.message)
+        for item in drive_environment.changed(first, first, dict(first, **change))
+        if item.level == SPOILS
+    ]
+
+
+@pytest.mark.parametrize(
+    "first, change, cause, says",
+    [
+        (
+            FIRST,
+            {"write_cache": "write through"},
+            "write_cache",
+            "its write cache changed from 'write back' to 'write through'",
+        ),
+        (FIRST, {"link_width": 2}, "link", "its link fell from 16 GT/s x4 to 16 GT/s x2"),
+        (FIRST, {"link_speed_gts": None, "link_width": None}, "link", "can no longer be seen"),
+        (SATA, {"link_rate_gbit_s": 3.0}, "link", "its link fell from 6 to 3 Gb/s"),
+        (SATA, {"link_rate_gbit_s": None}, "link", "its link of 6 Gb/s can no longer be seen"),
+        (SAS, {"link_rate_gbit_s": 6.0}, "link", "its link fell from 12 to 6 Gb/s"),
+        (
+            FIRST,
+            {"power_state": {"number": 2, "works": True}},
+            "power_state",
+            "its power state changed from 0 to 2",
+        ),
+        (FIRST, {"pci_power": "D3hot"}, "power_state", "its PCI power state changed from D0 to D3hot"),
+        (
+            SATA,
+            {"link_policy": "med_power_with_dipm"},
+            "power_state",
+            "link power management changed from max_performance to med_power_with_dipm",
+        ),
+        (FIRST, {"aer": ERRORS}, "pcie_errors", "PCI Express errors rose by 3 correctable at 0000:01:00.0"),
+        (FIRST, {"temperature_c": 70}, "temperature", "it reached 70 °C, its own limit is 70 °C"),
+        (
+            dict(SATA, warning_temperature_c=None),
+            {"temperature_c": 81},
+            "temperature",
+            "it reached 81 °C, its own limit is 80 °C",
+        ),
+        (SATA, {"highest_temperature_c": 72}, "temperature", "it reached 72 °C"),
+        (FIRST, {"throttle_counts": {"t1": 4, "t2": 0}}, "throttled", "it was throttled by thermal management 1"),
+        (FIRST, {"warning_temp_min": 6}, "throttled", "above its warning temperature for 1 min more"),
+        (FIRST, {"critical_warning": 4}, "health", "its reliability is degraded"),
+        (FIRST, {"media_errors": 3}, "media_errors", "it counted 1 more media errors (2 to 3)"),
+        (SAS, {"media_errors": 5}, "media_errors", "it counted 3 more media errors"),
+        (LOOP, {"direct_io": False}, "direct_io", "uses the page cache"),
+    ],
+)
+def test_what_changed_spoils_the_test(first, change, cause, says):
+    ((found, message),) = spoilt(first, **change)
+    assert found == cause and says in message
+
+
+@pytest.mark.parametrize(
+    "first, change",
+    [
+        *[(first, {}) for first in (FIRST, SATA, SAS, LOOP)],
+        (FIRST, {"link_speed_gts": 32.0}),
+        (SATA, {"link_rate_gbit_s": 12.0}),
+        (FIRST, {"temperature_c": 69}),
+        (dict(FIRST, warning_temperature_c=None, critical_temperature_c=None), {"temperature_c": 99}),
+        (FIRST, {"power_state": {"number": 4, "works": False}}),  # it idles
+        (FIRST, {"power_state": {"number": 2, "works": None}}),
+        (dict(FIRST, power_state={"number": 3, "works": False}), {"power_state": {"number": 1, "works": True}}),
+        (dict(FIRST, power_state={"number": 0, "works": None}), {"power_state": {"number": 1, "works": True}}),
+        (dict(FIRST, power_state={"number": 1, "works": True}), {"power_state": {"number": 0, "works": True}}),
+        (dict(SATA, highest_temperature_c=75), {"highest_temperature_c": 75}),  # of long ago
+        (FIRST, {"media_errors": None}),
+        (FIRST, {"media_errors": 0}),
+    ],
+)
+def test_what_holds_still_or_gets_better_is_silent(first, change):
+    assert spoilt(first, **change) == []
+
+
+def test_states_are_held_against_the_baseline_and_counters_against_the_look_before():
+    """An error of the first test is not the second's; a link that fell then still is down."""
+    fell = dict(FIRST, link_width=1, media_errors=5, aer=ERRORS)
+    assert [item.cause for item in drive_environment.changed(FIRST, fell, fell)] == ["link"]
+
+
+def unknowns(first, **change):
+    return {item.cause for item in drive_environment.unknown(first, dict(first, **change)) if item.level == UNKNOWN}
+
+
+def test_what_cannot_be_read_is_unknown_and_said():
+    assert unknowns(FIRST) == unknowns(SATA) == unknowns(SAS) == set()
+    assert unknowns(FIRST, aer={}) == {"pcie_errors"}
+    assert unknowns(FIRST, throttle_counts=None) == {"throttled"}
+    assert unknowns(FIRST, link_width=None) == {"link"}
+    assert unknowns(FIRST, media_errors=None) == {"media_errors"}
+    assert (
+        unknowns(FIRST, temperature_c=None)
+        == unknowns(FIRST, warning_temperature_c=None, critical_temperature_c=None)
+        == {"temperature"}
+    )
+    assert unknowns(FIRST, power_state={"number": None, "works": None}) == {"power_state"}
+    assert unknowns(SATA, highest_temperature_c=None) == {"throttled"}
+    assert unknowns(SATA, link_rate_gbit_s=None) == {"link"}
+    assert unknowns(FIRST, error="smartctl is not installed") == {"health"}
+
+
+@pytest.mark.parametrize(("unseen_s", "told"), [(0.0, set()), (600.0, set()), (601.0, {"samples"})])
+def test_a_drive_that_nobody_looked_at_for_long_is_unknown(unseen_s, told):
+    assert {item.cause for item in drive_environment.unknown(FIRST, FIRST, unseen_s)} == told
+    assert {item.cause for item in drive_environment.unknown(LOOP, LOOP, unseen_s)} == {"world"}
+
+
+def test_a_loop_device_has_one_sentence():
+    (found,) = drive_environment.unknown(LOOP, LOOP)
+    assert found.cause == "world" and "whether the conditions held is unknown" in found.message
+    assert unknowns(LOOP, direct_io=None) == {"world", "direct_io"}
+
+
+@pytest.mark.parametrize("dio, seen", [("1\n", True), ("0\n", False), (None, None)])
+def test_direct_io_of_a_loop_device(fake, dio, seen):
+    block = fake.loop(3, "/x")
+    if dio:
+        fake.put(block + "/loop/dio", dio)
+    assert drive_environment.take(fake, {"transport": "loop", "path": "/dev/loop3"})["direct_io"] is seen
+    assert drive_environment.direct_io(fake, "nvme0n1") is None
+
+
+def test_a_look_at_an_nvme_drive_has_all_of_it(fake):
+    function = fake.pci("0000:00:01.0", bridge=True, aer=(0, 0, 0)) and fake.pci(
+        "0000:00:01.0",
+        "0000:01:00.0",
+        aer=(1, 0, 0),
+        current_link_speed="16.0 GT/s PCIe",
+        current_link_width="4",
+        power_state="D0",
+    )
+    fake.link(fake.disk("nvme0n1", "259:0", function + "/nvme/nvme0") + "/device", function + "/nvme/nvme0")
+    counts = {
+        "thm_temp1_trans_count": 0,
+        "thm_temp2_trans_count": 0,
+        "thm_temp1_total_time": 0,
+        "thm_temp2_total_time": 0,
+    }
+    fake.nvme_says(
+        "smart-log", {"temperature": 313, "media_errors": 0, "warning_temp_time": 0, "critical_comp_time": 0, **counts}
+    )
+    fake.nvme_says("id-ctrl", {"wctemp": 343, "cctemp": 353, "psds": [{"flags": 0}]})
+    fake.answers["nvme get-feature"] = (0, "get-feature:0x2 (Power Management), Current value:00000000", "")
+    seen = drive_environment.take(fake, {"transport": "nvme", "path": "/dev/nvme0n1"})
+    assert (seen["link_width"], seen["pci_power"], seen["power_state"], drive_environment.limit_c(seen)) == (
+        4,
+        "D0",
+        {"number": 0, "works": True},
+        70,
+    )
+    assert set(seen["aer"]) == {"0000:00:01.0", "0000:01:00.0"} and set(seen) == set(FIRST)
+    assert drive_environment.unknown(seen, seen) == [] and drive_environment.changed(seen, seen, seen) == []
+    fake.put(function + "/current_link_width", "1\n")
+    assert [
+        item.cause
+        for item in drive_environment.changed(
+            seen, seen, drive_environment.take(fake, {"transport": "nvme", "path": "/dev/nvme0n1"})
+        )
+    ] == ["link"]
+
+
+def test_a_sata_drives_own_limits_are_smartctls(fake):
+    told = {
+        "ata_smart_attributes": {"table": []},
+        "temperature": {"current": 41, "power_cycle_max": 55, "op_limit_max": 70, "limit_max": 80},
+    }
+    fake.answers["smartctl"] = (0, json.dumps(told), "")
+    fake.disk("sda", "8:0", "/sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0")
+    seen = drive_environment.take(fake, {"transport": "sata", "path": "/dev/sda"})
+    assert (seen["temperature_c"], seen["highest_temperature_c"], drive_environment.limit_c(seen)) == (41, 55, 70)
+
+
+def test_an_iomemory_card_that_reached_its_throttling_temperature_in_between(emulated):
+    """It throttles at 78 °C: the card keeps the highest that it had, which a look after the test still shows."""
+    host, identity = (
+        emulated(cards=[emulator.card(0, "C1", temperature_c=60.0, highest_c=65.0)]),
+        {"kernel_name": "fioa", "path": "/dev/fioa", "serial": "C1"},
+    )
+    identity["transport"] = "pcie"
+    host.block("fioa", "252:0", "04:00.0")
+    first = drive_environment.take(host, identity)
+    assert (drive_environment.limit_c(first), drive_environment.changed(first, first, first)) == (78, [])
+    with host.state() as machine:
+        machine["iomemory"]["cards"][0]["highest_c"] = 79.4
+    (found,) = drive_environment.changed(first, first, drive_environment.take(host, identity))
+    assert found == ("temperature", "spoils", "it reached 79 °C, its own limit is 78 °C")
+
+
+def test_the_baseline_of_another_boot_keeps_its_states_and_takes_the_counters_of_now():
+    now = dict(FIRST, link_width=1, aer={}, throttle_counts={"t1": 0, "t2": 0})
+    assert drive_environment.carried(FIRST, now, same_boot=True) == FIRST
+    other = drive_environment.carried(FIRST, now, same_boot=False)
+    assert (other["link_width"], other["aer"], other["throttle_counts"]) == (4, {}, {"t1": 0, "t2": 0})

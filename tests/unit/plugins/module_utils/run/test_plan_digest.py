@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A plan is what preflight decided on, or nothing is done."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import plan_digest
+
+PLAN = {
+    "run": {"id": "r", "name": "n"},
+    "host": "h",
+    "boot_id": "one",
+    "tune": {},
+    "drives": [
+        {
+            "drive": "S1",
+            "selector": {"serial": "S1"},
+            "expected": {"serial": "S1", "diskseq": 3},
+            "tests": [{"name": "wsat", "cells": [{"job": "x", "runtime_s": 1.5}]}],
+        }
+    ],
+}
+
+
+def decided(**changes):
+    return {**copy.deepcopy(PLAN), "decision": plan_digest.made(PLAN), **changes}
+
+
+def test_the_plan_as_it_was_decided_on_also_after_its_way_to_the_host():
+    assert plan_digest.problem(decided()) == "" == plan_digest.problem(json.loads(json.dumps(decided())))
+    assert (
+        plan_digest.problem(decided(boot_id="two", tune={"services_stopped": ["x"]})) == ""
+    )  # nothing that is done to a drive
+
+
+@pytest.mark.parametrize(
+    "key, value",
+    [("drive", "S2"), ("selector", {"serial": "S2"}), ("expected", {"serial": "S1", "diskseq": 4}), ("tests", [])],
+)
+def test_another_drive_or_test_is_another_decision(key, value):
+    assert "not what preflight approved" in plan_digest.problem(
+        decided(drives=[dict(PLAN["drives"][0], **{key: value})])
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"run": {"id": "other"}},
+        {"host": "other"},
+        {"drives": PLAN["drives"] * 2},
+        {"drives": []},
+        {"parallel_drives": 24},
+        {"together": {"repeats": 3, "cells": []}},
+    ],
+)
+def test_another_run_host_or_number_at_a_time_is_another_decision(changes):
+    assert plan_digest.problem(decided(**changes))
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        None,
+        "destructive",
+        {},
+        {"mode": "destructive"},
+        plan_digest.made(PLAN, "plan"),
+        {"mode": "destructive", "digest": plan_digest.made(PLAN, "plan")["digest"]},
+    ],
+)
+def test_what_is_no_decision(known):
+    assert plan_digest.problem(decided(decision=known))

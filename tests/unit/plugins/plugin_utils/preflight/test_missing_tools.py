@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import missing_tools
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
+
+
+def view(tools):
+    return View.of("h1", {"ssd_fio_min_version": "3.28"}, facts={"tools": tools})
+
+
+def texts(found):
+    return [finding.text() for finding in found]
+
+
+@pytest.mark.parametrize(
+    ("fio", "expected"),
+    [
+        (None, "h1: fio is missing"),
+        ({"path": "/x/fio", "version": None}, "does not report its version"),
+        ({"path": "/x/fio", "version": "3.27"}, "h1: fio 3.27 (/x/fio) is older than 3.28"),
+        ({"path": "/x/fio", "version": "2.30"}, "is older than 3.28"),
+        ({"path": "/x/fio", "version": "3.28"}, ""),
+        ({"path": "/x/fio", "version": "3.100"}, ""),
+        ({"path": "/x/fio", "version": "4.0"}, ""),
+    ],
+)
+def test_fio_is_there_and_new_enough(fio, expected):
+    found = texts(missing_tools.tools(view({"fio": fio, "wipefs": {"path": "/sbin/wipefs"}})))
+    assert len(found) == bool(expected) and expected in "".join(found)
+
+
+def test_every_missing_tool_is_named():
+    found = texts(missing_tools.tools(view({"fio": {"path": "f", "version": "3.33"}, "wipefs": None, "setpriv": None})))
+    assert found == [f"h1: {name} is missing; install it with the package manager" for name in ("setpriv", "wipefs")]
+
+
+@pytest.mark.parametrize(
+    ("asked", "missing"),
+    [
+        ({"ssd_plan": "iomemory-raid0"}, True),
+        ({"ssd_plan": ["raid0-single"]}, False),
+        ({"ssd_plan": ["raid0-single"], "preflight_tools": ["mdadm"]}, True),
+        # Told as a wrong plan.
+        ({"ssd_plan": "nothing"}, False),
+    ],
+)
+def test_mdadm_is_missing_only_where_a_test_makes_an_array(asked, missing):
+    tools = {"fio": {"path": "f", "version": "3.33"}, "mdadm": None}
+    found = texts(missing_tools.tools(View.of("h1", {"ssd_fio_min_version": "3.28", **asked}, facts={"tools": tools})))
+    assert found == ["h1: mdadm is missing; install it with the package manager"] * missing
+
+
+@pytest.mark.parametrize("drives", [None, "nonsense", [], [{"nonsense": 1}]])
+def test_a_place_is_looked_for_only_where_drives_are_named(drives):
+    snapshot = {"cpu": {"online": "0-7"}, "numa": {"nodes": {"0": "0-7"}}, "tunables": {}}
+    assert missing_tools.tuning(View.of("h1", {"ssd_drives": drives}, snapshot=snapshot), None) == []
+
+
+def test_a_place_that_the_host_lacks_is_told_of_the_drive():
+    snapshot = {"cpu": {"online": "0-7"}, "numa": {"nodes": {"0": "0-7"}}, "tunables": {}}
+    asked = {"ssd_drives": [{"serial": " A ", "numa_node": 2}]}
+    (found,) = texts(missing_tools.tuning(View.of("h1", asked, snapshot=snapshot), None))
+    assert found == "h1: drive A: numa_node: there is no node 2; this host has 0"

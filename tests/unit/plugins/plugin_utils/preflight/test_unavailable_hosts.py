@@ -1,0 +1,331 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ssd_unavailable: a host that does not answer as it should, or a drive that is gone, does not cost the others their
+night; and nothing is erased, or passes, for that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision, excluded_drives, unavailable_hosts
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Finding, Run, View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import quarantine
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, decide
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.verdict import judged_runs
+
+NEW = Run("r9", "qualify", {})
+LOST = {
+    "unreachable": lambda view: View.of(view.name, view.asked, unreachable="ssh: timed out"),
+    "garbage": lambda view: View.of(view.name, view.asked, failures={"examine": "this answer cannot be trusted"}),
+    "a part failed": lambda view: view._replace(drives=None, failures={"drive_facts": "no sysfs"}),
+    "other drives": lambda view: view._replace(drives=[{**view.drives[0], "selector": {"serial": "S9"}}]),
+    "an unfinished run": lambda view: view._replace(runs=[{"run_id": "r1", "run_name": "qualify", "state": "dead"}]),
+}
+
+
+@pytest.fixture
+def night(fleet):
+    """Hosts of a nightly."""
+    return lambda *args, **more: fleet(*args, **{"ssd_unavailable": "leave_out", **more})
+
+
+def gone(view, drive, *more):
+    """The view, whose host does not find that drive."""
+    entries = [
+        {**entry, "identity": None, "path": None, "refusals": [{"code": c, "message": c} for c in ("not_found", *more)]}
+        if entry["drive"] == drive
+        else entry
+        for entry in view.drives
+    ]
+    return view._replace(drives=entries)
+
+
+def reasons(decided):
+    return {(each["host"], each["drive"]): each["left_out"] for each in decided.record["asked"] if "left_out" in each}
+
+
+@pytest.mark.parametrize("mode", ["plan", "destructive"])
+@pytest.mark.parametrize("lost", LOST)
+def test_a_lost_host_costs_the_others_nothing(night, lost, mode):
+    hosts = night(ssd_mode=mode), LOST[lost](night("h2", ["S2", "S3"], ssd_mode=mode))
+    decided = decide(*hosts)
+    assert decided.findings == [] and list(decided.plans) == ["h1"]
+    assert decided.result()["left_out"] == {"h2": ["S2", "S3"]}
+    assert list(decided.result()["hosts_left_out"]) == decided.result()["hosts_without_run"] == ["h2"]
+    assert len([line for line in decided.warnings if line.startswith("h2: ")]) == 1, "once, not for each drive"
+    if mode == "destructive":
+        assert sorted(reasons(decided)) == [("h2", "S2"), ("h2", "S3")]
+
+
+@pytest.mark.parametrize("lost", sorted(set(LOST) - {"unreachable"}))
+def test_by_default_such_a_host_stops_the_run(fleet, lost):
+    assert decide(fleet(), LOST[lost](fleet("h2", ["S2"]))).findings
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_the_report_calls_the_drives_of_a_lost_host_not_tested_and_says_why(night, lost):
+    decided = decide(night(), LOST[lost](night("h2", ["S2"])))
+    found = judge.judge(decided.record, [])
+    (why,) = next(each["reasons"] for each in found["drives"] if each["host"] == "h2")
+    assert found["verdicts"]["not_tested"] == 2 and not found["all_passed"]
+    assert why == f"S2 on h2 was left out: {reasons(decided)['h2', 'S2']}"
+
+
+@pytest.mark.parametrize("mode", ["plan", "destructive"])
+def test_a_drive_that_is_gone_costs_the_others_nothing(night, mode):
+    decided = decide(gone(night(drives=["S1", "S2"], ssd_mode=mode), "S2"))
+    assert decided.findings == [] and decided.left_out == {"h1": ["S2"]}
+    assert [drive["drive"] for drive in decided.plans["h1"]["drives"]] == ["S1"]
+    if mode == "destructive":
+        assert "not_found" in reasons(decided)["h1", "S2"]
+
+
+def test_a_host_that_is_back_after_the_others_were_prepared_stays_left_out(night):
+    """A reboot of one host has all examined again; who was away then was not prepared."""
+    hosts = night(), night("h2", ["S2"])
+    before = decide(hosts[0], LOST["unreachable"](hosts[1]))
+    again = decision.decide(hosts, False, NOW, gone_before=before.hosts_left_out)
+    assert again.findings == [] and list(again.plans) == ["h1"]
+    assert again.hosts_left_out == before.hosts_left_out
+    refusing = night(ssd_unavailable="refuse"), night("h2", ["S2"], ssd_unavailable="refuse")
+    assert list(decision.decide(refusing, False, NOW, gone_before=before.hosts_left_out).plans) == ["h1", "h2"]
+
+
+def test_what_works_on_a_lost_host_does_not_stop_the_others(night):
+    busy = [{"run_id": "other", "run_name": "other", "state": "running"}]
+    lost = LOST["a part failed"](night("h2", ["S2"]))._replace(runs=busy)
+    assert decide(night(), lost).findings == []
+    assert len(decide(night(), night("h2", ["S2"])._replace(runs=busy)).findings) == 1
+
+
+def test_by_default_a_drive_that_is_gone_stops_the_run(fleet):
+    assert decide(gone(fleet(drives=["S1", "S2"]), "S2")).findings == ["h1: drive S2: not_found: not_found"]
+
+
+@pytest.mark.parametrize("code", ["mounted", "probe_failed", "ambiguous", "evidence", "no_capacity"])
+def test_no_other_refusal_is_left_out(night, code):
+    refused = night("h2", ["S2"], refusals=[code])
+    assert decide(night(), refused).findings == [f"h2: drive S2: {code}: no"]
+    assert len(decide(night(), gone(night("h2", ["S2"]), "S2", code)).findings) == 2
+
+
+def test_what_is_wrong_with_the_variables_of_a_lost_host_is_told_all_the_same(night):
+    lost = View.of("h2", {**night("h2").asked, "ssd_look_s": "soon"}, unreachable="gone")
+    assert any("ssd_look_s" in line for line in decide(night(), lost).findings)
+    unread = decide(night(), View.of("h2", None, failures={"examine": "'serial' is undefined"}))
+    assert unread.findings == ["h2: could not be checked: 'serial' is undefined"]
+
+
+@pytest.mark.parametrize("lost", LOST)
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_drive_that_a_lost_host_names_is_not_erased_on_another(night, lost, order):
+    """It may be one drive of two hosts, and in use on the one that nobody could look at."""
+    hosts = [night(drives=["S1", "S2"]), LOST[lost](night("h2", ["S2"]))][::order]
+    (found,) = decide(*hosts).findings
+    assert found.startswith("h1: drive S2: duplicate: h2 names it too")
+
+
+def test_a_drive_that_one_host_does_not_find_is_not_erased_on_another(night):
+    (found,) = decide(night(), gone(night("h2", ["S1", "S3"]), "S1")).findings
+    assert found.startswith("h1: drive S1: duplicate: h2 names it too")
+
+
+def test_a_drive_is_known_by_what_the_lost_host_told_of_it(night):
+    """h2 names it by another name than h1, answered about it, and then a part of its answer failed."""
+    there = night("h2", ["S2"])
+    named = {"wwn": "0x5000c50015ea71aa"}
+    told = [{**there.drives[0], "selector": named, "drive": named["wwn"]}]
+    lost = there._replace(entries=[parse(named)], drives=told, failures={"host_checks": "no dmesg"})
+    (found,) = decide(night(drives=["S1", "S2"]), lost).findings
+    assert found.startswith("h1: drive S2: duplicate: h2 names it too")
+
+
+def test_a_drive_that_is_kept_as_evidence_is_not_erased_under_another_hosts_name(night):
+    kept = night("h2", ["S1", "S3"], ssd_evidence="leave_out")
+    kept.drives[0]["refusals"] = [{"code": "evidence", "message": "S1: it is evidence"}]
+    (found,) = decide(night(ssd_evidence="leave_out"), kept).findings
+    assert found.startswith("h1: drive S1: duplicate: h2 names it too")
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_plan_of_which_nothing_is_left_is_refused(night, check):
+    mode = "destructive" if check else "plan"
+    hosts = [LOST["unreachable"](night(ssd_mode=mode)), gone(night("h2", ["S2"], ssd_mode=mode), "S2")]
+    first, *rest = decide(*hosts, check=check).findings
+    assert "no drive is left" in first and [line.partition(":")[0] for line in rest] == ["h1", "h2"]
+    assert "timed out" in rest[0] and "not_found" in rest[1]
+
+
+def test_a_start_of_which_nothing_is_left_is_recorded_and_cannot_pass(night):
+    """A job slice may consist of lost hosts alone: its drives stand in the report all the same."""
+    decided = decide(*(LOST["unreachable"](night(name, [f"S-{name}"])) for name in ("h1", "h2")))
+    assert decided.findings == [] and decided.plans == {} and len(reasons(decided)) == 2
+    found = judge.judge(decided.record, [])
+    assert not found["all_passed"] and found["verdicts"]["not_tested"] == 2
+
+
+@pytest.mark.parametrize("step", ["purge", "precondition"])
+def test_a_single_step_does_without_them_too(night, step):
+    hosts = [night(ssd_step=step), LOST["garbage"](night("h2", ["S2"], ssd_step=step))]
+    decided = decide(*hosts, gone(night("h3", ["S3", "S4"], ssd_step=step), "S4"))
+    assert decided.findings == [] and set(reasons(decided)) == {("h2", "S2"), ("h3", "S4")}
+
+
+def begun(fleet, *hosts, **more):
+    """The run r1 on record, with a drive of each host."""
+    folder = os.path.join(decide(fleet()).results_dir, "r1")
+    asked = [{"host": host, "drive": drive, **more} for host, drive in hosts]
+    record = {"run": {"id": "r1", "name": "qualify"}, "started": "", "asked": asked, "tests": {}}
+    run_record.write_run(folder, record)
+    return folder
+
+
+RUN_1 = [{"run_id": "r1", "run_name": "qualify", "state": "dead"}]
+
+
+def test_a_host_that_is_lost_once_it_has_begun_goes_on_when_it_is_back(night):
+    """What its record says is not overwritten: it did not begin without its drives."""
+    folder = begun(night, ("h1", "S1"), ("h2", "S2"))
+    decided = decide(night(runs=RUN_1), LOST["unreachable"](night("h2", ["S2"])))
+    assert decided.findings == [] and decided.run.id == "r1" and decided.left_out == {"h2": ["S2"]}
+    assert decided.result()["hosts_without_run"] == [], "it is watched, and collected if it is back by then"
+    run_record.write_run(folder, decided.record)
+    with open(os.path.join(folder, "run.json"), encoding="utf-8") as source:
+        kept = {entry["host"]: entry.get("left_out") for entry in json.load(source)["asked"]}
+    assert kept == {"h1": None, "h2": None}
+    back = decide(night(runs=RUN_1), night("h2", ["S2"], runs=RUN_1))
+    assert back.left_out == {} and sorted(back.plans) == ["h1", "h2"]
+
+
+def test_a_host_that_was_lost_when_the_run_began_and_is_back_takes_part(night):
+    folder = begun(night, ("h1", "S1"))
+    run_record.write_run(folder, decide(night(runs=RUN_1), LOST["unreachable"](night("h2", ["S2"]))).record)
+    back = decide(night(runs=RUN_1), night("h2", ["S2"]))
+    assert back.left_out == {} and reasons(back) == {} and sorted(back.plans) == ["h1", "h2"]
+
+
+def test_a_host_whose_drive_is_gone_since_it_began_is_left_out_as_its_run_has_that_drive(night):
+    """Its host job would refuse a plan without the drive, and with it nothing can be planned."""
+    folder = begun(night, ("h1", "S1"), ("h2", "S2"), ("h2", "S3"))
+    hosts = night(runs=RUN_1), gone(night("h2", ["S2", "S3"], runs=RUN_1), "S3")
+    decided = decide(*hosts)
+    assert decided.findings == [] and list(decided.plans) == ["h1"] and decided.left_out == {"h2": ["S2", "S3"]}
+    assert any(line.startswith("h2: ") and "S3" in line and "r1" in line for line in decided.warnings)
+    assert folder and reasons(decided) == {}
+
+
+def test_a_second_measurement_that_lost_a_host_leaves_its_first_result_and_says_so(night):
+    again = {"of": "r1", "run_id": "r1-again", "tests": ["iops"], "counts": {"S2": ["iops"]}, "identities": {}}
+    lost = LOST["unreachable"](night("h2", ["S2"], ssd_again=again))
+    record = decision.run_json.record(
+        unavailable_hosts.parted([lost], {"h2": "no route"}), NEW, NOW, {"h2": {"iops": {"cells": []}}}, {}
+    )
+    (entry,) = record["asked"]
+    assert entry["again"] == ["iops"] and entry["left_out"] == "no route"
+
+
+def test_a_reason_is_one_line_of_some_length(night):
+    lost = View.of("h2", night("h2").asked, failures={"examine": "bad\x1b[2J\n" * 10000})
+    why = unavailable_hosts.hosts([lost], NEW, {}, [])["h2"]
+    assert why.isprintable() and len(why) < 1000
+
+
+def test_nothing_is_left_out_without_a_run_or_where_that_is_not_wanted(fleet, night):
+    lost = LOST["unreachable"](night("h2"))
+    assert unavailable_hosts.hosts([lost], None, {}, []) == {}
+    assert unavailable_hosts.hosts([LOST["unreachable"](fleet("h2"))], NEW, {}, []) == {}
+    assert list(unavailable_hosts.hosts([lost], NEW, {}, [Finding("several runs")])) == ["h2"]
+
+
+def test_a_lost_host_is_one_line_for_people(night):
+    (found,) = unavailable_hosts.parted([LOST["unreachable"](night("h2", ["S2", "S3"]))], {"h2": "no route"})
+    assert excluded_drives.lines([found]) == ["h2: no route; its drives (S2, S3) are left out"]
+
+
+WWN = "0x5000c50015ea71aa"
+
+
+@pytest.mark.parametrize(
+    "by_id",
+    [
+        "wwn-0x5000c50015ea71aa",
+        "/dev/disk/by-id/wwn-0x5000c50015ea71aa",
+        "nvme-eui.5000c50015ea71aa",
+        "nvme-MODEL_S9",
+        "nvme-MODEL_OF_TWO_S9_1",
+        "scsi-SATA_M_S9",
+        "ata-M-S9",
+    ],
+)
+def test_a_drive_that_a_lost_host_names_by_id_is_not_erased_on_another(night, by_id):
+    lost = View.of("h1", {**night().asked, "ssd_drives": [{"by_id": by_id}]}, unreachable="no route")
+    other = night("h2", ["S9"])
+    other.drives[0]["identity"]["wwn"] = WWN
+    assert any("h1 names it too" in finding for finding in decide(lost, other).findings)
+    another = night("h2", ["S8"])
+    another.drives[0]["identity"]["wwn"] = "0x5000c50015ea71ab"
+    assert decide(lost, another).findings == []
+
+
+def test_a_drive_in_quarantine_is_not_erased_under_another_hosts_name(fleet):
+    """The mark leaves out what the guard found of it, such as a mount."""
+    mark = quarantine.Quarantined("qualify", "serial M S9", "S9", "h1", "S9", 3, "r0", "slow")
+    one, other = fleet("h1", ["S1", "S9"], model="M"), fleet("h2", ["S9"], model="M")
+    one.drives[1]["identity"]["wwn"] = other.drives[0]["identity"]["wwn"] = WWN
+    wwn = {"wwn": WWN}
+    other = other._replace(entries=[parse(wwn)], drives=[{**other.drives[0], "selector": wwn, "drive": WWN}])
+    assert decision.decide([one], False, NOW, marks=[mark]).findings == []
+    assert any("h1 names it too" in found for found in decision.decide([one, other], False, NOW, marks=[mark]).findings)
+
+
+def test_what_was_left_out_when_a_run_began_is_not_erased_under_another_hosts_name(night):
+    folder = begun(night, ("h1", "S1"))
+    record = run_record.read_run(folder)
+    record["asked"].append({"host": "h1", "drive": "S9", "left_out": "evidence of r0"})
+    run_record.write_run(folder, record)
+    one = night("h1", ["S1", "S9"], runs=[{"run_id": "r1", "run_name": "qualify", "state": "dead"}])
+    one.drives[1]["refusals"] = [{"code": "evidence", "message": "S9: it is evidence"}]
+    assert decide(one).findings == []
+    assert any("h1 names it too" in found for found in decide(one, night("h2", ["S9"])).findings)
+
+
+def test_no_host_has_others_left_out_by_its_word(night):
+    """That it has finished a run which the others have not."""
+    begun(night, ("h1", "S1"), ("h2", "S2"), ("h3", "S3"))
+    dead, finished = ([{"run_id": "r1", "run_name": "qualify", "state": state}] for state in ("dead", "finished"))
+    decided = decide(night("h1", ["S1"], runs=dead), night("h2", ["S2"], runs=dead), night("h3", ["S3"], runs=finished))
+    assert decided.result()["hosts_left_out"] == {} and "which other hosts have finished" in " ".join(decided.findings)
+
+
+def test_labels_that_a_host_swaps_are_another_answer(night):
+    host = night("h1", ["S1", "S2"])
+    host.drives[0]["drive"], host.drives[1]["drive"] = "S2", "S1"
+    assert "other drives" in decide(host, night("h2", ["S3"])).result()["hosts_left_out"]["h1"]
+
+
+def test_no_record_makes_a_drive_pass_that_was_left_out():
+    run = judged_runs.run_json()
+    run["asked"][0]["left_out"] = "quarantined: failed 3 nights"
+    found = judge.judge(run, [judged_runs.drive_record(), judged_runs.test_record()])
+    assert found["drives"][0]["verdict"] == "not_tested" and not found["all_passed"]
+    assert "was left out: quarantined" in found["drives"][0]["reasons"][0]
+
+
+def test_what_a_plan_left_out_for_an_earlier_run_the_start_with_its_id_leaves_out(night):
+    folder = begun(night, ("h1", "S1"), ("h2", "S2"))
+    with open(os.path.join(folder, run_record.RESULTS), "a") as out:
+        out.write(json.dumps({"kind": "host", "host": "h2", "state": "ok"}) + "\n")
+    dead, finished = ([{"run_id": "r1", "run_name": "qualify", "state": state}] for state in ("dead", "finished"))
+    for given in ("", "r2"):
+        one, two = (night(f"h{n}", [f"S{n}"], runs=runs, ssd_run_id=given) for n, runs in ((1, dead), (2, finished)))
+        decided = decide(one, two)
+        assert decided.findings == [] and list(decided.plans) == ["h2"], given
+        assert "r1" in decided.result()["hosts_left_out"]["h1"]

@@ -1,0 +1,140 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What collect makes of a host's folder: its records, its snapshot and its calibration."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.validation import test_entrances as entrances
+
+CALIBRATION = {
+    "parallel_drives": 3,
+    "kept_share": 0.98,
+    "why": "S1 is slow",
+    "trials": [],
+    "drives": ["SIM0002"],
+    "cells": ["c"],
+    "seconds": 80.5,
+}
+
+
+@pytest.fixture(name="folder")
+def fixture_folder(tmp_path):
+    return generator.make(tmp_path, rounds=6) / "raw" / entrances.BAD.host
+
+
+def read(folder, state="finished", status=None):
+    return host_folder.read(str(folder), generator.RUN_ID, state, status or entrances.status_of_bad())
+
+
+def add(folder, event, **fields):
+    envelope = {"schema_version": 1, "time": entrances.TIME, "run_id": generator.RUN_ID, "host": entrances.BAD.host}
+    with (folder / "journal.jsonl").open("a") as file:
+        file.write(json.dumps({**envelope, "event": event, **fields}) + "\n")
+
+
+def test_a_host_tells_its_snapshot_in_short_the_newest(folder):
+    assert read(folder).snapshot is None
+    seen = snapshot.gather(Host())
+    add(folder, "snapshot", **{**seen, "kernel": {"release": "old"}})
+    add(folder, "snapshot", **seen)
+    assert read(folder).snapshot == json.loads(json.dumps(summary.brief(seen)))
+
+
+@pytest.mark.parametrize(
+    ("plan", "calibrated", "ran"),
+    [
+        ({"parallel_drives": 4, "together": {"repeats": 3}}, False, None),
+        ({"parallel_drives": 4, "together": {"repeats": 3}}, True, 3),
+        # A number that was given, and fewer drives than that.
+        ({"parallel_drives": 2, "drives": 4}, True, 2),
+        ({"parallel_drives": 4, "drives": 2}, True, 2),
+    ],
+)
+def test_each_test_says_how_many_drives_ran(folder, plan, calibrated, ran):
+    path = folder / "plan.json"
+    (drive,) = json.loads(path.read_text())["drives"]
+    drives = [drive] + [{"drive": f"S{number}"} for number in range(1, plan.pop("drives", 4))]
+    path.write_text(json.dumps({**plan, "drives": drives}))
+    if calibrated:
+        add(folder, "calibration", **CALIBRATION)
+    found = read(folder)
+    assert found.calibration == (CALIBRATION if calibrated else None)
+    assert [record["parallel_drives"] for record in found.records if record["kind"] == "test"] == [ran]
+
+
+def test_without_its_plan_the_figures_of_a_test_are_unknown(folder):
+    (folder / "plan.json").unlink()
+    found = read(folder)
+    test, drive = found.records
+    assert (test["outcome"], test["metrics"], drive["outcome"]) == ("invalid", {}, "complete")
+    assert found.damage == ["plan.json: not there, so no test has figures"]
+    assert "lacks this test" in test["reasons"][0]
+
+
+def test_a_torn_line_is_damage_and_no_lie(folder):
+    with (folder / "journal.jsonl").open("a") as file:
+        file.write('{"event": "ro')
+    found = read(folder)
+    lines = (folder / "journal.jsonl").read_text().count("\n") + 1
+    assert found.damage == [f"journal.jsonl: 1 invalid line(s), the first is line {lines}"] and not found.problems
+    assert [record["outcome"] for record in found.records] == ["steady", "complete"]
+
+
+@pytest.mark.parametrize("state", ["running", "finished"])
+def test_what_goes_on_has_no_record_yet(folder, state):
+    status = entrances.status_of_bad()
+    status["drives"][0].update(phase="measure", outcome=None)
+    kept = (folder / "journal.jsonl").read_text().splitlines()
+    (folder / "journal.jsonl").write_text("\n".join(line for line in kept if "test_finished" not in line) + "\n")
+    outcomes = [record["outcome"] for record in read(folder, state, status).records]
+    assert outcomes == ([] if state == "running" else ["interrupted", "interrupted"])
+
+
+def test_a_status_of_another_shape_is_told(folder):
+    found = read(folder, status={"drives": 7})
+    assert found.records == [] and found.problems[0].startswith("its status: ")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda test: test.pop("rounds"),
+        lambda test: test.pop("cells"),
+        lambda test: test["cells"][0].pop("runtime_s"),
+        lambda test: test["steady_state"]["tracked"][0].update(cell="other"),
+    ],
+)
+def test_a_plan_that_cannot_be_computed_with_makes_its_test_invalid(folder, change):
+    path = folder / "plan.json"
+    plan = json.loads(path.read_text())
+    change(plan["drives"][0]["tests"][0])
+    path.write_text(json.dumps(plan))
+    found = read(folder)
+    assert [record["outcome"] for record in found.records] == ["invalid", "complete"]
+    assert "is damaged" in found.records[0]["reasons"][0]
+
+
+def test_a_round_that_misses_makes_its_test_invalid(folder):
+    path = folder / "journal.jsonl"
+    kept = [line for line in path.read_text().splitlines() if not ('"round"' in line and '"round": 3,' in line)]
+    path.write_text("\n".join(kept) + "\n")
+    (test, _drive) = read(folder).records
+    assert test["outcome"] == "invalid" and "round 4 follows round 2" in test["reasons"][0]
+
+
+def test_a_test_without_rounds_is_invalid(folder):
+    path = folder / "journal.jsonl"
+    kept = [line for line in path.read_text().splitlines() if json.loads(line)["event"] != "round"]
+    path.write_text("\n".join(kept) + "\n")
+    (test, _drive) = read(folder).records
+    assert (test["outcome"], test["reasons"]) == ("invalid", ["no round was completed"])

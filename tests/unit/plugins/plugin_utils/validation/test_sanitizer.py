@@ -1,0 +1,95 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import sanitizer, schema_compiler
+from ansible_collections.ssdlab.fleet.tests.fixtures import answers as real
+from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
+
+FREE = sanitizer.Shape({"type": "object"})
+KNOWN = sanitizer.Shape(
+    {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "format": "name"},
+            "text": {"type": "string", "maxLength": 5},
+            "n": {"type": "integer"},
+        },
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), 2**65, -(2**65), 1e300, {"a": b"bytes"}, mutations.deep()]
+)
+def test_what_is_no_sound_value_is_refused(value):
+    with pytest.raises(sanitizer.Unfit):
+        FREE.passed({"x": value})
+
+
+def test_texts_are_made_printable_names_are_refused_and_unknown_keys_counted():
+    passed = KNOWN.passed({"text": "abcdefgh", "n": 5.0, "other": 1, "more": 2})
+    assert passed.value == {"text": "abcd…", "n": 5} and passed.dropped == 2
+    assert isinstance(passed.value["n"], int)
+    with pytest.raises(sanitizer.Unfit, match="cannot be printed"):
+        KNOWN.passed({"name": "a\n"})
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", "[" * 100_000, '{"a":' * 100_000, "1" * 100_000, '"\ud800'])
+def test_text_that_is_no_json_is_refused(content):
+    with pytest.raises(sanitizer.Unfit):
+        sanitizer.decoded(content)
+
+
+def test_a_pattern_holds_to_the_last_letter():
+    schema = {"type": "string", "pattern": "^[a-z]+$"}
+    assert schemas.problems("abc\n", schema) and not schemas.problems("abc", schema)
+    assert not schema_compiler.check(schema)("abc\n") and schema_compiler.check(schema)("abc")
+
+
+def test_a_keyword_that_nobody_checks_is_no_schema_of_ours():
+    with pytest.raises(NotImplementedError):
+        schema_compiler.check({"multipleOf": 2})
+
+
+@pytest.mark.parametrize("part", sorted(schemas.load("answers")["$defs"]))
+def test_the_quick_check_is_jsonschemas_own_verdict(part):
+    whole = sanitizer._expanded(
+        {**schemas.load("answers")["$defs"][part], "$defs": schemas.load("answers")["$defs"]},
+        schemas.load("answers")["$defs"],
+    )
+    quick, slow = schema_compiler.check(whole), schemas.validator(whole)
+    good = (
+        real.of(part)
+        if part in ("run_info", "drive_facts", "host_info", "rssdm", "iomemory", "tunables")
+        else real.of("drive_facts")["drives"][0]
+    )
+    for seed in range(60):
+        value = json.loads(json.dumps(mutations.mutated(good, seed, 1), default=str))
+        try:
+            expected = slow.is_valid(value)
+        except (RecursionError, OverflowError):
+            continue
+        assert quick(value) == expected, (seed, list(slow.iter_errors(value)))
+
+
+@pytest.mark.parametrize("name", ["answers", "results", "status", "journal", "run", "plan", "test", "summary"])
+def test_our_schemas_are_schemas(name):
+    jsonschema.Draft202012Validator.check_schema(schemas.load(name))
+
+
+@pytest.mark.parametrize(
+    "content", [b"[" + b"{}," * 5_000_000 + b"{}]", "[" * 10 + "0," * 5_000_000, '{"a":' + "[[]," * 3_000_000]
+)
+def test_what_would_fill_the_memory_is_refused_before_it_is_parsed(content, monkeypatch):
+    """30 MB of {} take 850 MB; a 5 MB archive may hold a plan of 1 GB."""
+    monkeypatch.setattr(sanitizer.json, "loads", lambda _content: pytest.fail("it was parsed"))
+    with pytest.raises(sanitizer.Unfit, match="more than 2000000 values"):
+        sanitizer.decoded(content)

@@ -1,0 +1,231 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Verdicts: pass is earned, and every reason says what, how much and which criterion."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.verdict.judged_runs import (
+    MODEL,
+    drive_record,
+    one,
+    run_json,
+    test_record,
+)
+
+
+def host_record(state, message=""):
+    return {"kind": "host", "host": "h1", "state": state, "message": message}
+
+
+@pytest.mark.parametrize(("seen", "verdict"), [(MODEL, "pass"), ("OTHER", "invalid"), (None, "pass")])
+def test_a_drive_stays_the_model_that_preflight_saw(seen, verdict):
+    """Else a drive that tells another one escapes the criteria of its own."""
+    run = run_json(criteria=[{"model": "OTHER*", "metric": "write_iops", "min": 9e6}])
+    run["asked"][0].update({"model": seen} if seen else {})
+    (judged,) = judge.judge(run, [drive_record(), test_record()])["drives"]
+    said = f"its record has the model {MODEL}, but preflight saw OTHER; check which drive was measured"
+    assert judged["verdict"] == verdict and (judged["reasons"] == [said]) == (verdict == "invalid")
+
+
+def test_a_drive_whose_time_did_not_suffice_for_a_criterions_test_does_not_pass():
+    run = run_json(tests=("wsat", "iops"))
+    run["asked"][0].update(tests=["iops"], left_out_tests=["wsat"])
+    (judged,) = judge.judge(run, [drive_record(), test_record(test="iops")])["drives"]
+    text = "criterion wsat write_iops min 500 was not judged: ssd_time_budget left out wsat"
+    assert (judged["verdict"], judged["reasons"]) == ("not_tested", [text])
+    run["criteria"] = []
+    assert judge.judge(run, [drive_record(), test_record(test="iops")])["drives"][0]["verdict"] == "pass"
+
+
+@pytest.mark.parametrize(
+    "records, own",
+    [
+        ([drive_record("error", message="it hangs", drive_fault=True)], True),
+        ([drive_record("error", message="no purge")], None),
+        # What it missed before weighs more, and is the verdict.
+        ([drive_record("error", drive_fault=True), test_record(iops=352)], None),
+        ([drive_record("complete", drive_fault=True), test_record()], None),
+    ],
+)
+def test_an_error_of_the_drives_own_is_told(records, own):
+    judged = one(records)
+    assert judged.get("drive_fault") is own and (judged["verdict"] == "error") == (
+        records[0]["outcome"] == "error" and len(records) == 1
+    )
+
+
+def test_only_what_counts_is_valid():
+    records = [test_record(), test_record("invalid", test="iops"), test_record("complete", test="hir", steady_state=[])]
+    assert judge.valid_tests(run_json(tests=("wsat", "iops")), records) == {("h1", "S1", "wsat"), ("h1", "S1", "hir")}
+    assert judge.valid_tests(run_json(asked=(("h2", "S1"),)), records) == set()
+
+
+@pytest.mark.parametrize(
+    ("records", "verdict", "reason"),
+    [
+        ([drive_record(), test_record()], "pass", "wsat: write_iops 800 >= 500 (criterion wsat write_iops min 500)"),
+        (
+            [drive_record(), test_record(iops=352)],
+            "fail",
+            "wsat: write_iops 352 < 500 (criterion wsat write_iops min 500)",
+        ),
+        (
+            [drive_record(), test_record(iops=499.99999)],
+            "fail",
+            "wsat: write_iops 499.99999 < 500 (criterion wsat write_iops min 500)",
+        ),
+        (
+            [drive_record(), test_record(iops=500)],
+            "pass",
+            "wsat: write_iops 500 >= 500 (criterion wsat write_iops min 500)",
+        ),
+        (
+            [drive_record(), test_record("not_steady", iops=352)],
+            "invalid",
+            "wsat: steady state was not attained after 9 rounds: range 31 % > 20 %",
+        ),
+        (
+            [drive_record(), test_record("complete")],
+            "invalid",
+            "wsat: steady state was not attained after 9 rounds: range 31 % > 20 %",
+        ),
+        (
+            [drive_record(), test_record("steady", steady_state=[])],
+            "invalid",
+            "wsat: steady state was not attained after 9 rounds",
+        ),
+        ([drive_record(), test_record("invalid", reasons=["link at 8 GT/s"])], "invalid", "wsat: link at 8 GT/s"),
+        (
+            [drive_record("interrupted"), test_record("interrupted", reasons=["interrupted: the run was stopped"])],
+            "invalid",
+            "wsat: interrupted after 9 rounds: the run was stopped",
+        ),
+        (
+            [drive_record("error"), test_record("error", reasons=["fio: rc 1"])],
+            "error",
+            "wsat: the test ended with an error after 9 rounds: fio: rc 1",
+        ),
+        (
+            [drive_record("error", message="OSError: gone")],
+            "error",
+            "the campaign of S1 on h1 ended with an error: OSError: gone",
+        ),
+        ([drive_record(), test_record("strange")], "not_tested", "wsat: the test has not finished (outcome 'strange')"),
+        ([], "not_tested", "nothing was collected from h1: run collect.yml with this ssd_run_id"),
+        ([host_record("unreachable", "timed out")], "not_tested", "h1 was unreachable: timed out"),
+        ([host_record("failed", "no job")], "not_tested", "h1 failed: no job"),
+        ([host_record("ok")], "not_tested", "h1 reported no result for S1"),
+        (
+            [host_record("unfinished", "still at work on S1"), test_record()],
+            "not_tested",
+            (
+                "h1 had not finished when its results were collected: still at work on S1; run watch.yml and "
+                "collect.yml with this ssd_run_id"
+            ),
+        ),
+        (
+            [drive_record("refused", refusals=[{"code": "mounted", "message": "/dev/sdb1 is mounted on /data"}])],
+            "not_tested",
+            "S1 was refused on h1: mounted (/dev/sdb1 is mounted on /data)",
+        ),
+        ([drive_record()], "not_tested", "wsat: not measured: h1 reported no result for S1"),
+    ],
+)
+def test_verdict_and_its_reason(records, verdict, reason):
+    if (
+        not any(record["kind"] == "host" for record in records)
+        and len(records) == 1
+        and records[0].get("outcome") == "complete"
+    ):
+        records = [*records, host_record("ok")]
+    judged = one(records)
+    assert (judged["verdict"], judged["reasons"][0]) == (verdict, reason)
+
+
+def test_an_interruption_is_told_once():
+    cut = test_record("interrupted", reasons=["interrupted: the run was stopped"])
+    judged = one([drive_record("interrupted", message="the run was stopped"), cut], tests=("wsat", "iops"))
+    assert (judged["verdict"], judged["reasons"]) == (
+        "invalid",
+        ["wsat: interrupted after 9 rounds: the run was stopped"],
+    )
+    between = one([drive_record("interrupted", message="the run was stopped"), test_record()], tests=("wsat", "iops"))
+    assert between["reasons"] == ["the campaign of S1 on h1 was interrupted: the run was stopped"]
+
+
+def test_complete_is_valid_where_no_steady_state_was_asked():
+    run = {"tests": {"hir": {"title": "", "tracked": []}}, "criteria": [], "asked": [{"host": "h1", "drive": "S1"}]}
+    assert judge.judge(run, [drive_record(), test_record("complete", test="hir", steady_state=[])])["all_passed"]
+
+
+def test_every_tracked_variable_has_to_be_steady():
+    windows = [
+        {"cell": "c", "metric": "write_iops", "steady": True},
+        {"cell": "d", "metric": "read_iops", "steady": False, "reasons": ["d: slope 12 % > 10 %"]},
+    ]
+    judged = one([drive_record(), test_record(steady_state=windows)])
+    assert judged["reasons"] == ["wsat: steady state was not attained after 9 rounds: d: slope 12 % > 10 %"]
+
+
+def test_each_drive_is_asked_for_its_own_tests():
+    run = run_json(tests=("wsat", "iops"))
+    run["asked"][0]["tests"] = ["wsat"]
+    assert [test["test"] for test in judge.judge(run, [drive_record(), test_record()])["drives"][0]["tests"]] == [
+        "wsat"
+    ]
+
+
+def test_a_fleet_without_drives_did_not_pass():
+    assert judge.judge(run_json(asked=()), [])["all_passed"] is False
+
+
+def test_drives_with_records_that_nobody_asked_for_are_judged_too():
+    judged = judge.judge(run_json(asked=()), [drive_record(), test_record(iops=1)])
+    assert [(drive["drive"], drive["verdict"]) for drive in judged["drives"]] == [("S1", "fail")]
+
+
+OUTCOMES = st.sampled_from(["steady", "not_steady", "complete", "invalid", "error", "interrupted", None])
+CAMPAIGNS = st.sampled_from(["complete", "refused", "error", "interrupted", None])
+
+
+@given(st.lists(st.tuples(CAMPAIGNS, OUTCOMES, st.floats(allow_nan=True)), max_size=6))
+def test_only_a_complete_steady_drive_that_meets_the_criterion_passes(drives):
+    asked = [("h1", f"S{index}") for index in range(len(drives))]
+    records = []
+    for (_host, drive), (campaign, outcome, iops) in zip(asked, drives):
+        records += [drive_record(campaign, drive=drive)] if campaign else []
+        records += [test_record(outcome, iops, drive=drive)] if outcome else []
+    result = judge.judge(run_json(asked=asked), records)
+    assert sum(result["verdicts"].values()) == len(drives)
+    for judged, (campaign, outcome, iops) in zip(result["drives"], drives):
+        earned = campaign == "complete" and outcome == "steady" and 500 <= iops < float("inf")
+        assert (judged["verdict"] == "pass") == earned
+        assert judged["reasons"] and all(isinstance(reason, str) and reason for reason in judged["reasons"])
+
+
+@pytest.mark.parametrize(
+    ("before", "verdict"),
+    [
+        ([test_record()], "pass"),
+        ([test_record(outcome="not_steady")], "invalid"),
+        ([test_record(reasons=["throttled"], outcome="invalid")], "invalid"),
+        ([], "invalid"),
+    ],
+)
+def test_what_goes_on_from_a_state_counts_only_with_it(before, verdict):
+    run = run_json([], tests=("wsat", "wsat-wait", "wsat-back"))
+    run["tests"]["wsat-wait"].update(follows="wsat", tracked=[])
+    run["tests"]["wsat-back"].update(follows="wsat-wait", tracked=[])
+    after = [test_record("complete", test=name, steady_state=[]) for name in ("wsat-wait", "wsat-back")]
+    found = {test["test"]: test for test in judge.judge(run, [drive_record(), *before, *after])["drives"][0]["tests"]}
+    assert (found["wsat-wait"]["verdict"], found["wsat-back"]["verdict"]) == (verdict, verdict)
+    if verdict == "invalid":
+        assert found["wsat-back"]["reasons"] == [
+            "it builds on the drive state that test wsat-wait leaves, and that test is invalid"
+        ]

@@ -1,0 +1,116 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge, result_warnings
+
+CAUSE = {
+    "cause": "other_io",
+    "level": "unknown",
+    "rounds": [[6, 6]],
+    "count": 1,
+    "first": "round 3, c: somebody wrote",
+}
+
+
+def test_the_judge_warns_of_what_was_found_in_rounds():
+    test = {
+        "validity": [CAUSE],
+        "rounds": 9,
+        "steady_state": [{"window_rounds": [6, 8], "steady": True}],
+        "kind": "test",
+        "host": "h",
+        "drive": "d",
+        "test": "iops",
+        "outcome": "steady",
+        "reasons": [],
+        "metrics": {"iops": 1.0},
+    }
+    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}, "message": ""}
+    run = {
+        "asked": [{"host": "h", "drive": "d"}],
+        "tests": {"iops": {"title": "", "tracked": [{}]}},
+        "criteria": [],
+    }
+    (told,) = judge.judge(run, [test, drive])["drives"]
+    assert (told["verdict"], told["tests"][0]["warnings"]) == (
+        "pass",
+        ["other I/O in round 6 (1 in all): round 3, c: somebody wrote"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        ({}, []),
+        ({"other_io_share": 0.001, "queued_min": 0.95}, []),
+        ({"other_io_share": 1}, ["cells were checked with looser limits than usual: other_io_share 1 (usual 0.01)"]),
+        ({"queued_min": 0}, ["cells were checked with looser limits than usual: queued_min 0 (usual 0.9)"]),
+        ({"device_depth": 1}, ["cells were checked with looser limits than usual: device_depth 1 (usual 31)"]),
+        ({"device_depth": 64}, []),
+    ],
+)
+def test_looser_limits_are_told_beside_the_verdict(limits, says):
+    assert result_warnings.loosened(limits) == says
+    run = {"tests": {"t": {}}, "criteria": [], "asked": [{"host": "h", "drive": "d", "validity_limits": limits}]}
+    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}}
+    made = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete"}
+    assert judge.judge(run, [drive, made])["drives"][0]["tests"][0]["remarks"] == says
+
+
+PTS = {
+    "tracked": [{"cell": "rand-4k-w100-tc4-qd32", "metric": "write_iops"}],
+    "window": 5,
+    "range_limit": 0.2,
+    "slope_limit": 0.1,
+    "min_capacity_multiple": 2,
+}
+READ = [{"cell": "rand-4k-r100-tc4-qd32", "metric": "read_iops"}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "filled", "says"),
+    [
+        ({}, False, ""),
+        ({"window": 10, "range_limit": 0.05}, False, ""),
+        ({"min_capacity_multiple": 0}, True, ""),
+        ({"min_capacity_multiple": 0, "tracked": READ}, False, ""),
+        (
+            {"range_limit": 0.5, "window": 3},
+            False,
+            "looser than that of the SNIA PTS: range_limit 0.5 (0.2), window 3 (5)",
+        ),
+        ({"slope_limit": "0.3"}, True, "slope_limit 0.3 (0.1)"),
+        ({"min_capacity_multiple": 0.5}, False, "its window may begin after 0.5 x the user capacity (2 is usual)"),
+    ],
+)
+def test_a_rule_that_is_looser_than_the_pts_is_told_beside_the_verdict(changes, filled, says):
+    """A test of the site's own may be called after the PTS, and have any rule."""
+    about = {
+        "purge": {"method": "auto"},
+        "precondition": {"passes": 2} if filled else None,
+        "steady_state": {**PTS, **changes},
+    }
+    told = result_warnings.looser_rule(about)
+    assert says in "; ".join(told) and bool(told) == bool(says)
+    run = {"tests": {"t": about}, "criteria": [], "asked": [{"host": "h", "drive": "d"}]}
+    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}}
+    made = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete"}
+    assert judge.judge(run, [drive, made])["drives"][0]["tests"][0]["remarks"] == told
+
+
+@pytest.mark.parametrize(("steady", "told"), [(False, 1), (True, 0), (None, 0)])
+def test_a_cell_that_a_criterion_names_and_that_was_not_steady_itself_is_told(steady, told):
+    cells = [
+        {"cell": "c", "metrics": {"iops": 900.0}, "steady": {"metric": "iops", "steady": steady, "range_ratio": 1.4}}
+    ]
+    criteria = [{"cell": "c", "metric": "iops", "min": 500}]
+    run = {"tests": {"t": {}}, "criteria": criteria, "asked": [{"host": "h", "drive": "d"}]}
+    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {"model": "M"}}
+    made = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete", "cells": cells}
+    (test,) = judge.judge(run, [drive, made])["drives"][0]["tests"]
+    said = "c: its own iops was not steady over the window (range 140% of the average)"
+    assert (test["verdict"], test["remarks"]) == ("pass", [said] * told)
