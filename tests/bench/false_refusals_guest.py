@@ -55,7 +55,7 @@ sys.path.insert(0, "/var/tmp/look")
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import facts, rules, users
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import device_users, facts, rules
 host, rounds, serials = Host(), int(sys.argv[1]), sys.argv[2:]
 names = [name for serial in serials for name in identity.find(host, parse({"serial": serial}))]
 libc, opened = ctypes.CDLL(None), {"controller": 0, "namespace": 0}
@@ -65,14 +65,14 @@ for name in names:
         kinds[libc.inotify_add_watch(handle, b"/dev/" + node.encode(), 0x20)] = kind  # IN_OPEN
 for _round in range(rounds):
     shared = facts.Machine()
-    users.read_machine(host, shared, names, quick=False)
+    device_users.read_machine(host, shared, names, quick=False)
     with contextlib.suppress(BlockingIOError):
         events = os.read(handle, 1 << 20)
         for place in range(0, len(events), 16):  # no event has a name: what is watched is no folder
             opened[kinds[struct.unpack_from("=i", events, place)[0]]] += 1
     for name in names:
         seen = facts.Facts(name, identity.node(name), "drive", identity.identity(host, name))
-        users.probe_users(host, seen, shared)
+        device_users.probe_users(host, seen, shared)
         print(json.dumps([rules.refusals(seen), seen.passing]), flush=True)
 print(json.dumps(opened))
 """

@@ -21,8 +21,8 @@ from waiting import wait_until
 # A drive that hangs is given up after seconds here, not minutes.
 SHORT = {
     "fio": {"TERMINATE_GRACE_S": 3.0, "KILL_GRACE_S": 3.0},
-    "workbench": {"CELL_GRACE_S": 10.0},
-    "fillcurve": {"STUCK_S": 10.0},
+    "fio_runner": {"CELL_GRACE_S": 10.0},
+    "precondition_curve": {"STUCK_S": 10.0},
     # The guard alone looks for about 3 s at who uses a drive, and ten times as long on a busy machine.
     "deadline": {"STEP_TIMEOUT_S": 30.0, "STOP_GRACE_S": 8.0},
 }

@@ -1,9 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""docs/seeds.md: every section of the sources, every check and concern; names that the code has, and tests that exist
-and speak of them.
-"""
+"""docs/seeds.md: every section of the sources, every check and concern; and names that the code has."""
 
 from __future__ import annotations
 
@@ -157,7 +155,7 @@ def names_of(folder, pattern):
 DONE = [
     row
     for heading in ("Host: set", "Checked before and during a run", "Vendor tools", "Measurement")
-    for row in table(heading, 5)
+    for row in table(heading, 4)
 ]
 LEFT_OUT = table("Left out", 3)
 VARIABLES = {
@@ -180,38 +178,11 @@ KNOWN = {
     *(name for module in VENDOR_MODULES for name in options(module)),
     *(str(path.relative_to(REPO / "plugins/module_utils")) for path in (REPO / "plugins/module_utils").rglob("*.py")),
 }
-KINDS = ("unit", "machine", "container", "guest", "emulator")
-ITEM = r"(?:{})(?: `[\w/]+`)+(?: \([^()]+\))?".format("|".join(KINDS))
 
 
 @functools.lru_cache(maxsize=None)
 def read(path):
     return path.read_text(encoding="utf-8")
-
-
-def files_of(kind, name):
-    """The files of a test that is of this kind; none where there is no such test."""
-    folder, _slash, stem = name.rpartition("/")
-    unit = sorted((REPO / "tests/unit").rglob("{}/test_{}.py".format(folder or "*", stem)))
-    integration = sorted((REPO / "tests/integration").glob(f"test_{name}.py"))
-    in_containers = [path for path in integration if "from bed import" in read(path)]
-    molecule = sorted((REPO / "extensions/molecule" / name).glob("*.yml"))
-    return {
-        "unit": unit,
-        "machine": [path for path in integration if path not in in_containers],
-        "container": [*in_containers, *molecule, *([REPO / "tests/containers/bed.py"] if molecule else [])],
-        "guest": sorted((REPO / "tests/vm").glob(f"test_{name}.py")),
-        "emulator": [path for path in [*unit, *integration] if "emulat" in read(path)],
-    }[kind]
-
-
-def named_tests(cell):
-    """{(kind, name): files} of a cell of the column `tested`."""
-    found = {}
-    for item in re.findall(ITEM, cell):
-        kind, _blank, rest = item.partition(" ")
-        found.update({(kind, name): files_of(kind, name) for name in NAME.findall(rest.partition(" (")[0])})
-    return found
 
 
 def label(row):
@@ -277,22 +248,6 @@ def _code():
     return "\n".join(read(path) for path in files)
 
 
-@pytest.mark.parametrize("row", DONE, ids=label)
-def test_it_was_tested_where_it_says(row):
-    assert re.fullmatch(f"{ITEM}(?:, {ITEM})*", row[4]), row[4]
-    found = named_tests(row[4])
-    assert [test for test, files in found.items() if not files] == []
-    said = "\n".join(read(path) for files in found.values() for path in files)
-    # A test speaks of a variable by its name, or by the name that it has in the plan, without the role's.
-    unsaid = [name for name in NAME.findall(row[2]) if name in VARIABLES | set(checks.CODES) and not _says(said, name)]
-    assert unsaid == [], "none of its tests speaks of it"
-
-
-def _says(text, name):
-    short = name.partition("_")[2] if name in VARIABLES else ""
-    return any(re.search(rf"(?<![a-z]){re.escape(word)}(?![a-z])", text) for word in (name, short) if word)
-
-
 def test_every_check_is_in_the_table():
     named = {name for row in DONE for name in NAME.findall(row[2])}
     assert [code for code in checks.CODES if code not in named] == [], "these checks have no row in docs/seeds.md"
@@ -304,7 +259,7 @@ def test_every_concern_of_tuning_is_in_the_table():
 
 
 def test_every_option_of_the_vendors_tools_is_in_the_table():
-    named = {name for row in table("Vendor tools", 5) for name in NAME.findall(row[2])}
+    named = {name for row in table("Vendor tools", 4) for name in NAME.findall(row[2])}
     assert [name for module in VENDOR_MODULES for name in options(module) - OWN_OPTIONS if name not in named] == [], (
         "docs/seeds.md has no row for these options"
     )
