@@ -13,7 +13,7 @@ import typing as t
 
 CALLBACK = "ssdlab.fleet.fleet"
 # (module, what pip calls it)
-PACKAGES = (("jsonschema", "jsonschema"), ("plotly", "plotly"))
+PACKAGES = (("jsonschema", "jsonschema"), ("jsonschema_rs", "jsonschema-rs"), ("plotly", "plotly"))
 
 
 def missing_packages(packages: t.Iterable[tuple[str, str]] = PACKAGES) -> list[str]:

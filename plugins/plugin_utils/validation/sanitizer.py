@@ -17,7 +17,12 @@ import math
 import typing as t
 
 from ..common import schema as schemas
-from . import printable, schema_compiler
+from . import printable
+
+try:
+    import jsonschema_rs
+except ImportError:  # preflight says how to install it
+    jsonschema_rs = None
 
 MOST_DEPTH = 24
 MOST_VALUES = 2_000_000
@@ -55,7 +60,7 @@ class Shape:
         # Without references, which would be looked up for each value.
         whole = _expanded(schema, schema.get("$defs", {}))
         self._tree = _tree(whole)
-        self._fits = schema_compiler.check(whole)
+        self._fits = jsonschema_rs.validator_for(whole).is_valid
         self._validator = functools.partial(schemas.validator, whole)
 
     def passed(self, value: t.Any, explained: bool = True, most_size: int | None = None) -> Passed:
