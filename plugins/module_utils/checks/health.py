@@ -41,7 +41,10 @@ def _without(drive: CheckedDrive, *keys: str) -> list[str]:
 
 
 def failing(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """The drive itself says that something is wrong."""
+    """Find a warning of the drive itself: critical_warning, a failing attribute, a failed self-assessment.
+
+    Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: NVM Express base specification.
+    """
     told = critical_texts(drive.health["critical_warning"])
     told += [f"attribute {name} is below its threshold" for name in drive.health["failing"]]
     if not told and drive.health["passed"] is False:
@@ -50,13 +53,19 @@ def failing(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def media_errors(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """Data that the drive could not read back."""
+    """Find data that the drive could not read back.
+
+    Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: NVM Express base specification.
+    """
     count = drive.health.get("media_errors")
     return _without(drive, "media_errors") or ([f"it counted {count} media errors"] if count else [])
 
 
 def spare(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """Spare at or below the threshold. 0 of 0 is how an emulated drive says that it does not count."""
+    """Find spare at or below its threshold; QEMU's 0 of 0 counts as unknown.
+
+    Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: NVM Express base specification.
+    """
     if drive.health.get("source") == "smartctl" and drive.health.get("spare_pct") is None:
         return []  # ATA and SCSI have no such figure
     unknown = _without(drive, "spare_pct", "spare_threshold_pct")
@@ -69,7 +78,10 @@ def spare(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def wear(facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """Endurance used up."""
+    """Find `preflight_max_used_pct` (90) of a drive's endurance used, or more, by its own count.
+
+    Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: TN-FD-15, "SSD vs. HDD".
+    """
     used, most = drive.health.get("used_pct"), facts.wanted["max_used_pct"]
     return _without(drive, "used_pct") or (
         [f"{used} % of its endurance is used (preflight_max_used_pct: {most})"] if used >= most else []
@@ -77,7 +89,11 @@ def wear(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def too_hot(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """At or above the temperature at which it warns, and soon throttles."""
+    """Find a drive at or above the temperature at which it warns (WCTEMP, else CCTEMP).
+
+    Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`, `nvme id-ctrl`. Source: TN-FD-15,
+    "Temperature/Airflow".
+    """
     unknown = _without(drive, "temperature_c")
     if unknown:
         return unknown
@@ -87,7 +103,10 @@ def too_hot(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def headroom(facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """Too near to that temperature before the work has begun."""
+    """Find a drive less than `preflight_temperature_headroom_c` (10) °C below the temperature at which it warns.
+
+    Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: TN-FD-15; guide, "Set Fan Speeds to High".
+    """
     if _without(drive, "temperature_c"):
         return []
     limit, now = (
@@ -107,7 +126,10 @@ def headroom(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def throttled_before(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """It has been throttled, or too hot, at some time: it may be again."""
+    """Find a drive that was throttled, or too hot, at some point in its life.
+
+    Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: TN-FD-15.
+    """
     counts = drive.health.get("throttle_counts") or {}
     if drive.identity.get("transport") == "nvme" and not counts and not drive.health.get("error"):
         return [
@@ -125,7 +147,10 @@ def throttled_before(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def write_cache(facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """A volatile write cache in use that nobody chose."""
+    """Find a volatile write cache that is on without being asked for.
+
+    Reads: `queue/write_cache`, VWC of `nvme id-ctrl`. Source: brief; TN-FD-15, "Write Cache Setting".
+    """
     if drive.is_virtual or drive.options.get("write_cache") or facts.wanted.get("write_cache_chosen"):
         return []
     volatile, state = drive.health.get("volatile_write_cache"), drive.write_cache

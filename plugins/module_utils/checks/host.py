@@ -16,7 +16,10 @@ MIB = 1 << 20
 
 
 def tool_versions(facts: HostFacts) -> list[str]:
-    """Tools, or the kernel, of another version than the inventory wants (preflight_versions)."""
+    """Find fio, nvme-cli, another tool or a kernel that `preflight_versions` does not allow.
+
+    Reads: the tools. Source: guide, "Software".
+    """
     found: list[str] = []
     for name, wanted in (facts.wanted.get("versions") or {}).items():
         actual = facts.machine["kernel"] if name == "kernel" else facts.machine["tools"].get(name)
@@ -28,7 +31,10 @@ def tool_versions(facts: HostFacts) -> list[str]:
 
 
 def free_memory(facts: HostFacts) -> list[str]:
-    """Too little memory that is free, so that the run would swap or be killed."""
+    """Find less free memory than `preflight_min_free_memory_mib` (1024), so that the run would swap or be killed.
+
+    Reads: `/proc/meminfo`.
+    """
     free, least = facts.machine["available_bytes"], facts.wanted["min_free_memory_mib"]
     if free is None:
         return [Unknown("the amount of free memory is unknown")]
@@ -37,7 +43,10 @@ def free_memory(facts: HostFacts) -> list[str]:
 
 
 def cpu_count(facts: HostFacts) -> list[str]:
-    """Too few CPUs to keep I/O and interrupts apart."""
+    """Find fewer CPUs than `preflight_min_cpus` (2), too few to keep I/O and interrupts apart.
+
+    Reads: `/sys/devices/system/cpu`. Source: TN-FD-15, table 1.
+    """
     count, least = facts.machine["cpus"], facts.wanted["min_cpus"]
     if count is None:
         return [Unknown("the number of CPUs is unknown")]
@@ -45,7 +54,10 @@ def cpu_count(facts: HostFacts) -> list[str]:
 
 
 def architecture(facts: HostFacts) -> list[str]:
-    """A processor or kernel of less than 64 bit."""
+    """Find a processor or kernel of less than 64 bit.
+
+    Reads: `uname`. Source: TN-FD-15.
+    """
     machine = facts.machine["architecture"]
     if machine is None:
         return [Unknown("the processor's architecture is unknown")]
@@ -53,25 +65,37 @@ def architecture(facts: HostFacts) -> list[str]:
 
 
 def cpufreq(facts: HostFacts) -> list[str]:
-    """No driver for the processor's frequency, so that governor and turbo can neither be set nor read."""
+    """Find a host without a cpufreq driver, whose firmware controls the frequency.
+
+    Reads: `scaling_driver`. Source: guide, "Disable CPU Frequency Scaling".
+    """
     missing = "no cpufreq driver: governor, frequency and turbo can neither be set nor read, the firmware controls them"
     return [] if facts.machine["cpufreq_driver"] else [missing]
 
 
 def virtual_machine(facts: HostFacts) -> list[str]:
-    """A guest: its host shares processor, link and interrupts with others."""
+    """Find a host that is a virtual machine: it shares processor, link and interrupts with others.
+
+    Reads: `systemd-detect-virt`, CPU flags, DMI.
+    """
     kind = facts.machine["hypervisor"]
     return [f"it is a virtual machine ({kind}): other load on its host affects the figures"] if kind else []
 
 
 def container(facts: HostFacts) -> list[str]:
-    """A container: parts of /sys and /proc are another machine's, or can't be written."""
+    """Find a host that is a container: parts of /sys and /proc are another machine's, or can't be written.
+
+    Reads: `systemd-detect-virt`, marker files.
+    """
     kind = facts.machine["container"]
     return [f"it is a container ({kind}): tuning and checks reach only what the container can see"] if kind else []
 
 
 def numa_node(facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """On a machine of several nodes, a drive whose node the firmware does not tell."""
+    """Find a drive whose node is unknown, on a host of several NUMA nodes.
+
+    Reads: `numa_node`. Source: guide, "Setting NUMA Affinity".
+    """
     nodes = facts.machine["nodes"]
     if (
         drive.identity.get("numa_node") is not None

@@ -59,7 +59,10 @@ def _least(*values: t.Any) -> t.Any:
 
 
 def link_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """The link runs below what both of its ends can do."""
+    """Find a link slower or narrower than both drive and slot support.
+
+    Reads: `current_link_*`, `max_link_*` of both. Source: guide, appendix D.
+    """
     unknown = _unknown_link(drive)
     if unknown or not drive.on_pcie:
         return unknown
@@ -73,7 +76,10 @@ def link_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def slot_below_drive(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """The slot can do less than the drive; or the drive reports that it can do no more than the least of all links."""
+    """Find a slot that can do less than the drive, or a drive that claims to be 2.5 GT/s or x1 in a better slot.
+
+    Reads: `max_link_*`. Source: guide, appendix D; TN-FD-15.
+    """
     if _unknown_link(drive) or not drive.on_pcie:
         return []
     if not drive.bridges or None in _most(drive.bridges[0]):
@@ -92,7 +98,10 @@ def slot_below_drive(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def link_as_wanted(facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """The link that the inventory wants for this model (preflight_link)."""
+    """Find a link below what `preflight_link` requires for the model.
+
+    Reads: `current_link_*`. Source: guide, appendix D.
+    """
     wanted = wanted_for(facts.wanted.get("link"), drive.identity.get("model"))
     if not wanted:
         return []
@@ -107,7 +116,10 @@ def link_as_wanted(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def sata_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """A SATA link slower than the drive can."""
+    """Find a SATA link slower than the drive supports.
+
+    Reads: `smartctl` (interface speed).
+    """
     if drive.identity.get("transport") != "sata" or drive.health.get("error"):
         return []  # a health that cannot be read is told once, by the checks of the health
     now, most = drive.health.get("interface_gbit_s"), drive.health.get("interface_max_gbit_s")
@@ -117,9 +129,11 @@ def sata_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def oversubscribed(facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """A link on the way to the root that is narrower than all the links below it together (the guide's appendix D).
+    """Find a link on the way to the root that is narrower than all the links below it together.
 
     It harms the measurement only where the drives that are measured at the same time need more than it has.
+
+    Reads: `/sys/bus/pci/devices`. Source: guide, appendix D.
     """
     if _unknown_link(drive) or not drive.on_pcie:
         return []
@@ -190,7 +204,10 @@ def links_below(facts: HostFacts, bridge: str) -> dict[str, float | None]:
 
 
 def chipset(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """The slot hangs on the chipset (southbridge)."""
+    """Find a slot of the chipset (southbridge): Intel's ports at 00:1a to 1d, AMD's chipset switches.
+
+    Reads: PCI addresses and ids. Source: guide, appendix D, problem 2.
+    """
     ports = [device["address"] for device in drive.bridges if device["chipset"]] if drive.on_pcie else []
     return (
         [f"its slot is behind the chipset ({ports[0]}), and shares its link to the processor with others there"]
@@ -200,7 +217,10 @@ def chipset(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def errors_under_traffic(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """Error counters that rose while the drive was read."""
+    """Find AER counters of the drive, or of a port above it, that rise while the drive is read.
+
+    Reads: `aer_dev_*` before and after. Source: guide, appendix D.
+    """
     if drive.is_virtual or not drive.path:
         return []
     if drive.aer_rose is None:
@@ -217,8 +237,9 @@ def errors_under_traffic(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def errors_before(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """Errors that the drive itself counted since the boot. Those of bridges alone count only under traffic: bridges
-    report falsely.
+    """Find AER counters of the drive itself that are not 0; those of bridges report falsely.
+
+    Reads: `aer_dev_*`. Source: guide, appendix D.
     """
     counts = drive.endpoint.get("aer") if drive.endpoint else None
     still = [(drive.endpoint["address"], counts)] if counts and any(counts.values()) else []

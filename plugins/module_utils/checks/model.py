@@ -62,7 +62,10 @@ def needs(drive: CheckedDrive) -> Needs | None:
 
 
 def firmware(facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """Another firmware than the inventory wants for this model (preflight_firmware)."""
+    """Find firmware other than `preflight_firmware` requires for the model.
+
+    Reads: sysfs, VPD. Source: brief: same firmware on all.
+    """
     wanted, actual = (
         wanted_for(facts.wanted.get("firmware"), drive.identity.get("model")),
         drive.identity.get("firmware"),
@@ -81,7 +84,10 @@ def firmware(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def driver(facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """No driver that could be named, or another version than the inventory wants (preflight_drivers)."""
+    """Find a kernel driver other than `preflight_drivers` requires, or an unknown one.
+
+    Reads: `/sys/bus/pci`, `/sys/module/*/version`. Source: TN-FD-15, table 1.
+    """
     driver_name, version = drive.driver.get("name"), drive.driver.get("version")
     name = drive.driver.get("module") or driver_name
     if not name:
@@ -99,7 +105,10 @@ def driver(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def machine_needs(facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """What the maker asks of the machine, and what there is of it."""
+    """Find less than 6 GB of memory, 3 GHz, 12 MB of cache or 4 CPUs, or more than 8 CPUs, beside a P320h or P420m.
+
+    Reads: `/proc`, `/sys/devices/system/cpu`. Source: TN-FD-15, table 1.
+    """
     row, machine = needs(drive), facts.machine
     if row is None:
         return []
@@ -130,7 +139,10 @@ def _short(row: Needs, name: str, unit: str, actual: float | None, least: float 
 
 
 def slot_power(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """A slot that gives less power than the model needs."""
+    """Find a slot of less than 25 W under a P320h or P420m.
+
+    Reads: slot capabilities in the port's configuration space. Source: TN-FD-15, table 1.
+    """
     row = needs(drive)
     if row is None or row.slot_power_w is None:
         return []
@@ -149,7 +161,10 @@ def slot_power(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def kernel(facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """A kernel that the model's driver cannot be built for, or one of less than 64 bit."""
+    """Find a kernel before Linux 2.6.25, or not of 64 bit, under a P320h or P420m.
+
+    Reads: `/proc/sys/kernel/osrelease`. Source: TN-FD-15.
+    """
     row, release, machine = needs(drive), facts.machine["kernel"], facts.machine["architecture"]
     if row is None:
         return []
@@ -164,7 +179,10 @@ def kernel(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def slot_link(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """A slot that is slower than the model needs."""
+    """Find a slot slower than 5 GT/s x8 under a P320h or P420m.
+
+    Reads: `max_link_*` of the slot. Source: TN-FD-15, table 1.
+    """
     row = needs(drive)
     slot = drive.bridges[0] if drive.bridges else None
     if row is None or row.link is None or slot is None:

@@ -20,6 +20,7 @@ ROW = 300
 LINES = 160
 HEADING = 80
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+WRITTEN = re.compile(r"<!-- table \w+ -->.*?<!-- end of table -->", re.DOTALL)
 
 
 def anchors(path):
@@ -52,7 +53,8 @@ def test_the_start_page_lists_every_page_and_the_readme_leads_there():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(REPO)))
 def test_prose_is_no_wider_than_a_screen_and_a_row_of_a_table_is_two_lines_at_most(page):
-    lines = CODE.sub("", page.read_text(encoding="utf-8")).splitlines()
+    # A table that scripts/doc_tables.py writes is read where it is rendered.
+    lines = WRITTEN.sub("", CODE.sub("", page.read_text(encoding="utf-8"))).splitlines()
     assert [line for line in lines if len(line) > (ROW if line.startswith("|") else WIDTH)] == []
 
 

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Write the tables of docs/ that repeat the code's own: between `<!-- table NAME -->` and `<!-- end of table -->`.
+
+With --check it changes nothing, and exits with 1 where a table is not current.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import re
+import sys
+import tokenize
+import typing as t
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
+
+# The folder has to be on the path first, as nothing of the project is installed.
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table as checks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import refusals
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import validity_limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, scsi
+
+Rows = t.List[t.Tuple[str, ...]]
+BLOCK = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end of table -->", re.DOTALL)
+# What commands are shown for.
+EXAMPLE = {"path": "<drive>", "lba_size_bytes": 512, "protection_type": 0}
+
+
+def checks_table() -> Rows:
+    """Return each check in its order: code, level, what it finds, what it reads, source, remedy."""
+    rows: Rows = [("check", "level", "finds", "reads", "source", "fix")]
+    for check in checks.TABLE:
+        finds, reads, source = _of_check(check.look or check.look_host)
+        rows.append((f"`{check.check}`", check.level, finds, reads, source, check.remedy))
+    return rows
+
+
+def _of_check(look: t.Any) -> tuple[str, str, str]:
+    """Return what the docstring of a check's function says: "Find <what>.", … "Reads: <what>. Source: <document>."."""
+    first, *_more, last = " ".join(inspect.getdoc(look).split("\n")).split("  ")
+    reads = re.fullmatch(r"Reads: (.+?)\.(?: Source: (.+)\.)?", last)
+    return re.sub(r"^Find |\.$", "", first), reads[1], reads[2] or ""
+
+
+def refusals_table() -> Rows:
+    """Return each code of the guard: what it says, what to do, what lifts it."""
+    rows: Rows = [("code", "what is wrong", "what to do", "lifted by")]
+    for code, text in refusals.REFUSALS.items():
+        problem = re.sub(r"(: ?)?\{detail\}", lambda found: "" if found[1] else "…", text.problem)
+        rows.append((f"`{code}`", problem, text.remedy, f"`{text.overridable}`" if text.overridable else "nothing"))
+    return rows
+
+
+def purge_commands_table() -> Rows:
+    """Return the commands of the methods of SATA and SAS drives, the strongest of each first."""
+    rows: Rows = [("method", "runs")]
+    for family in (ata, scsi):
+        for method in sorted(family.METHODS, key=lambda method: -method.strength):
+            commands = ", ".join(f"`{' '.join(argv)}`" for argv in method.commands(EXAMPLE, {}))
+            rows.append((f"`{method.name}`", commands))
+    return rows
+
+
+def validity_limits_table() -> Rows:
+    """Return each threshold of a cell's causes with its value, and the comment above it for a reason."""
+    rows: Rows = [("key of `ssd_validity_limits`", "default", "why")]
+    comment: list[str] = []
+    reason = ""
+    values = validity_limits.Limits()
+    for token in tokenize.generate_tokens(io.StringIO(inspect.getsource(validity_limits.Limits)).readline):
+        if token.type == tokenize.COMMENT:
+            comment.append(token.string.lstrip("# "))
+        elif token.type == tokenize.NAME and token.string in values._fields:
+            reason, comment = " ".join(comment) or reason, []
+            rows.append((f"`{token.string}`", _number(getattr(values, token.string)), reason))
+    return rows
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:g}"
+
+
+TABLES: dict[str, t.Callable[[], Rows]] = {
+    "checks": checks_table,
+    "refusals": refusals_table,
+    "purge_commands": purge_commands_table,
+    "validity_limits": validity_limits_table,
+}
+
+
+def text(rows: Rows) -> str:
+    """Return a table in Markdown. A bar within a cell would end it."""
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+
+
+def current(page: str) -> str:
+    """Return a page's text with its tables as the code has them now. Raises KeyError for a table that nothing makes."""
+    return BLOCK.sub(
+        lambda found: f"<!-- table {found[1]} -->\n{text(TABLES[found[1]]())}\n<!-- end of table -->", page
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages whose tables changed, or name them."""
+    stale = []
+    for path in sorted(ROOT.glob("docs/**/*.md")):
+        before = path.read_text(encoding="utf-8")
+        after = current(before)
+        if after != before:
+            stale.append(path)
+            if "--check" not in arguments:
+                path.write_text(after, encoding="utf-8")
+    for path in stale:
+        is_check = "--check" in arguments
+        print(f"{path.relative_to(ROOT)}: {'not current: run scripts/doc_tables.py' if is_check else 'written'}")
+    return 1 if stale and "--check" in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
