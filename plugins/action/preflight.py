@@ -97,7 +97,7 @@ class ActionModule(ActionBase):
             now = datetime.datetime.now(datetime.timezone.utc)
             others = _others(task_vars or {}, heard["seen"], load_extra_vars(self._loader))
             decided = decision.decide(
-                views, self._task.check_mode, now, marks, others, heard["hosts_left_out"], approved
+                decision.Request(views, self._task.check_mode, now, marks, others, heard["hosts_left_out"], approved)
             )
             findings = decided.findings + _fleet_drives(task_vars or {}) + _store(heard["store"])
             if decided.shows_plan:

@@ -97,93 +97,234 @@ class Decision(t.NamedTuple):
         }
 
 
-def decide(
-    views: t.Sequence[View],
-    check_mode: bool,
-    now: datetime.datetime,
-    marks: excluded_drives.Marks = (),
-    others: duplicates.Entries = MappingProxyType({}),
-    gone_before: t.Mapping[str, str] = MappingProxyType({}),
-    approved: approval.ApprovedPlan | None = None,
-    unapproved: excluded_drives.Kept = MappingProxyType({}),
-) -> Decision:
-    """Decide over a fleet. Reads test files and tries the results folder; changes nothing else. marks: of the drives in
-    quarantine. others: ssd_drives of hosts that are not in this play. gone_before: hosts_left_out of the play's earlier
-    decision. approved: the plan that everything has to be in (ssd_approved_plan). unapproved: {(host, drive): why} of
-    the drives that are not in it, found by a decision with them.
+class Request(t.NamedTuple):
+    """What a decision is made from.
+
+    marks: of the drives in quarantine. others: ssd_drives of hosts that are not in this play. gone_before:
+    hosts_left_out of the play's earlier decision. approved: the plan that everything has to be in (ssd_approved_plan).
+    unapproved: {(host, drive): why} of the drives that are not in it, found by a decision with them.
     """
-    given = views
-    views, strange = _heard(approval_check.choose_run(views, approved))
+
+    views: t.Sequence[View]
+    check_mode: bool
+    now: datetime.datetime
+    marks: excluded_drives.Marks = ()
+    others: duplicates.Entries = MappingProxyType({})
+    gone_before: t.Mapping[str, str] = MappingProxyType({})
+    approved: approval.ApprovedPlan | None = None
+    unapproved: excluded_drives.Kept = MappingProxyType({})
+
+
+class _Chosen(t.NamedTuple):
+    """The run that is asked for; None where its variables are wrong, as `found` says.
+
+    views: with those answers of hosts that count; strange: by host, findings about answers of other drives. own: the
+    controller's runs. before: run.json so far. claims: what is wrong with what hosts say of runs of that name.
+    """
+
+    views: t.Sequence[View]
+    strange: t.Mapping[str, t.Sequence[Finding]]
+    destructive: bool
+    results_dir: str
+    own: t.Sequence[runs.Own]
+    run: Run | None
+    before: t.Mapping[str, t.Any] | None
+    found: list[Finding]
+    claims: list[Finding]
+
+
+class _Participants(t.NamedTuple):
+    """Who takes part. gone: why, of hosts that are left out. last_runs: of the drives."""
+
+    views: t.Sequence[View]
+    gone: t.Mapping[str, str]
+    found: list[Finding]
+    last_runs: t.Mapping[last_run_of_drive.Key, last_run_of_drive.Left] = MappingProxyType({})
+
+
+class _Overlap(t.NamedTuple):
+    """What ssd_overlap makes of a run that hosts still work on: lines for the operator, findings, why to skip."""
+
+    attached: list[str]
+    found: list[Finding]
+    skipped: str
+
+
+class _Planned(t.NamedTuple):
+    """What each host is to do. purges, times: by host. warnings: records of run.json."""
+
+    plans: dict[str, dict[str, t.Any]]
+    tests: dict[str, t.Any]
+    purges: dict[str, purge_choice.Chosen]
+    times: dict[str, duration_history.Known]
+    found: list[Finding]
+    warnings: list[dict[str, t.Any]]
+
+
+class _Compared(t.NamedTuple):
+    """The plan beside the approved one. unapproved: {(host, drive): why} of drives that can be left out instead."""
+
+    plan: approval.ApprovedPlan | None
+    found: list[Finding]
+    unapproved: dict[tuple[str, str], str]
+
+
+def decide(request: Request) -> Decision:
+    """Decide over a fleet. Reads test files and tries the results folder; changes nothing else."""
+    chosen = _choose_run(request)
+    hosts = _leave_out_hosts(request, chosen)
+    overlap = _overlap(hosts.views, chosen.run)
+    found = [*chosen.found, *hosts.found]
+    if overlap.skipped and not found:
+        return _skipped(overlap.skipped, chosen)
+    taking_part = _leave_out_drives(request, chosen, hosts)
+    planned = _plan(chosen, taking_part.views, taking_part.last_runs)
+    compared = _compare(request, chosen, taking_part.views, planned.plans)
+    if compared.unapproved:
+        return decide(request._replace(unapproved={**request.unapproved, **compared.unapproved}))
+    found += [*overlap.found, *taking_part.found, *planned.found, *compared.found]
+    return _decision(request, chosen, taking_part, planned, compared, overlap.attached, found)
+
+
+def _choose_run(request: Request) -> _Chosen:
+    """Choose the run by the hosts' variables and by what they and the controller know of earlier ones."""
+    views, strange = _heard(approval_check.choose_run(request.views, request.approved))
     found = findings.settings(views)
-    destructive = findings.shared_value(views, "ssd_mode") == "destructive" and not check_mode
     results_dir = os.path.abspath(os.path.expanduser(str(findings.shared_value(views, "ssd_results_dir") or "")))
     own = runs.on_controller(results_dir)
-    run, claims = _run(views, now, own, found)
-    before = _before(results_dir, run)
-    kept = excluded_drives.of_run(before)
-    held_back = run_selection.held_back(views, own, run) if unavailable_hosts.leaves_out(views) else []
-    not_approved = approval_check.hosts_left_out(approved)
-    gone = unavailable_hosts.hosts(views, run, strange, held_back, kept, {**not_approved, **gone_before})
-    found += [claim for claim in claims if claim.host not in gone]
-    views = unavailable_hosts.parted(views, gone)
-    overlaps, told = run_selection.overlap(views, run)
-    attached = _capitalized(told if overlaps == "attach" else "")
-    if overlaps == "fail":
-        found.append(Finding(told))
-    elif overlaps == "skip" and not found:
-        return Decision([], run, False, False, [], "", results_dir, {}, [f"Skipped: {told}"], skipped=told)
-    left = last_run_of_drive.of_drives(own, ledger_age.wanted(views, run), but=run.id if run else "")
-    lost = ledger_age.lost(views, left, own)
-    views = excluded_drives.parted(views, run, marks, kept, lost, approved, unapproved)
-    found += ledger_age.findings(lost, views) + _of_hosts(views, run, destructive, strange, others)
-    found += [] if destructive else unavailable_hosts.nothing_left(views, run)
-    plans, tests, wrong = _plans(views, run, results_dir)
-    run_folder = os.path.join(results_dir, run.id) if run else ""
-    begun = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
-    known = saturation_history.saturations(results_dir, saturation_feasibility.wanted_models(begun))
-    chosen, worn = _chosen(views, plans, run)
-    found += wrong + saturation_feasibility.findings(begun, known) + worn + _folder_findings(results_dir, destructive)
-    warned = (
-        host_findings.warnings(views, run)
-        + saturation_feasibility.warnings(begun, known)
-        + ledger_age.warnings(views, left, own)
+    run, claims = _run(views, request.now, own, found)
+    return _Chosen(
+        views=views,
+        strange=strange,
+        destructive=findings.shared_value(views, "ssd_mode") == "destructive" and not request.check_mode,
+        results_dir=results_dir,
+        own=own,
+        run=run,
+        before=_before(results_dir, run),
+        found=found,
+        claims=claims,
     )
-    warned += fleet_plan_text.budget_warnings(views, begun) + findings.unread(views)
-    warned += run_slices.warnings(views, run, run_folder, run_json.criteria(views))
-    took = duration_history.of_hosts(own, plans, tests, chosen, run.id if run else "")
-    now_decided = approval_check.decided(views, run, plans, now, started_only=destructive) if run else None
-    starts = now_decided.lines if now_decided and destructive else ()
-    found += approval_check.unusable(approved, views, run, starts)
-    if run and approved and now_decided:
-        differing = approval_check.findings(approved, now_decided)
-        if destructive and approval_check.can_be_left_out(differing, now_decided, run):
-            without = {(one.host, one.drive): one.message for one in differing}
-            return decide(given, check_mode, now, marks, others, gone_before, approved, {**unapproved, **without})
-        found += differing
+
+
+def _leave_out_hosts(request: Request, chosen: _Chosen) -> _Participants:
+    """Leave out hosts that can't take part (ssd_unavailable_hosts), and those that no approved plan has."""
+    views, run = chosen.views, chosen.run
+    held_back = run_selection.held_back(views, chosen.own, run) if unavailable_hosts.leaves_out(views) else []
+    before = {**approval_check.hosts_left_out(request.approved), **request.gone_before}
+    kept = excluded_drives.of_run(chosen.before)
+    gone = unavailable_hosts.hosts(views, run, chosen.strange, held_back, kept, before)
+    claims = [claim for claim in chosen.claims if claim.host not in gone]
+    return _Participants(unavailable_hosts.parted(views, gone), gone, claims)
+
+
+def _overlap(views: t.Sequence[View], run: Run | None) -> _Overlap:
+    """Apply ssd_overlap."""
+    does, why = run_selection.overlap(views, run)
+    return _Overlap(
+        attached=[f"{why[0].upper()}{why[1:]}"] if does == "attach" else [],
+        found=[Finding(why)] if does == "fail" else [],
+        skipped=why if does == "skip" else "",
+    )
+
+
+def _skipped(why: str, chosen: _Chosen) -> Decision:
+    return Decision([], chosen.run, False, False, [], "", chosen.results_dir, {}, [f"Skipped: {why}"], skipped=why)
+
+
+def _leave_out_drives(request: Request, chosen: _Chosen, hosts: _Participants) -> _Participants:
+    """Leave out drives in quarantine, kept as evidence, gone or not approved; find what is wrong with the others."""
+    run, own = chosen.run, chosen.own
+    last_runs = last_run_of_drive.of_drives(own, ledger_age.wanted(hosts.views, run), but=run.id if run else "")
+    lost = ledger_age.lost(hosts.views, last_runs, own)
+    kept = excluded_drives.of_run(chosen.before)
+    views = excluded_drives.parted(hosts.views, run, request.marks, kept, lost, request.approved, request.unapproved)
+    found = ledger_age.findings(lost, views)
+    found += _of_hosts(views, run, chosen.destructive, chosen.strange, request.others)
+    found += [] if chosen.destructive else unavailable_hosts.nothing_left(views, run)
+    return _Participants(views, hosts.gone, found, last_runs)
+
+
+def _plan(
+    chosen: _Chosen, views: t.Sequence[View], last_runs: t.Mapping[last_run_of_drive.Key, last_run_of_drive.Left]
+) -> _Planned:
+    """Plan what each host is to do, with its purges, and how long that took before."""
+    run, results_dir = chosen.run, chosen.results_dir
+    plans, tests, wrong = _plans(views, run, results_dir)
+    starting = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
+    known = saturation_history.saturations(results_dir, saturation_feasibility.wanted_models(starting))
+    purges, worn = _purges(views, plans, run)
+    run_folder = os.path.join(results_dir, run.id) if run else ""
+    return _Planned(
+        plans=plans,
+        tests=tests,
+        purges=purges,
+        times=duration_history.of_hosts(chosen.own, plans, tests, purges, run.id if run else ""),
+        found=[
+            *wrong,
+            *saturation_feasibility.findings(starting, known),
+            *worn,
+            *_folder_findings(results_dir, chosen.destructive),
+        ],
+        warnings=[
+            *host_findings.warnings(views, run),
+            *saturation_feasibility.warnings(starting, known),
+            *ledger_age.warnings(views, last_runs, chosen.own),
+            *fleet_plan_text.budget_warnings(views, starting),
+            *findings.unread(views),
+            *run_slices.warnings(views, run, run_folder, run_json.criteria(views)),
+        ],
+    )
+
+
+def _compare(
+    request: Request, chosen: _Chosen, views: t.Sequence[View], plans: t.Mapping[str, dict[str, t.Any]]
+) -> _Compared:
+    """Compare the plan with the approved one, if there is such."""
+    run, approved, destructive = chosen.run, request.approved, chosen.destructive
+    plan = approval_check.decided(views, run, plans, request.now, started_only=destructive) if run else None
+    found = approval_check.unusable(approved, views, run, plan.lines if plan and destructive else ())
+    if not (run and approved and plan):
+        return _Compared(plan, found, {})
+    differing = approval_check.findings(approved, plan)
+    if destructive and approval_check.can_be_left_out(differing, plan, run):
+        return _Compared(plan, found, {(one.host, one.drive): one.message for one in differing})
+    return _Compared(plan, found + differing, {})
+
+
+def _decision(
+    request: Request,
+    chosen: _Chosen,
+    taking_part: _Participants,
+    planned: _Planned,
+    compared: _Compared,
+    attached: list[str],
+    found: list[Finding],
+) -> Decision:
+    views, run, destructive, plan = taking_part.views, chosen.run, chosen.destructive, compared.plan
+    record: dict[str, t.Any] = {}
+    if run and not found:
+        record = run_json.record(_told(views, chosen.before), run, request.now, planned.tests, planned.plans)
+        record["warnings"] = planned.warnings
+    began = _began(chosen.before)
+    may_be_approved = plan and plan.lines and not (destructive or request.approved or found)
     return Decision(
         findings=_lines(found),
         run=run,
         shows_plan=not destructive,
         destructive=destructive,
-        plan_text=fleet_plan_text.lines_of(views, run, plans, chosen, took),
-        run_folder=run_folder,
-        results_dir=results_dir,
-        record={**run_json.record(_told(views, before), run, now, tests, plans), "warnings": warned}
-        if run and not found
-        else {},
-        warnings=host_findings.lines(warned) + excluded_drives.lines(views) + attached,
-        plans=plans,
+        plan_text=fleet_plan_text.lines_of(views, run, planned.plans, planned.purges, planned.times),
+        run_folder=os.path.join(chosen.results_dir, run.id) if run else "",
+        results_dir=chosen.results_dir,
+        record=record,
+        warnings=host_findings.lines(planned.warnings) + excluded_drives.lines(views) + attached,
+        plans=planned.plans,
         attached="".join(attached),
         left_out={view.name: list(view.left_out) for view in views if view.left_out},
-        hosts_left_out=gone,
-        hosts_without_run=[host for host in gone if run and host not in {*run.attach, *_began(before)}],
-        to_approve=None if destructive or approved or found or not (now_decided and now_decided.lines) else now_decided,
-        takes=approval_check.takes(now_decided, approved, run.attach) if run and now_decided else [],
+        hosts_left_out=taking_part.gone,
+        hosts_without_run=[host for host in taking_part.gone if run and host not in {*run.attach, *began}],
+        to_approve=plan if may_be_approved else None,
+        takes=approval_check.takes(plan, request.approved, run.attach) if run and plan else [],
     )
-
-
-def _capitalized(text: str) -> list[str]:
-    return [f"{text[0].upper()}{text[1:]}"] if text else []
 
 
 def _heard(views: t.Sequence[View]) -> tuple[list[View], dict[str, list[Finding]]]:
@@ -246,7 +387,7 @@ def _of_host(view: View, run: Run | None, destructive: bool, strange: t.Sequence
     ]
 
 
-def _chosen(
+def _purges(
     views: t.Sequence[View], plans: t.Mapping[str, dict[str, t.Any]], run: Run | None
 ) -> tuple[dict[str, purge_choice.Chosen], list[Finding]]:
     """The purges of each host, and what is wrong with them or with the wear that follows."""

@@ -14,7 +14,7 @@ FACTS = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3
 
 
 def decide(*views, check=False):
-    return decision.decide(views, check, NOW)
+    return decision.decide(decision.Request(views, check, NOW))
 
 
 QUICK = {

@@ -13,7 +13,7 @@ RUN_ID = "20261121T130000Z-qualify"
 
 
 def decide(*views, approved=None):
-    return decision.decide(views, False, NOW, approved=approved)
+    return decision.decide(decision.Request(views, False, NOW, approved=approved))
 
 
 def plan_of(*views):

@@ -234,7 +234,9 @@ def test_a_night_that_finds_last_nights_run_at_work(fleet, policy):
     first = decide(fleet())
     run_record.write_run(first.run_folder, first.record)
     known = [{"run_id": first.run.id, "run_name": "qualify", "state": "running"}]
-    decided = decision.decide([fleet(runs=known, ssd_overlap=policy)], False, NOW + datetime.timedelta(days=1))
+    decided = decision.decide(
+        decision.Request([fleet(runs=known, ssd_overlap=policy)], False, NOW + datetime.timedelta(days=1))
+    )
     told = {"attach": decided.warnings[0:1], "skip": [decided.skipped], "fail": decided.findings[0:1]}[policy]
     assert [f"un {first.run.id} is still at work on h1" in line for line in told] == [True]
     assert decided.destructive == (policy != "skip") and bool(decided.findings) == (policy == "fail")
@@ -245,7 +247,7 @@ def test_a_night_that_finds_last_nights_run_at_work(fleet, policy):
 def test_a_host_whose_drives_are_all_in_quarantine_stops_nobody_and_its_drives_are_still_asked_for(fleet):
     mark = Quarantined("qualify", "serial  S1", "S1", "h1", "S1", 3, "r3", "wsat: write_iops 3 < 5")
     views = [fleet(), fleet("h2", ["S2"])]
-    decided = decision.decide(views, False, NOW, [mark])
+    decided = decision.decide(decision.Request(views, False, NOW, [mark]))
     assert decided.findings == [] and set(decided.plans) == {"h2"}
     assert decided.result()["left_out"] == {"h1": ["S1"]}
     asked = {(entry["host"], entry["drive"]): entry.get("left_out", "") for entry in decided.record["asked"]}

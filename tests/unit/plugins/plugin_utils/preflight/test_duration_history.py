@@ -244,7 +244,9 @@ def test_plan_mode_tells_it_from_the_results_folder(tmp_path):
     drive = {"selector": {"serial": "S1"}, "drive": "S1", "path": "/dev/x", "identity": IDENTITY, "eligible": True}
     facts = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}}}
     views = [View.of("h1", asked, [], facts, [{**drive, "refusals": [], "own_data": None}])]
-    decided = decision.decide(views, False, datetime.datetime(2026, 2, 1, tzinfo=datetime.timezone.utc))
+    decided = decision.decide(
+        decision.Request(views, False, datetime.datetime(2026, 2, 1, tzinfo=datetime.timezone.utc))
+    )
     assert decided.findings == []
     (line,) = [line for line in decided.plan_text if line.startswith("    in all ")]
     hours = [int(hour) + int(minute) / 60 for hour, minute in re.findall(r"(\d+) h (\d+) min", line)]

@@ -62,7 +62,9 @@ def decided(tmp_path, own_data, identity=(), entry=(), **variables):
     drive = {"selector": asked["ssd_drives"][0], "drive": "S0-0", "path": "/dev/x", "identity": who, "eligible": True}
     facts = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}}}
     return decision.decide(
-        [View.of("h0", asked, [], facts, [{**drive, "refusals": [], "own_data": own_data}])], False, NOW
+        decision.Request(
+            [View.of("h0", asked, [], facts, [{**drive, "refusals": [], "own_data": own_data}])], False, NOW
+        )
     )
 
 

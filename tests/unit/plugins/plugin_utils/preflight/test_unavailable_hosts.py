@@ -92,11 +92,14 @@ def test_a_host_that_is_back_after_the_others_were_prepared_stays_left_out(night
     """A reboot of one host has all examined again; who was away then was not prepared."""
     hosts = night(), night("h2", ["S2"])
     before = decide(hosts[0], LOST["unreachable"](hosts[1]))
-    again = decision.decide(hosts, False, NOW, gone_before=before.hosts_left_out)
+    again = decision.decide(decision.Request(hosts, False, NOW, gone_before=before.hosts_left_out))
     assert again.findings == [] and list(again.plans) == ["h1"]
     assert again.hosts_left_out == before.hosts_left_out
     refusing = night(ssd_unavailable="refuse"), night("h2", ["S2"], ssd_unavailable="refuse")
-    assert list(decision.decide(refusing, False, NOW, gone_before=before.hosts_left_out).plans) == ["h1", "h2"]
+    assert list(decision.decide(decision.Request(refusing, False, NOW, gone_before=before.hosts_left_out)).plans) == [
+        "h1",
+        "h2",
+    ]
 
 
 def test_what_works_on_a_lost_host_does_not_stop_the_others(night):
@@ -282,8 +285,11 @@ def test_a_drive_in_quarantine_is_not_erased_under_another_hosts_name(fleet):
     one.drives[1]["identity"]["wwn"] = other.drives[0]["identity"]["wwn"] = WWN
     wwn = {"wwn": WWN}
     other = other._replace(entries=[parse(wwn)], drives=[{**other.drives[0], "selector": wwn, "drive": WWN}])
-    assert decision.decide([one], False, NOW, marks=[mark]).findings == []
-    assert any("h1 names it too" in found for found in decision.decide([one, other], False, NOW, marks=[mark]).findings)
+    assert decision.decide(decision.Request([one], False, NOW, marks=[mark])).findings == []
+    assert any(
+        "h1 names it too" in found
+        for found in decision.decide(decision.Request([one, other], False, NOW, marks=[mark])).findings
+    )
 
 
 def test_what_was_left_out_when_a_run_began_is_not_erased_under_another_hosts_name(night):

@@ -271,7 +271,7 @@ def test_answers_that_preflight_decides_by(tmp_path):
     good = view_of("good", asked(tmp_path), other)
 
     def told(view):
-        decided = decision.decide([good, view], False, NOW)
+        decided = decision.decide(decision.Request([good, view], False, NOW))
         assert all(line.isprintable() for line in decided.findings + decided.plan_text + decided.warnings)
         return [line for line in decided.findings if line.startswith("good:")]
 

@@ -260,7 +260,7 @@ def test_drives_that_nobody_asked_for_are_compared_with_nothing(fleet):
     good = fleet(ssd_mode="plan", model="M")
     bad = fleet("h2", ["S2"], ssd_mode="plan")._replace(drives=drives(10_000, serial="S1"))
     with little(20):
-        found = decision.decide([good, bad], False, NOW)
+        found = decision.decide(decision.Request([good, bad], False, NOW))
     assert found.findings == [
         "h2: ssd_drives: the host answered about other drives than those, so its answer is ignored; check who else is "
         "root on this host (docs/trust.md)"

@@ -126,6 +126,6 @@ def test_whatever_answer_passes_preflight_and_discover_survive(tmp_path):
         odd = mutations.fitting(honest[module], chance, lambda value, wanted=wanted: fits(wanted, value), 60)
         answered = {**honest, module: module_answers.passed(module, odd)}
         bad = entrances.view_of("bad", entrances.asked(tmp_path, ssd_mode="destructive"), answered)
-        decided = decision.decide([good, bad], True, NOW)
+        decided = decision.decide(decision.Request([good, bad], True, NOW))
         assert all(line.isprintable() for line in decided.findings + decided.plan_text + decided.warnings), seed
         drive_list.render({"bad": answered["drive_facts"], "good": other["drive_facts"]})
