@@ -25,7 +25,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     examine_arguments,
     spelling,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import UNSET, View, shared_value
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import UNSET, HostAnswer, shared_value
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.variable_rules import MISPLACED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import chat_message
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record, run_record
@@ -145,11 +145,11 @@ def _run_name(seen: t.Mapping[str, t.Any]) -> str:
 def _store(given: t.Mapping[str, t.Any] | None) -> list[str]:
     """Why the results could not be put into the store; better told before hours are spent."""
     url, results_dir = (str((given or {}).get(name, "")) for name in ("url", "results_dir"))
-    problem = engine.problem(url, os.path.abspath(os.path.expanduser(results_dir))) if given else ""
+    problem = engine.store_problem(url, os.path.abspath(os.path.expanduser(results_dir))) if given else ""
     return [problem] if problem else []
 
 
-def _marks(given: t.Mapping[str, t.Any] | None, views: t.Sequence[View]) -> list[quarantine.Quarantined]:
+def _marks(given: t.Mapping[str, t.Any] | None, views: t.Sequence[HostAnswer]) -> list[quarantine.Quarantined]:
     """The drives in quarantine; none with ssd_quarantine_after: 0."""
     if not given or not shared_value(views, "ssd_quarantine_after"):
         return []
@@ -222,7 +222,7 @@ def _warned(warnings: t.Sequence[str]) -> list[str]:
     return [title, *(f"- {line}" for line in warnings)] if warnings else []
 
 
-def _view(name: str, heard: t.Mapping[str, t.Any]) -> View:
+def _view(name: str, heard: t.Mapping[str, t.Any]) -> HostAnswer:
     """One host's variables and answer. `heard`: the result of the module examine."""
     answer = plain(heard)
     fields = {field: answer[key] for key, field in ANSWERS.items() if key in answer}
@@ -236,4 +236,4 @@ def _view(name: str, heard: t.Mapping[str, t.Any]) -> View:
         asked = {key: value for key, value in asked.items() if value != UNSET}
     similar = [key for key in names if key.startswith("ssd_d") and key != "ssd_drives"]
     misplaced = [key for key in names if key in MISPLACED]
-    return View.of(name, asked, similar=similar, misplaced=misplaced, failures=failures, **fields)
+    return HostAnswer.of(name, asked, similar=similar, misplaced=misplaced, failures=failures, **fields)

@@ -49,7 +49,7 @@ class ActionModule(ActionBase):
         # Like collect: relative to where ansible-playbook was started.
         results_dir = os.path.abspath(arguments["results_dir"])
         stored = functools.partial(earlier_runs.of_store, results_dir, arguments["store_url"])
-        against = fleet_verdicts.Against(arguments["baseline"], arguments["nights"], stored)
+        against = fleet_verdicts.Baseline(arguments["baseline"], arguments["nights"], stored)
         if against.baseline and not RUN_ID_PATTERN.fullmatch(against.baseline):
             raise AnsibleActionFail(f"baseline: {against.baseline!r} is not the id of a run (report_baseline)")
         if not 0 < against.nights <= MOST_NIGHTS:
@@ -58,7 +58,7 @@ class ActionModule(ActionBase):
             if not self._task.check_mode:
                 _sweep(results_dir, arguments["run_id"])
             past = functools.partial(drive_history.of_drives, results_dir, arguments["store_url"])
-            asked = write_report.Asked(arguments["drives"], arguments["supplier_model"], past)
+            asked = write_report.ReportOptions(arguments["drives"], arguments["supplier_model"], past)
             made = write_report.make(
                 results_dir, arguments["run_id"], write=not self._task.check_mode, against=against, asked=asked
             )

@@ -71,7 +71,7 @@ class ActionModule(ActionBase):
         with engine.opened(url, make=True) as store:
             if run_id:
                 done = [importer.import_run(store, os.path.join(results_dir, run_id), given["raw"])]
-                marked = quarantine.mark(store, run_id, given["quarantine_after"])
+                marked = quarantine.mark_drives(store, run_id, given["quarantine_after"])
             else:
                 done = importer.import_all(store, results_dir, given["raw"])
         folder = (

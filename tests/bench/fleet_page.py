@@ -54,7 +54,7 @@ def made(place: pathlib.Path, run_id: str, runs: int) -> dict[str, float]:
     url = engine.resolve("", str(place))
     with engine.opened(url) as opened:
         restore_folders.fetch(opened, str(place), run_id, "")
-    against = fleet_verdicts.Against(nights=runs - 1, stored=functools.partial(earlier_runs.of_store, str(place), ""))
+    against = fleet_verdicts.Baseline(nights=runs - 1, stored=functools.partial(earlier_runs.of_store, str(place), ""))
     index = pathlib.Path(write_report.make(str(place), run_id, against=against).path)
     took = time.perf_counter() - began, time.process_time() - busy
     fleet = json.loads((index.parent / "summary.json").read_text(encoding="utf-8"))["fleet"]

@@ -134,7 +134,11 @@ def flagged(*groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(the figures that are outliers, those that would be without the practical threshold) of a fleet's groups, in the
     order of the long table: what outliers.held says.
     """
-    held = [robust_statistics.hold(metric, figures) for values in groups for metric, figures in zip(METRICS, values)]
+    held = [
+        robust_statistics.score_leave_one_out(metric, figures)
+        for values in groups
+        for metric, figures in zip(METRICS, values)
+    ]
     z, p, by = (np.concatenate([getattr(each, name) for each in held]) for name in ("z", "p", "by"))
     figures, drives = groups[0].shape
     group = np.repeat(np.arange(len(groups)), drives * figures)
@@ -272,7 +276,7 @@ def reached(values: np.ndarray) -> tuple[float, float]:
     """(the farthest figure, the farthest drive by all of its figures) that stands out but for the good side, in times
     of its limit, as a logarithm: what has to be added to `base` and `few` of robust.ALONE and TOGETHER.
     """
-    held = [robust_statistics.hold(metric, figures) for metric, figures in zip(METRICS, values)]
+    held = [robust_statistics.score_leave_one_out(metric, figures) for metric, figures in zip(METRICS, values)]
     z, p, by = (np.array([getattr(each, name) for each in held]) for name in ("z", "p", "by"))
     stands = (
         robust_statistics.discoveries(p.ravel()).reshape(z.shape)

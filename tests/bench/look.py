@@ -79,12 +79,12 @@ def seen_of(
             _run("blockdev", "--flushbufs", path)
         handle = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_EXCL)
         try:
-            found = data_scan.take(handle, size_bytes, data_scan.Terms(seconds))
+            found = data_scan.scan(handle, size_bytes, data_scan.Terms(seconds))
         finally:
             os.close(handle)
         seen += found.foreign is not None
         blocks += found.blocks
-        chance = detection_probability.chance(data_bytes, found.blocks, size_bytes, found.whole)
+        chance = detection_probability.detection_probability(data_bytes, found.blocks, size_bytes, found.whole)
         told += chance
         # A piece sees data that begins less than its own length before it.
         real += 1 - (1 - chance) * (1 - min(1.0, (data_bytes + MIB) / size_bytes)) ** PIECES

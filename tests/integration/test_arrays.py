@@ -38,7 +38,7 @@ def test_an_array_is_the_last_thing_of_all_its_drives(jobs, loop_drive, at_once)
     first, last = (entry["drive"] for entry in plan["drives"])
     assert list(ends)[-1] == (last, "together") and set(ends) == {(first, "alone"), (last, "alone"), (last, "together")}
     assert [entry["outcome"] for entry in status["drives"]] == ["complete", "complete"]
-    lacks = mdadm.lacking(Host(), 0)
+    lacks = mdadm.missing_tools(Host(), 0)
     end = ends[last, "together"]
     if lacks:
         # Nothing was done for it: neither made, nor noted, nor a drive taken again.

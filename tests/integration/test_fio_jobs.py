@@ -65,7 +65,7 @@ def sectors_written(drive):
 def fill(drive, spec, seed=1):
     for part, length in (("job", SIZE - REMAINDER), ("remainder_job", REMAINDER)):
         done, text = run(drive, spec[part], seed)
-        problems = fio_result.problems(
+        problems = fio_result.result_problems(
             done.returncode, fio_result.parse(text), drive.path, {"write": 1.0}, None, length * spec["passes"]
         )
         # fio looks at all block devices, of which another test may have taken one away.
@@ -104,7 +104,7 @@ def test_every_cell_of_the_demo_is_accepted(drive):
         done, text = run(drive, cell["job"])
         result = fio_result.parse(text)
         assert (
-            fio_result.problems(done.returncode, result, drive.path, directions, cell["runtime_s"]) == []
+            fio_result.result_problems(done.returncode, result, drive.path, directions, cell["runtime_s"]) == []
             and done.stderr == ""
         )
         for direction in directions:
@@ -122,7 +122,7 @@ def test_a_ramp_is_in_no_figure_and_a_batch_goes_out_at_once(drive):
     result = fio_result.parse(text)
     assert (
         seconds >= 3
-        and fio_result.problems(done.returncode, result, drive.path, {"read": 1.0}, 2) == []
+        and fio_result.result_problems(done.returncode, result, drive.path, {"read": 1.0}, 2) == []
         and done.stderr == ""
     )
     (job,) = result["jobs"]
@@ -141,7 +141,7 @@ def test_the_cold_part_is_left_as_it_was_filled(drive):
     (cell,) = test["cells"]
     done, text = run(drive, cell["job"], size_bytes=active)
     assert (
-        fio_result.problems(done.returncode, fio_result.parse(text), drive.path, {"write": 1.0}, 2) == []
+        fio_result.result_problems(done.returncode, fio_result.parse(text), drive.path, {"write": 1.0}, 2) == []
         and done.stderr == ""
     )
     after = drive.file.read_bytes()

@@ -29,7 +29,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import pa
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import data_scan as guard_look
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import detection_probability, guard_check, scan_offsets
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.async_reader import BlockReader
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_classifier import Look, Seeing
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_classifier import BlockClassifier, DataScan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 
 LOOK_S = 4.0
@@ -129,13 +129,15 @@ def test_as_many_looks_see_data_as_the_plan_tells(loop_drive, size_bytes, data_b
         seen = sum(sees(handle, size_bytes, blocks) for _look in range(looks))
     finally:
         os.close(handle)
-    assert expected[0] <= seen <= expected[1], detection_probability.chance(data_bytes, blocks, size_bytes)
+    assert expected[0] <= seen <= expected[1], detection_probability.detection_probability(
+        data_bytes, blocks, size_bytes
+    )
 
 
 def sees(handle, size_bytes, blocks):
     """Whether one look at so many random blocks sees data."""
-    found = Look(size_bytes)
-    seeing = Seeing(found, (), True, guard_look.never)
+    found = DataScan(size_bytes)
+    seeing = BlockClassifier(found, (), True, guard_look.never)
     with BlockReader(handle, scan_offsets.BLOCK_BYTES) as reader:
         offsets = itertools.islice(scan_offsets.random_offsets(size_bytes, scan_offsets.BLOCK_BYTES, 32), blocks // 32)
         guard_look._some(reader, seeing, offsets, 1.0, lambda: 0.0)

@@ -170,7 +170,9 @@ def test_the_axis_can_be_changed(browser, worn):
 
 def test_it_prints(browser, worn, fleet):
     """The fleet, a drive, and the page for a supplier, which is a PDF without any script of ours."""
-    write_report.make(str(fleet.parents[2]), fleet.parents[1].name, asked=write_report.Asked(supplier_model="MTFD*"))
+    write_report.make(
+        str(fleet.parents[2]), fleet.parents[1].name, asked=write_report.ReportOptions(supplier_model="MTFD*")
+    )
     (supplier,) = fleet.parent.glob("supplier-*.html")
     assert "<script" not in supplier.read_text()
     for page in (fleet, worn, supplier):

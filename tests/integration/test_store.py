@@ -155,12 +155,12 @@ def test_a_server_that_dies_in_mid_write_loses_nothing(server, results, wanted):
     try:
         job.communicate("go on\n", timeout=60)
         assert job.returncode != 0
-        assert engine.problem(url.replace("+psycopg", ""), "").startswith("ssd_store_url: the store postgresql")
+        assert engine.store_problem(url.replace("+psycopg", ""), "").startswith("ssd_store_url: the store postgresql")
         with pytest.raises(StoreError, match="cannot be"):
             put(url, results)
     finally:
         server.start()
-    assert engine.problem(url.replace("+psycopg", ""), "") == ""
+    assert engine.store_problem(url.replace("+psycopg", ""), "") == ""
     assert hosts_in(url) == (2, 2)
     put(url, results)
     assert content(url) == wanted
@@ -180,7 +180,7 @@ def test_preflight_tells_of_a_user_that_may_not_write(server):
     with engine.opened(url, make=True) as store, store.writing() as connection:
         connection.exec_driver_sql("CREATE ROLE reader LOGIN")
         connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
-    assert "permission denied" in engine.problem(url.replace("ssdlab@", "reader@"), "")
+    assert "permission denied" in engine.store_problem(url.replace("ssdlab@", "reader@"), "")
 
 
 def test_preflight_and_the_report_use_the_store(site, loop_drive):

@@ -116,7 +116,7 @@ def problems_of(cell, drive, log):
         check=False,
     )
     result = fio_result.parse(out.read_text())
-    found = fio_result.problems(
+    found = fio_result.result_problems(
         done.returncode, result, drive.path, io_pattern.directions(cell), 1
     ) or fio_sanity.contradictions(result, job)
     return [
@@ -145,7 +145,10 @@ def written_by(job, values, drive, log):
         check=False,
     )
     result = fio_result.parse(out.read_text())
-    assert fio_result.problems(done.returncode, result, drive.path, io_pattern.directions({"read_pct": 0}), None) == []
+    assert (
+        fio_result.result_problems(done.returncode, result, drive.path, io_pattern.directions({"read_pct": 0}), None)
+        == []
+    )
     return sum(entry["write"]["io_bytes"] for entry in result["jobs"])
 
 

@@ -32,7 +32,7 @@ allocation_map.from_scsi(host, seen)
 data_scan.whole_in_time = lambda *_drive: False
 handle = os.open(path, os.O_RDONLY | os.O_DIRECT)
 size = seen.identity["size_bytes"]
-found = data_scan.take(handle, size, data_scan.Terms(1.0), aim=seen.allocated)
+found = data_scan.scan(handle, size, data_scan.Terms(1.0), aim=seen.allocated)
 print(json.dumps([seen.allocated, seen.allocated_bytes, found.foreign, found.aimed_blocks]))
 """
 

@@ -37,7 +37,7 @@ _WHO = ("serial", "wwn")
 Mapping = t.Mapping[str, t.Any]
 
 
-class Kept(t.NamedTuple):
+class SavedLog(t.NamedTuple):
     """One log. file: its name in the drive's raw folder, "" where none was kept, and `message` says why, or what is
     wrong with it.
     """
@@ -48,43 +48,43 @@ class Kept(t.NamedTuple):
     message: str
 
 
-def keep(host: Host, identity: Mapping, folder: str) -> list[Kept]:
+def keep(host: Host, identity: Mapping, folder: str) -> list[SavedLog]:
     """Ask the drive with this identity, and keep what it answers in a folder. Never raises OSError."""
     transport, name = identity.get("transport"), os.path.basename(str(identity.get("path")))
     if transport in WITHOUT_HEALTH:
-        return [Kept("logs", "", None, f"{transport} drives keep no logs")]
+        return [SavedLog("logs", "", None, f"{transport} drives keep no logs")]
     now = identities.identity(host, name)
     if any(now[key] != identity.get(key) for key in _WHO):
-        return [Kept("logs", "", None, f"/dev/{name} is no longer this drive")]
+        return [SavedLog("logs", "", None, f"/dev/{name} is no longer this drive")]
     if transport == "nvme":
         node = (nvme.controllers(host, name) or [str(identity.get("path"))])[0]
         return [_error_log(host, node, folder), _telemetry(host, node, folder)]
     return [_smartctl(host, str(identity.get("path")), folder)]
 
 
-def _error_log(host: Host, node: str, folder: str) -> Kept:
+def _error_log(host: Host, node: str, folder: str) -> SavedLog:
     words = ["nvme", "error-log", node, f"--log-entries={ERROR_ENTRIES}", "--output-format=json"]
     result = host.run(words, timeout_s=ASK_S)
     if result.rc == 0 and result.stdout.strip():
         return _text("error log", folder, ERROR_LOG, result.stdout)
-    return Kept("error log", "", None, _why(result))
+    return SavedLog("error log", "", None, _why(result))
 
 
-def _smartctl(host: Host, path: str, folder: str) -> Kept:
+def _smartctl(host: Host, path: str, folder: str) -> SavedLog:
     result = host.run(["smartctl", "-x", path], timeout_s=ASK_S)
     if 0 <= result.rc < COMMAND_NOT_FOUND and not result.rc & _NOT_ASKED and result.stdout.strip():
         return _text("smartctl", folder, SMARTCTL, result.stdout)
-    return Kept("smartctl", "", None, _why(result))
+    return SavedLog("smartctl", "", None, _why(result))
 
 
-def _telemetry(host: Host, node: str, folder: str) -> Kept:
+def _telemetry(host: Host, node: str, folder: str) -> SavedLog:
     """Captured by the drive now (host-initiated); the file is no longer than TELEMETRY_BYTES, whatever the drive
     sends.
     """
     aside = os.path.join(folder, ".drive-telemetry")
     try:
         if shutil.disk_usage(folder).free < ROOM * TELEMETRY_BYTES:
-            return Kept("telemetry", "", None, f"less than {ROOM * TELEMETRY_BYTES} bytes are free in {folder}")
+            return SavedLog("telemetry", "", None, f"less than {ROOM * TELEMETRY_BYTES} bytes are free in {folder}")
         words = ["nvme", "telemetry-log", node, f"--output-file={aside}", "--host-generate=1"]
         result = host.run(words, timeout_s=TELEMETRY_S, started=_bounded)
         size = os.path.getsize(aside) if os.path.exists(aside) else 0
@@ -93,12 +93,12 @@ def _telemetry(host: Host, node: str, folder: str) -> Kept:
             os.truncate(aside, TELEMETRY_BYTES)
             size = TELEMETRY_BYTES
         if not size or (result.rc != 0 and not cut):
-            return Kept("telemetry", "", None, _why(result))
+            return SavedLog("telemetry", "", None, _why(result))
         with open(aside, "rb") as source, gzip.open(os.path.join(folder, TELEMETRY), "wb", 6) as out:
             shutil.copyfileobj(source, out, 1 << 20)
-        return Kept("telemetry", TELEMETRY, size, f"cut off after {TELEMETRY_BYTES} bytes" if cut else "")
+        return SavedLog("telemetry", TELEMETRY, size, f"cut off after {TELEMETRY_BYTES} bytes" if cut else "")
     except OSError as error:
-        return Kept("telemetry", "", None, f"{error}")
+        return SavedLog("telemetry", "", None, f"{error}")
     finally:
         with contextlib.suppress(OSError):
             os.unlink(aside)
@@ -110,14 +110,14 @@ def _bounded(process: t.Any) -> None:
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (TELEMETRY_BYTES, TELEMETRY_BYTES))
 
 
-def _text(log: str, folder: str, file: str, text: str) -> Kept:
+def _text(log: str, folder: str, file: str, text: str) -> SavedLog:
     data = text.encode()
     try:
         with gzip.open(os.path.join(folder, file), "wb", 6) as out:
             out.write(data[:TEXT_BYTES])
     except OSError as error:
-        return Kept(log, "", None, f"{error}")
-    return Kept(log, file, len(data), f"cut off after {TEXT_BYTES} bytes" if len(data) > TEXT_BYTES else "")
+        return SavedLog(log, "", None, f"{error}")
+    return SavedLog(log, file, len(data), f"cut off after {TEXT_BYTES} bytes" if len(data) > TEXT_BYTES else "")
 
 
 def _why(result: Result) -> str:

@@ -23,7 +23,7 @@ class Stopped(Exception):
 
 
 @dataclasses.dataclass
-class Look:
+class DataScan:
     """What a look found. blocks: of 4 KiB, at random places, or all (whole); size_bytes: of the drive; aimed_blocks:
     beside these, where it may hold something.
 
@@ -60,10 +60,12 @@ class Look:
         )
 
 
-class Seeing:
+class BlockClassifier:
     """Sorts what was read."""
 
-    def __init__(self, look: Look, known: t.Sequence[Extent], fill_counts: bool, stop: t.Callable[[], bool]) -> None:
+    def __init__(
+        self, look: DataScan, known: t.Sequence[Extent], fill_counts: bool, stop: t.Callable[[], bool]
+    ) -> None:
         self.look, self._known, self._fill_counts, self._stop = look, known, fill_counts, stop
 
     @property

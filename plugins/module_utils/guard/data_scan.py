@@ -16,7 +16,7 @@ import typing as t
 
 from ..drive.hidden_capacity import SLOWEST_BYTES_PER_S
 from .async_reader import BlockReader
-from .block_classifier import PIECE_BYTES, Look, Seeing
+from .block_classifier import PIECE_BYTES, BlockClassifier, DataScan
 from .facts import Extent
 from .scan_offsets import AT_A_TIME, BLOCK_BYTES, aimed_offsets, random_offsets
 
@@ -50,7 +50,7 @@ def longer_s(terms: Terms, size_bytes: int) -> float:
     return longest_s if longest_s > _SHORT_STEP_S else 0.0
 
 
-def take(
+def scan(
     handle: int,
     size_bytes: int,
     terms: Terms,
@@ -58,7 +58,7 @@ def take(
     fill_counts: bool = True,
     aim: t.Sequence[Extent] = (),
     clock: t.Callable[[], float] = time.monotonic,
-) -> Look:
+) -> DataScan:
     """Look at a drive through a descriptor opened with O_DIRECT; ends at the first foreign block. Raises OSError where
     it can't be read, and Stopped.
 
@@ -67,8 +67,8 @@ def take(
     aim: where the drive may hold something; the blocks that are read there come on top of the random ones.
     """
     began = clock()
-    look = Look(size_bytes)
-    seeing = Seeing(look, known, fill_counts, terms.stop)
+    look = DataScan(size_bytes)
+    seeing = BlockClassifier(look, known, fill_counts, terms.stop)
     reader = functools.partial(BlockReader, handle)
     _ends(reader, seeing)
     if not seeing.over:
@@ -77,7 +77,7 @@ def take(
     return look
 
 
-def _ends(reader: Readers, seeing: Seeing) -> None:
+def _ends(reader: Readers, seeing: BlockClassifier) -> None:
     """The first and the last MiB: tables, superblocks and labels are there."""
     size = seeing.look.size_bytes
     with reader(min(size, PIECE_BYTES), 1) as pieces:
@@ -89,7 +89,7 @@ def is_fill_where(handle: int, size_bytes: int, extents: t.Sequence[Extent]) -> 
     """Whether every block of both ends of a drive and of these extents is blank, all alike, or fio's random fill.
     Raises OSError.
     """
-    seeing = Seeing(Look(size_bytes), (), fill_counts=False, stop=lambda: False)
+    seeing = BlockClassifier(DataScan(size_bytes), (), fill_counts=False, stop=lambda: False)
     reader = functools.partial(BlockReader, handle)
     _ends(reader, seeing)
     with reader(BLOCK_BYTES, 1) as blocks:
@@ -101,7 +101,7 @@ def is_fill_where(handle: int, size_bytes: int, extents: t.Sequence[Extent]) -> 
 
 
 def _whole_or_some(
-    reader: Readers, seeing: Seeing, terms: Terms, aim: t.Sequence[Extent], clock: t.Callable[[], float]
+    reader: Readers, seeing: BlockClassifier, terms: Terms, aim: t.Sequence[Extent], clock: t.Callable[[], float]
 ) -> None:
     look, began = seeing.look, clock()
     left_s = math.inf if terms.seconds is None else terms.seconds
@@ -128,7 +128,11 @@ def _whole_or_some(
 
 
 def _some(
-    blocks: BlockReader, seeing: Seeing, places: t.Iterable[list[int]], deadline: float, clock: t.Callable[[], float]
+    blocks: BlockReader,
+    seeing: BlockClassifier,
+    places: t.Iterable[list[int]],
+    deadline: float,
+    clock: t.Callable[[], float],
 ) -> int:
     """Look at blocks until it is late, or what was found ends it; how many."""
     count = 0
@@ -145,7 +149,7 @@ def whole_in_time(size_bytes: int, bytes_per_s: float, seconds: float) -> bool:
     return size_bytes / bytes_per_s <= seconds
 
 
-def _all(pieces: BlockReader, seeing: Seeing, deadline: float, clock: t.Callable[[], float]) -> bool:
+def _all(pieces: BlockReader, seeing: BlockClassifier, deadline: float, clock: t.Callable[[], float]) -> bool:
     """Read all of it in sequence; whether that ended in time or by what was found. What is left behind the last whole
     piece is in the last MiB.
     """

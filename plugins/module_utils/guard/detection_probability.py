@@ -20,7 +20,7 @@ def seen_bytes(blocks: int, size_bytes: int, whole: bool, miss: float = _MISS) -
     return size_bytes if blocks <= 0 else max(BLOCK_BYTES, math.ceil(size_bytes * -math.expm1(math.log(miss) / blocks)))
 
 
-def chance(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -> float:
+def detection_probability(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -> float:
     """With which chance a look sees data of so many bytes that fill whole blocks."""
     if whole or data_bytes >= size_bytes:
         return 1.0
@@ -28,7 +28,7 @@ def chance(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -
     return -math.expm1(blocks * math.log1p(-share)) if share < 1 else 1.0
 
 
-def text(record: t.Mapping[str, t.Any], capacity: t.Callable[[int], str]) -> str:
+def scan_text(record: t.Mapping[str, t.Any], capacity: t.Callable[[int], str]) -> str:
     """A look's record in one line for people. `capacity`: how bytes on drives are written."""
     if record["whole"]:
         return "read all {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])

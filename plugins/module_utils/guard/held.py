@@ -67,7 +67,7 @@ class HeldDrive:
         self.unsettled = False
         # Of a test, which is yet to be wiped (left_filesystem.noted).
         self.filesystem: t.Mapping[str, t.Any] | None = None
-        self._before: ledger.Before | None = None
+        self._before: ledger.LedgerBefore | None = None
         self.handle: int | None = None
         self.path = ""
         self.identity: dict[str, t.Any] = {}

@@ -48,7 +48,7 @@ class HeldArray:
         """
         for member in self._members:
             member.confirm()
-        now = mdadm.seen(self._host, self._name)
+        now = mdadm.read_array(self._host, self._name)
         if now != self._seen:
             raise self._refused(f"{self.path} was {self._seen}, is {now or 'gone'}")
         size = os.lseek(self.descriptor(), 0, os.SEEK_END)

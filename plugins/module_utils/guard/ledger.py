@@ -22,7 +22,7 @@ from .ledger_format import Untrusted, fingerprint, load, not_roots, path_of, rea
 from .write_counters import written
 
 
-class Before(t.NamedTuple):
+class LedgerBefore(t.NamedTuple):
     """What the ledger said, and how much had been written, when a run began to write."""
 
     state_dir: str
@@ -31,17 +31,17 @@ class Before(t.NamedTuple):
     written: dict[str, t.Any]
 
 
-def begin(host: Host, state_dir: str, identity: t.Mapping[str, t.Any], run_id: str, reason: str = "") -> Before:
+def begin(host: Host, state_dir: str, identity: t.Mapping[str, t.Any], run_id: str, reason: str = "") -> LedgerBefore:
     """Note, before the first destructive step, that this run writes to the drive. reason: as `note`. Raises OSError,
     and Untrusted.
     """
-    before = Before(state_dir, run_id, read(state_dir, identity), written(host, identity))
+    before = LedgerBefore(state_dir, run_id, read(state_dir, identity), written(host, identity))
     note(before, identity, reason, filesystem=(before.entry or {}).get("filesystem"))
     return before
 
 
 def note(
-    before: Before,
+    before: LedgerBefore,
     identity: t.Mapping[str, t.Any],
     reason: str,
     sentinels: t.Mapping[int, bytes] = MappingProxyType({}),
@@ -70,7 +70,7 @@ def note(
     )
 
 
-def give_up(before: Before, identity: t.Mapping[str, t.Any], reason: str) -> None:
+def give_up(before: LedgerBefore, identity: t.Mapping[str, t.Any], reason: str) -> None:
     """Note why we let go of a drive in the middle, without touching it: nobody knows what it holds, and what was begun
     may yet be done. Raises OSError.
     """
@@ -91,7 +91,7 @@ def give_up(before: Before, identity: t.Mapping[str, t.Any], reason: str) -> Non
 
 def end(
     host: Host,
-    before: Before,
+    before: LedgerBefore,
     identity: t.Mapping[str, t.Any],
     reason: str = "",
     blank: bool = False,

@@ -30,7 +30,7 @@ from . import (
     superblock_layout,
     write_counters,
 )
-from .block_classifier import Look
+from .block_classifier import DataScan
 from .data_scan import Terms
 from .device import probe_device
 from .facts import Extent, Facts, Machine, add
@@ -149,7 +149,7 @@ def look_at(
                 excused = _lifted(facts, lifted) + _sentinels(Reader(handle, size, block_bytes), ledger)
                 if facts.name.startswith("loop"):
                     allocation_map.from_loop(host, facts, handle)
-                _keep(facts, data_scan.take(handle, size, terms, excused, not proves, facts.allocated), proves)
+                _keep(facts, data_scan.scan(handle, size, terms, excused, not proves, facts.allocated), proves)
                 if by_chance and facts.own_data is not None and facts.own_data["proved"]:
                     facts.signatures.clear()
         except OSError as error:
@@ -165,7 +165,7 @@ def _lifted(facts: Facts, codes: t.Collection[str]) -> list[Extent]:
     return [Extent(mark.offset, mark.length) for mark in known]
 
 
-def _keep(facts: Facts, seen: Look, proves: bool) -> None:
+def _keep(facts: Facts, seen: DataScan, proves: bool) -> None:
     """proves: whether fio's fill, if there is nothing else, is proved to be ours."""
     facts.look = dict(seen.record(), allocated_bytes=facts.allocated_bytes)
     if seen.foreign is not None:

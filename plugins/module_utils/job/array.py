@@ -22,7 +22,7 @@ from ..tools import mdadm
 from ..tuning import settings
 from . import array_leftover, array_members
 from .array_members import COMPLETE
-from .drive_context import Job, Station
+from .drive_context import DriveContext, Job
 
 BUILD_S = 120.0
 # Until udev has made the node.
@@ -46,7 +46,7 @@ def await_others(job: Job, drive: str) -> None:
         time.sleep(0.2)
 
 
-def problem(station: Station, spec: Mapping) -> str:
+def unavailable_reason(station: DriveContext, spec: Mapping) -> str:
     """Why there can be no array, before anything is done for it; "" where it may be made."""
     job, others = station.job, [label for label in spec["members"] if label != station.drive]
     known = {entry["drive"] for entry in job.drives}
@@ -56,12 +56,12 @@ def problem(station: Station, spec: Mapping) -> str:
         return f"no array was made, as the drives' own tests did not all complete: {', '.join(unwell)}"
     if station.held.evidence:
         return f"no array was made, as {station.drive} is kept as evidence: {station.held.evidence}"
-    found = mdadm.lacking(job.host, spec["level"])
+    found = mdadm.missing_tools(job.host, spec["level"])
     return f"no array was made: {found}" if found else ""
 
 
 @contextlib.contextmanager
-def assembled(station: Station, test: Mapping, names: Names) -> t.Iterator[Array | None]:
+def assembled(station: DriveContext, test: Mapping, names: Names) -> t.Iterator[Array | None]:
     """The array that a test asks for, as what fio works on, while inside; nothing for a test that asks for none.
 
     Raises NoArray, ArrayError, Refused, Hangs, Interrupted.
@@ -103,7 +103,7 @@ def assembled(station: Station, test: Mapping, names: Names) -> t.Iterator[Array
 class Array:
     """One array, from its making to its end. members: stations of its drives, all held and shared, in order."""
 
-    def __init__(self, station: Station, spec: Mapping, members: t.Sequence[Station]) -> None:
+    def __init__(self, station: DriveContext, spec: Mapping, members: t.Sequence[DriveContext]) -> None:
         self._station, self._spec, self._members = station, spec, members
         self._job, self._host = station.job, station.job.host
         self._bench = station.bench
@@ -145,7 +145,7 @@ class Array:
         }
 
     @staticmethod
-    def _about(member: Station) -> dict[str, t.Any]:
+    def _about(member: DriveContext) -> dict[str, t.Any]:
         identity = member.held.identity
         named = {key: identity.get(key) for key in ("serial", "wwn", "model", "firmware", "size_bytes")}
         return {"drive": member.drive, "path": member.held.path, **named}
@@ -164,7 +164,7 @@ class Array:
     def _open(self, name: str) -> HeldArray:
         """The array, once it is proved to be of these drives alone, open so that nobody else can mount or claim it."""
         helds = [member.held for member in self._members]
-        seen = mdadm.seen(self._host, name)
+        seen = mdadm.read_array(self._host, name)
         asked = frozenset(held.identity["major_minor"] for held in helds)
         level, chunk = "raid{level}".format(**self._spec), self._spec["chunk_bytes"]
         if seen is None or (seen.level, seen.metadata, seen.chunk_bytes, seen.members) != (level, "none", chunk, asked):
@@ -206,11 +206,11 @@ class Array:
         if failed:
             raise ArrayError("; ".join(failed))
         told = [self._written(member, before) for member, before in zip(self._members, self._began)]
-        self.reasons += unlike(written, {item["drive"]: item["bytes_written"] for item in told})
+        self.reasons += member_write_differences(written, {item["drive"]: item["bytes_written"] for item in told})
         return {"bytes_written": written, "members": told, "seconds": round(time.monotonic() - began, 3)}
 
     @staticmethod
-    def _written(member: Station, before: int | None) -> dict[str, t.Any]:
+    def _written(member: DriveContext, before: int | None) -> dict[str, t.Any]:
         now = member.held.bytes_written()
         return {"drive": member.drive, "bytes_written": None if now is None or before is None else now - before}
 
@@ -224,7 +224,7 @@ class Array:
         self._give_back()
 
 
-def unlike(written: int | None, of_members: t.Mapping[str, int | None]) -> list[str]:
+def member_write_differences(written: int | None, of_members: t.Mapping[str, int | None]) -> list[str]:
     """Why what was written to the members is not what was written to the array, as reasons: somebody else wrote to one
     of them, or the array did not write to all alike.
     """

@@ -58,7 +58,7 @@ def stop(host: Host, run_dir: RunDir) -> list[Setting]:
     device = "/dev/" + record["name"]
     said, was_there = "", False
     for attempt in range(STOP_ATTEMPTS):
-        if record["boot_id"] != host.get(BOOT_ID) or not _is_it(mdadm.seen(host, record["name"]), record):
+        if record["boot_id"] != host.get(BOOT_ID) or not _is_it(mdadm.read_array(host, record["name"]), record):
             break
         time.sleep(STOP_PAUSE_S * bool(attempt))
         was_there = True

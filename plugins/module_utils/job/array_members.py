@@ -17,7 +17,7 @@ from ..guard.held import Refused
 from ..measure.disturbances import Cause
 from ..measure.sampler import Sampler
 from . import release_drive
-from .drive_context import Station
+from .drive_context import DriveContext
 from .purge_context import work_on
 from .test_conditions import Conditions
 
@@ -30,12 +30,12 @@ class NoArray(Exception):
 
 
 @contextlib.contextmanager
-def taken(lead: Station, label: str) -> t.Iterator[Station]:
+def taken(lead: DriveContext, label: str) -> t.Iterator[DriveContext]:
     """Another drive of the host, held as its own campaign would: locked, guarded, in the ledger. Raises NoArray."""
     job = lead.job
     if label in job.hung:
         raise NoArray(f"no array was made: {label}: {job.hung[label]}")
-    member = Station(job, {entry["drive"]: entry for entry in job.drives}[label])
+    member = DriveContext(job, {entry["drive"]: entry for entry in job.drives}[label])
     try:
         member.guard("array")
         kept = ledger_format.read(job.run_dir.state_dir, member.held.identity) or {}
@@ -61,7 +61,7 @@ def taken(lead: Station, label: str) -> t.Iterator[Station]:
     _release(member)
 
 
-def _leave_blank(member: Station) -> None:
+def _leave_blank(member: DriveContext) -> None:
     """As its own campaign left it. The drive that carries the test is left by its own campaign."""
     well = [{"test": "array", "outcome": COMPLETE}]
     left = release_drive.make_blank(work_on(member, {"purge": {}}, {}), well)
@@ -69,7 +69,7 @@ def _leave_blank(member: Station) -> None:
     member.note("left", **left)
 
 
-def _release(member: Station) -> None:
+def _release(member: DriveContext) -> None:
     try:
         member.watchdog.call("release", member.held.release)
     except Hangs as error:
@@ -80,7 +80,7 @@ def _release(member: Station) -> None:
 class MemberWatch:
     """Looks at the world of one member while the array is measured: link, temperature, errors, settings."""
 
-    def __init__(self, lead: Station, member: Station, test: Mapping) -> None:
+    def __init__(self, lead: DriveContext, member: DriveContext, test: Mapping) -> None:
         job, held, wanted = lead.job, member.held, member.plan.get("vendor") or {}
         self._member, self._test = member, test
         # What is found goes into the record of the test; the journal's samples are of the drive that carries it.

@@ -19,7 +19,7 @@ from ..purge import methods
 from ..purge import purge_step as purge_step
 from ..purge.method import PurgeError
 from . import array, failure_logs, release_drive
-from .drive_context import Job, Station
+from .drive_context import DriveContext, Job
 from .drive_tests import DriveTests
 from .resume_state import crash_text, finished_tests, waiting
 
@@ -28,7 +28,7 @@ class Campaign:
     """All that happens to one drive in one run. `plan`: the drive in plan.json (entry.of_plan)."""
 
     def __init__(self, job: Job, plan: t.Mapping[str, t.Any]) -> None:
-        self._station = Station(job, plan)
+        self._station = DriveContext(job, plan)
         self._tests = DriveTests(self._station)
         self.drive = self._station.drive
         # Why this campaign ended unforeseen; its test is done again by the next job.
@@ -165,7 +165,7 @@ class Campaign:
         """A job of this run died after the last test and before it let go of the drive: its ledger has to say so."""
         history, run_dir = self._station.history, self._station.job.run_dir
         identity = next((record["identity"] for record in reversed(history) if record.get("identity")), None)
-        if identity and not purge_step.goes_on(history):
+        if identity and not purge_step.may_be_running(history):
             ledger.close_one(ledger_format.path_of(run_dir.state_dir, identity), run_dir.run_id)
 
     def _recover(self) -> None:

@@ -16,7 +16,7 @@ from ..core.files import write_atomic
 from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
 from ..guard import ledger, ledger_format
-from ..purge.purge_step import goes_on
+from ..purge.purge_step import may_be_running
 from ..run import archive, engines, file_shapes, plan_digest, summary
 from ..run.folder import RunDir, Status, read_journal, run_ids
 from ..run.liveness import is_live, job_of, run_state
@@ -175,7 +175,7 @@ def _still_written(run_dir: RunDir) -> list[str]:
     for name in {record["drive"] for record in history if record.get("drive")}:
         own = [record for record in history if record.get("drive") == name]
         identity = next((record["identity"] for record in reversed(own) if record.get("identity")), None)
-        if identity and goes_on(own):
+        if identity and may_be_running(own):
             found.append(ledger_format.path_of(run_dir.state_dir, identity))
     return found
 

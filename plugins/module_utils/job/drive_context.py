@@ -53,7 +53,7 @@ class Job(t.NamedTuple):
     drives: t.Sequence[t.Mapping[str, t.Any]] = ()
 
 
-class Station:
+class DriveContext:
     """One drive of one run. `plan`: the drive in plan.json (entry.of_plan); `reads_only`: its fio may not write."""
 
     def __init__(self, job: Job, plan: t.Mapping[str, t.Any], reads_only: bool = False) -> None:

@@ -20,7 +20,7 @@ from ..run import criteria
 from ..run.reducer import AttemptReducer
 from ..tuning import write_cache
 from . import array, array_members, filesystem, release_drive, time_left
-from .drive_context import Station
+from .drive_context import DriveContext
 from .failure_logs import is_of_drive
 from .operating_points import NoPoint, on_cpus, with_points
 from .purge_context import work_on
@@ -40,7 +40,7 @@ from .run_rounds import Measuring
 class DriveTests:
     """What goes from one test of a drive to the next."""
 
-    def __init__(self, station: Station) -> None:
+    def __init__(self, station: DriveContext) -> None:
         self._station = station
         self._rate_bytes_per_s = station.job.write_bytes_per_s
         self._drift: list[str] = []
@@ -157,8 +157,8 @@ class DriveTests:
         """What the host lacks for a test's file system or array, before anything is done for it."""
         spec, several = test.get("filesystem"), test.get("array")
         if several:
-            return array.problem(self._station, several)
-        return filesystem.lacking(self._station.job.host, spec, self._station.name) if spec else ""
+            return array.unavailable_reason(self._station, several)
+        return filesystem.missing_requirements(self._station.job.host, spec, self._station.name) if spec else ""
 
     def _look_around(self, look: t.Callable[[], t.Any]) -> t.Any:
         return self._station.watchdog.call("look at the drive's world", look)

@@ -11,7 +11,7 @@ from ..core.deadline import Hangs
 from ..drive import error_logs
 from ..measure import fio
 from ..measure.disturbances import SPOILS
-from .drive_context import Station
+from .drive_context import DriveContext
 from .release_drive import LONGEST_REASON
 from .resume_state import crash_text
 
@@ -43,7 +43,7 @@ def is_of_drive(error: Exception) -> bool:
     return isinstance(error, (fio.DriveError, Hangs))
 
 
-def keep_logs(station: Station, reason: str) -> None:
+def keep_logs(station: DriveContext, reason: str) -> None:
     """Ask the drive, while it is still held, and note what it gave. A drive that gives nothing more changes no
     outcome.
     """
@@ -56,7 +56,7 @@ def keep_logs(station: Station, reason: str) -> None:
             "keep its logs", lambda: error_logs.keep(station.job.host, dict(identity, path=station.held.path), folder)
         )
     except Hangs as error:
-        kept = [error_logs.Kept("logs", "", None, str(error))]
+        kept = [error_logs.SavedLog("logs", "", None, str(error))]
     except Exception as error:  # What the drive's tools print is nothing that its results should be lost for.
-        kept = [error_logs.Kept("logs", "", None, crash_text(error))]
+        kept = [error_logs.SavedLog("logs", "", None, crash_text(error))]
     station.note("logs_kept", reason=reason, logs=[item._asdict() for item in kept])

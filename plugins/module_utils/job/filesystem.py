@@ -24,7 +24,7 @@ from ..guard import leftover_filesystem
 from ..measure.fio import FioError, Interrupted
 from ..measure.kernel_counters import Witness
 from ..tools import filesystems
-from .drive_context import Station
+from .drive_context import DriveContext
 from .filesystem_wipe import Wipe
 
 FILE = "ssdlab-fleet.data"
@@ -45,7 +45,7 @@ class FilesystemError(FioError):
     """It could not be made, mounted or unmounted; the message says what was tried and what was said."""
 
 
-def lacking(host: Host, spec: t.Mapping[str, t.Any], name: str) -> str:
+def missing_requirements(host: Host, spec: t.Mapping[str, t.Any], name: str) -> str:
     """What a test needs that the host does not have: tools, and that the kernel counts the writes of the drive `name`;
     "" for nothing.
     """
@@ -103,7 +103,7 @@ class Room:
 
 
 @contextlib.contextmanager
-def laid_on(station: Station, test: t.Mapping[str, t.Any], names: Names) -> t.Iterator[None]:
+def laid_on(station: DriveContext, test: t.Mapping[str, t.Any], names: Names) -> t.Iterator[None]:
     """The file system that a test asks for, with fio's file on it, while inside; nothing for a test that asks for none.
 
     Raises FilesystemError, Refused, Hangs, Interrupted.
@@ -127,7 +127,7 @@ def laid_on(station: Station, test: t.Mapping[str, t.Any], names: Names) -> t.It
         laid.undo()
 
 
-def write_out(station: Station) -> None:
+def write_out(station: DriveContext) -> None:
     """Have a file system do now, after the fill of its file, what it would do at the next commit of its log, while fio
     measures: ext4 gives back blocks of an extent tree that shrank, and with the mount option discard it discards them
     and what is free around them. Nothing where fio has the drive itself. Raises FilesystemError, Hangs, Interrupted.
@@ -138,7 +138,7 @@ def write_out(station: Station) -> None:
         station.bench.settle()
 
 
-def _until_still(station: Station, file: int) -> None:
+def _until_still(station: DriveContext, file: int) -> None:
     try:
         os.fsync(file)
     except OSError as error:
@@ -157,7 +157,7 @@ def _until_still(station: Station, file: int) -> None:
 class Laid:
     """One file system, from its making to its wiping. size_bytes: of the file that fio gets."""
 
-    def __init__(self, station: Station, spec: t.Mapping[str, t.Any], size_bytes: int) -> None:
+    def __init__(self, station: DriveContext, spec: t.Mapping[str, t.Any], size_bytes: int) -> None:
         self._station, self._spec, self._size_bytes = station, spec, size_bytes
         self._host = station.job.host
         self._id = str(uuid.uuid4())

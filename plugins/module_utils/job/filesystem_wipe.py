@@ -19,7 +19,7 @@ from ..guard.pread import Reader
 from ..purge import generic
 from ..purge.method import PurgeError
 from ..tools import filesystems
-from .drive_context import Station
+from .drive_context import DriveContext
 
 # A stop gives the whole job a minute.
 DISCARD_AT_STOP_S = 15.0
@@ -34,7 +34,7 @@ class _Enough(Exception):
 class Wipe:
     """Of the file system with this UUID on the drive of a station."""
 
-    def __init__(self, station: Station, identifier: str) -> None:
+    def __init__(self, station: DriveContext, identifier: str) -> None:
         self._station, self._id = station, identifier
         self._host = station.job.host
         self._written: t.Mapping[str, t.Any] | None = None

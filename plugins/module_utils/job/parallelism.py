@@ -16,7 +16,7 @@ import typing as t
 from ..core.deadline import Hangs
 from ..guard.data_scan import Terms
 from ..measure import fio, io_pattern, parallelism_search
-from .drive_context import Job, Station
+from .drive_context import DriveContext, Job
 
 # A short look is enough before reads; the campaign looks again, as it was asked to, before it writes.
 LOOK_S = 1.0
@@ -58,7 +58,7 @@ class Calibration:
         self._repeats: int = plan["together"]["repeats"]
         self._cells: list[dict[str, t.Any]] = plan["together"]["cells"]
         # Stations of their own: what these cells leave in a workbench is no part of a test.
-        self._stations = {drive["drive"]: Station(job, drive, reads_only=True) for drive in plan["drives"]}
+        self._stations = {drive["drive"]: DriveContext(job, drive, reads_only=True) for drive in plan["drives"]}
         self._drives = list(self._stations)
         self._groups_left = parallelism_search.most_groups(len(self._drives))
 
@@ -104,7 +104,7 @@ class Calibration:
         parts: list[parallelism_search.Figures] = []
         for group in parallelism_search.groups(self._drives, number, confirms):
             parts.append(self._figures(group, confirms))
-            if not parallelism_search.keeps(alone, parts[-1]):
+            if not parallelism_search.is_rate_kept(alone, parts[-1]):
                 break
         return parallelism_search.Trial(number, confirms, parts)
 
@@ -129,7 +129,7 @@ class Calibration:
         self._show_left()
         return found
 
-    def _each(self, drives: t.Sequence[str], step: t.Callable[[Station], Found]) -> dict[str, Found]:
+    def _each(self, drives: t.Sequence[str], step: t.Callable[[DriveContext], Found]) -> dict[str, Found]:
         """What a step returns for each of the drives, at the same time. Raises NotDone, which names the drive, and
         Interrupted.
         """
@@ -155,7 +155,7 @@ class Calibration:
             list(pool.map(_release, self._stations.values()))
 
 
-def _release(station: Station) -> None:
+def _release(station: DriveContext) -> None:
     station.bench.close()
     try:
         with contextlib.suppress(OSError):
@@ -164,19 +164,19 @@ def _release(station: Station) -> None:
         _abandon(station, error)
 
 
-def _abandon(station: Station, error: Hangs) -> None:
+def _abandon(station: DriveContext, error: Hangs) -> None:
     """Also its campaign leaves it alone."""
     station.job.hung[station.drive] = str(error)
     station.held.abandon(str(error))
 
 
-def _hold(station: Station) -> None:
+def _hold(station: DriveContext) -> None:
     station.guard("calibration")
     # All drives have their places: alone a drive has no more CPUs than together.
     station.bench.place = station.job.tuned.take_place(station.drive)
 
 
-def _read(station: Station, cell: t.Mapping[str, t.Any], name: str) -> float | None:
+def _read(station: DriveContext, cell: t.Mapping[str, t.Any], name: str) -> float | None:
     """The IOPS of a cell; None where something else spoilt it."""
     value = station.seed({"test": "calibration", "attempt": 1}, name)
     result = station.bench.cell(name, cell, station.held.identity["size_bytes"], value)

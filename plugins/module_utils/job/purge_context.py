@@ -9,12 +9,12 @@ import typing as t
 
 from ..measure import precondition_curve
 from ..purge.method import Work
-from .drive_context import Station
+from .drive_context import DriveContext
 
 Mapping = t.Mapping[str, t.Any]
 
 
-def work_on(station: Station, test: Mapping, names: Mapping) -> Work:
+def work_on(station: DriveContext, test: Mapping, names: Mapping) -> Work:
     """For a test of a drive that is held. `names`: of the test and its attempt."""
 
     def fill(tick: t.Callable[[float | None], None]) -> dict[str, t.Any]:

@@ -45,7 +45,7 @@ def _blank(work: Work) -> str:
         work.bounded("guard before it is left blank", work.held.check)
         method.run(work)
         seen = work.bounded(
-            "look whether it is blank", lambda: data_scan.take(work.handle, work.identity["size_bytes"], _LOOK)
+            "look whether it is blank", lambda: data_scan.scan(work.handle, work.identity["size_bytes"], _LOOK)
         )
     except (
         PurgeError,

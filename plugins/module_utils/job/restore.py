@@ -21,7 +21,7 @@ class NotRestored(Exception):
     """The host still has settings of an earlier run; the message names them."""
 
 
-class Leftover(t.NamedTuple):
+class UnrestoredRun(t.NamedTuple):
     """What a run changed and nobody put back: the run, and its record as tuning.json has it (empty where only an array
     is left); `damage`: why there is none though something was changed.
     """
@@ -36,7 +36,7 @@ class Leftover(t.NamedTuple):
         return self.record.get("order") or 0, self.run_dir.run_id
 
 
-def leftover(run_dir: RunDir) -> Leftover | None:
+def leftover(run_dir: RunDir) -> UnrestoredRun | None:
     """What one run left: as tuning.json says, or, where that is lost or damaged, as the journal does."""
     damage = ""
     try:
@@ -46,7 +46,7 @@ def leftover(run_dir: RunDir) -> Leftover | None:
     if record is None and not (run_dir.read_status() or {}).get("restored"):
         record = journalled(read_journal(run_dir.journal))
     left = record or damage or array_leftover.is_left(run_dir)
-    return Leftover(run_dir, record or {}, "" if record else damage) if left else None
+    return UnrestoredRun(run_dir, record or {}, "" if record else damage) if left else None
 
 
 def journalled(history: t.Iterable[t.Mapping[str, t.Any]]) -> settings.Record | None:
@@ -78,7 +78,7 @@ def journalled(history: t.Iterable[t.Mapping[str, t.Any]]) -> settings.Record | 
     return found
 
 
-def leftovers(host: Host, state_dir: str) -> list[Leftover]:
+def leftovers(host: Host, state_dir: str) -> list[UnrestoredRun]:
     """What ended runs left on this host, the newest first."""
     runs = [RunDir(state_dir, run_id) for run_id in run_ids(state_dir)]
     found = [leftover(run_dir) for run_dir in runs if not is_live(host, run_dir)]
@@ -132,7 +132,7 @@ def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[Setti
     return done
 
 
-def _unknown(left: Leftover) -> Setting:
+def _unknown(left: UnrestoredRun) -> Setting:
     """What was changed by a record that nobody can read; the file stays until a person has seen to it."""
     return {
         "name": "tuning.json",

@@ -14,7 +14,7 @@ from ..measure.percentiles import Tails
 from ..measure.rounds import cell_s
 from ..run.folder import NEWS_S
 from ..run.reducer import AttemptReducer
-from .drive_context import Station
+from .drive_context import DriveContext
 
 Histograms = t.Mapping[str, t.Mapping[str, t.Mapping[int, int]]]
 
@@ -26,7 +26,7 @@ class Measuring:
 
     def __init__(
         self,
-        station: Station,
+        station: DriveContext,
         names: dict[str, t.Any],
         reducer: AttemptReducer,
         tails: Tails,

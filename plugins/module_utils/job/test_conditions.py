@@ -58,7 +58,7 @@ class Conditions:
         """Take the baseline, before the drive's first test; of a run that is gone on with, take up that of its first
         job.
         """
-        now, boot_id = drive_environment.take(self._host, self._identity()), self._host.get(BOOT_ID)
+        now, boot_id = drive_environment.read_environment(self._host, self._identity()), self._host.get(BOOT_ID)
         kept = next((record for record in history if record["event"] == "baseline"), None)
         self._first = drive_environment.carried(kept["world"], now, kept["boot_id"] == boot_id) if kept else now
         self._last = self._before = now
@@ -87,7 +87,7 @@ class Conditions:
         """
         if self._first is None:
             return
-        now = drive_environment.take(self._host, self._identity())
+        now = drive_environment.read_environment(self._host, self._identity())
         self._before = dict(now, **{key: self._last[key] for key in ("media_errors", "aer")})
         self._cache = self._own_cache()
 
@@ -97,7 +97,7 @@ class Conditions:
         """
         if self._first is None or not test["cells"]:
             return list(sampler.reasons)
-        now = drive_environment.take(self._host, self._identity())
+        now = drive_environment.read_environment(self._host, self._identity())
         self.spent = wear.spent(self._written, wear.read(self._host, self._identity()))
         sampled = [Cause(drive_environment.cause_of(kind), SPOILS, text) for kind, text in sampler.causes.items()]
         known = {item.cause for item in sampled}

@@ -91,7 +91,7 @@ def parse(text: str) -> list[int]:
     return sorted(found)
 
 
-def text(cpus: t.Iterable[int]) -> str:
+def format_cpu_list(cpus: t.Iterable[int]) -> str:
     """CPUs as the kernel writes them: `0-3,8`."""
     ranges: list[list[int]] = []
     for cpu in sorted(set(cpus)):
@@ -104,12 +104,12 @@ def text(cpus: t.Iterable[int]) -> str:
 
 def canonical(given: str) -> str:
     """A CPU list in the kernel's own spelling. Raises ValueError."""
-    return text(parse(given))
+    return format_cpu_list(parse(given))
 
 
 def missing(cpus: t.Iterable[int], online: t.Collection[int]) -> str:
     """Those CPUs that are not on, as a list; empty when all are."""
-    return text(cpu for cpu in cpus if cpu not in online)
+    return format_cpu_list(cpu for cpu in cpus if cpu not in online)
 
 
 def read_list(host: Host, path: str) -> list[int]:

@@ -240,7 +240,7 @@ def _by_value(host: Host, file: str) -> dict[str, str]:
         value = host.get(f"{CPU_DIR}/cpu{cpu}/{file}")
         if value is not None:
             found.setdefault(value, []).append(cpu)
-    return {value: cpus.text(held) for value, held in found.items()}
+    return {value: cpus.format_cpu_list(held) for value, held in found.items()}
 
 
 def _idle_states(host: Host) -> list[dict[str, t.Any]]:

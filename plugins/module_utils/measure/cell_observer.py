@@ -31,8 +31,8 @@ class CellWatch:
         self._submissions = Submissions()
         self._members = members
         self._counts: list[dict[str, list[int] | None]] = []
-        self._before: kernel_counters.Moment | None = None
-        self.after: kernel_counters.Moment | None = None
+        self._before: kernel_counters.CounterSnapshot | None = None
+        self.after: kernel_counters.CounterSnapshot | None = None
         self._process: dict[str, int] | None = None
 
     def begin(self) -> None:
@@ -56,7 +56,7 @@ class CellWatch:
         self,
         cell: t.Mapping[str, t.Any],
         result: t.Mapping[str, t.Any],
-        last: kernel_counters.Moment | None,
+        last: kernel_counters.CounterSnapshot | None,
         gap_s: float | None,
         settled: t.Sequence[int] | None,
     ) -> dict[str, t.Any]:
@@ -65,7 +65,10 @@ class CellWatch:
         last: the end of the cell before; gap_s: since then, without the runtime asked; settled: the drive's counters
           after our last I/O.
         """
-        before, after = t.cast(kernel_counters.Moment, self._before), t.cast(kernel_counters.Moment, self.after)
+        before, after = (
+            t.cast(kernel_counters.CounterSnapshot, self._before),
+            t.cast(kernel_counters.CounterSnapshot, self.after),
+        )
         found = kernel_counters.evidence(cell, result, before, after, self._process, self._eyes)
         found.update(self._gaps_of(cell))
         # An I/O of seconds makes fio run longer; that is no idling.

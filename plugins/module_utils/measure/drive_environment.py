@@ -35,7 +35,7 @@ SERIAL = ("sata", "sas")
 World = t.Dict[str, t.Any]
 
 
-def take(host: Host, identity: t.Mapping[str, t.Any]) -> World:
+def read_environment(host: Host, identity: t.Mapping[str, t.Any]) -> World:
     """A look at all of it, between tests: it asks the drive itself too (a few commands)."""
     name = os.path.basename(str(identity.get("kernel_name") or identity.get("path")))
     address = pcie.address_of(host, name)

@@ -46,7 +46,7 @@ def parse(text: str) -> dict[str, t.Any]:
     raise FioError(f"fio wrote no JSON result; its output begins {text[:200]!r}")
 
 
-def problems(
+def result_problems(
     rc: int,
     result: dict[str, t.Any],
     device: str,
@@ -120,7 +120,7 @@ def _added(sides: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
     """One side of several reporting groups as one; rates add up, as all ran for the same time."""
     busy = [(side["lat_ns"], ios_of(side)) for side in sides if ios_of(side)]
     total = sum(ios for _latency, ios in busy)
-    bins = histogram.merged(histogram.of(latency) for latency, _ios in busy)
+    bins = histogram.merged(histogram.parse_bins(latency) for latency, _ios in busy)
     latency = {
         "min": min([latency["min"] for latency, _ios in busy] or [0]),
         "max": max([latency["max"] for latency, _ios in busy] or [0]),
@@ -171,14 +171,14 @@ def figures(result: dict[str, t.Any], direction: str, busy_s: float | None = Non
         "max_latency_us": latency["max"] / 1000.0,
         "min_latency_us": latency["min"] / 1000.0,
         "stddev_latency_us": latency["stddev"] / 1000.0,
-        "percentiles_us": histogram.percentiles_us(histogram.of(latency)),
+        "percentiles_us": histogram.percentiles_us(histogram.parse_bins(latency)),
     }
 
 
 def histograms(result: dict[str, t.Any]) -> dict[str, histogram.Bins]:
     """The latencies of a result with one reporting group, by side; without those that had no I/O."""
     job = result["jobs"][0]
-    return {name: histogram.of(job[name]["lat_ns"]) for name in SIDES if name in job and ios_of(job[name])}
+    return {name: histogram.parse_bins(job[name]["lat_ns"]) for name in SIDES if name in job and ios_of(job[name])}
 
 
 def metrics_of(told: t.Mapping[str, t.Any]) -> dict[str, float]:

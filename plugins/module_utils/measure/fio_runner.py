@@ -50,7 +50,7 @@ class Workbench:
         self._raw_dir = raw_dir
         self._last_end: float | None = None
         # The moment that the cell before ended in.
-        self._last: kernel_counters.Moment | None = None
+        self._last: kernel_counters.CounterSnapshot | None = None
         # The drive's counters after our own last I/O on it: what comes between is not ours.
         self._settled: list[int] | None = None
         # The kernel names of the drives that an array is made of.
@@ -287,7 +287,7 @@ class Workbench:
         try:
             result = fio_result.parse(text)
             kind = self._blamed(result)
-            found = fio_result.problems(rc, result, values["device"], directions, runtime_s, size_bytes)
+            found = fio_result.result_problems(rc, result, values["device"], directions, runtime_s, size_bytes)
             found = found or fio_sanity.contradictions(result, text_of_job, runtime_s)
         except fio.FioError as error:
             found = [f"fio ended with exit code {rc}", str(error)]

@@ -169,7 +169,7 @@ def _histogram(name: str, side: Mapping, ended: int, ramped: int) -> list[str]:
     if "bins" not in side["lat_ns"]:
         return [f"{name}s: there is no latency histogram; is fio older than json+?"]
     try:
-        counted = histogram.ios(histogram.of(side["lat_ns"]))
+        counted = histogram.ios(histogram.parse_bins(side["lat_ns"]))
     except ValueError as error:
         return [f"{name}s: latency histogram: {error}"]
     # At the end of a ramp fio forgets bytes and latencies one after the other: 2 of 252,315 were seen to be in one
@@ -196,7 +196,7 @@ def _flushes(entry: Mapping, options: Mapping) -> list[str]:
     if options.get("lat_percentiles") != "1":
         return []
     try:
-        bins = histogram.of(dict({"bins": {}}, **entry.get("sync", {}).get("lat_ns", {})))
+        bins = histogram.parse_bins(dict({"bins": {}}, **entry.get("sync", {}).get("lat_ns", {})))
     except ValueError as error:
         return [f"flushes: latency histogram: {error}"]
     counted, writes = histogram.ios(bins), entry["write"]["total_ios"]

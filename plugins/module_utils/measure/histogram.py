@@ -58,7 +58,7 @@ def _lowest(number: int) -> int:
     return number if not shift else ((1 << BITS) + number % (1 << BITS)) << shift
 
 
-def of(latency: t.Mapping[str, t.Any]) -> Bins:
+def parse_bins(latency: t.Mapping[str, t.Any]) -> Bins:
     """The histogram of a `lat_ns` of fio's json+, shortest first. Raises KeyError without one, ValueError for what is
     no bin or no count.
     """

@@ -33,7 +33,7 @@ _NAMESPACE = re.compile(r"nvme[0-9]+n[0-9]+")
 Mapping = t.Mapping[str, t.Any]
 
 
-class Moment(t.NamedTuple):
+class CounterSnapshot(t.NamedTuple):
     """One moment. stat: of the drive, None where the kernel does not count; cpu: ticks of all, idle and steal of fio's
     CPUs; throttled: cgroup.throttled_s;
     boot_s: as time_s, but it goes on while the machine sleeps; beside: bytes read and written of other namespaces."""
@@ -56,9 +56,9 @@ class Witness:
         self._host = host
         self._base = f"/sys/block/{name}/"
         self._cpus = cpus.parse(given) if given else sorted(os.sched_getaffinity(0))
-        self._beside = beside(host, name)
+        self._beside = sibling_namespaces(host, name)
 
-    def look(self) -> Moment:
+    def look(self) -> CounterSnapshot:
         """Now. The drive's counters come last: nothing of ours lies between them and fio's start."""
         cpu, throttled = cpu_ticks(self._host.get("/proc/stat") or "", self._cpus), cgroup.throttled_s(self._host)
         others = [counters(self._host.get(f"/sys/block/{name}/stat") or "") for name in self._beside]
@@ -66,7 +66,9 @@ class Witness:
             sum(fields[SECTORS[way]] for fields in others if fields for way in ("read", "write")) * SYSFS_SECTOR_BYTES
         )
         boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
-        return Moment(time.monotonic(), time.time(), self.stat(), cpu, throttled, boot_s, told if others else None)
+        return CounterSnapshot(
+            time.monotonic(), time.time(), self.stat(), cpu, throttled, boot_s, told if others else None
+        )
 
     def stat(self) -> list[int] | None:
         """The drive's counters alone; None where the kernel does not count."""
@@ -90,7 +92,7 @@ class Witness:
         return len(self._cpus)
 
 
-def beside(host: Host, name: str) -> list[str]:
+def sibling_namespaces(host: Host, name: str) -> list[str]:
     """The other namespaces of an NVMe drive's controller, or of its subsystem: they share what it is made of."""
     if not _NAMESPACE.fullmatch(name):
         return []
@@ -156,7 +158,12 @@ def _grown(before: int | None, after: int | None) -> int | None:
 
 
 def evidence(
-    cell: Mapping, result: Mapping, before: Moment, after: Moment, process: Mapping | None, witness: Witness
+    cell: Mapping,
+    result: Mapping,
+    before: CounterSnapshot,
+    after: CounterSnapshot,
+    process: Mapping | None,
+    witness: Witness,
 ) -> dict[str, t.Any]:
     """All that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result: fio's."""
     job = fio_result.combined(result)["jobs"][0]

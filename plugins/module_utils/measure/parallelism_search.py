@@ -44,7 +44,7 @@ def groups(drives: t.Sequence[str], number: int, confirms: bool) -> list[list[st
     return [[drives[(start + place) % count] for place in range(number)] for start in starts]
 
 
-def keeps(alone: Figures, part: Figures) -> bool:
+def is_rate_kept(alone: Figures, part: Figures) -> bool:
     """Whether each drive of a group kept enough; a trial is over with the first that did not."""
     return all(share is not None and share >= KEPT_SHARE for share, _cell, _drive in _shares(alone, part))
 

@@ -40,7 +40,7 @@ JOIN_S = health.TIMEOUT_S * 3
 Sample = t.Dict[str, t.Any]
 
 
-def take(host: Host, identity: t.Mapping[str, t.Any], path: t.Sequence[str], ask: bool = True) -> Sample:
+def take_sample(host: Host, identity: t.Mapping[str, t.Any], path: t.Sequence[str], ask: bool = True) -> Sample:
     """One sample. path: the PCI addresses from the drive's function up; ask: read its health too."""
     began = time.monotonic()
     told = health.read(host, identity, limits=False) if ask else health.glance(host, identity)
@@ -221,7 +221,7 @@ class Sampler:
             )
 
     def _look(self, ask: bool = True) -> Sample:
-        sample = take(self._host, self._known, self._path, ask)
+        sample = take_sample(self._host, self._known, self._path, ask)
         self._looked()
         self._note("sample", **sample)
         if self._first is None:

@@ -70,7 +70,7 @@ def unfinished(history: t.Iterable[t.Mapping[str, t.Any]]) -> t.Mapping[str, t.A
     return started
 
 
-def goes_on(history: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
+def may_be_running(history: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
     """Whether a purge may go on in a drive by itself, or left something to be put right, from the records of its run:
     what the drive holds is not known.
     """

@@ -60,7 +60,7 @@ def free_name(host: Host) -> str:
     return next((f"md{number}" for number in range(HIGHEST, -1, -1) if f"md{number}" not in taken), "")
 
 
-def seen(host: Host, name: str) -> Array | None:
+def read_array(host: Host, name: str) -> Array | None:
     """An array by its kernel name; None where none is active."""
     block = f"/sys/block/{name}/"
     level, number = host.get(block + "md/level"), host.get(block + "dev")
@@ -72,7 +72,7 @@ def seen(host: Host, name: str) -> Array | None:
     return Array(level, host.get(block + "md/metadata_version") or "", int(chunk), members, number)
 
 
-def lacking(host: Host, level: int) -> str:
+def missing_tools(host: Host, level: int) -> str:
     """What the host does not have that an array takes; "" for nothing."""
     if not host.which("mdadm"):
         return f"mdadm is missing; install {PACKAGE}"

@@ -42,7 +42,7 @@ def record_path(state_dir: str) -> str:
     return os.path.join(state_dir, "boot.json")
 
 
-def lacking(command_line: str, arguments: t.Sequence[str]) -> list[str]:
+def missing_arguments(command_line: str, arguments: t.Sequence[str]) -> list[str]:
     """Those arguments that are not in force: the kernel takes the last of those with the same name, and all where
     several are asked for (console=).
     """
@@ -76,7 +76,7 @@ def present(host: Host, state_dir: str, arguments: t.Sequence[str], check: bool 
     changed = (
         record is None or record["arguments"] != list(arguments) or record["removed"] or not loader.has(host, arguments)
     )
-    _refuse_at_work(not check and (changed or bool(lacking(now, arguments))))
+    _refuse_at_work(not check and (changed or bool(missing_arguments(now, arguments))))
     if changed and not check:
         if record is not None:
             loader.remove(host, record)
@@ -84,7 +84,7 @@ def present(host: Host, state_dir: str, arguments: t.Sequence[str], check: bool 
         make_folders(state_dir)
         write_atomic(record_path(state_dir), json.dumps(record, indent=1) + "\n")
         loader.add(host, record)
-    return _result(changed, bool(lacking(now, arguments)), now, _with(now, arguments), loader.name)
+    return _result(changed, bool(missing_arguments(now, arguments)), now, _with(now, arguments), loader.name)
 
 
 def _refuse_at_work(changes: bool) -> None:
@@ -145,7 +145,7 @@ def absent(host: Host, state_dir: str, check: bool = False) -> Result:
 def verify(host: Host, arguments: t.Sequence[str], wanted: bool) -> None:
     """Raise BootError unless the running kernel has the arguments, or (wanted false) has none of them."""
     now = host.read(COMMAND_LINE)
-    missing = lacking(now, arguments)
+    missing = missing_arguments(now, arguments)
     if wanted and missing:
         raise BootError(
             (
@@ -161,7 +161,7 @@ def verify(host: Host, arguments: t.Sequence[str], wanted: bool) -> None:
 
 
 def _with(command_line: str, arguments: t.Sequence[str]) -> str:
-    return " ".join([command_line, *lacking(command_line, arguments)])
+    return " ".join([command_line, *missing_arguments(command_line, arguments)])
 
 
 def _result(changed: bool, reboot_required: bool, before: str, after: str, loader: str | None) -> Result:

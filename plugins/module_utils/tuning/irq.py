@@ -76,8 +76,10 @@ def check(host: Host, wanted: str) -> str:
     online = cpus.online(host)
     absent = cpus.missing(listed, online)
     if absent:
-        raise ValueError(f"CPU {absent} does not exist or is offline; this host has the CPUs {cpus.text(online)}")
-    return cpus.text(listed)
+        raise ValueError(
+            f"CPU {absent} does not exist or is offline; this host has the CPUs {cpus.format_cpu_list(online)}"
+        )
+    return cpus.format_cpu_list(listed)
 
 
 def named(host: Host, device: str | None, address: str | None, numbers: t.Sequence[int] | None) -> list[int]:

@@ -21,7 +21,7 @@ FEWEST_CORES, CORES_PER_INTERRUPT_CORE = 4, 8
 AUTO = "auto"
 
 
-class Want(t.NamedTuple):
+class CpuRequest(t.NamedTuple):
     """What is known and asked of a drive. node: its NUMA node, None is unknown; cpus: assigned by hand; most: CPUs at
     most.
     """
@@ -32,13 +32,13 @@ class Want(t.NamedTuple):
     most: int | None = None
 
 
-class Placements:
+class CpuPlacement:
     """Places for the drives of a host job, `parallel` at a time; `interrupt_cores`: kept free on each node, a number or
     `auto`.
     """
 
     def __init__(
-        self, topology: Topology, wants: t.Sequence[Want], parallel: int = 1, interrupt_cores: int | str = AUTO
+        self, topology: Topology, wants: t.Sequence[CpuRequest], parallel: int = 1, interrupt_cores: int | str = AUTO
     ) -> None:
         self._topology = topology
         self._lock = threading.Lock()
@@ -52,11 +52,11 @@ class Placements:
         self._taken: dict[str, dict[int | None, int]] = {}
         self._running: dict[str, list[int]] = {}
 
-    def _asked(self, want: Want) -> list[int]:
+    def _asked(self, want: CpuRequest) -> list[int]:
         """The CPUs given by hand, as far as they are on."""
         return [cpu for cpu in lists.parse(want.cpus or "") if cpu in self._topology.core_of]
 
-    def _node_of(self, want: Want) -> int | None:
+    def _node_of(self, want: CpuRequest) -> int | None:
         """The node; the only one of a host that has no other, whatever the drive says."""
         nodes = self._topology.nodes
         if want.node in nodes:
@@ -94,7 +94,7 @@ class Placements:
         node = self._nodes[drive]
         used = self._by_hand.union(*(share for shares in self._shares.values() for share in shares))
         own = self._cpus_of(node)
-        return lists.text([cpu for cpu in own if cpu not in used] or own)
+        return lists.format_cpu_list([cpu for cpu in own if cpu not in used] or own)
 
     def take(self, drive: str) -> Place:
         """A place for a drive that is about to run; it is the drive's until `release`."""
@@ -106,7 +106,10 @@ class Placements:
         note = "; ".join(text for text in (self._node_note(want), _most_note(want, share), overlap) if text)
         # With one node there is nothing to choose, and containers forbid the choosing.
         return Place(
-            lists.text(share), node if len(self._topology.nodes) > 1 else None, self.interrupt_cpus(drive), note
+            lists.format_cpu_list(share),
+            node if len(self._topology.nodes) > 1 else None,
+            self.interrupt_cpus(drive),
+            note,
         )
 
     def _take_shares(self, drive: str, node: int | None) -> list[int]:
@@ -128,7 +131,7 @@ class Placements:
         self._taken.pop(drive, None)
         self._running.pop(drive, None)
 
-    def _node_note(self, want: Want) -> str:
+    def _node_note(self, want: CpuRequest) -> str:
         absent = lists.missing(lists.parse(want.cpus or ""), self._topology.online)
         if absent:
             return f"CPU {absent} of its `cpus` does not exist, is offline, or is outside the host job's cpuset"
@@ -145,7 +148,7 @@ class Placements:
         return "too few CPUs: shares some with {0}".format(", ".join(sorted(others))) if others else ""
 
 
-def _most_note(want: Want, share: list[int]) -> str:
+def _most_note(want: CpuRequest, share: list[int]) -> str:
     if want.most is None or len(share) <= want.most:
         return ""
     return f"its `cpus` are {len(share)} CPUs, more than the {want.most} that tune_cpu_limits allows for it"

@@ -19,7 +19,7 @@ from ..drive.entry import Entry
 from ..machine import cpus, pcie
 from ..machine.cpus import NOWHERE, Place
 from . import irq
-from .placement import Placements, Want
+from .placement import CpuPlacement, CpuRequest
 from .setting_kinds import SMT, WRITE_CACHE_PATH, Setting
 
 NAME, FUNCTION = "@ssd_name@", "@ssd_pci@"
@@ -135,7 +135,9 @@ def _interrupts(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Targe
             allowed.update(cpus.parse(places.interrupt_cpus(target.drive)))
             names.add(target.name)
     return [
-        _setting("irq", "interrupt", irq.path(line), cpus.text(allowed), names.pop() if len(names) == 1 else None)
+        _setting(
+            "irq", "interrupt", irq.path(line), cpus.format_cpu_list(allowed), names.pop() if len(names) == 1 else None
+        )
         for line, (allowed, names) in sorted(wanted.items())
     ]
 
@@ -194,7 +196,7 @@ class Places:
         self._binds = numa is not None
         wants = [_want(host, target, (numa or {}).get("limits", [])) for target in found]
         self._known = {want.drive for want in wants}
-        self._placements = Placements(cpus.usable(host), wants, plan["parallel_drives"], interrupts.get("cores", 0))
+        self._placements = CpuPlacement(cpus.usable(host), wants, plan["parallel_drives"], interrupts.get("cores", 0))
 
     def take(self, name: str) -> Place:
         """Where fio runs for this drive of the plan, until `release`."""
@@ -209,7 +211,7 @@ class Places:
         return self._placements.interrupt_cpus(name)
 
 
-def _want(host: Host, target: Target, limits: t.Sequence[t.Mapping[str, t.Any]]) -> Want:
+def _want(host: Host, target: Target, limits: t.Sequence[t.Mapping[str, t.Any]]) -> CpuRequest:
     by_hand = target.entry.options["numa_node"]
     node = target.identity.get("numa_node") if by_hand is None else by_hand
-    return Want(target.drive, node, target.entry.options["cpus"], most_cpus(host, target, limits))
+    return CpuRequest(target.drive, node, target.entry.options["cpus"], most_cpus(host, target, limits))

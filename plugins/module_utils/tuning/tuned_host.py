@@ -100,7 +100,7 @@ def _as_it_will_be(host: Host, early: t.Sequence[Setting]) -> Host:
     if all(item["outcome"] != "changed" for item in tuning.preview(host, early)):
         return host
     seen = cpus.topology(host)
-    online = cpus.text(threads[0] for threads in seen.cores(seen.online))
+    online = cpus.format_cpu_list(threads[0] for threads in seen.cores(seen.online))
     later = copy.copy(host)
     setattr(later, "get", lambda path: online if path == cpus.ONLINE else host.get(path))
     return later

@@ -32,7 +32,7 @@ def on_drive(cell: str, preferred_bytes: int | None) -> str:
     return _OF_PREFERRED.sub(rf"\g<1>-{size(preferred_bytes)}-", cell) if preferred_bytes else cell
 
 
-def told(cell: str) -> dict[str, int]:
+def parse(cell: str) -> dict[str, int]:
     """What the name of a cell says of its load: block_size_bytes, read_pct, rate_iops and batch (0: none), threads,
     queue_depth; of several streams nothing, of a point no threads and depth. Of threads that follow the CPUs the most.
     """

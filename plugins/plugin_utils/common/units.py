@@ -45,7 +45,7 @@ def show(metric: str, value: float, digits: int = 4) -> str:
     return f"{rounded(value / divisor, digits)} {name}".strip()
 
 
-def apart(metric: str, value: float, limit: float) -> tuple[str, str]:
+def format_distinct(metric: str, value: float, limit: float) -> tuple[str, str]:
     """Both figures with their unit (IOPS go without: the metric's name says it), in the digits it takes to tell
     different ones apart.
     """

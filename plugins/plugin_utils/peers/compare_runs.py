@@ -32,7 +32,7 @@ def side_by_side(here: pandas.DataFrame, there: pandas.DataFrame) -> list[dict[s
     told = []
     for row in both.to_dict("records"):
         if row["value_there"]:
-            changed = comparability.beside(row["conditions"], row["conditions_there"])
+            changed = comparability.differences(row["conditions"], row["conditions_there"])
             told.append(
                 {
                     **{name: row[name] for name in _FIGURE},

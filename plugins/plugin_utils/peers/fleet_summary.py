@@ -19,7 +19,7 @@ from . import (
     robust_statistics,
     trends,
 )
-from .long_table import FIGURE, apart, of_run, of_summary
+from .long_table import FIGURE, of_run, of_summary, with_distinct_serials
 from .scipy_imports import pandas
 
 Mapping = t.Mapping[str, t.Any]
@@ -36,7 +36,7 @@ class _Evidence(t.NamedTuple):
     low_hosts: t.Collection[str]
 
 
-class Standing(t.NamedTuple):
+class PeerStanding(t.NamedTuple):
     """judged: of outliers.held. told: outliers, claimed_twice and low_hosts of the section."""
 
     judged: pandas.DataFrame
@@ -71,7 +71,7 @@ def make(
     """
     found = standing(run, records, valid, judgement, earlier.past.claims)
     judged, flagged = found.judged, int(found.judged["outlier"].sum())
-    same = apart(judged)
+    same = with_distinct_serials(judged)
     told = {
         "groups": _groups(judged),
         **found.told,
@@ -116,7 +116,7 @@ def standing(
     valid: t.Container[tuple[str, str, str]],
     judgement: Mapping,
     claims: t.Iterable[moved_drives.Claim] = (),
-) -> Standing:
+) -> PeerStanding:
     """Drives and hosts against their peers. claims: of moves.of_summary, of the runs before. The others as of make."""
     judged = outliers.held(of_run(run, records, valid))
     snapshots = {record["host"]: record.get("snapshot") or {} for record in records if record["kind"] == "host"}
@@ -129,18 +129,18 @@ def standing(
         *claims,
         *moved_drives.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low_now),
     ]
-    moved, contradicted = moved_drives.evidence(claims)
+    moved, contradicted = moved_drives.hosts_by_low_drive(claims)
     told = {
         "outliers": _outliers(own, judged, _Evidence(moved, contradicted, until, set(low["host"]))),
         "claimed_twice": [{"serial": serial, "told": told} for serial, told in contradicted.items()],
         "low_hosts": _low_hosts(low, judged, snapshots),
     }
-    return Standing(judged, told)
+    return PeerStanding(judged, told)
 
 
 def _before(summary: Mapping) -> pandas.DataFrame:
     """The figures of an earlier run, by names that its drives have in this one."""
-    return apart(of_summary(summary))
+    return with_distinct_serials(of_summary(summary))
 
 
 def _plain(table: pandas.DataFrame) -> list[dict[str, t.Any]]:
@@ -216,7 +216,7 @@ def _outliers(
 
 def reason(metric: str, value: float, median: float, by: float, peers: int) -> str:
     """As a sentence: "write_iops 81,000 is 19 % worse than the median of 11 peers, 100,000"."""
-    shown, middle = units.apart(metric, value, median)
+    shown, middle = units.format_distinct(metric, value, median)
     return f"{metric} {shown} is {100 * by:.0f} % worse than the median of {peers:.0f} peers, {middle}"
 
 

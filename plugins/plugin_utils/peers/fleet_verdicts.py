@@ -35,7 +35,7 @@ NOTHING: t.Mapping[str, t.Any] = {
 Record = dict[str, t.Any]
 
 
-class Against(t.NamedTuple):
+class Baseline(t.NamedTuple):
     """What figures are compared with: the run `baseline` ("": none), and so many runs of its name before it.
 
     stored: (run.json, how many) to the runs before (a nights.Past, or None), where none has its report on this
@@ -54,12 +54,12 @@ class Judged(t.NamedTuple):
     fleet: Record
 
 
-def judge_run(results_dir: str, run: Record, records: t.Sequence[Record], against: Against = Against()) -> Judged:
+def judge_run(results_dir: str, run: Record, records: t.Sequence[Record], against: Baseline = Baseline()) -> Judged:
     """results_dir: where the runs before and the baselines are. records: the newest of each key; with `cells`, where
     criteria need them.
     """
     judgement = judge.judge(run, records, references(results_dir, run, records))
-    lacking = statistics_requirements.problem()
+    lacking = statistics_requirements.missing_requirements()
     if lacking:
         return Judged(judgement, {**NOTHING, "problem": lacking})
     # What imports pandas waits until it is known to be there.
@@ -85,7 +85,7 @@ def judge_run(results_dir: str, run: Record, records: t.Sequence[Record], agains
 def judgement_of(results_dir: str, run: Record, records: t.Sequence[Record]) -> Record:
     """The judgement of judge_run, without a look at the fleet where no verdict or fault hangs on it."""
     judgement = judge.judge(run, records, references(results_dir, run, records))
-    if statistics_requirements.problem():
+    if statistics_requirements.missing_requirements():
         return judgement
     from . import fleet_summary, host_fault, moved_drives
 
@@ -106,7 +106,7 @@ def _claims(results_dir: str, run: Record) -> list[t.Any]:
 
 def references(results_dir: str, run: Record, records: t.Sequence[Record]) -> judged_criteria.References:
     """What relative criteria of a run are shares of; results_dir and records as of judge_run."""
-    lacking = statistics_requirements.problem()
+    lacking = statistics_requirements.missing_requirements()
     if lacking:
         return lambda *_of: judged_criteria.Reference(None, lacking)
     from . import relative_criteria

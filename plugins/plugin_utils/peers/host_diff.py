@@ -31,7 +31,7 @@ def peers(rest: t.Iterable[t.Mapping[str, str]]) -> Peers:
     return Peers(counts, number)
 
 
-def told(mine: t.Mapping[str, str], of: Peers, among: bool = False) -> list[str]:
+def describe_differences(mine: t.Mapping[str, str], of: Peers, among: bool = False) -> list[str]:
     """What a host has otherwise than most of the others: "bios: AMI 2.4 where 7 of 8 others have AMI 2.6". mine: as
     `flat` makes it. among: it is one of the peers itself, and not to be held against itself.
     """

@@ -11,7 +11,7 @@ import math
 import typing as t
 
 from . import metric_kinds, robust_statistics
-from .host_diff import flat, peers, told
+from .host_diff import describe_differences, flat, peers
 from .long_table import FIGURE, PEERS
 from .scipy_imports import numpy as np
 from .scipy_imports import pandas
@@ -25,7 +25,7 @@ FEWEST_HOSTS = 5
 # A low host has to be so many times as far off as hosts go on the good side (robust.good_limit). By simulation
 # (tests/bench/fleet_statistics.py): of 96 good drives whose noise has long tails and is their hosts' to a half, at 1.6
 # one fleet in 13 had a low host.
-BEYOND_GOOD = robust_statistics.Reach(math.log(2.1))
+BEYOND_GOOD = robust_statistics.SideLimit(math.log(2.1))
 # The variance of a normal sample's median is about so many times that of its mean.
 _OF_MEDIAN = math.pi / 2
 
@@ -72,7 +72,7 @@ def _beyond_good(found: pandas.DataFrame, enough: pandas.DataFrame) -> np.ndarra
         for (cell, metric), rows in enough.iloc[groups[key]].groupby(["cell", "metric"], sort=False):
             medians = rows.groupby("host", sort=False)["value"].median()
             if len(medians) > FEWEST_HOSTS:
-                z = robust_statistics.hold(metric, medians.to_numpy()).z
+                z = robust_statistics.score_leave_one_out(metric, medians.to_numpy()).z
                 off.update({(cell, metric, host): each for host, each in zip(medians.index, z)})
         best: dict[str, float] = {}
         for (_cell, _metric, host), z in off.items():
@@ -89,19 +89,19 @@ def _effect(group: pandas.DataFrame, key: tuple[t.Any, ...]) -> tuple[t.Any, ...
     mine, rest = group[group["host"] == host], group[group["host"] != host]
     if len(rest) < robust_statistics.FEWEST_PEERS:
         return None
-    drives = robust_statistics.against(metric, mine["value"], rest["value"])
+    drives = robust_statistics.score_against(metric, mine["value"], rest["value"])
     if np.mean(np.asarray(drives.by) > robust_statistics.PRACTICAL) < MOST_OF_THEM:
         return None
     median = np.exp(np.log(mine["value"]).median()) if metric_kinds.is_tail(metric) else mine["value"].median()
-    as_one = robust_statistics.against(metric, [median], rest["value"])
+    as_one = robust_statistics.score_against(metric, [median], rest["value"])
     # The median of several drives spreads less than one drive.
     sharper = np.sqrt((1 + _OF_MEDIAN / len(rest)) / (_OF_MEDIAN / len(mine) + _OF_MEDIAN / len(rest)))
     z = float(as_one.z[0] * sharper)
-    p = float(robust_statistics.chance(z, len(rest)))
+    p = float(robust_statistics.p_value(z, len(rest)))
     of_hosts = rest.groupby("host")["value"].agg(["median", "size"])
     medians = of_hosts[of_hosts["size"] >= FEWEST_DRIVES]["median"]
     if len(medians) >= FEWEST_HOSTS:
-        among = robust_statistics.against(metric, [median], medians)
+        among = robust_statistics.score_against(metric, [median], medians)
         z, p = min(z, float(among.z[0])), max(p, float(among.p[0]))
     return (*key, mine["serial"].tolist(), float(as_one.by[0]), z, p) if z > robust_statistics.Z_LIMIT else None
 
@@ -129,4 +129,4 @@ def differences(host: str, snapshots: t.Mapping[str, Mapping], others: t.Iterabl
     others have 2.6".
     """
     rest = [flat(snapshots[name]) for name in others if name != host and snapshots.get(name)]
-    return told(flat(snapshots.get(host) or {}), peers(rest))
+    return describe_differences(flat(snapshots.get(host) or {}), peers(rest))

@@ -36,7 +36,7 @@ class Missed(t.NamedTuple):
 
 def suspects(run: Mapping, judgement: Mapping) -> dict[Place, list[Missed]]:
     """What each failed drive missed, (host, drive), of those that missed relative criteria alone."""
-    told = judged_criteria.by_name(run.get("criteria") or [])
+    told = judged_criteria.criteria_by_name(run.get("criteria") or [])
     found = {}
     for drive in judgement["drives"]:
         # What a test misses that does not count, the drive did not fail for.
@@ -65,7 +65,7 @@ def marked(
     if found:
         low = {(host, _serial(drive), name): until.get((host, name), "") for (host, name), drive in found.items()}
         tonight = moved_drives.of_drives(judgement["drives"], run["run"]["id"], run.get("started") or "", low)
-        moved, _wrong = moved_drives.evidence([*claims, *tonight])
+        moved, _wrong = moved_drives.hosts_by_low_drive([*claims, *tonight])
         found = {place: drive for place, drive in found.items() if _serial(drive) not in moved}
     if not found:
         return judgement
@@ -97,7 +97,7 @@ def _only_by_host(run: Mapping, judgement: Mapping, fleet: Mapping) -> dict[Plac
     if not chosen:
         return {}
     keyed = {(drive["host"], drive["drive"]): drive for drive in judgement["drives"]}
-    told = judged_criteria.by_name(run.get("criteria") or [])
+    told = judged_criteria.criteria_by_name(run.get("criteria") or [])
     # A figure of the same test and criterion as a share of its reference, of all drives of low hosts.
     shares = {place: _shares(keyed[place], told) for place in mates if place in keyed}
     found = {}

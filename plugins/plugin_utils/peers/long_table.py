@@ -57,7 +57,7 @@ def of_run(
         entry, identity = asked.get(key, {}), identities.get(key, {})
         under, load = comparability.of_drive(entry, identity, mine[key]), comparability.load(record)
         about = (run_id, *key, *_about(identity, under, key[1]))
-        alike = comparability.text(under, defined.get(record["test"]), load, record.get("parallel_drives"))
+        alike = comparability.conditions_key(under, defined.get(record["test"]), load, record.get("parallel_drives"))
         tracked = next((window.get("cell") or "" for window in record.get("steady_state") or []), "")
         figures = [(tracked, record.get("metrics") or {})]
         if cells:
@@ -91,7 +91,7 @@ def of_summary(summary: Mapping) -> pandas.DataFrame:
             if test["counts"]:
                 load = test.get("load") or ""
                 at_once = test.get("parallel_drives")
-                alike = comparability.text(drive.get("conditions"), defined.get(test["test"]), load, at_once)
+                alike = comparability.conditions_key(drive.get("conditions"), defined.get(test["test"]), load, at_once)
                 rows += _rows((*about, load, test["test"], alike), [("", test["metrics"])])
     return _frame(rows)
 
@@ -118,7 +118,7 @@ def complete(frame: pandas.DataFrame) -> pandas.DataFrame:
     return found
 
 
-def apart(frame: pandas.DataFrame) -> pandas.DataFrame:
+def with_distinct_serials(frame: pandas.DataFrame) -> pandas.DataFrame:
     """A run's table with serials by which other runs know the same drive: one that several drives have, or that is a
     place on a host, goes with host and drive. Texts may be categories.
     """

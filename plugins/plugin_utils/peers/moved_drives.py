@@ -65,7 +65,7 @@ def last_measured(records: t.Iterable[Mapping]) -> dict[tuple[str, str], str]:
     return {key: max(found) for key, found in ends.items() if all(found)}
 
 
-def evidence(claims: t.Iterable[Claim]) -> tuple[dict[str, list[str]], dict[str, str]]:
+def hosts_by_low_drive(claims: t.Iterable[Claim]) -> tuple[dict[str, list[str]], dict[str, str]]:
     """({serial: the hosts on which the drive was low, in the order of the runs}, {serial: how its claims contradict
     each other}). No serial is in both.
     """

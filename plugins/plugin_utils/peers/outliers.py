@@ -34,7 +34,7 @@ def held(frame: pandas.DataFrame) -> pandas.DataFrame:
     columns = {name: np.full(len(known), np.nan) for name in HELD}
     for key, places in groups.indices.items():
         if len(places) >= robust_statistics.FEWEST_PEERS:
-            found = robust_statistics.hold(key[-1], known["value"].to_numpy()[places])
+            found = robust_statistics.score_leave_one_out(key[-1], known["value"].to_numpy()[places])
             for name in HELD:
                 columns[name][places] = getattr(found, name)
     result = known.assign(n=groups["value"].transform("size") if len(known) else pandas.Series(dtype=int), **columns)

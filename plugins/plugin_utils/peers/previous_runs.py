@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from . import moved_drives
-from .long_table import apart, of_summary
+from .long_table import of_summary, with_distinct_serials
 from .scipy_imports import numpy as np
 from .scipy_imports import pandas
 
@@ -92,7 +92,7 @@ def of_summaries(given: t.Iterable[Mapping]) -> Past:
         runs.append(summary["run"]["id"])
         last = last or _night(summary)
         claims += kept(moved_drives.of_summary(summary), texts)
-        figures.add(apart(of_summary(summary)))
+        figures.add(with_distinct_serials(of_summary(summary)))
         del summary
     return Past(runs, last, claims, figures)
 

@@ -107,7 +107,7 @@ class _Known:
         """The conditions of this run."""
         key = (host, drive)
         under = comparability.of_drive(self._asked.get(key, {}), self._identities.get(key, {}), self._tests[key])
-        return comparability.text(under, self._defined.get(test), self._loads.get((host, drive, test)))
+        return comparability.conditions_key(under, self._defined.get(test), self._loads.get((host, drive, test)))
 
 
 def _medians(frame: pandas.DataFrame) -> Found:

@@ -72,8 +72,8 @@ def compare(
             if name not in old or not test["counts"]:
                 continue
             changed = comparability.changed(
-                comparability.text(mine, now_defined.get(name), test.get("load")),
-                comparability.text(then.get("conditions"), then_defined.get(name), old[name].get("load")),
+                comparability.conditions_key(mine, now_defined.get(name), test.get("load")),
+                comparability.conditions_key(then.get("conditions"), then_defined.get(name), old[name].get("load")),
             )
             if changed:
                 otherwise[name] = changed

@@ -32,7 +32,7 @@ class Wanted(t.NamedTuple):
     left: list[str]
 
 
-def wanted(run: Record, records: t.Sequence[Record], judged: Judged) -> Wanted:
+def drives_to_remeasure(run: Record, records: t.Sequence[Record], judged: Judged) -> Wanted:
     """The drives that fail by relative criteria alone: those of their tests, and the tests that these go on from.
 
     A drive that misses an absolute limit is not measured again: its host keeps it as evidence. Nor is one of a low

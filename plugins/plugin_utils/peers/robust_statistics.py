@@ -42,7 +42,7 @@ _MAD_OF_NORMAL = 0.6745
 Array = t.Any
 
 
-class Reach(t.NamedTuple):
+class SideLimit(t.NamedTuple):
     """How far good things go on the bad side, from n that went so far on the good side (good_limit): the best of them
     times e to the power of `base` + `few` / n + `tails` x what their tail shows (Hill, Ann. Stat. 3, 1975).
     """
@@ -55,11 +55,11 @@ class Reach(t.NamedTuple):
 # Of a drive in one figure, and in all of its figures together. By simulation (tests/bench/fleet_statistics.py --table
 # limits and flags): with noise whose tails are those of Student's t with 5 degrees of freedom, at most 1 of 20 groups
 # of good drives has a flag, whether a drive's figures go together or not. The tail's weight is that which finds most.
-ALONE = Reach(0.72, 7.0)
-TOGETHER = Reach(0.10, 6.5, 2.0)
+ALONE = SideLimit(0.72, 7.0)
+TOGETHER = SideLimit(0.10, 6.5, 2.0)
 
 
-class Held(t.NamedTuple):
+class PeerScore(t.NamedTuple):
     """Each drive of a group against the others. by: how much worse than the median, as a share (negative: better). z:
     modified, above 0 is worse.
     p: the chance that a good drive is as bad. median, mad: of the others (mad on the metric's scale)."""
@@ -96,7 +96,7 @@ def spread_without_each(values: Array, medians: Array) -> Array:
     return result
 
 
-def chance(z: Array, others: int) -> Array:
+def p_value(z: Array, others: int) -> Array:
     """How likely a good drive's modified z against so many others is as large, where the noise is normal.
 
     The ratio to a median absolute deviation of few values has long tails: Student's t, with the degrees of freedom and
@@ -107,7 +107,7 @@ def chance(z: Array, others: int) -> Array:
     return special().stdtr(freedom, -np.asarray(z) / (1 + 1 / others + 5 / others**2))
 
 
-def good_limit(good: Array, groups: Array, reach: Reach) -> Array:
+def good_limit(good: Array, groups: Array, reach: SideLimit) -> Array:
     """How far off a drive has to be to stand out of what its group does on the good side: for each group, 0 where there
     are no two drives.
 
@@ -124,7 +124,7 @@ def good_limit(good: Array, groups: Array, reach: Reach) -> Array:
     return limits
 
 
-def _reached(far: Array, reach: Reach) -> float:
+def _reached(far: Array, reach: SideLimit) -> float:
     """far: how far each of a group's drives goes, the farthest first."""
     n, first = len(far), min(far[0], MOST_OF_SECOND * far[1])
     many = max(2, n // _TAIL_SHARE)
@@ -199,24 +199,24 @@ def modified_z(metric: str, speeds: Array, median: Array, mad: Array) -> Array:
     return np.clip(z, -MOST_Z, MOST_Z)
 
 
-def hold(metric: str, values: Array) -> Held:
+def score_leave_one_out(metric: str, values: Array) -> PeerScore:
     """Each of a group's values against the others; at least FEWEST_PEERS of them, above 0 for a latency."""
     given, speeds = np.asarray(values, dtype=float), speed(metric, values)
     medians = without_each(speeds)
     mad = spread_without_each(speeds, medians)
     z = modified_z(metric, speeds, medians, mad)
     shown = np.exp(-medians) if metric_kinds.is_tail(metric) else without_each(given)
-    return Held(shown, mad, worse_by(metric, given, shown), z, chance(z, len(given) - 1))
+    return PeerScore(shown, mad, worse_by(metric, given, shown), z, p_value(z, len(given) - 1))
 
 
-def against(metric: str, values: Array, others: Array) -> Held:
+def score_against(metric: str, values: Array, others: Array) -> PeerScore:
     """Values against a group that they are no part of."""
     speeds, rest = speed(metric, values), speed(metric, others)
     median = np.median(rest)
     mad = np.median(np.abs(rest - median))
     z = modified_z(metric, speeds, median, mad)
     shown = np.exp(-median) if metric_kinds.is_tail(metric) else np.median(others)
-    return Held(shown, mad, worse_by(metric, np.asarray(values, dtype=float), shown), z, chance(z, len(rest)))
+    return PeerScore(shown, mad, worse_by(metric, np.asarray(values, dtype=float), shown), z, p_value(z, len(rest)))
 
 
 def discoveries(chances: Array, rate: float = FALSE_DISCOVERY_RATE, of: int | None = None) -> Array:

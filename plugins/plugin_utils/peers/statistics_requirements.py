@@ -11,7 +11,7 @@ import sys
 PACKAGES = ("pandas", "scipy")
 
 
-def problem() -> str:
+def missing_requirements() -> str:
     """Why the fleet can't be judged on this controller, with the command that mends it; "" where it can."""
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if not missing:

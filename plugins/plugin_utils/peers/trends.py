@@ -63,12 +63,12 @@ def paired(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Ch
         return Change(UNKNOWN, by, 1.0, n, n, "none")
 
     def chance(shift: float, side: str) -> float:
-        return wilcoxon.chance(ratios - shift, side)
+        return wilcoxon.p_value(ratios - shift, side)
 
     return _change(by, chance, n, n, "wilcoxon")
 
 
-def apart(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Change:
+def compare_samples(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Change:
     """Different drives, or nights of one: the test of Mann and Whitney over logarithms; the effect is Hodges and
     Lehmann's. Values above 0.
     """
@@ -208,7 +208,7 @@ def firmwares(frame: pandas.DataFrame) -> pandas.DataFrame:
         names = sorted(group["firmware"].unique(), key=drives.order)
         for old, new in zip(names, names[1:]):
             values = (group.loc[group["firmware"] == name, "value"] for name in (new, old))
-            rows.append((*key, new, old, *apart(key[2], *values)))
+            rows.append((*key, new, old, *compare_samples(key[2], *values)))
     return _corrected(
         pandas.DataFrame(rows, columns=[*SERIES, "cell", *_ALIKE, "firmware", "against", *Change._fields])
     )

@@ -19,7 +19,7 @@ from .scipy_imports import stats
 MOST_EXACT = 50
 
 
-def chance(differences: t.Any, side: str) -> float:
+def p_value(differences: t.Any, side: str) -> float:
     """p that differences around 0 are as far to one side. side: as scipy's `alternative` (less, greater, two-sided).
     Those that are 0 don't count; without others it is 1. One that is not a number leaves it unknown: NaN, as scipy's.
     """

@@ -40,7 +40,7 @@ def problems(test: Mapping) -> list[str]:
     return found
 
 
-def after(tests: t.Sequence[Mapping]) -> list[str]:
+def tests_after_array(tests: t.Sequence[Mapping]) -> list[str]:
     """Tests that come after an array's, as "<origin>: message": of the other drives they would be before it."""
     found, before = [], ""
     for test in tests:
@@ -52,7 +52,7 @@ def after(tests: t.Sequence[Mapping]) -> list[str]:
     return found
 
 
-def is_carried(test: Mapping, place: int, number: int) -> bool:
+def carries_test(test: Mapping, place: int, number: int) -> bool:
     """Whether the drive at this place (from 0) of a host's so many carries a test."""
     return not test.get("array") or place == number - 1
 
@@ -120,7 +120,7 @@ def members_text(plan: Mapping, drive: str) -> list[str]:
     return found
 
 
-def text(spec: Mapping) -> str:
+def describe(spec: Mapping) -> str:
     """What plan mode says of it."""
     chunk = units.block_size(spec["chunk_bytes"])
     return f"on a RAID {spec['level']} of {len(spec['members'])} drives ({', '.join(spec['members'])}), chunk {chunk}"

@@ -66,7 +66,7 @@ def left_behind(tests: t.Sequence[Mapping]) -> list[str]:
     return found
 
 
-def text(spec: Mapping) -> str:
+def describe(spec: Mapping) -> str:
     """What plan mode says of it."""
     options = f" ({', '.join(spec['mount_options'])})" if spec["mount_options"] else ""
     stripe = spec["stripe"]

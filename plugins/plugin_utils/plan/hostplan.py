@@ -51,7 +51,7 @@ def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> dict[str,
     """
     run_tags, skip_tags = (variables.get(name) or () for name in TAGS)
     values = tuning_values.normal(variables)
-    return tuning.build(values, tuning.wanted(values, run_tags, skip_tags), keep)
+    return tuning.build(values, tuning.requested_concerns(values, run_tags, skip_tags), keep)
 
 
 Drives = t.Sequence[t.Mapping[str, t.Any]]

@@ -14,7 +14,7 @@ from .test_library import Library, PlanError, Source, raise_for
 Test = dict[str, t.Any]
 
 
-def laid(source: Source, library: Library, visited: tuple[Path, ...]) -> tuple[Test, bool]:
+def resolve(source: Source, library: Library, visited: tuple[Path, ...]) -> tuple[Test, bool]:
     """A test laid over its bases, and whether the site chose its cells. Each layer is checked, so that messages name
     its file.
     """
@@ -30,7 +30,7 @@ def laid(source: Source, library: Library, visited: tuple[Path, ...]) -> tuple[T
         layer.setdefault("name", source.path.stem)
     base = layer.pop("base", None)
     if base is not None:
-        below, own_below = laid(named(base, source.origin, library, visited), library, visited)
+        below, own_below = resolve(named(base, source.origin, library, visited), library, visited)
         own = own if chooses else own_below
     if "cells" in layer and "matrix" not in layer:
         below.pop("matrix", None)

@@ -86,7 +86,7 @@ def _drives(
     entries = [parse(schemas.plain(drive["selector"])) for drive in drives]
     labels = [*(entry.label for entry in entries), *left_out]
     for place, (drive, entry) in enumerate(zip(drives, entries)):
-        carried = [test for test in tests if arrays.is_carried(test, place, len(drives))]
+        carried = [test for test in tests if arrays.carries_test(test, place, len(drives))]
         done, wrong = _for_drive(drive, entry, carried, settings, host, known)
         for test, asked in zip(done.get("tests", ()), carried):
             test.update(arrays.on_drive(asked, labels))

@@ -25,7 +25,7 @@ KEYS = (
 )
 
 
-def mark(tests: t.Sequence[Test], name: str, by_source: t.Sequence[Mapping], source_name: str) -> None:
+def mark_deviations(tests: t.Sequence[Test], name: str, by_source: t.Sequence[Mapping], source_name: str) -> None:
     """Give each test that is another than its source's `departs`: {test: whose source it states, keys: in what}.
 
     tests, by_source: of one entry and of the test that states the source, in their internal form, phases and

@@ -68,7 +68,7 @@ def _load(asked: t.Any, library: Library) -> list[Test]:
     saturation.fill_in(tests)
     problems += [f"{test['origin']}: {problem}" for test in tests for problem in _limit_problems(test)]
     problems += deallocated_reads.problems(tests)
-    problems += cross_test_checks.problems(tests) + filesystems.left_behind(tests) + arrays.after(tests)
+    problems += cross_test_checks.problems(tests) + filesystems.left_behind(tests) + arrays.tests_after_array(tests)
     if problems:
         raise PlanError(problems)
     return tests
@@ -105,7 +105,7 @@ def _no_plan(name: str, library: Library) -> str:
 def _load_tests(entry: Source, library: Library) -> list[Test]:
     """One entry of a plan as checked tests: one, or with each_cell one for each cell. Raises PlanError."""
     source = inheritance.named(entry.data, entry.origin, library, ()) if isinstance(entry.data, str) else entry
-    data, own_cells = inheritance.laid(source, library, ())
+    data, own_cells = inheritance.resolve(source, library, ())
     schema = schemas.load("test")
     raise_for(
         source.origin,
@@ -130,7 +130,7 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
     stated = inheritance.with_source(source, library)
     if stated:
         name = stated.data.get("name") or t.cast(Path, stated.path).stem
-        source_deviations.mark(done, data["name"], _load_tests(stated, library), name)
+        source_deviations.mark_deviations(done, data["name"], _load_tests(stated, library), name)
     return done
 
 

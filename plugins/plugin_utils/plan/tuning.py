@@ -131,7 +131,9 @@ BOOT_VARIABLES = (f"tune_{BOOT}_enabled", "tune_boot_arguments", "tune_reboot_ti
 VARIABLES = tuple(name for name in argument_specs.options("tune") if name not in BOOT_VARIABLES)
 
 
-def wanted(variables: Variables, run_tags: t.Collection[str] = (), skip_tags: t.Collection[str] = ()) -> list[str]:
+def requested_concerns(
+    variables: Variables, run_tags: t.Collection[str] = (), skip_tags: t.Collection[str] = ()
+) -> list[str]:
     """The concerns to work on: those whose switch is on, and that --tags and --skip-tags leave. Tags of no concern
     leave all.
     """

@@ -195,7 +195,7 @@ def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[Entry]) -> list[
             continue
         shared = sorted({(seen[cpu], cpu) for cpu in own if cpu in seen})
         if shared:
-            listed, other = cpus.text(cpu for _other, cpu in shared), shared[0][0]
+            listed, other = cpus.format_cpu_list(cpu for _other, cpu in shared), shared[0][0]
             message = (
                 f"cpus: CPU {listed} is also given to drive {other}, and both may run at the same time "
                 "(ssd_parallel_drives)"

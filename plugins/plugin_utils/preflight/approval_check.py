@@ -21,7 +21,7 @@ from ..common.schema import plain
 from ..plan import arrays, hostplan, purge_values, render_plan
 from ..run_folder import remeasurement as second
 from . import approval, remeasurement_checks, run_json
-from .findings import Finding, Run, View, shared_value
+from .findings import Finding, HostAnswer, Run, shared_value
 
 # A host's variables that say what else may be erased, or how well a drive is checked before that.
 OVERRIDES = ("preflight_levels", "ssd_leave", "ssd_look", "ssd_look_s", "vendor_iomemory", "vendor_rssdm")
@@ -31,7 +31,7 @@ Plans = t.Mapping[str, t.Mapping[str, t.Any]]
 
 
 def decided(
-    views: t.Sequence[View], run: Run, plans: Plans, now: datetime.datetime, started_only: bool = False
+    views: t.Sequence[HostAnswer], run: Run, plans: Plans, now: datetime.datetime, started_only: bool = False
 ) -> approval.ApprovedPlan:
     """What preflight decided, as a plan to approve. started_only: without hosts on which this run needs no start."""
     hosts = [
@@ -50,7 +50,7 @@ def decided(
     )
 
 
-def _lines(view: View, plan: t.Mapping[str, t.Any]) -> list[approval.Line]:
+def _lines(view: HostAnswer, plan: t.Mapping[str, t.Any]) -> list[approval.Line]:
     variables = plain(run_json.host_variables(view.asked or {}))
     tests = hostplan.tests(variables, view.drives or ())
     definitions = {test["name"]: _digest(test) for test in tests}
@@ -103,7 +103,7 @@ def _shown(name: str, value: t.Any) -> str:
     return f"{name}={json.dumps(value, sort_keys=True)}"
 
 
-def choose_run(views: t.Sequence[View], approved: approval.ApprovedPlan | None) -> list[View]:
+def choose_run(views: t.Sequence[HostAnswer], approved: approval.ApprovedPlan | None) -> list[HostAnswer]:
     """The views with the approved plan's run, where ssd_run_id names none."""
     if approved is None or shared_value(views, "ssd_run_id"):
         return list(views)
@@ -111,13 +111,16 @@ def choose_run(views: t.Sequence[View], approved: approval.ApprovedPlan | None) 
     return [view if view.asked is None else view._replace(asked={**view.asked, **own}) for view in views]
 
 
-def is_required(views: t.Sequence[View]) -> bool:
+def is_required(views: t.Sequence[HostAnswer]) -> bool:
     """Whether nothing may be erased without an approved plan."""
     return bool(shared_value(views, "ssd_approval") == "required")
 
 
 def unusable(
-    approved: approval.ApprovedPlan | None, views: t.Sequence[View], run: Run | None, starts: t.Sequence[approval.Line]
+    approved: approval.ApprovedPlan | None,
+    views: t.Sequence[HostAnswer],
+    run: Run | None,
+    starts: t.Sequence[approval.Line],
 ) -> list[Finding]:
     """Why the approved plan is none for this run, or is missing. starts: the drives that this play would erase."""
     if approved is None:
@@ -131,7 +134,7 @@ def unusable(
         names = [approval.PLAYBOOKS.get(one, one) for one in (approved.step, step)]
         other = "ssd_approved_plan: it is a plan of {}, and this is {}; approve a plan of its own"
         return [Finding(other.format(*names))]
-    first = remeasurement_checks.of(views)
+    first = remeasurement_checks.remeasured_run(views)
     if run is None or approved.run_id == (first or run.id):
         return []
     own = f"run {run.id}" + f", the second measurement of {first}" * bool(first)

@@ -16,7 +16,7 @@ from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.schema import suggestion
 from ..peers import statistics_requirements
 from ..verdict import judged_criteria
-from .findings import Finding, View, host_list
+from .findings import Finding, HostAnswer, host_list
 
 # What fio_result.metrics and histogram.metrics make; the shares of I/O within given times are of each test's own
 # (latency_targets_us).
@@ -51,7 +51,7 @@ def usable(criteria: t.Any) -> list[dict[str, t.Any]]:
     )
 
 
-def findings(criteria: t.Any, views: t.Sequence[View], tests: Mapping, plans: Mapping) -> list[Finding]:
+def findings(criteria: t.Any, views: t.Sequence[HostAnswer], tests: Mapping, plans: Mapping) -> list[Finding]:
     """Criteria that no figure of the run can be held against.
 
     tests: names of each host's tests, as far as they are right: {host: [name]}. plans: plan.json of each host, with its
@@ -68,7 +68,7 @@ def findings(criteria: t.Any, views: t.Sequence[View], tests: Mapping, plans: Ma
 
 def _lacking(criteria: t.Any) -> list[Finding]:
     """A relative criterion is judged with packages that the controller may lack: better told before hours are spent."""
-    problem = statistics_requirements.problem()
+    problem = statistics_requirements.missing_requirements()
     return [
         _finding(criterion, problem)
         for criterion in usable(criteria)
@@ -93,7 +93,7 @@ def _names(criterion: Criterion, tests: Mapping) -> list[Finding]:
     ]
 
 
-def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Sequence[View]) -> list[Finding]:
+def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Sequence[HostAnswer]) -> list[Finding]:
     """A model that matches no drive, while some drive is held to nothing: likely a slip. Else it may be for a part of
     the fleet left out by --limit.
 

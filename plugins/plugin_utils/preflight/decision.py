@@ -39,7 +39,7 @@ from . import (
     unavailable_hosts,
     wear,
 )
-from .findings import Finding, Run, View
+from .findings import Finding, HostAnswer, Run
 
 # A server with two dozen drives that are all refused for several reasons has fewer findings.
 MOST_OF_HOST = 200
@@ -105,7 +105,7 @@ class Request(t.NamedTuple):
     unapproved: {(host, drive): why} of the drives that are not in it, found by a decision with them.
     """
 
-    views: t.Sequence[View]
+    views: t.Sequence[HostAnswer]
     check_mode: bool
     now: datetime.datetime
     marks: excluded_drives.Marks = ()
@@ -122,11 +122,11 @@ class _Chosen(t.NamedTuple):
     controller's runs. before: run.json so far. claims: what is wrong with what hosts say of runs of that name.
     """
 
-    views: t.Sequence[View]
+    views: t.Sequence[HostAnswer]
     strange: t.Mapping[str, t.Sequence[Finding]]
     destructive: bool
     results_dir: str
-    own: t.Sequence[runs.Own]
+    own: t.Sequence[runs.KnownRun]
     run: Run | None
     before: t.Mapping[str, t.Any] | None
     found: list[Finding]
@@ -136,7 +136,7 @@ class _Chosen(t.NamedTuple):
 class _Participants(t.NamedTuple):
     """Who takes part. gone: why, of hosts that are left out. last_runs: of the drives."""
 
-    views: t.Sequence[View]
+    views: t.Sequence[HostAnswer]
     gone: t.Mapping[str, str]
     found: list[Finding]
     last_runs: t.Mapping[last_run_of_drive.Key, last_run_of_drive.Left] = MappingProxyType({})
@@ -209,15 +209,15 @@ def _choose_run(request: Request) -> _Chosen:
 def _leave_out_hosts(request: Request, chosen: _Chosen) -> _Participants:
     """Leave out hosts that can't take part (ssd_unavailable_hosts), and those that no approved plan has."""
     views, run = chosen.views, chosen.run
-    held_back = run_selection.held_back(views, chosen.own, run) if unavailable_hosts.leaves_out(views) else []
+    held_back = run_selection.held_back(views, chosen.own, run) if unavailable_hosts.is_enabled(views) else []
     before = {**approval_check.hosts_left_out(request.approved), **request.gone_before}
     kept = excluded_drives.of_run(chosen.before)
     gone = unavailable_hosts.hosts(views, run, chosen.strange, held_back, kept, before)
     claims = [claim for claim in chosen.claims if claim.host not in gone]
-    return _Participants(unavailable_hosts.parted(views, gone), gone, claims)
+    return _Participants(unavailable_hosts.exclude(views, gone), gone, claims)
 
 
-def _overlap(views: t.Sequence[View], run: Run | None) -> _Overlap:
+def _overlap(views: t.Sequence[HostAnswer], run: Run | None) -> _Overlap:
     """Apply ssd_overlap."""
     does, why = run_selection.overlap(views, run)
     return _Overlap(
@@ -234,10 +234,12 @@ def _skipped(why: str, chosen: _Chosen) -> Decision:
 def _leave_out_drives(request: Request, chosen: _Chosen, hosts: _Participants) -> _Participants:
     """Leave out drives in quarantine, kept as evidence, gone or not approved; find what is wrong with the others."""
     run, own = chosen.run, chosen.own
-    last_runs = last_run_of_drive.of_drives(own, ledger_age.wanted(hosts.views, run), but=run.id if run else "")
+    last_runs = last_run_of_drive.of_drives(
+        own, ledger_age.drives_to_compare(hosts.views, run), but=run.id if run else ""
+    )
     lost = ledger_age.lost(hosts.views, last_runs, own)
     kept = excluded_drives.of_run(chosen.before)
-    views = excluded_drives.parted(hosts.views, run, request.marks, kept, lost, request.approved, request.unapproved)
+    views = excluded_drives.exclude(hosts.views, run, request.marks, kept, lost, request.approved, request.unapproved)
     found = ledger_age.findings(lost, views)
     found += _of_hosts(views, run, chosen.destructive, chosen.strange, request.others)
     found += [] if chosen.destructive else unavailable_hosts.nothing_left(views, run)
@@ -245,7 +247,7 @@ def _leave_out_drives(request: Request, chosen: _Chosen, hosts: _Participants) -
 
 
 def _plan(
-    chosen: _Chosen, views: t.Sequence[View], last_runs: t.Mapping[last_run_of_drive.Key, last_run_of_drive.Left]
+    chosen: _Chosen, views: t.Sequence[HostAnswer], last_runs: t.Mapping[last_run_of_drive.Key, last_run_of_drive.Left]
 ) -> _Planned:
     """Plan what each host is to do, with its purges, and how long that took before."""
     run, results_dir = chosen.run, chosen.results_dir
@@ -277,7 +279,7 @@ def _plan(
 
 
 def _compare(
-    request: Request, chosen: _Chosen, views: t.Sequence[View], plans: t.Mapping[str, dict[str, t.Any]]
+    request: Request, chosen: _Chosen, views: t.Sequence[HostAnswer], plans: t.Mapping[str, dict[str, t.Any]]
 ) -> _Compared:
     """Compare the plan with the approved one, if there is such."""
     run, approved, destructive = chosen.run, request.approved, chosen.destructive
@@ -327,7 +329,7 @@ def _decision(
     )
 
 
-def _heard(views: t.Sequence[View]) -> tuple[list[View], dict[str, list[Finding]]]:
+def _heard(views: t.Sequence[HostAnswer]) -> tuple[list[HostAnswer], dict[str, list[Finding]]]:
     """The hosts with what counts of their answers, and by host what does not, as it is of other drives."""
     strange = {view.name: findings.answered_drives(view) for view in views}
     # Ignored indeed: ten thousand drives that nobody asked for would be compared with all others, and told with them.
@@ -335,7 +337,7 @@ def _heard(views: t.Sequence[View]) -> tuple[list[View], dict[str, list[Finding]
 
 
 def _run(
-    views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own], found: t.Sequence[Finding]
+    views: t.Sequence[HostAnswer], now: datetime.datetime, own: t.Sequence[runs.KnownRun], found: t.Sequence[Finding]
 ) -> tuple[Run | None, list[Finding]]:
     """The run that is asked for, unless `found` says that its variables are wrong; and what is wrong with it."""
     if any(finding.message.startswith(("ssd_run_", "ssd_mode")) for finding in found):
@@ -344,7 +346,7 @@ def _run(
 
 
 def _plans(
-    views: t.Sequence[View], run: Run | None, results_dir: str
+    views: t.Sequence[HostAnswer], run: Run | None, results_dir: str
 ) -> tuple[dict[str, dict[str, t.Any]], dict[str, t.Any], list[Finding]]:
     """The plan of each host, the tests that they name, and what is wrong with them."""
     plans, wrong = host_plans.of_hosts(views, run)
@@ -353,7 +355,7 @@ def _plans(
 
 
 def _of_hosts(
-    views: t.Sequence[View],
+    views: t.Sequence[HostAnswer],
     run: Run | None,
     destructive: bool,
     strange: t.Mapping[str, t.Sequence[Finding]],
@@ -371,7 +373,7 @@ def _of_hosts(
     )
 
 
-def _of_host(view: View, run: Run | None, destructive: bool, strange: t.Sequence[Finding]) -> list[Finding]:
+def _of_host(view: HostAnswer, run: Run | None, destructive: bool, strange: t.Sequence[Finding]) -> list[Finding]:
     """What is wrong with one host, by itself. strange: that it answered about other drives."""
     return [
         *(Finding(problem, view.name) for problem in host_findings.problems(view.asked or {})),
@@ -388,7 +390,7 @@ def _of_host(view: View, run: Run | None, destructive: bool, strange: t.Sequence
 
 
 def _purges(
-    views: t.Sequence[View], plans: t.Mapping[str, dict[str, t.Any]], run: Run | None
+    views: t.Sequence[HostAnswer], plans: t.Mapping[str, dict[str, t.Any]], run: Run | None
 ) -> tuple[dict[str, purge_choice.Chosen], list[Finding]]:
     """The purges of each host, and what is wrong with them or with the wear that follows."""
     chosen: dict[str, purge_choice.Chosen] = {}
@@ -415,7 +417,7 @@ def _before(results_dir: str, run: Run | None) -> t.Mapping[str, t.Any] | None:
     return None
 
 
-def _told(views: t.Sequence[View], before: t.Mapping[str, t.Any] | None) -> list[View]:
+def _told(views: t.Sequence[HostAnswer], before: t.Mapping[str, t.Any] | None) -> list[HostAnswer]:
     """The hosts that run.json is to tell of. What it says of a lost one stays, as that may have begun the run."""
     return [view for view in views if not (view.gone and view.name in _began(before))]
 
@@ -444,14 +446,14 @@ def _lines(found: t.Sequence[Finding]) -> list[str]:
 
 
 def _worn(
-    view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None, chosen: purge_choice.Chosen
+    view: HostAnswer, plan: t.Mapping[str, t.Any] | None, run: Run | None, chosen: purge_choice.Chosen
 ) -> list[Finding]:
     """Drives that the plan would wear beyond the budget; of a run that is under way there, it was decided when that
     began.
     """
     if plan is None or view.asked is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
-    twice = remeasurement_checks.wanted([view]) and remeasurement_checks.relative(run_json.criteria([view]))
+    twice = remeasurement_checks.is_requested([view]) and remeasurement_checks.relative(run_json.criteria([view]))
     asked = schemas.plain(view.asked)
     rate, used = run_json.assumed_rate(view.asked), wear.used_of(view.wear)
     return wear.findings(view.name, plan, asked, rate, chosen, times_written=1 + twice, used=used)

@@ -15,7 +15,7 @@ from ...module_utils.drive.entry import Entry, by_id_name, parse, wwn_key
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import values
 from ..common.schema import plain
-from .findings import Finding, Run, View
+from .findings import Finding, HostAnswer, Run
 
 # {host: its ssd_drives as the inventory has it}
 Entries = t.Mapping[str, t.Any]
@@ -30,7 +30,7 @@ class _Names(t.NamedTuple):
     place: tuple[t.Any, ...] = ()
 
 
-def same_drives(views: t.Sequence[View]) -> list[Finding]:
+def same_drives(views: t.Sequence[HostAnswer]) -> list[Finding]:
     """Drives that two hosts name: one machine under two names, or a drive that two machines share."""
     seen: dict[_Names, list[tuple[str, str]]] = {}
     for view in views:
@@ -52,7 +52,7 @@ def same_drives(views: t.Sequence[View]) -> list[Finding]:
     ]
 
 
-def named_elsewhere(views: t.Sequence[View], others: Entries = MappingProxyType({})) -> list[Finding]:
+def named_elsewhere(views: t.Sequence[HostAnswer], others: Entries = MappingProxyType({})) -> list[Finding]:
     """Drives that another host names which nobody looked at, or which leaves them out: whether it uses them is unknown.
 
     others: of hosts that are not in this play (--limit).
@@ -157,7 +157,7 @@ def _alike(one: _Names, other: _Names) -> bool:
     return one.serial == other.serial and (one.model.startswith(other.model) or other.model.startswith(one.model))
 
 
-def side_by_side(view: View, run: Run | None) -> list[Finding]:
+def side_by_side(view: HostAnswer, run: Run | None) -> list[Finding]:
     """Namespaces of one drive that would be tested at the same time: they share what they are made of, and the drive's
     lock.
     """
@@ -180,7 +180,7 @@ def side_by_side(view: View, run: Run | None) -> list[Finding]:
     ]
 
 
-def same_machines(views: t.Sequence[View]) -> list[Finding]:
+def same_machines(views: t.Sequence[HostAnswer]) -> list[Finding]:
     """Inventory names that are one machine: it has one host job, so the drives of the second name would not be tested.
 
     Cloned machines share a machine id and containers a boot id, but neither of them both and the host name too.

@@ -13,7 +13,7 @@ import typing as t
 from ...module_utils.drive.attributes import VIRTUAL
 from ...module_utils.measure.rounds import cell_s
 from ..plan import cells as celling
-from ..run_folder.runs import Own
+from ..run_folder.runs import KnownRun
 from ..verdict import comparability
 from . import purge_choice, timings
 from .timings import AROUND, Timing, model
@@ -46,7 +46,7 @@ Known = dict[tuple[str, str], Range]
 
 
 def of_hosts(
-    own: t.Iterable[Own],
+    own: t.Iterable[KnownRun],
     plans: t.Mapping[str, Mapping],
     tests: t.Mapping[str, t.Mapping[str, Mapping]],
     chosen: t.Mapping[str, purge_choice.Chosen],

@@ -14,22 +14,22 @@ from types import MappingProxyType
 from ...module_utils.drive.entry import parse
 from ..store import import_records, quarantine
 from . import approval, approval_check, unavailable_hosts
-from .findings import Run, View, host_list, named_once, shared_value, standing
+from .findings import HostAnswer, Run, host_list, named_once, shared_value, standing
 
 Marks = t.Sequence[quarantine.Quarantined]
 # Of a run that is under way: {(host, drive): why it was left out when the run began}.
 Kept = t.Mapping[tuple[str, str], str]
 
 
-def parted(
-    views: t.Sequence[View],
+def exclude(
+    views: t.Sequence[HostAnswer],
     run: Run | None,
     marks: Marks,
     kept: Kept,
     lost: Kept = MappingProxyType({}),
     approved: approval.ApprovedPlan | None = None,
     unapproved: Kept = MappingProxyType({}),
-) -> list[View]:
+) -> list[HostAnswer]:
     """The views without the drives that are left out; those stand in `left_out`. A host that has begun the run goes on
     with the drives that it began with, and a single step (purge.yml) takes any drive that is there.
 
@@ -41,7 +41,7 @@ def parted(
     qualifies = shared_value(views, "ssd_step") == "qualify"
     mine = [mark for mark in marks if mark.run_name == run.name and qualifies]
     evidence = shared_value(views, "ssd_evidence") == "leave_out" and qualifies
-    there = not unavailable_hosts.leaves_out(views)
+    there = not unavailable_hosts.is_enabled(views)
     found = []
     for view in views:
         if view.name in run.attach:
@@ -69,7 +69,7 @@ def of_run(record: t.Mapping[str, t.Any] | None) -> Kept:
     return {(entry["host"], entry["drive"]): entry["left_out"] for entry in asked if entry.get("left_out")}
 
 
-def lines(views: t.Sequence[View]) -> list[str]:
+def lines(views: t.Sequence[HostAnswer]) -> list[str]:
     """For people: each drive that is left out, and why; a host as a whole."""
     found = []
     for view in views:
@@ -80,7 +80,7 @@ def lines(views: t.Sequence[View]) -> list[str]:
     return found
 
 
-def _evidence(view: View, run: Run) -> dict[str, str]:
+def _evidence(view: HostAnswer, run: Run) -> dict[str, str]:
     """The drives that nothing but their evidence keeps out."""
     refused = {str(entry["drive"]): standing(entry, run) for entry in view.drives or ()}
     return {
@@ -90,7 +90,7 @@ def _evidence(view: View, run: Run) -> dict[str, str]:
     }
 
 
-def _marked(view: View, marks: Marks) -> dict[str, str]:
+def _marked(view: HostAnswer, marks: Marks) -> dict[str, str]:
     by_identity: dict[str, list[quarantine.Quarantined]] = {}
     for mark in marks:
         by_identity.setdefault(mark.identity, []).append(mark)
@@ -112,11 +112,11 @@ def _means(mark: quarantine.Quarantined, identity: str, host: str, drive: str) -
     return quarantine.same(quarantine.Who(mark.identity, mark.host, mark.drive), quarantine.Who(identity, host, drive))
 
 
-def _asked(view: View) -> list[str]:
+def _asked(view: HostAnswer) -> list[str]:
     return [entry.label for entry in view.entries or ()]
 
 
-def _without(view: View, reasons: t.Mapping[str, str]) -> View:
+def _without(view: HostAnswer, reasons: t.Mapping[str, str]) -> HostAnswer:
     """A drive that is left out may be in use all the same, so nobody else may have it (duplicates.py)."""
     if not reasons or view.asked is None:
         return view

@@ -60,7 +60,7 @@ class Finding(t.NamedTuple):
         )
 
 
-class View(t.NamedTuple):
+class HostAnswer(t.NamedTuple):
     """One host as preflight sees it; None: no such answer.
 
     asked: its variables; runs: run_info's; facts: host_info's; drives: drive_facts'. unreachable: why it did not
@@ -92,7 +92,7 @@ class View(t.NamedTuple):
     entries: t.Sequence[Entry] | None = None
 
     @classmethod
-    def of(cls, name: str, asked: t.Mapping[str, t.Any] | None, *answers: t.Any, **fields: t.Any) -> View:
+    def of(cls, name: str, asked: t.Mapping[str, t.Any] | None, *answers: t.Any, **fields: t.Any) -> HostAnswer:
         """A host's variables and answers, its ssd_drives parsed."""
         given = plain((asked or {}).get("ssd_drives"))
         entries = [parse(drive) for drive in given] if isinstance(given, list) else None
@@ -107,12 +107,12 @@ class Run(t.NamedTuple):
     attach: t.Mapping[str, str]
 
 
-def shared_value(views: t.Sequence[View], name: str) -> t.Any:
+def shared_value(views: t.Sequence[HostAnswer], name: str) -> t.Any:
     """A variable's value where every host has to have the same; None when no host has one."""
     return next((plain(view.asked[name]) for view in views if view.asked and view.asked.get(name) is not None), None)
 
 
-def settings(views: t.Sequence[View]) -> list[Finding]:
+def settings(views: t.Sequence[HostAnswer]) -> list[Finding]:
     """Wrong values of variables, and different ones where the fleet needs the same."""
     found = [finding for name in FLEET_WIDE for finding in _differing(views, name)]
     name, run_id = (shared_value(views, key) for key in ("ssd_run_name", "ssd_run_id"))
@@ -146,7 +146,7 @@ def _no_text(value: t.Any) -> str:
     return read if isinstance(value, (bool, int, float)) else ""
 
 
-def _differing(views: t.Sequence[View], name: str) -> list[Finding]:
+def _differing(views: t.Sequence[HostAnswer], name: str) -> list[Finding]:
     by_value: dict[str, list[str]] = {}
     for view in views:
         if view.asked:
@@ -157,7 +157,7 @@ def _differing(views: t.Sequence[View], name: str) -> list[Finding]:
     return [Finding(f"{name}: must be the same on all hosts of a run, but is {shown}")]
 
 
-def _host_settings(view: View) -> list[Finding]:
+def _host_settings(view: HostAnswer) -> list[Finding]:
     if view.asked is None:
         if view.unreachable:
             return []
@@ -171,7 +171,7 @@ def _host_settings(view: View) -> list[Finding]:
     return [Finding(problem, view.name) for problem in [*misspelt, *misplaced, *variable_rules.problems(view.asked)]]
 
 
-def unread(views: t.Sequence[View]) -> list[dict[str, t.Any]]:
+def unread(views: t.Sequence[HostAnswer]) -> list[dict[str, t.Any]]:
     """Variables of other unknown names, as warnings of run.json: {host, check, drive, level, message, remedy}."""
     about = {"check": "unknown_variable", "drive": None, "level": "warning", "remedy": spelling.REMEDY}
     return [
@@ -182,7 +182,7 @@ def unread(views: t.Sequence[View]) -> list[dict[str, t.Any]]:
     ]
 
 
-def answered_drives(view: View) -> list[Finding]:
+def answered_drives(view: HostAnswer) -> list[Finding]:
     """Whether the host looked at the drives that are asked for, and no others."""
     asked = view.entries
     if view.drives is None or asked is None:
@@ -205,7 +205,7 @@ def _is_about(told: tuple[t.Any, t.Any], asked: Entry) -> bool:
     return told[0] is None if rules.entry_problem(asked) else told == (asked.given, asked.label)
 
 
-def named_drives(view: View) -> list[Finding]:
+def named_drives(view: HostAnswer) -> list[Finding]:
     """Whether the host's ssd_drives is a list of selectors."""
     if view.asked is None:
         return []
@@ -233,7 +233,7 @@ def named_drives(view: View) -> list[Finding]:
     ]
 
 
-def answers(view: View, unreachable_counts: bool) -> list[Finding]:
+def answers(view: HostAnswer, unreachable_counts: bool) -> list[Finding]:
     """Modules that failed on the host; and with `unreachable_counts` (plan mode), that nothing is known
     of its drives.
     """
@@ -245,7 +245,7 @@ def answers(view: View, unreachable_counts: bool) -> list[Finding]:
     return [Finding(f"{module} failed: {message}", view.name) for module, message in failures.items()]
 
 
-def refused(view: View, run: Run | None) -> list[Finding]:
+def refused(view: HostAnswer, run: Run | None) -> list[Finding]:
     """The drives that may not be erased. Those that the run itself holds, or has finished, are not asked again."""
     if view.drives is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
@@ -272,7 +272,7 @@ def standing(entry: t.Mapping[str, t.Any], run: Run | None) -> list[t.Mapping[st
     return [refusal for refusal in entry["refusals"] if refusal["code"] not in ours]
 
 
-def other_live_runs(view: View, run: Run | None) -> list[Finding]:
+def other_live_runs(view: HostAnswer, run: Run | None) -> list[Finding]:
     """Another run that works on the host now. The second measurement of a run that is done there is its own."""
     own = {run.id} if run else set()
     if run and run.attach.get(view.name) in SETTLED_STATES:

@@ -11,7 +11,7 @@ import typing as t
 
 from ...module_utils.checks.base import WARNING
 from ...module_utils.checks.table import FLEET_FIRMWARE, FLEET_HOSTS
-from .findings import View, host_list
+from .findings import HostAnswer, host_list
 
 # What hosts should have alike: (name, where in a snapshot, whether only hosts of one make are compared).
 ALIKE: tuple[tuple[str, tuple[str, ...], bool], ...] = (
@@ -46,7 +46,7 @@ REMEDIES = {
 Place = tuple[str, str]
 
 
-def added(views: t.Sequence[View]) -> list[View]:
+def added(views: t.Sequence[HostAnswer]) -> list[HostAnswer]:
     """The views, with what differs between them among their checks."""
     found: dict[str, list[dict[str, t.Any]]] = {}
     for check, message, hosts in [*_firmware(views), *_hosts(views)]:
@@ -62,13 +62,13 @@ def added(views: t.Sequence[View]) -> list[View]:
     ]
 
 
-def _levelled(view: View, found: list[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
+def _levelled(view: HostAnswer, found: list[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
     levels = (view.asked or {}).get("preflight_levels")
     chosen = levels if isinstance(levels, dict) else {}
     return [{**item, "level": chosen.get(item["check"], WARNING)} for item in found]
 
 
-def _firmware(views: t.Sequence[View]) -> list[tuple[str, str, list[str]]]:
+def _firmware(views: t.Sequence[HostAnswer]) -> list[tuple[str, str, list[str]]]:
     """Drives of one model with different firmware: (check, message, hosts)."""
     models: dict[str, dict[str, list[Place]]] = {}
     for view in views:
@@ -91,7 +91,7 @@ def _drives(places: t.Sequence[Place]) -> str:
     return host_list([f"{host} ({drive})" for host, drive in places])
 
 
-def _hosts(views: t.Sequence[View]) -> list[tuple[str, str, list[str]]]:
+def _hosts(views: t.Sequence[HostAnswer]) -> list[tuple[str, str, list[str]]]:
     """Hosts that differ in what they should have alike; what a host does not tell is not compared."""
     found = []
     for name, keys, same_make in ALIKE:
@@ -113,7 +113,7 @@ def _hosts(views: t.Sequence[View]) -> list[tuple[str, str, list[str]]]:
     return found
 
 
-def _value(view: View, keys: t.Sequence[str]) -> str | None:
+def _value(view: HostAnswer, keys: t.Sequence[str]) -> str | None:
     value: t.Any = view.snapshot
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
@@ -125,6 +125,6 @@ def _value(view: View, keys: t.Sequence[str]) -> str | None:
     return str(value) if value else None
 
 
-def _make(view: View) -> str:
+def _make(view: HostAnswer) -> str:
     bios = (view.snapshot or {}).get("bios") or {}
     return " ".join(bios[key] for key in ("system_vendor", "system") if bios.get(key))

@@ -12,12 +12,12 @@ from ..common import schema as schemas
 from ..plan import arrays, hostplan
 from . import duration_history, findings, purge_choice, remeasurement_checks, run_json, wear
 from . import plan_text as describe
-from .findings import Run, View
+from .findings import HostAnswer, Run
 from .format_duration import duration
 
 
 def lines_of(
-    views: t.Sequence[View],
+    views: t.Sequence[HostAnswer],
     run: Run | None,
     plans: t.Mapping[str, t.Mapping[str, t.Any]],
     chosen: t.Mapping[str, purge_choice.Chosen],
@@ -46,7 +46,7 @@ def lines_of(
             rate, ratings = run_json.assumed_rate(view.asked), schemas.plain(view.asked.get("ssd_rated_tbw"))
             used = wear.used_of(view.wear)
             worn = {
-                drive["drive"]: wear.text(
+                drive["drive"]: wear.wear_text(
                     *wear.of_drive(drive, rate, chosen[view.name]),
                     wear.rated_bytes(drive["expected"].get("model"), ratings),
                     used.get(drive["drive"]),
@@ -57,10 +57,10 @@ def lines_of(
             lines += describe.describe(plan, eligible, rate, held_to, chosen[view.name], looks, worn, took)
             lines += [f"  {text}" for text in _beyond_budget(view)]
         lines += [f"  {drive}: left out: {why}" for drive, why in view.left_out.items() if not view.gone]
-    return lines + remeasurement_checks.plan_lines(remeasurement_checks.wanted(views), held_to)
+    return lines + remeasurement_checks.plan_lines(remeasurement_checks.is_requested(views), held_to)
 
 
-def _beyond_budget(view: View) -> list[str]:
+def _beyond_budget(view: HostAnswer) -> list[str]:
     """What ssd_time_budget leaves out on a host, as one text; none where nothing is."""
     variables = run_json.host_variables(view.asked or {})
     rest = {} if variables.get(hostplan.AGAIN) else hostplan.left_out(variables, view.drives or ())
@@ -70,7 +70,9 @@ def _beyond_budget(view: View) -> list[str]:
     return [f"left out by ssd_time_budget ({variables['ssd_time_budget']} per drive{reads}): {shown}"] if rest else []
 
 
-def budget_warnings(views: t.Sequence[View], begun: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[dict[str, t.Any]]:
+def budget_warnings(
+    views: t.Sequence[HostAnswer], begun: t.Mapping[str, t.Mapping[str, t.Any]]
+) -> list[dict[str, t.Any]]:
     """The same for run.json, so that a run that is started at once and its report tell it too: {host, check, drive,
     level, message, remedy}. begun: the plans of hosts on which the run is not under way.
     """

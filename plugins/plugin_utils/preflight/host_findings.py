@@ -15,7 +15,7 @@ from ..common import argument_specs, values
 from ..common.argument_specs import Rule
 from ..common.schema import plain, suggestion
 from . import examine_arguments, findings
-from .findings import Finding, Run, View
+from .findings import Finding, HostAnswer, Run
 
 # The mappings of versions: {variable: what its keys are}.
 VERSIONS = {
@@ -42,14 +42,14 @@ LINK_KEYS = ("speed_gts", "width")
 Warned = dict[str, t.Any]
 
 
-def _found(view: View, run: Run | None) -> list[t.Mapping[str, t.Any]]:
+def _found(view: HostAnswer, run: Run | None) -> list[t.Mapping[str, t.Any]]:
     """A host's findings; none where the run works on it, or is done with it: then it was judged when the run began."""
     if view.checks is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
     return list(view.checks)
 
 
-def blocking(view: View, run: Run | None) -> list[Finding]:
+def blocking(view: HostAnswer, run: Run | None) -> list[Finding]:
     """What stops the run on this host."""
     return [
         Finding(
@@ -62,7 +62,7 @@ def blocking(view: View, run: Run | None) -> list[Finding]:
     ]
 
 
-def warnings(views: t.Sequence[View], run: Run | None) -> list[Warned]:
+def warnings(views: t.Sequence[HostAnswer], run: Run | None) -> list[Warned]:
     """What run.json keeps: every finding that does not stop the run, with its host; also those that the inventory lets
     pass (ok).
     """

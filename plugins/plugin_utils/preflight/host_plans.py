@@ -14,10 +14,10 @@ from ..plan import hostplan
 from ..plan.testfiles import PlanError
 from ..run_folder import run_record
 from . import criteria_checks, remeasurement_checks, run_json, test_definitions
-from .findings import Finding, Run, View
+from .findings import Finding, HostAnswer, Run
 
 
-def of_hosts(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[str, t.Any]], list[Finding]]:
+def of_hosts(views: t.Sequence[HostAnswer], run: Run | None) -> tuple[dict[str, dict[str, t.Any]], list[Finding]]:
     """plan.json of each host, as far as its drives are known, and what is wrong with tests."""
     plans, found = {}, []
     for view in views:
@@ -44,7 +44,7 @@ def of_hosts(views: t.Sequence[View], run: Run | None) -> tuple[dict[str, dict[s
     return plans, found
 
 
-def tests_of(views: t.Sequence[View]) -> dict[str, dict[str, dict[str, t.Any]]]:
+def tests_of(views: t.Sequence[HostAnswer]) -> dict[str, dict[str, dict[str, t.Any]]]:
     """What run.json tells about the tests of each host: {host: {name: …}}; none of hosts whose tests are wrong."""
     tests = {}
     for view in views:
@@ -56,7 +56,7 @@ def tests_of(views: t.Sequence[View]) -> dict[str, dict[str, dict[str, t.Any]]]:
 
 
 def findings(
-    views: t.Sequence[View],
+    views: t.Sequence[HostAnswer],
     run: Run | None,
     results_dir: str,
     tests: t.Mapping[str, t.Mapping[str, t.Any]],
@@ -70,13 +70,13 @@ def findings(
     # Of a second measurement they were looked at before the first, with all drives and tests.
     return (
         found
-        if remeasurement_checks.of(views)
+        if remeasurement_checks.remeasured_run(views)
         else found + criteria_checks.findings(run_json.criteria(views), views, tests, plans)
     )
 
 
 def _definition_findings(
-    views: t.Sequence[View],
+    views: t.Sequence[HostAnswer],
     run: Run | None,
     run_folder: str,
     tests: t.Mapping[str, t.Mapping[str, t.Any]],

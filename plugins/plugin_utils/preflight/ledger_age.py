@@ -12,14 +12,14 @@ import typing as t
 from ...module_utils.drive.identity import OWN_NAMES
 from ...module_utils.guard.facts import EVIDENCE
 from ..run_folder.last_run_of_drive import Key, Left, wrote
-from ..run_folder.runs import Own
-from .findings import Finding, Run, View
+from ..run_folder.runs import KnownRun
+from .findings import Finding, HostAnswer, Run
 
 CHECK = "older_ledger"
 _CAUSE = "ssd_state_dir was restored from a backup, was lost, or is no longer the folder that it was"
 
 
-def wanted(views: t.Sequence[View], run: Run | None) -> list[Key]:
+def drives_to_compare(views: t.Sequence[HostAnswer], run: Run | None) -> list[Key]:
     """The drives of which the host's ledger is compared: of hosts that do not go on with this run."""
     attach = run.attach if run else {}
     return [
@@ -27,7 +27,7 @@ def wanted(views: t.Sequence[View], run: Run | None) -> list[Key]:
     ]
 
 
-def lost(views: t.Sequence[View], left: t.Mapping[Key, Left], own: t.Sequence[Own]) -> dict[Key, str]:
+def lost(views: t.Sequence[HostAnswer], left: t.Mapping[Key, Left], own: t.Sequence[KnownRun]) -> dict[Key, str]:
     """{(host, drive): why not to erase it} of drives that a run of this controller kept as evidence, of which their
     host's ledger says nothing, and that their entry does not release.
     """
@@ -45,13 +45,15 @@ def lost(views: t.Sequence[View], left: t.Mapping[Key, Left], own: t.Sequence[Ow
     }
 
 
-def findings(why: t.Mapping[Key, str], views: t.Sequence[View]) -> list[Finding]:
+def findings(why: t.Mapping[Key, str], views: t.Sequence[HostAnswer]) -> list[Finding]:
     """Of the drives that are still asked for. why: of `lost`."""
     there = {(view.name, str(entry["drive"])) for view in views for entry in view.drives or ()}
     return [Finding(text, host, drive) for (host, drive), text in why.items() if (host, drive) in there]
 
 
-def warnings(views: t.Sequence[View], left: t.Mapping[Key, Left], own: t.Sequence[Own]) -> list[dict[str, t.Any]]:
+def warnings(
+    views: t.Sequence[HostAnswer], left: t.Mapping[Key, Left], own: t.Sequence[KnownRun]
+) -> list[dict[str, t.Any]]:
     """Ledgers that know an earlier run of this controller as the drive's last: {host, check, drive, level, message,
     remedy}.
     """
@@ -78,8 +80,8 @@ def warnings(views: t.Sequence[View], left: t.Mapping[Key, Left], own: t.Sequenc
 
 
 def _pairs(
-    views: t.Sequence[View], left: t.Mapping[Key, Left]
-) -> t.Iterator[tuple[View, str, t.Mapping[str, t.Any], Left]]:
+    views: t.Sequence[HostAnswer], left: t.Mapping[Key, Left]
+) -> t.Iterator[tuple[HostAnswer, str, t.Mapping[str, t.Any], Left]]:
     """Each drive that this controller knows, and that is still the same one."""
     for view in views:
         for entry in view.drives or ():
@@ -100,7 +102,7 @@ def _is_older(ledger: t.Mapping[str, t.Any] | None, known: Left, began: t.Mappin
     return bool(ledger.get("released")) and str(ledger["released"]) < known.time
 
 
-def _released(view: View, drive: str) -> t.Any:
+def _released(view: HostAnswer, drive: str) -> t.Any:
     """The run whose evidence the drive's entry releases."""
     for entry in view.entries or ():
         if entry.problem is None and entry.label == drive:

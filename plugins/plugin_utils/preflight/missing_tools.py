@@ -12,10 +12,10 @@ from ...module_utils.run.states import SETTLED_STATES
 from ..plan import hostplan, tuning_values
 from ..plan.testfiles import PlanError
 from . import examine_arguments, run_json
-from .findings import Finding, Run, View
+from .findings import Finding, HostAnswer, Run
 
 
-def tools(view: View) -> list[Finding]:
+def tools(view: HostAnswer) -> list[Finding]:
     """Missing tools, and a fio that is too old."""
     if view.facts is None or view.asked is None:
         return []
@@ -40,7 +40,7 @@ def tools(view: View) -> list[Finding]:
     return found
 
 
-def _for_tests(view: View) -> tuple[str, ...]:
+def _for_tests(view: HostAnswer) -> tuple[str, ...]:
     """Of the tools that a test may take, those that one of the plan does. Of a plan that is wrong, others tell."""
     with contextlib.suppress(PlanError):
         if any(test.get("array") for test in hostplan.tests(run_json.host_variables(view.asked or {}))):
@@ -48,7 +48,7 @@ def _for_tests(view: View) -> tuple[str, ...]:
     return ()
 
 
-def tuning(view: View, run: Run | None) -> list[Finding]:
+def tuning(view: HostAnswer, run: Run | None) -> list[Finding]:
     """What the host cannot do of the tuning that is asked for. A host where the run works, or is done with, is not
     asked again.
     """

@@ -65,7 +65,7 @@ def describe(
 
     paths: device path now, by drive. criteria: None where nothing is judged. chosen: the purge of each test, as far as
       it is known.
-    looks: what was looked at of each drive. wear: what wear.text says of each drive. known: of earlier.known.
+    looks: what was looked at of each drive. wear: what wear.wear_text says of each drive. known: of earlier.known.
     """
     lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {_at_once(plan)}"]
     for drive, took_all in zip(plan["drives"], estimate(plan, write_mib_s, chosen)):
@@ -73,14 +73,14 @@ def describe(
         lines.append(f"  {drive['drive']}: {_verb(drive)} {where} ({identity_text(drive['expected'])})")
         looked_at = (looks or {}).get(drive["drive"])
         if looked_at:
-            lines.append(f"    {detection_probability.text(looked_at, units.data_size)}")
+            lines.append(f"    {detection_probability.scan_text(looked_at, units.data_size)}")
         for number, (test, took) in enumerate(zip(drive["tests"], took_all["tests"]), start=1):
             as_before = (known or {}).get((drive["drive"], test["name"]))
             took_s = known_text(as_before) if as_before else span(took["min_s"], took["max_s"])
             lines.append(f"    {number}. {test['name']}: {_steps(test)}; {took_s}")
             lines += [f"       {line}" for line in _saturation_lines(test, drive["expected"]["size_bytes"])]
             offer = (chosen or {}).get((drive["drive"], test["name"]))
-            lines += [f"       {line}" for line in (purge_choice.lines(offer) if offer else [])]
+            lines += [f"       {line}" for line in (purge_choice.plan_lines(offer) if offer else [])]
             lines += [f"       {line}" for line in _preferred_lines(test) + _per_cpu_lines(test)]
             lines += [
                 f"       not applicable: {reason}: {', '.join(ids)}"
@@ -206,9 +206,9 @@ def _steps(test: Mapping) -> str:
     purge, fill, cells = test["purge"]["method"], test["precondition"], test["cells"]
     steps.append("no purge" if purge == "none" else f"purge ({purge})")
     if test.get("array"):
-        steps.append(arrays.text(test["array"]))
+        steps.append(arrays.describe(test["array"]))
     if test.get("filesystem"):
-        steps.append(filesystems.text(test["filesystem"]))
+        steps.append(filesystems.describe(test["filesystem"]))
     if fill:
         with_zeros = " with zeros" if fill.get("data") == "zeros" else ""
         written = (

@@ -17,14 +17,14 @@ from ...module_utils.run.states import SETTLED_STATES
 from ..common import units
 from ..plan.purge_values import identity_after
 from ..plan.time_estimates import purge_share
-from .findings import Finding, Run, View, of_refusal
+from .findings import Finding, HostAnswer, Run, of_refusal
 
 Offer = t.Mapping[str, t.Any]
 # {(drive, test): the offer taken}
 Chosen = dict[tuple[str, str], Offer]
 
 
-def choose(view: View, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> tuple[Chosen, list[Finding]]:
+def choose(view: HostAnswer, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> tuple[Chosen, list[Finding]]:
     """What each test of a host's drives gets, and what can't be done. Drives that the run holds or is done with were
     asked then.
     """
@@ -59,7 +59,7 @@ def share_of_fill(test: t.Mapping[str, t.Any], offer: Offer | None) -> float:
     return purge_share(offer["method"] if offer else test["purge"]["method"])
 
 
-def lines(offer: Offer) -> list[str]:
+def plan_lines(offer: Offer) -> list[str]:
     """What plan mode tells of a chosen purge: the method, why it, and exactly what it would run."""
     flag = ", not a PTS purge (not_pts)" if offer["purge_class"] == NOT_PTS else ""
     head = f"purge by {offer['method']} ({offer['why']}){flag}, given up after {units.duration(offer['timeout_s'])}"

@@ -14,7 +14,7 @@ from ..common.schema import plain
 from ..common.values import integer
 from ..run_folder import decision_record, remeasurement
 from ..verdict import judged_criteria
-from .findings import Finding, Run, View, shared_value
+from .findings import Finding, HostAnswer, Run, shared_value
 
 Mapping = t.Mapping[str, t.Any]
 TEXT = (
@@ -25,35 +25,35 @@ TEXT = (
 _NOT_YOURS = "only qualify.yml sets ssd_again, so remove it from your variables"
 
 
-def narrowed(view: View) -> Mapping:
+def narrowed(view: HostAnswer) -> Mapping:
     """ssd_again of a host (docs/internals.md); {} where this is no second measurement."""
     given = plain((view.asked or {}).get("ssd_again"))
     return given if isinstance(given, dict) else {}
 
 
-def of(views: t.Sequence[View]) -> str:
+def remeasured_run(views: t.Sequence[HostAnswer]) -> str:
     """The run whose drives are measured again; "" where this is no second measurement."""
     return next((str(narrowed(view)["of"]) for view in views if narrowed(view)), "")
 
 
-def wanted(views: t.Sequence[View]) -> bool:
+def is_requested(views: t.Sequence[HostAnswer]) -> bool:
     """Whether drives that miss only relative criteria are measured again; a second measurement is not."""
-    return integer(shared_value(views, "ssd_retest") or 0) == 1 and not of(views)
+    return integer(shared_value(views, "ssd_retest") or 0) == 1 and not remeasured_run(views)
 
 
-def record(views: t.Sequence[View]) -> dict[str, t.Any]:
+def record(views: t.Sequence[HostAnswer]) -> dict[str, t.Any]:
     """What run.json has of it."""
-    return {remeasurement.OF: of(views)} if of(views) else {}
+    return {remeasurement.OF: remeasured_run(views)} if remeasured_run(views) else {}
 
 
-def counts(view: View, drive: str) -> dict[str, t.Any]:
+def counts(view: HostAnswer, drive: str) -> dict[str, t.Any]:
     """What run.json's `asked` has of it: the tests of a drive whose second result counts."""
     return {remeasurement.COUNTS: narrowed(view)["counts"][drive]} if drive in narrowed(view).get("counts", {}) else {}
 
 
-def findings(views: t.Sequence[View], run: Run | None, results_dir: str) -> list[Finding]:
+def findings(views: t.Sequence[HostAnswer], run: Run | None, results_dir: str) -> list[Finding]:
     """What stands against measuring drives again; nothing where this is no second measurement."""
-    first = of(views)
+    first = remeasured_run(views)
     if not first:
         return []
     found = []
@@ -67,7 +67,7 @@ def findings(views: t.Sequence[View], run: Run | None, results_dir: str) -> list
     return found
 
 
-def _others(view: View) -> list[Finding]:
+def _others(view: HostAnswer) -> list[Finding]:
     """Drives that were not measured in the first run, or are others now."""
     known = narrowed(view).get("identities", {})
     found = []

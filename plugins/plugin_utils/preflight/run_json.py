@@ -20,7 +20,7 @@ from ..common.version import collection_version
 from ..plan import criteria_files, hostplan, preferred_block_size
 from ..plan.testfiles import PlanError
 from . import findings, remeasurement_checks, variable_rules, wear
-from .findings import Run, View
+from .findings import HostAnswer, Run
 
 
 def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -35,7 +35,7 @@ def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     return {**given, **{name: asked[name] for name in hostplan.GIVEN if name in asked}}
 
 
-def criteria(views: t.Sequence[View]) -> t.Any:
+def criteria(views: t.Sequence[HostAnswer]) -> t.Any:
     """The run's criteria; None for a single step, which measures nothing that one could be about."""
     if findings.shared_value(views, "ssd_step") != "qualify":
         return None
@@ -59,7 +59,7 @@ def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
 
 
 def record(
-    views: t.Sequence[View],
+    views: t.Sequence[HostAnswer],
     run: Run,
     now: datetime.datetime,
     tests: t.Mapping[str, t.Mapping[str, t.Any]],
@@ -117,13 +117,13 @@ def record(
     }
 
 
-def _models(view: View) -> dict[str, dict[str, str]]:
+def _models(view: HostAnswer) -> dict[str, dict[str, str]]:
     """What run.json has of each drive's model, as preflight saw it: criteria of a model hold for it to the end."""
     seen = {entry["drive"]: (entry.get("identity") or {}).get("model") for entry in view.drives or ()}
     return {drive: {"model": model} for drive, model in seen.items() if model}
 
 
-def _wear_budgets(view: View) -> dict[str, dict[str, int]]:
+def _wear_budgets(view: HostAnswer) -> dict[str, dict[str, int]]:
     """What run.json has of the bytes that ssd_wear_budget lets the run write to each drive: a drive that is faster than
     assumed may get more.
     """
@@ -133,13 +133,13 @@ def _wear_budgets(view: View) -> dict[str, dict[str, int]]:
     return {drive: {"wear_budget_bytes": int(most)} for drive, most in allowed.items() if most is not None}
 
 
-def _left_out_tests(view: View) -> dict[str, t.Any]:
+def _left_out_tests(view: HostAnswer) -> dict[str, t.Any]:
     """What run.json has of tests that ssd_time_budget leaves out on a host: a criterion on one is not met by that."""
     cells = hostplan.left_out_cells(host_variables(view.asked or {}), view.drives or ())
     return {"left_out_tests": list(cells), "left_out_cells": cells} if cells else {}
 
 
-def _preferred(view: View, run: Run, tests: t.Mapping[str, t.Any]) -> dict[str, dict[str, int]]:
+def _preferred(view: HostAnswer, run: Run, tests: t.Mapping[str, t.Any]) -> dict[str, dict[str, int]]:
     """What run.json has of the size of cells of the preferred write size, by drive; nothing where no test has such
     cells, and where the run is under way: its cells have the size that it began with.
     """

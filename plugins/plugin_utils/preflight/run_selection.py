@@ -11,11 +11,11 @@ import typing as t
 from ...module_utils.run.states import LIVE_STATES
 from ..common import argument_specs
 from ..run_folder import runs
-from .findings import Finding, Run, View, host_list, shared_value
+from .findings import Finding, HostAnswer, Run, host_list, shared_value
 
 
 def choose(
-    views: t.Sequence[View], now: datetime.datetime, own: t.Sequence[runs.Own] = ()
+    views: t.Sequence[HostAnswer], now: datetime.datetime, own: t.Sequence[runs.KnownRun] = ()
 ) -> tuple[Run | None, list[Finding]]:
     """The run: the one given by ssd_run_id, else the one unfinished run of ssd_run_name, else a new one. `settings` has
     passed.
@@ -37,7 +37,7 @@ def choose(
     return Run(str(run_id), runs.name_of(str(run_id), answers, own) or name, attach), found
 
 
-def overlap(views: t.Sequence[View], run: Run | None) -> tuple[str, str]:
+def overlap(views: t.Sequence[HostAnswer], run: Run | None) -> tuple[str, str]:
     """What ssd_overlap makes of a run of that name that hosts still work on: (attach, skip or fail; the sentence that
     says so), or two empty texts.
 
@@ -55,7 +55,7 @@ def overlap(views: t.Sequence[View], run: Run | None) -> tuple[str, str]:
     return chosen, f"run {run.id} is still at work on {host_list(busy)}: {does.get(chosen, '')} (ssd_overlap: {chosen})"
 
 
-def held_back(views: t.Sequence[View], own: t.Sequence[runs.Own], run: Run | None) -> list[Finding]:
+def held_back(views: t.Sequence[HostAnswer], own: t.Sequence[runs.KnownRun], run: Run | None) -> list[Finding]:
     """Hosts that have another run of that name which can't be continued, also where the run is given by its id: what a
     plan left out for that, the start that gets the plan's id leaves out too. Another host's word leaves out nobody.
     """

@@ -11,7 +11,7 @@ import typing as t
 
 from ..run_folder import run_record
 from ..verdict import judged_criteria
-from .findings import Run, View, shared_value
+from .findings import HostAnswer, Run, shared_value
 
 CHECK = "criteria"
 Mapping = t.Mapping[str, t.Any]
@@ -25,7 +25,9 @@ def given_up(before: Mapping, criteria: t.Any, unknown_causes: t.Any) -> list[st
     return [text for text in then if text not in now] + ["ssd_unknown_causes spoil"] * strict
 
 
-def warnings(views: t.Sequence[View], run: Run | None, run_folder: str, criteria: t.Any) -> list[dict[str, t.Any]]:
+def warnings(
+    views: t.Sequence[HostAnswer], run: Run | None, run_folder: str, criteria: t.Any
+) -> list[dict[str, t.Any]]:
     """For run.json: {host, check, drive, level, message, remedy}. A single step is judged by nothing."""
     if run is None or shared_value(views, "ssd_step") != "qualify":
         return []

@@ -58,7 +58,7 @@ def _lines(path: str, most: int) -> list[bytes]:
         return []
 
 
-def _of_run(run: runs.Own, lines: t.Sequence[bytes], models: t.Collection[str]) -> list[Saturation]:
+def _of_run(run: runs.KnownRun, lines: t.Sequence[bytes], models: t.Collection[str]) -> list[Saturation]:
     newest: dict[tuple[t.Any, ...], dict[str, t.Any]] = {}
     for line in lines:
         record = results_log.parsed(line)
@@ -75,7 +75,7 @@ def _of_run(run: runs.Own, lines: t.Sequence[bytes], models: t.Collection[str]) 
 
 
 def _saturation(
-    run: runs.Own, record: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]
+    run: runs.KnownRun, record: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]
 ) -> Saturation | None:
     """None for a record that tells no rate, or not that of a fresh drive: one that was filled is slower from the start.
 

@@ -10,7 +10,7 @@ import typing as t
 
 from ...module_utils.run import test_digests
 from ..verdict.comparability import COMPARED
-from .findings import Finding, Run, View
+from .findings import Finding, HostAnswer, Run
 
 About = t.Mapping[str, t.Any]
 # {host: {name of a test: what run.json tells about it}}
@@ -63,7 +63,7 @@ def _text(value: t.Any) -> str:
 
 
 def changed(
-    run: Run, views: t.Sequence[View], tests: Tests, before: About, plans: t.Mapping[str, About]
+    run: Run, views: t.Sequence[HostAnswer], tests: Tests, before: About, plans: t.Mapping[str, About]
 ) -> list[Finding]:
     """Tests that a host was asked for in this run already, and that are now defined in another way.
 
@@ -92,7 +92,7 @@ def _in_record(host: str, own: t.Mapping[str, About], before: About) -> dict[str
     return {name: keys for name, keys in found.items() if keys}
 
 
-def _on_host(run: Run, view: View, plan: About | None) -> dict[str, list[str]]:
+def _on_host(run: Run, view: HostAnswer, plan: About | None) -> dict[str, list[str]]:
     entry = next((entry for entry in view.runs or () if entry["run_id"] == run.id), {})
     then, now = entry.get("definitions") or {}, test_digests.of_tests(plan or {})
     found = {name: differing(then[name], now[name], now[name]) for name in now if name in then}

@@ -56,7 +56,7 @@ def model(identity: Mapping) -> str:
 
 
 def of_models(
-    own: t.Iterable[runs.Own], models: t.Collection[str], tests: t.Collection[str], but: str = ""
+    own: t.Iterable[runs.KnownRun], models: t.Collection[str], tests: t.Collection[str], but: str = ""
 ) -> list[Timing]:
     """What the LAST_RUNS newest runs tell of each model and test. but: the run that is under way. Raises nothing for
     damage.
@@ -77,7 +77,7 @@ def of_models(
     return found
 
 
-def _of_run(run: runs.Own, models: t.Collection[str], tests: t.Collection[str]) -> list[Timing]:
+def _of_run(run: runs.KnownRun, models: t.Collection[str], tests: t.Collection[str]) -> list[Timing]:
     try:
         about = run_record.read_run(run.folder) or {}
     except ValueError:
@@ -121,7 +121,7 @@ def _passed(line: bytes, drives: t.Collection[tuple[str, str]] | None) -> Mappin
         return None
 
 
-def _timing(run: runs.Own, drive: Mapping, record: Mapping, defined: Mapping) -> Timing | None:
+def _timing(run: runs.KnownRun, drive: Mapping, record: Mapping, defined: Mapping) -> Timing | None:
     """None of a test that was cut short, or whose times can't be."""
     if record["outcome"] not in WHOLE or not record["finished"] or record["test"] not in defined:
         return None
@@ -135,7 +135,7 @@ def _timing(run: runs.Own, drive: Mapping, record: Mapping, defined: Mapping) ->
     return Timing(*_who(run, drive), name, defined[name], method, purge_s, rate, record["rounds"], rest_s)
 
 
-def _around(run: runs.Own, drive: Mapping, tests: t.Sequence[Mapping]) -> Timing | None:
+def _around(run: runs.KnownRun, drive: Mapping, tests: t.Sequence[Mapping]) -> Timing | None:
     """The look before the first test, and what came after the last one."""
     ends = [test.get("finished") for test in tests]
     if drive["outcome"] != "complete" or not ends or not all(ends) or not drive.get("left"):
@@ -145,7 +145,7 @@ def _around(run: runs.Own, drive: Mapping, tests: t.Sequence[Mapping]) -> Timing
     return Timing(*_who(run, drive), AROUND, {"left": drive["left"]}, "", 0.0, 0.0, 0, look_s + max(0.0, after_s))
 
 
-def _who(run: runs.Own, drive: Mapping) -> tuple[str, str, str, str, int]:
+def _who(run: runs.KnownRun, drive: Mapping) -> tuple[str, str, str, str, int]:
     identity = drive["identity"]
     return run.id, drive["host"], drive["drive"], model(identity), identity["size_bytes"]
 

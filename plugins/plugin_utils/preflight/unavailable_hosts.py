@@ -14,19 +14,19 @@ from types import MappingProxyType
 from ...module_utils.drive.entry import parse
 from ...module_utils.run.states import SETTLED_STATES
 from ..validation import printable
-from .findings import Finding, Run, View, named_drives, named_once, shared_value, standing
+from .findings import Finding, HostAnswer, Run, named_drives, named_once, shared_value, standing
 
 NOT_FOUND = "not_found"
 MOST_WHY = 500
 
 
-def leaves_out(views: t.Sequence[View]) -> bool:
+def is_enabled(views: t.Sequence[HostAnswer]) -> bool:
     """Whether the run does without what is not available."""
     return bool(shared_value(views, "ssd_unavailable") == "leave_out")
 
 
 def hosts(
-    views: t.Sequence[View],
+    views: t.Sequence[HostAnswer],
     run: Run | None,
     strange: t.Mapping[str, t.Sequence[Finding]],
     claims: t.Sequence[Finding] = (),
@@ -38,7 +38,7 @@ def hosts(
     strange: that it answered about other drives. claims: of runs to go on with. kept: (host, drive) left out when the
       run began. before: what this gave earlier in the play; who is back by now was not prepared with the others.
     """
-    if run is None or not leaves_out(views):
+    if run is None or not is_enabled(views):
         return {}
     claimed = {finding.host: finding.message for finding in claims if finding.host}
     found = {
@@ -53,12 +53,12 @@ def hosts(
     return {host: printable.line(why, MOST_WHY) for host, why in found.items() if why}
 
 
-def parted(views: t.Sequence[View], gone: t.Mapping[str, str]) -> list[View]:
+def exclude(views: t.Sequence[HostAnswer], gone: t.Mapping[str, str]) -> list[HostAnswer]:
     """The views, those of `hosts` with nothing that could be decided on."""
     return [_without(view, gone[view.name]) if view.name in gone else view for view in views]
 
 
-def not_found(view: View, run: Run | None) -> dict[str, str]:
+def not_found(view: HostAnswer, run: Run | None) -> dict[str, str]:
     """The drives that their host does not find, and that nothing else is wrong with; with the guard's words."""
     refused = {str(entry["drive"]): standing(entry, run) for entry in view.drives or ()}
     return {
@@ -68,7 +68,7 @@ def not_found(view: View, run: Run | None) -> dict[str, str]:
     }
 
 
-def nothing_left(views: t.Sequence[View], run: Run | None) -> list[Finding]:
+def nothing_left(views: t.Sequence[HostAnswer], run: Run | None) -> list[Finding]:
     """What a plan is told that has no drive left, some for not being available."""
     left = [view for view in views if view.asked is not None and _has_drives(view, view.asked)]
     if run is None or left or not any(view.gone or _lacks(view) for view in views):
@@ -82,16 +82,16 @@ def nothing_left(views: t.Sequence[View], run: Run | None) -> list[Finding]:
     ]
 
 
-def _has_drives(view: View, asked: t.Mapping[str, t.Any]) -> bool:
+def _has_drives(view: HostAnswer, asked: t.Mapping[str, t.Any]) -> bool:
     """Whether drives are left on the host; one whose ssd_drives is no list is told that instead."""
     return bool(asked.get("ssd_drives") if view.entries is None else view.entries)
 
 
-def _lacks(view: View) -> bool:
+def _lacks(view: HostAnswer) -> bool:
     return any(why.startswith(NOT_FOUND) for why in view.left_out.values())
 
 
-def _unheard(view: View) -> str:
+def _unheard(view: HostAnswer) -> str:
     if view.unreachable:
         return f"the host is unreachable: {view.unreachable}"
     told = "; ".join(f"{module} failed: {message}" for module, message in view.failures.items())
@@ -102,7 +102,7 @@ def _strange(found: t.Sequence[Finding]) -> str:
     return "; ".join(finding.message for finding in found)
 
 
-def _stuck(view: View, run: Run, kept: t.Collection[tuple[str, str]]) -> str:
+def _stuck(view: HostAnswer, run: Run, kept: t.Collection[tuple[str, str]]) -> str:
     """A host that began the run goes on with all drives that it began with: its host job refuses any other plan."""
     if view.name not in run.attach or run.attach[view.name] in SETTLED_STATES:
         return ""
@@ -114,7 +114,7 @@ def _stuck(view: View, run: Run, kept: t.Collection[tuple[str, str]]) -> str:
     )
 
 
-def _without(view: View, why: str) -> View:
+def _without(view: HostAnswer, why: str) -> HostAnswer:
     entries, told = view.entries or (), view.drives or ()
     # By all that the host told of a drive, and by what it is called.
     return view._replace(

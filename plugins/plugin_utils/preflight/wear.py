@@ -100,7 +100,7 @@ def used_of(told: t.Sequence[Mapping] | None) -> dict[str, int | None]:
     return {str(item["drive"]): item.get("used_pct") for item in told or ()}
 
 
-def text(least: float, most: float, rated: float | None, used_pct: int | None = None) -> str:
+def wear_text(least: float, most: float, rated: float | None, used_pct: int | None = None) -> str:
     """What plan mode prints of a drive: writes 1.9 TB to 12 TB, 0.3 to 1.7 % of its rated 700 TB (12 % used, by its own
     count). The drive goes by what it wrote to its flash, the rating by what the host wrote.
     """

@@ -26,7 +26,7 @@ _DOMAIN = re.compile(r"(?<=[^\W_])\.(?!yml\b)(?=[^\W\d_]{2})")
 Mapping = t.Mapping[str, t.Any]
 
 
-def text(run: Mapping, judgement: Mapping, before: Mapping | None = None) -> str:
+def run_message(run: Mapping, judgement: Mapping, before: Mapping | None = None) -> str:
     """The message of a run: its verdicts, what changed, and each drive that did not pass, as many as fit; the rest is
     counted.
 

@@ -39,7 +39,7 @@ def curve(sweeps: t.Sequence[Mapping]) -> dict[str, t.Any] | None:
     return {**about, "points": points, "sweet_spot": {**spot, "share": spot["iops"] / most}}
 
 
-def lines(found: Mapping) -> Mapping:
+def curve_view(found: Mapping) -> Mapping:
     """What the page shows of a curve: {title, spot, shares, rows, plot: SVG}; shares, rows: of `table`."""
     spot, mix = found["sweet_spot"], f"{found['read_pct']}/{100 - found['read_pct']}"
     rate, latency = (units.show(metric, spot[metric]) for metric in ("iops", "mean_latency_us"))

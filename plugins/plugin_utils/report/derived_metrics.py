@@ -159,11 +159,11 @@ def repeated_text(found: Mapping) -> str:
     )
 
 
-def lines(found: Mapping) -> Mapping:
+def derived_view(found: Mapping) -> Mapping:
     """What the page shows of it: {sweeps: [{title, spot, shares, rows, plot: SVG}], repeated, fill_time: text or None,
     of_drives: whether `repeated` is of an array, points: [text]}.
     """
-    shown = [demand_intensity.lines(found["demand"])] if found.get("demand") else []
+    shown = [demand_intensity.curve_view(found["demand"])] if found.get("demand") else []
     for sweep in [] if shown else found.get("sweeps") or []:
         mix = f"{sweep['read_pct']}/{100 - sweep['read_pct']}"
         title = f"{sweep['access']} {block_size(sweep['block_size_bytes'])}, R/W {mix}, over the queue depth"

@@ -33,7 +33,7 @@ def drive(sources: Sources, row: Record, judged: Record) -> Record:
     tests = [
         {
             **_test(sources, raw, judged, test, identity),
-            **derived_metrics.lines(found.get(test["test"], {})),
+            **derived_metrics.derived_view(found.get(test["test"], {})),
             "changes": loadplots.changes(test["test"], found),
         }
         for test in judged["tests"]

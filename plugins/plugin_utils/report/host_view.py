@@ -39,7 +39,7 @@ class HostSnapshots:
         if models not in self._alike:
             others = [name for name, theirs in self._models.items() if theirs & models and self._snapshots.get(name)]
             self._alike[models] = host_diff.peers(self._snapshots[name] for name in others)
-        return host_diff.told(mine, self._alike[models], among=True)
+        return host_diff.describe_differences(mine, self._alike[models], among=True)
 
 
 def host(sources: Sources, name: str, rows: list[Record], peers: HostSnapshots, made: t.Container[str]) -> Record:

@@ -65,7 +65,7 @@ def _listed(folder: str) -> set[str]:
         return set()
 
 
-def of(rows: list[Record], shown: list[Record]) -> set[str]:
+def existing_pages(rows: list[Record], shown: list[Record]) -> set[str]:
     """The pages that there are, of drives and hosts; all as of texts."""
     return {row["page"] for row in shown} | {page_names.host_page(name) for name in _hosts(rows, shown)}
 
@@ -82,7 +82,7 @@ def texts(
     """(name from the report's folder, text) of each page. rows: all drives, in the order of the fleet's page; shown:
     those with pages.
     """
-    made = of(rows, shown)
+    made = existing_pages(rows, shown)
     judged = {(drive["host"], drive["drive"]): drive for drive in sources.judgement["drives"]}
     serials = {drives.name(row["serial"], row["host"], row["drive"]) for row in shown}
     past = history(sources.run, serials) if history else {}

@@ -42,7 +42,9 @@ def plan(results_dir: str, run: t.Mapping[str, str], seen: t.Mapping[str, t.Any]
     else:
         loaded = results_log.load_all(os.path.join(run_dir, run_record.RESULTS))
         sources = run_sources.sources(run_dir, record, loaded)
-        wanted = retest.wanted(record, loaded.records, fleet_verdicts.Judged(sources.judgement, sources.fleet))
+        wanted = retest.drives_to_remeasure(
+            record, loaded.records, fleet_verdicts.Judged(sources.judgement, sources.fleet)
+        )
         found, lines = wanted.drives, wanted.left
     hosts: dict[str, Record] = {}
     for drive in found:

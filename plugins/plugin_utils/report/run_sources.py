@@ -28,7 +28,7 @@ _FEW_HOSTS = 2
 
 
 def sources(
-    run_dir: str, run: Record, loaded: results_log.Loaded, against: fleet_verdicts.Against = fleet_verdicts.Against()
+    run_dir: str, run: Record, loaded: results_log.Loaded, against: fleet_verdicts.Baseline = fleet_verdicts.Baseline()
 ) -> Sources:
     """From run.json and the records of results.jsonl (their newest, as `store` loads them), and what the hosts left in
     raw/.

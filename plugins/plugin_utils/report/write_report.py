@@ -27,7 +27,7 @@ class ReportError(Exception):
     """The run's folder cannot be judged; the message says what to do."""
 
 
-class Asked(t.NamedTuple):
+class ReportOptions(t.NamedTuple):
     """What a report has beyond what it always has.
 
     drives: shell patterns of the drives of a large fleet that get a page. supplier_model: shell pattern of the models
@@ -55,8 +55,8 @@ def make(
     results_dir: str,
     run_id: str,
     write: bool = True,
-    against: fleet_verdicts.Against = fleet_verdicts.Against(),
-    asked: Asked = Asked(),
+    against: fleet_verdicts.Baseline = fleet_verdicts.Baseline(),
+    asked: ReportOptions = ReportOptions(),
 ) -> Report:
     """Judge <results_dir>/<run_id> and bring its report/ up to date; with `write` false only say whether it is.
     against: what the fleet is compared with.
@@ -72,7 +72,7 @@ def make(
     except ValueError as error:
         raise ReportError(str(error)) from error
     sources = run_sources.sources(run_dir, run, loaded, against)
-    said = chat_message.text(run, sources.judgement, _before(results_dir, run))
+    said = chat_message.run_message(run, sources.judgement, _before(results_dir, run))
     folder = os.path.join(run_dir, "report")
     if write:
         os.makedirs(folder, exist_ok=True)
@@ -146,7 +146,7 @@ def _known(results_dir: str) -> str:
     return ", ".join(names[-10:]) or "none"
 
 
-def files(sources: Sources, run_dir: str, asked: Asked = Asked()) -> t.Iterator[tuple[str, str]]:
+def files(sources: Sources, run_dir: str, asked: ReportOptions = ReportOptions()) -> t.Iterator[tuple[str, str]]:
     """The report's files, (name, text); index.html last, so that whoever sees it finds the others."""
     rows = drive_rows.rows(sources)
     shown = page_list.chosen(rows, asked.drives, os.path.join(run_dir, "report"))
@@ -166,7 +166,7 @@ def files(sources: Sources, run_dir: str, asked: Asked = Asked()) -> t.Iterator[
         except LookupError as error:
             raise ReportError(str(error)) from error
     yield from page_list.texts(sources, rows, shown, run_dir, asked.history)
-    made = page_list.of(rows, shown)
+    made = page_list.existing_pages(rows, shown)
     earlier = {own.id for own in runs.on_controller(os.path.dirname(run_dir))}
     # The page of a run of one drive shows it in full.
     only = page_list.drive(sources, rows[0], sources.judgement["drives"][0], run_dir, {}) if len(rows) == 1 else None

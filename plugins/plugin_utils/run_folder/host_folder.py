@@ -41,7 +41,7 @@ def read(folder: str, run_id: str, state: str, status: t.Any) -> HostResults:
     records: list[Record] = []
     problems = [found.text()] if found.count else []
     try:
-        passed = sanitizer.of("status").passed(status).value
+        passed = sanitizer.shape_of("status").passed(status).value
         records = reducer.records(passed, run_id, state in LIVE_STATES)
     except sanitizer.Unfit as refused:
         problems.append(f"its status: {refused}")

@@ -34,7 +34,7 @@ class Left(t.NamedTuple):
     time: str
 
 
-def of_drives(own: t.Iterable[runs.Own], wanted: t.Collection[Key], but: str = "") -> dict[Key, Left]:
+def of_drives(own: t.Iterable[runs.KnownRun], wanted: t.Collection[Key], but: str = "") -> dict[Key, Left]:
     """{(host, drive): how the newest run left it that came to its end there}. wanted: which drives. but: the run that
     is under way. Raises nothing for damage.
     """

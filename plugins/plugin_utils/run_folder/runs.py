@@ -25,7 +25,7 @@ class RunError(Exception):
     """No run, or more than one; the message says what to do."""
 
 
-class Own(t.NamedTuple):
+class KnownRun(t.NamedTuple):
     """A run of this controller, by its run.json. started: the controller's time. hosts: those with a drive that is not
     left out. folder: of its results.
     """
@@ -49,7 +49,7 @@ class ClaimedRun(t.NamedTuple):
     by_host: bool = False
 
 
-def on_controller(results_dir: str) -> list[Own]:
+def on_controller(results_dir: str) -> list[KnownRun]:
     """The runs with a folder of results; what is damaged is left out, `preflight` says so where it matters."""
     found = []
     for path in sorted(Path(results_dir).glob("*/run.json")):
@@ -58,14 +58,14 @@ def on_controller(results_dir: str) -> list[Own]:
             run_id, hosts = str(record["run"]["id"]), frozenset(hosts_with_drives(record["asked"]))
             if run_id == path.parent.name and RUN_ID_PATTERN.fullmatch(run_id):
                 found.append(
-                    Own(run_id, str(record["run"]["name"]), str(record["started"]), hosts, os.fspath(path.parent))
+                    KnownRun(run_id, str(record["run"]["name"]), str(record["started"]), hosts, os.fspath(path.parent))
                 )
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return found
 
 
-def unfinished(name: str, answers: Answers, own: t.Sequence[Own]) -> tuple[list[str], list[ClaimedRun]]:
+def unfinished(name: str, answers: Answers, own: t.Sequence[KnownRun]) -> tuple[list[str], list[ClaimedRun]]:
     """The runs of a name to go on with, and the claims that do not suffice for it.
 
     A host could bring an old run back by its word, whose verdicts would then be taken for new ones.
@@ -138,7 +138,7 @@ def _decoded(line: bytes) -> t.Mapping[str, t.Any]:
 
 
 def choose(
-    run_id: str, name: str, answers: Answers, own: t.Sequence[Own], is_complete: bool = False
+    run_id: str, name: str, answers: Answers, own: t.Sequence[KnownRun], is_complete: bool = False
 ) -> tuple[str, str]:
     """Id and name of the run given by its id, else of the one unfinished run of that name, else of the newest by the
     controller's time. is_complete: a run that neither answers nor own have does not exist. Raises RunError.
@@ -173,7 +173,7 @@ def choose(
     )
 
 
-def name_of(run_id: str, answers: Answers, own: t.Sequence[Own]) -> str:
+def name_of(run_id: str, answers: Answers, own: t.Sequence[KnownRun]) -> str:
     """The name of a run: the controller's own record, else what hosts say; "" where nobody knows it."""
     known = [run.name for run in own if run.id == run_id]
     return next(

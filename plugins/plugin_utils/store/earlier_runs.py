@@ -72,7 +72,7 @@ def _figures(url: str, run_id: str, drives: t.Sequence[Mapping]) -> t.Any:
         table = table.assign(
             **{name: table[name].astype(object).where(~unknown, texts) for name, texts in found.items()}
         )
-    return long_table.apart(table)
+    return long_table.with_distinct_serials(table)
 
 
 def _runs(url: str, run: Mapping, most: int) -> dict[str, str]:

@@ -163,7 +163,7 @@ def has_tables(connection: t.Any, store_name: str) -> bool:
     return True
 
 
-def problem(store_url: str, results_dir: str) -> str:
+def store_problem(store_url: str, results_dir: str) -> str:
     """Why results could not be put into the store, for preflight: it is tried, and left as it is. "" when they can."""
     try:
         url = resolve(store_url, results_dir)

@@ -191,7 +191,7 @@ class _Long:
 
     def _conditions(self, under: tuple[t.Any, ...]) -> str:
         found = dict(zip((_PLACES[at] for at in _UNDER), under))
-        return comparability.text(found, self._defined.get((found["run"], found["test"])))
+        return comparability.conditions_key(found, self._defined.get((found["run"], found["test"])))
 
     def _joined(self, name: str, default: str) -> numpy.ndarray:
         """A column; its pieces are given up."""

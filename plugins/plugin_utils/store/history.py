@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:
 BEFORE = ("serial", "model", "firmware", "conditions", "test", "cell", "metric", "value")
 
 
-class Told(t.NamedTuple):
+class FleetTables(t.NamedTuple):
     """What docs/fleet.md describes, as tables. figures: each figure of each drive with n, median, by, z, p and outlier.
     low_hosts: hosts.effects.
     changes: each model's figures against the nights before or the baseline. against: the runs that it was compared
@@ -38,7 +38,7 @@ class Told(t.NamedTuple):
     against: list[str]
 
 
-def judged(url: str, run_id: str = "", nights: int = 30, baseline: str = "") -> Told:
+def judged(url: str, run_id: str = "", nights: int = 30, baseline: str = "") -> FleetTables:
     """Hold a run of the store against its peers and against earlier runs. Raises StoreError.
 
     url: as of frames.long. run_id: "" is the newest run. nights: with how many runs of its name before it the run is
@@ -47,7 +47,7 @@ def judged(url: str, run_id: str = "", nights: int = 30, baseline: str = "") -> 
     """
     from ..peers import statistics_requirements
 
-    lacks = missing(url, tables=True) or [text for text in [statistics_requirements.problem()] if text]
+    lacks = missing(url, tables=True) or [text for text in [statistics_requirements.missing_requirements()] if text]
     if lacks:
         raise StoreError(lacks[0])
     # What imports pandas waits until it is known to be there.
@@ -58,7 +58,7 @@ def judged(url: str, run_id: str = "", nights: int = 30, baseline: str = "") -> 
     figures = outliers.held(now)
     # Of millions of rows nothing but this is kept.
     before = trends.by_drive(frames.long(url, runs=against, rounds=False, valid=True, columns=BEFORE), cells=True)
-    return Told(
+    return FleetTables(
         figures,
         outliers.groups(figures),
         outliers.too_few(figures),

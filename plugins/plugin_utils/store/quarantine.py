@@ -89,7 +89,7 @@ def standing(store_url: str, results_dir: str) -> list[Quarantined]:
         return []
 
 
-def mark(store: engine.Store, run_id: str, after: int) -> list[Quarantined]:
+def mark_drives(store: engine.Store, run_id: str, after: int) -> list[Quarantined]:
     """Mark the drives whose verdicts, up to this run, are so many fails in a row, or errors of their own (0: none);
     those that were not marked before. A mark that this run led to is taken back where its drive is at fault no longer:
     slices that came since are peers too.

@@ -119,7 +119,7 @@ def plan(path: str, problems: Problems) -> Record:
             content = source.read(MOST_PLAN_BYTES + 1)
         if len(content) > MOST_PLAN_BYTES:
             raise sanitizer.Unfit(["it is too long"])
-        passed: Record = sanitizer.of("collected_plan").passed(sanitizer.decoded(content)).value
+        passed: Record = sanitizer.shape_of("collected_plan").passed(sanitizer.decoded(content)).value
         return passed
     except FileNotFoundError:
         return {}

@@ -45,7 +45,7 @@ def passed(module: str, result: t.Any) -> Result:
 def _passed(module: str, result: t.Any) -> Result:
     if not isinstance(result, t.Mapping):
         raise sanitizer.Unfit(["it is not a mapping"])
-    common = sanitizer.of(SCHEMA, "common")
+    common = sanitizer.shape_of(SCHEMA, "common")
     if any(result.get(key) for key in ("failed", "unreachable", "skipped")):
         told = {
             key: result[key]
@@ -58,7 +58,7 @@ def _passed(module: str, result: t.Any) -> Result:
     known = _without_core(result)
     if "warnings" in known:
         known["warnings"] = _words(known["warnings"])
-    answer, dropped = sanitizer.of(SCHEMA, module).passed(known)
+    answer, dropped = sanitizer.shape_of(SCHEMA, module).passed(known)
     return {"changed": False, **answer, **({"unknown_keys": dropped} if dropped else {})}
 
 

@@ -137,7 +137,7 @@ def _error(record: t.Mapping[str, t.Any], run_id: str, host: str, time: str, why
     kind, drive, test = record["kind"], record.get("drive"), record.get("test")
     when, started = record.get("time"), record.get("time")
     try:
-        sanitizer.of(SCHEMA, "time").passed(when)
+        sanitizer.shape_of(SCHEMA, "time").passed(when)
     except sanitizer.Unfit:
         # Told again the same, so that a second collect says nothing new.
         when, started = time, NO_TIME
@@ -158,7 +158,7 @@ def _error(record: t.Mapping[str, t.Any], run_id: str, host: str, time: str, why
             "overridden": [],
         }
     try:
-        sanitizer.of(SCHEMA, "test_name").passed(test)
+        sanitizer.shape_of(SCHEMA, "test_name").passed(test)
     except sanitizer.Unfit:
         return None
     return {

@@ -80,7 +80,7 @@ class Shape:
 
 
 @functools.cache
-def of(name: str, part: str = "") -> Shape:
+def shape_of(name: str, part: str = "") -> Shape:
     """The shape of common/schemas/<name>.schema.json, or of one of its $defs."""
     schema = schemas.load(name)
     return Shape({**schema["$defs"][part], "$defs": schema["$defs"]} if part else schema)

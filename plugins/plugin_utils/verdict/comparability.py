@@ -112,7 +112,7 @@ def load(record: Mapping) -> str:
     return ", ".join(sorted(told))
 
 
-def text(drive: t.Any, definition: t.Any, load_text: str | None = None, at_once: t.Any = None) -> str:
+def conditions_key(drive: t.Any, definition: t.Any, load_text: str | None = None, at_once: t.Any = None) -> str:
     """Return all as one text, to group by; of a damaged report nothing is known. load_text: of `load`. at_once: how
     many drives of the host were measured at the same time.
     """
@@ -147,7 +147,7 @@ def changed(now: str, before: str) -> str:
     return ", ".join(told + [f"definition of the test ({', '.join(keys)})"] * bool(keys))
 
 
-def beside(now: str, before: str) -> str:
+def differences(now: str, before: str) -> str:
     """As `changed`, and whether another number of drives was measured at a time, where both tell it."""
     told = changed(now, before)
     mine, theirs = (json.loads(text).get(AT_ONCE) if text else None for text in (now, before))

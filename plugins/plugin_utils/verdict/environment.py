@@ -21,7 +21,7 @@ COUNTED_SHARE, COUNTED_TIMES, COUNTED_BYTES = 0.9, 2, 10 << 30
 Mapping = t.Mapping[str, t.Any]
 
 
-def problem(record: Mapping) -> str:
+def unknown_problem(record: Mapping) -> str:
     """Why a steady or complete record can't count where what is unknown invalidates (ssd_unknown_causes); "" when it
     may.
     """

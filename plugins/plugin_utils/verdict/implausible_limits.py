@@ -30,7 +30,7 @@ def far_off(run: Mapping, judgement: Mapping) -> list[str]:
             for check in test["criteria"] if test["counts"] else ():
                 values.setdefault(check["criterion"], []).append(check["value"])
     found = []
-    for name, criterion in judged_criteria.by_name(run.get("criteria") or []).items():
+    for name, criterion in judged_criteria.criteria_by_name(run.get("criteria") or []).items():
         measured = statistics.median(values[name]) if name in values else 0
         for limit in (number(criterion.get(word)) for word in judged_criteria.ABSOLUTE):
             if limit and measured > 0 and not 1 / MOST_TIMES <= limit / measured <= MOST_TIMES:

@@ -13,7 +13,7 @@ from . import environment, judged_criteria
 Record = dict[str, t.Any]
 
 
-class Ground(t.NamedTuple):
+class VerdictReason(t.NamedTuple):
     """One thing that decides a verdict, and the sentence that says why."""
 
     verdict: str
@@ -53,33 +53,35 @@ def colon(message: str) -> str:
     return f": {message}" if message else ""
 
 
-def invalid(facts: RunFacts, host: str, drive: str, name: str, record: Record) -> Ground | None:
+def invalid(facts: RunFacts, host: str, drive: str, name: str, record: Record) -> VerdictReason | None:
     """Why a test's figures don't count, or None."""
     about = facts.tests.get(name) or {}
     found = _trouble(record, bool(about.get("tracked") or record.get("steady_state")))
-    said = (environment.problem(record) if facts.strict else "") or _without_its_state(facts, host, drive, about)
-    return found or (Ground("invalid", said) if said else None)
+    said = (environment.unknown_problem(record) if facts.strict else "") or _without_its_state(
+        facts, host, drive, about
+    )
+    return found or (VerdictReason("invalid", said) if said else None)
 
 
-def _trouble(record: Record, steady_asked: bool) -> Ground | None:
+def _trouble(record: Record, steady_asked: bool) -> VerdictReason | None:
     """Why a record is not a valid measurement, or None."""
     outcome = record.get("outcome")
     said = "; ".join(str(reason) for reason in record.get("reasons") or [])
     windows = record.get("steady_state") or []
     rounds = f" after {record['rounds']} rounds" if record.get("rounds") else ""
     if outcome == "error":
-        return Ground("error", f"the test ended with an error{rounds}" + colon(said))
+        return VerdictReason("error", f"the test ended with an error{rounds}" + colon(said))
     if outcome == "interrupted":
-        return Ground("invalid", f"interrupted{rounds}" + colon(said.replace("interrupted: ", "", 1)))
+        return VerdictReason("invalid", f"interrupted{rounds}" + colon(said.replace("interrupted: ", "", 1)))
     if outcome == "invalid":
-        return Ground("invalid", said or "the measurement is invalid, and the host gave no reason")
+        return VerdictReason("invalid", said or "the measurement is invalid, and the host gave no reason")
     # "steady" is believed only when every tracked variable's own figures say so too.
     attained = outcome == "steady" and bool(windows) and all(window.get("steady") for window in windows)
     if outcome == "not_steady" or (steady_asked and outcome in MEASURED and not attained):
-        return Ground("invalid", f"steady state was not attained{rounds}" + colon(said or _unsteady(windows)))
+        return VerdictReason("invalid", f"steady state was not attained{rounds}" + colon(said or _unsteady(windows)))
     if outcome in MEASURED:
         return None
-    return Ground("not_tested", f"the test has not finished (outcome {outcome!r})")
+    return VerdictReason("not_tested", f"the test has not finished (outcome {outcome!r})")
 
 
 def _without_its_state(facts: RunFacts, host: str, drive: str, about: Record) -> str:

@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.run.criteria import figure, is_for, is_of_model
 from ..common.values import number
 from . import fob_state, judged_criteria, percentile_resolution, result_warnings, test_details, wear_budget
-from .invalid_reasons import Ground, Record, RunFacts, colon, invalid
+from .invalid_reasons import Record, RunFacts, VerdictReason, colon, invalid
 from .verdicts import VERDICTS
 
 # A sentence, and what a host says in it.
@@ -77,18 +77,19 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     if record.get("outcome") == "interrupted" and any(test["outcome"] == "interrupted" for test in told):
         findings = []  # The test says so already, and after how many rounds.
     findings = [
-        Ground(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]
+        VerdictReason(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]
     ] + findings
     findings += [
-        Ground("error", problem)
+        VerdictReason("error", problem)
         for criterion in facts.criteria
         for problem in judged_criteria.criterion_problems(criterion)
     ]
     findings += [
-        Ground("invalid", text) for text in (judged_criteria.of_unknown_model(sound, identity) if measured else [])
+        VerdictReason("invalid", text)
+        for text in (judged_criteria.of_unknown_model(sound, identity) if measured else [])
     ]
     asked = facts.asked.get((host, drive)) or {}
-    findings += [Ground("invalid", text) for text in judged_criteria.of_another_model(asked, identity)]
+    findings += [VerdictReason("invalid", text) for text in judged_criteria.of_another_model(asked, identity)]
     findings += _not_held(facts, criteria, measured, tests, asked)
     verdict = worst([finding.verdict for finding in findings])
     own = verdict == record.get("outcome") == "error" and record.get("drive_fault") is True
@@ -123,7 +124,7 @@ def _not_held(
     measured: t.Mapping[str, Record],
     tests: list[Record],
     asked: Record,
-) -> list[Ground]:
+) -> list[VerdictReason]:
     """The criteria of a drive that nothing was held against."""
     # What a test has too few I/Os for, its own verdict says.
     short = {
@@ -133,26 +134,26 @@ def _not_held(
         if is_for(c, r["test"]) and percentile_resolution.too_few(c, r, "")
     }
     lacking = [
-        Ground("error", text)
+        VerdictReason("error", text)
         for c in criteria
         if judged_criteria.describe(c) not in short
         for text in judged_criteria.without_figure(c, tests, facts.tests)
     ]
     left_out, cells = asked.get("left_out_tests") or (), asked.get("left_out_cells") or {}
     return lacking + [
-        Ground("not_tested", text) for c in criteria for text in judged_criteria.of_left_out(c, left_out, cells)
+        VerdictReason("not_tested", text) for c in criteria for text in judged_criteria.of_left_out(c, left_out, cells)
     ]
 
 
-def _pass_findings(tests: list[Record]) -> list[Ground]:
+def _pass_findings(tests: list[Record]) -> list[VerdictReason]:
     """The criteria that a drive met, or that there was none."""
     met = [
-        Ground("pass", f"{test['test']}: {judged_criteria.comparison(check)}")
+        VerdictReason("pass", f"{test['test']}: {judged_criteria.comparison(check)}")
         for test in tests
         for check in test["criteria"]
     ]
-    met += [Ground("pass", f"{test['test']}: {test['again']['told']}") for test in tests if test.get("again")]
-    return met or [Ground("pass", judged_criteria.NO_CRITERION)]
+    met += [VerdictReason("pass", f"{test['test']}: {test['again']['told']}") for test in tests if test.get("again")]
+    return met or [VerdictReason("pass", judged_criteria.NO_CRITERION)]
 
 
 def _unjudged(test: Record) -> Record:
@@ -167,20 +168,20 @@ def worst(verdicts: t.Iterable[str]) -> str:
     return next((verdict for verdict in VERDICTS if verdict in given), "not_tested")
 
 
-def _drive_findings(facts: RunFacts, host: str, drive: str, record: Record, tests: list[Record]) -> list[Ground]:
+def _drive_findings(facts: RunFacts, host: str, drive: str, record: Record, tests: list[Record]) -> list[VerdictReason]:
     """What the campaign as a whole says: a drive passes only if its campaign was completed."""
     outcome = record.get("outcome")
     # Nobody asked for what a host says of it all the same.
     if (facts.asked.get((host, drive)) or {}).get("left_out"):
-        return [Ground("not_tested", _why_no_record(facts, host, drive, record))]
+        return [VerdictReason("not_tested", _why_no_record(facts, host, drive, record))]
     if outcome == "complete" and tests:
         return []
     if outcome == "complete":
-        return [Ground("not_tested", "no test was planned for this drive")]
+        return [VerdictReason("not_tested", "no test was planned for this drive")]
     verdict = {"error": "error", "interrupted": "invalid"}.get(str(outcome), "not_tested")
     if verdict == "invalid" and not facts.test_records.get((host, drive)):
         verdict = "not_tested"
-    return [Ground(verdict, _why_no_record(facts, host, drive, record))]
+    return [VerdictReason(verdict, _why_no_record(facts, host, drive, record))]
 
 
 def _why_no_record(facts: RunFacts, host: str, drive: str, record: Record) -> str:
@@ -224,7 +225,7 @@ def _judge_test(
         "counts": False,
         "metrics": {},
         "criteria": [],
-        **test_details.fields(None, about),
+        **test_details.details(None, about),
     }
     if record is None:
         campaign = facts.drive_records.get((host, drive), {})
@@ -240,7 +241,7 @@ def _judge_test(
         outcome=record.get("outcome"),
         metrics=_finite(record.get("metrics") or {}),
         criteria=[check for check in checks if check],
-        **test_details.fields(record, about),
+        **test_details.details(record, about),
     )
     trouble = invalid(facts, host, drive, name, record)
     result["counts"] = trouble is None and (host, drive) in facts.asked
@@ -263,7 +264,9 @@ def _with_the_first(test: Record) -> Record:
     return dict(test, reasons=[*test["reasons"], test["again"]["told"]])
 
 
-def _judged(facts: RunFacts, result: Record, trouble: Ground | None, criteria: list[Record], record: Record) -> Record:
+def _judged(
+    facts: RunFacts, result: Record, trouble: VerdictReason | None, criteria: list[Record], record: Record
+) -> Record:
     """The verdict of a test that has a record. trouble: why its figures don't count."""
     name = result["test"]
     if trouble:

@@ -68,7 +68,7 @@ def describe(criterion: Record) -> str:
     return f"{text} ({', '.join(notes)})" if notes else text
 
 
-def by_name(criteria: t.Iterable[t.Any]) -> dict[str, Record]:
+def criteria_by_name(criteria: t.Iterable[t.Any]) -> dict[str, Record]:
     """The criteria that can be applied, by what a check calls them (`describe`)."""
     return {describe(criterion): criterion for criterion in criteria if not criterion_problems(criterion)}
 
@@ -234,7 +234,7 @@ def comparison(check: Record) -> str:
         sign, limit = ("<" if value < low else ">="), low
     else:
         sign, limit = (">" if value > high else "<="), high
-    shown, bound = units.apart(metric, value, limit)
+    shown, bound = units.format_distinct(metric, value, limit)
     of = f": {check['reference']}" if check.get("reference") else ""
     return f"{metric} {shown} {sign} {bound} ({check['criterion']}{of})"
 
@@ -278,7 +278,7 @@ def _could_have(criterion: Record, cells: t.Sequence[str] | None) -> bool:
     if cells is None:
         return True
     side, cell = str(criterion["metric"]).partition("_")[0], criterion.get("cell")
-    shares = [cell_names.told(name).get("read_pct") for name in cells if cell in (None, name)]
+    shares = [cell_names.parse(name).get("read_pct") for name in cells if cell in (None, name)]
     without = {"read": 0, "write": 100}.get(side)
     return any(share is None or share != without for share in shares)
 

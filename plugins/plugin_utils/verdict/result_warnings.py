@@ -65,7 +65,7 @@ def looser_rule(about: Mapping) -> list[str]:
 
 def _writes(rule: Mapping) -> bool:
     """Whether what a rule tracks writes."""
-    return any(cell_names.told(item["cell"]).get("read_pct", 0) < 100 for item in rule.get("tracked") or [])
+    return any(cell_names.parse(item["cell"]).get("read_pct", 0) < 100 for item in rule.get("tracked") or [])
 
 
 def unsteady_cell(record: Mapping, cell: str | None) -> list[str]:

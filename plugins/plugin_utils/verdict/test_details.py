@@ -15,7 +15,7 @@ Mapping = t.Mapping[str, t.Any]
 FIGURES = ("average", "fitted_end", "range_ratio", "slope_ratio")
 
 
-def fields(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
+def details(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
     """{windows, from_fresh, precondition, remarks} of a test record, `load` of one whose threads follow the CPUs, and
     `parallel_drives` where that is known; about: the test in run.json. Empty and null without a record.
 

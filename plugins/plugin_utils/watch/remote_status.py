@@ -71,7 +71,7 @@ def parse(stdout: str, stderr: str) -> HostStatus:
     if not text or not _SECTIONS <= parts.keys():
         raise NoStatus(_last_line(stderr) or ("the answer is cut off" if text else _last_line(stdout)) or "no output")
     try:
-        status = sanitizer.of("status").passed(sanitizer.decoded(text)).value
+        status = sanitizer.shape_of("status").passed(sanitizer.decoded(text)).value
     except sanitizer.Unfit as refused:
         raise NoStatus(f"its status.json cannot be trusted: {refused}") from refused
     return HostStatus(_state(status, parts), status)

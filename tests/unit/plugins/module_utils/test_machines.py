@@ -18,7 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import drift, irq, settings
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.placement import Placements, Want
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.placement import CpuPlacement, CpuRequest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import drive_list
 from ansible_collections.ssdlab.fleet.tests.fixtures import machine_trees
 
@@ -92,7 +92,7 @@ def test_a_hard_disk_is_listed_like_an_ssd(fake):
 def test_drives_beside_each_other_get_cores_of_different_speed(fake):
     """Wrong: one gets fast cores alone, another slow ones alone, and nothing says so."""
     machine_trees.build(fake, "hybrid-cpu")
-    places = Placements(cpus.topology(fake), [Want(name, 0) for name in "abc"], parallel=3)
+    places = CpuPlacement(cpus.topology(fake), [CpuRequest(name, 0) for name in "abc"], parallel=3)
     fast = set(cpus.read_list(fake, "/sys/devices/cpu_core/cpus"))
     taken = [places.take(name) for name in "abc"]
     assert [place.cpus for place in taken] == ["0-7", "8-13", "14-17"]

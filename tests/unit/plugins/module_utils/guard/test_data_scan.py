@@ -97,35 +97,35 @@ TERMS = data_scan.Terms(5.0)
 
 
 def test_a_blank_drive_that_can_be_read_whole_is(drive):
-    seen = data_scan.take(*drive(), TERMS)
+    seen = data_scan.scan(*drive(), TERMS)
     assert seen.blank and seen.only_fill and seen.whole and seen.fills == {0} and seen.record()["seen_bytes"] == 4096
 
 
 @pytest.mark.parametrize("offset", [0, 5, 4096, MIB, 3 * MIB + 77, SIZE - 1, SIZE - MIB - 1])
 def test_one_byte_anywhere_is_seen_where_all_is_read(drive, offset):
-    seen = data_scan.take(*drive(SIZE, {offset: b"\1"}), TERMS)
+    seen = data_scan.scan(*drive(SIZE, {offset: b"\1"}), TERMS)
     assert seen.foreign == offset // 4096 * 4096 and not seen.blank and not seen.only_fill
 
 
 @pytest.mark.parametrize("size", [512, 4096, MIB, MIB + 512, 2 * MIB + 512, SIZE + 512, SIZE + 3584])
 def test_the_last_sector_of_any_size_is_looked_at(drive, size):
-    assert data_scan.take(*drive(size), TERMS).blank
-    assert data_scan.take(*drive(size, {size - 1: b"\1"}), TERMS).foreign is not None
+    assert data_scan.scan(*drive(size), TERMS).blank
+    assert data_scan.scan(*drive(size, {size - 1: b"\1"}), TERMS).foreign is not None
 
 
 @pytest.mark.parametrize("ones", [4096, 512, SIZE // 2])
 def test_blank_is_one_fill_value(drive, ones):
-    assert data_scan.take(*drive(SIZE, {0: b"\xff" * SIZE}), TERMS).blank
-    seen = data_scan.take(*drive(SIZE, {2 * MIB: b"\xff" * ones}), TERMS)
+    assert data_scan.scan(*drive(SIZE, {0: b"\xff" * SIZE}), TERMS).blank
+    seen = data_scan.scan(*drive(SIZE, {2 * MIB: b"\xff" * ones}), TERMS)
     assert not seen.blank and not seen.only_fill
 
 
 def test_fio_fill_is_ours_or_not(drive):
     data = fill(fio_pattern.LAWS[0], SIZE // 2 // 512)
-    seen = data_scan.take(*drive(SIZE, {0: data}), TERMS, fill_counts=False)
+    seen = data_scan.scan(*drive(SIZE, {0: data}), TERMS, fill_counts=False)
     assert seen.only_fill and not seen.blank and seen.whole and seen.filled >= SIZE // 2 // 4096
-    assert data_scan.take(*drive(SIZE, {0: data}), TERMS).first_filled == 0
-    assert data_scan.take(*drive(SIZE, {0: data, SIZE - 5000: b"x"}), TERMS, fill_counts=False).foreign is not None
+    assert data_scan.scan(*drive(SIZE, {0: data}), TERMS).first_filled == 0
+    assert data_scan.scan(*drive(SIZE, {0: data, SIZE - 5000: b"x"}), TERMS, fill_counts=False).foreign is not None
 
 
 @pytest.mark.parametrize("elsewhere", [{}, {MIB + 8192: b"\xff" * 4096}, {0: b"\xff" * 4096}])
@@ -142,15 +142,15 @@ def test_a_block_without_the_law_of_the_fill_is_found_where_it_is_asked_for(driv
 def test_what_is_known_does_not_count_and_what_is_beside_it_does(drive):
     pieces = {0: b"table".ljust(512, b"t"), 8192: os.urandom(4096)}
     known = [data_scan.Extent(0, 512), data_scan.Extent(8192, 4096)]
-    assert data_scan.take(*drive(SIZE, pieces), TERMS, known).blank
-    assert data_scan.take(*drive(SIZE, {**pieces, 600: b"x"}), TERMS, known).foreign == 0
-    assert data_scan.take(*drive(SIZE, pieces), TERMS, known[:1]).foreign == 8192
+    assert data_scan.scan(*drive(SIZE, pieces), TERMS, known).blank
+    assert data_scan.scan(*drive(SIZE, {**pieces, 600: b"x"}), TERMS, known).foreign == 0
+    assert data_scan.scan(*drive(SIZE, pieces), TERMS, known[:1]).foreign == 8192
 
 
 def test_a_drive_that_cannot_be_read_whole_is_sampled_for_its_time(drive, monkeypatch):
     handle, size = drive(512 * MIB)
     monkeypatch.setattr(data_scan, "whole_in_time", lambda *_args: False)
-    seen = data_scan.take(handle, size, data_scan.Terms(0.3))
+    seen = data_scan.scan(handle, size, data_scan.Terms(0.3))
     assert seen.blank and not seen.whole and seen.blocks >= 32 and seen.seconds >= 0.3
 
 
@@ -158,11 +158,11 @@ def test_a_little_data_where_the_drive_says_so_is_always_seen(drive, monkeypatch
     """On top of the random blocks: they are as many as ever."""
     monkeypatch.setattr(data_scan, "whole_in_time", lambda *_args: False)
     arguments = drive(64 << 30, {40 << 30: b"x" * 5000})
-    assert data_scan.take(*arguments, data_scan.Terms(0.2), aim=[data_scan.Extent(40 << 30, 8192)]).foreign in (
+    assert data_scan.scan(*arguments, data_scan.Terms(0.2), aim=[data_scan.Extent(40 << 30, 8192)]).foreign in (
         40 << 30,
         (40 << 30) + 4096,
     )
-    seen = data_scan.take(*drive(64 << 30), data_scan.Terms(0.2), aim=[data_scan.Extent(20 << 30, 8192)])
+    seen = data_scan.scan(*drive(64 << 30), data_scan.Terms(0.2), aim=[data_scan.Extent(20 << 30, 8192)])
     assert seen.blank and seen.aimed_blocks == 2 and seen.blocks >= 32
 
 
@@ -171,18 +171,18 @@ def test_a_look_ends_when_the_job_is_to_end(drive, monkeypatch, seconds, asked):
     monkeypatch.setattr(data_scan, "whole_in_time", lambda *_args: seconds is None)
     answers = iter([False] * asked)
     with pytest.raises(Stopped):
-        data_scan.take(*drive(128 * MIB), data_scan.Terms(seconds, lambda: next(answers, True)))
+        data_scan.scan(*drive(128 * MIB), data_scan.Terms(seconds, lambda: next(answers, True)))
 
 
 def test_full_reads_all_of_it(drive):
-    seen = data_scan.take(*drive(300 * MIB, {123 * MIB + 4096: b"x"}), data_scan.Terms(None))
+    seen = data_scan.scan(*drive(300 * MIB, {123 * MIB + 4096: b"x"}), data_scan.Terms(None))
     assert seen.foreign == 123 * MIB + 4096
 
 
 def test_a_drive_that_does_not_read_raises(drive):
     handle, size = drive()
     with pytest.raises(OSError):
-        data_scan.take(handle, 2 * size, TERMS)
+        data_scan.scan(handle, 2 * size, TERMS)
 
 
 @pytest.mark.parametrize(

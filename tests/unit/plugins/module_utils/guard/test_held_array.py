@@ -23,7 +23,7 @@ def made(tmp_path, monkeypatch):
     """An array over a file, and the list of members that were confirmed."""
     file, confirmed = tmp_path / "md127", []
     file.write_bytes(bytes(SIZE))
-    monkeypatch.setattr(mdadm, "seen", lambda _host, _name: made.seen)
+    monkeypatch.setattr(mdadm, "read_array", lambda _host, _name: made.seen)
     members = [
         types.SimpleNamespace(
             identity={"logical_block_size_bytes": block, "queue_depth": depth},

@@ -159,7 +159,7 @@ def lead(tmp_path, monkeypatch):
     made = mdadm.Array("raid0", "none", CHUNK, frozenset(NUMBERS.values()), "9:127")
     monkeypatch.setattr(array_members, "Station", station)
     monkeypatch.setattr(array_members, "MemberWatch", Look)
-    monkeypatch.setattr(mdadm, "seen", lambda _host, _name: made)
+    monkeypatch.setattr(mdadm, "read_array", lambda _host, _name: made)
     monkeypatch.setattr(array.array_leftover, "note", lambda *_about: did.append("note"))
     monkeypatch.setattr(array.array_leftover, "stop", lambda *_about: did.append("stop") or [])
     return station(job, drives[1])
@@ -220,7 +220,7 @@ def test_one_that_cannot_be_made_is_stopped_as_far_as_it_came(lead):
     ids=["none", "another drive", "a superblock", "another level"],
 )
 def test_nothing_is_measured_on_another_array(lead, monkeypatch, other):
-    monkeypatch.setattr(mdadm, "seen", lambda _host, _name: other)
+    monkeypatch.setattr(mdadm, "read_array", lambda _host, _name: other)
     with pytest.raises(array.ArrayError, match="not a raid0 of 8:0, 8:16"), array.assembled(lead, TEST, NAMES):
         pass
     assert "array" not in lead.did
@@ -255,9 +255,9 @@ def test_a_member_that_is_evidence_is_not_written(lead, monkeypatch):
     ],
 )
 def test_why_there_can_be_none_is_told_before_anything_is_done(lead, monkeypatch, ended, evidence, lacks, told):
-    monkeypatch.setattr(mdadm, "lacking", lambda _host, _level: lacks)
+    monkeypatch.setattr(mdadm, "missing_tools", lambda _host, _level: lacks)
     lead.job.ended, lead.held.evidence = ended, evidence
-    found = array.problem(lead, SPEC)
+    found = array.unavailable_reason(lead, SPEC)
     assert told in found and bool(found) == bool(told) and lead.did == []
 
 
@@ -286,5 +286,5 @@ def test_it_waits_for_the_other_campaigns_unless_the_run_is_stopped(lead):
     ],
 )
 def test_what_was_written_to_the_members_is_what_was_written_to_the_array(written, of_members, told):
-    found = array.unlike(written, dict(zip("abc", of_members)))
+    found = array.member_write_differences(written, dict(zip("abc", of_members)))
     assert len(found) == len(told) and all(part in text for part, text in zip(told, found))

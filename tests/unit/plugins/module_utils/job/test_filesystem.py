@@ -241,14 +241,14 @@ def test_a_file_that_does_not_fit_says_what_to_lower(place, monkeypatch):
 
 
 def test_tools_that_lack_are_named_with_their_packages(place):
-    assert filesystem.lacking(place.host, SPEC, "sda") == ""
+    assert filesystem.missing_requirements(place.host, SPEC, "sda") == ""
     place.host.tools = {"mkfs.xfs"}
-    assert filesystem.lacking(place.host, SPEC, "sda") == "mkfs.xfs is missing; install xfsprogs"
+    assert filesystem.missing_requirements(place.host, SPEC, "sda") == "mkfs.xfs is missing; install xfsprogs"
 
 
 def test_a_drive_whose_writes_nobody_counts_gets_none_as_nobody_could_wipe_it(place):
     place.host.iostats = "0"
-    assert "/sys/block/sda/queue/iostats" in filesystem.lacking(place.host, SPEC, "sda")
+    assert "/sys/block/sda/queue/iostats" in filesystem.missing_requirements(place.host, SPEC, "sda")
 
 
 def counted(place, monkeypatch, *counters):

@@ -12,13 +12,15 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus
 
 @given(st.sets(st.integers(min_value=0, max_value=300)))
 def test_a_list_says_what_it_was_made_of(numbers):
-    assert cpus.parse(cpus.text(numbers)) == sorted(numbers)
+    assert cpus.parse(cpus.format_cpu_list(numbers)) == sorted(numbers)
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 20)), min_size=1, max_size=8))
 def test_however_it_is_spelled_the_canonical_form_is_one(ranges):
     spelled = ",".join(f"{first}-{first + more}" for first, more in ranges)
-    assert cpus.canonical(spelled) == cpus.canonical(cpus.canonical(spelled)) == cpus.text(cpus.parse(spelled))
+    assert (
+        cpus.canonical(spelled) == cpus.canonical(cpus.canonical(spelled)) == cpus.format_cpu_list(cpus.parse(spelled))
+    )
 
 
 @pytest.mark.parametrize(

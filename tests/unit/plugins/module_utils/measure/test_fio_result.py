@@ -39,7 +39,7 @@ def changed(*path_and_value):
 
 
 def test_a_good_result_is_accepted():
-    assert fio_result.problems(0, GOOD, "/dev/nvme0n1", {"write": 1.0}, runtime_s=60) == []
+    assert fio_result.result_problems(0, GOOD, "/dev/nvme0n1", {"write": 1.0}, runtime_s=60) == []
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_good_result_is_accepted():
 def test_a_result_is_believed_only_when_every_check_holds(rc, result, asked, message):
     (found,) = [
         text
-        for text in fio_result.problems(
+        for text in fio_result.result_problems(
             rc, result, "/dev/nvme0n1", **dict({"directions": {"write": 1.0}, "runtime_s": 60}, **asked)
         )
         if message in text
@@ -95,7 +95,7 @@ def test_a_direction_of_a_mix_may_have_no_io_by_chance(ios, share, believed):
     """Of 20 I/Os with 5 % writes a third of all cells have no write."""
     result = changed("jobs", 0, "read", dict(side(), total_ios=ios))
     result["jobs"][0]["write"] = side(0)
-    found = fio_result.problems(0, result, "/dev/nvme0n1", {"write": share, "read": 1 - share})
+    found = fio_result.result_problems(0, result, "/dev/nvme0n1", {"write": share, "read": 1 - share})
     assert (not [text for text in found if "no write" in text]) == believed
 
 

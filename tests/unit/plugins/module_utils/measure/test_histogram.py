@@ -94,8 +94,8 @@ def test_one_bad_round_of_five_is_not_averaged_away():
 )
 def test_what_is_no_histogram_is_refused(bins):
     with pytest.raises(ValueError):
-        histogram.of({"bins": bins})
+        histogram.parse_bins({"bins": bins})
 
 
 def test_empty_bins_of_older_fio_are_left_out():
-    assert histogram.of({"bins": {"897024": 1, "80384": 2, "50432": 0}}) == {80_384: 2, 897_024: 1}
+    assert histogram.parse_bins({"bins": {"897024": 1, "80384": 2, "50432": 0}}) == {80_384: 2, 897_024: 1}

@@ -121,7 +121,11 @@ def test_other_namespaces_of_the_controller_are_seen(tmp_path):
         (tmp_path / "sys/block" / name / "device").symlink_to("../../devices/" + home)
         (tmp_path / "sys/block" / name / "stat").write_text(STAT)
     host = Host(str(tmp_path))
-    assert [kernel_counters.beside(host, name) for name in ("nvme0n1", "nvme1n1", "sda")] == [["nvme0n2"], [], []]
+    assert [kernel_counters.sibling_namespaces(host, name) for name in ("nvme0n1", "nvme1n1", "sda")] == [
+        ["nvme0n2"],
+        [],
+        [],
+    ]
     eyes = kernel_counters.Witness(host, "nvme0n1", "0")
     before = eyes.look()
     (tmp_path / "sys/block/nvme0n2/stat").write_text("100 1 800 5 1000 2 3600 6 0 7 11 3 0 64 1 0 0")

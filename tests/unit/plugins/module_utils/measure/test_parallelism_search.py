@@ -64,7 +64,7 @@ def trial(of, number, confirms, alone_):
     parts = []
     for group in parallelism_search.groups(of["drives"], number, confirms):
         parts.append(figures(of, group))
-        if not parallelism_search.keeps(alone_, parts[-1]):
+        if not parallelism_search.is_rate_kept(alone_, parts[-1]):
             break
     return parallelism_search.Trial(number, confirms, parts)
 
@@ -144,7 +144,7 @@ def test_what_is_used_was_held_by_all_neighbours_and_costs_no_more_than_planned(
     own = alone(of)
     assert count + sum(len(done.parts) for done in trials) <= parallelism_search.most_groups(count)
     for group in parallelism_search.groups(of["drives"], used, True) if used > 1 else ():
-        assert parallelism_search.keeps(own, figures(of, group))
+        assert parallelism_search.is_rate_kept(own, figures(of, group))
     if not of["links"] and of["noise"] == 0:
         # A limit that only grows with the drives is found to the digit.
         largest = max(most for most in range(1, count + 1) if not of["cpu"] or of["cpu"] / most / 1000 >= 0.98)
@@ -163,7 +163,9 @@ def test_a_host_that_answers_by_chance_ends_in_time_with_what_it_confirmed(verdi
             {"c": {drive: [100.0 if chance.random() < 0.999 else 90.0] * 3 for drive in group}}
             for group in parallelism_search.groups(drives, *step)
         ]
-        lost = next((place for place, part in enumerate(parts) if not parallelism_search.keeps(own, part)), len(parts))
+        lost = next(
+            (place for place, part in enumerate(parts) if not parallelism_search.is_rate_kept(own, part)), len(parts)
+        )
         trials.append(parallelism_search.Trial(*step, parts[: lost + 1]))
         measured_ += len(trials[-1].parts)
     told = parallelism_search.decide(drives, own, trials)

@@ -229,9 +229,9 @@ def test_sata_is_asked_for_its_health_only_before_and_after(nvme):
 def test_a_p420m_that_shuts_down_for_heat_is_seen_without_a_command_to_it(fake):
     fake.put("/sys/block/rssda/status", "online\n")
     identity = {"transport": "pcie", "path": "/dev/rssda", "kernel_name": "rssda"}
-    first = sampler.take(fake, identity, [], ask=False)
+    first = sampler.take_sample(fake, identity, [], ask=False)
     fake.put("/sys/block/rssda/status", "thermal_shutdown\n")
-    assert list(sampler.spoilt(first, sampler.take(fake, identity, [], ask=False)).values()) == [
+    assert list(sampler.spoilt(first, sampler.take_sample(fake, identity, [], ask=False)).values()) == [
         "it warns: the temperature is beyond a threshold"
     ]
     assert fake.commands == []

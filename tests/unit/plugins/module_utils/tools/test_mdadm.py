@@ -56,8 +56,8 @@ def array(host, name="md127", **files):
 
 def test_an_array_is_read_from_sysfs(host):
     array(host)
-    assert mdadm.seen(host, "md127") == mdadm.Array("raid0", "none", 65536, frozenset({"8:0", "8:16"}), "9:127")
-    assert mdadm.seen(host, "md0") is None
+    assert mdadm.read_array(host, "md127") == mdadm.Array("raid0", "none", 65536, frozenset({"8:0", "8:16"}), "9:127")
+    assert mdadm.read_array(host, "md0") is None
 
 
 def test_the_number_is_one_that_no_array_has(host):
@@ -80,5 +80,5 @@ def test_what_a_host_lacks_is_told(host, monkeypatch, tools, mdstat, modprobe_rc
         out.write(mdstat)
     monkeypatch.setattr(host, "which", lambda tool: tool in tools or None)
     monkeypatch.setattr(host, "run", lambda argv: Result(argv, modprobe_rc, "", ""))
-    found = mdadm.lacking(host, 0)
+    found = mdadm.missing_tools(host, 0)
     assert found.startswith(told) and bool(found) == bool(told)

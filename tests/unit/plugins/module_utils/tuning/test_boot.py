@@ -123,7 +123,7 @@ def test_other_arguments_take_the_place_of_the_first_and_the_first_command_line_
     machine.boot()
     assert boot.present(machine, state, ["idle=halt"])["changed"]
     machine.boot()
-    assert boot.lacking(machine.read("/proc/cmdline"), ["idle=halt", "intel_idle.max_cstate=1"]) == []
+    assert boot.missing_arguments(machine.read("/proc/cmdline"), ["idle=halt", "intel_idle.max_cstate=1"]) == []
     assert boot.absent(machine, state)["after"] == BEFORE
     machine.boot()
     assert sorted(machine.read("/proc/cmdline").split()) == sorted(BEFORE.split())
@@ -207,10 +207,10 @@ def test_a_host_without_a_known_boot_loader_is_told_so(tmp_path):
     ],
 )
 def test_the_last_of_several_counts(line, missing):
-    assert boot.lacking(line, ["idle=poll"]) == missing
+    assert boot.missing_arguments(line, ["idle=poll"]) == missing
 
 
 def test_of_several_that_are_asked_for_all_count():
     asked = ["hugepagesz=1G", "hugepages=8", "hugepagesz=2M", "hugepages=512"]
-    assert boot.lacking("ro " + " ".join(asked), asked) == []
-    assert boot.lacking("ro hugepagesz=2M hugepages=512", asked) == ["hugepagesz=1G", "hugepages=8"]
+    assert boot.missing_arguments("ro " + " ".join(asked), asked) == []
+    assert boot.missing_arguments("ro hugepagesz=2M hugepages=512", asked) == ["hugepagesz=1G", "hugepages=8"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.placement import Placements, Want
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.placement import CpuPlacement, CpuRequest
 
 
 def server(nodes=2, cores=4, threads=2):
@@ -23,7 +23,7 @@ def listed(text):
 
 
 def test_fio_runs_on_the_drives_node_and_its_interrupts_on_another_core_of_it():
-    place = Placements(server(), [Want("A", 1)], interrupt_cores=1).take("A")
+    place = CpuPlacement(server(), [CpuRequest("A", 1)], interrupt_cores=1).take("A")
     assert (place.cpus, place.node, place.interrupt_cpus, place.note) == ("4-6,12-14", 1, "7,15", "")
 
 
@@ -32,46 +32,46 @@ def test_fio_runs_on_the_drives_node_and_its_interrupts_on_another_core_of_it():
 )
 def test_one_core_of_eight_is_kept_for_interrupts_where_there_are_enough(cores, kept):
     """Where none is kept, the interrupts stay on the node."""
-    places = Placements(server(nodes=1, cores=cores), [Want("A", 0)])
+    places = CpuPlacement(server(nodes=1, cores=cores), [CpuRequest("A", 0)])
     assert listed(places.interrupt_cpus("A")) == listed(kept)
 
 
 def test_a_drive_with_a_limit_gets_eight_cpus_on_eight_cores_and_the_rest_is_for_interrupts():
     """TN-FD-15, Using FIO: at most 8 CPUs."""
-    place = Placements(server(nodes=1, cores=16), [Want("P420m", 0, most=8)], interrupt_cores=0).take("P420m")
+    place = CpuPlacement(server(nodes=1, cores=16), [CpuRequest("P420m", 0, most=8)], interrupt_cores=0).take("P420m")
     assert listed(place.cpus) == set(range(8)) and not listed(place.cpus) & listed(place.interrupt_cpus)
 
 
 def test_a_drive_whose_node_is_unknown_is_pointed_out():
-    place = Placements(server(), [Want("A")], interrupt_cores=0).take("A")
+    place = CpuPlacement(server(), [CpuRequest("A")], interrupt_cores=0).take("A")
     assert (place.node, listed(place.cpus)) == (
         None,
         set(range(16)),
     ) and "unknown: set numa_node in the drive's entry" in place.note
-    assert "no NUMA node 7" in Placements(server(), [Want("A", 7)]).take("A").note
+    assert "no NUMA node 7" in CpuPlacement(server(), [CpuRequest("A", 7)]).take("A").note
     # A host with one node has nothing to choose from.
-    assert Placements(server(nodes=1), [Want("A")], interrupt_cores=0).take("A")[1:] == (None, "0-7", "")
+    assert CpuPlacement(server(nodes=1), [CpuRequest("A")], interrupt_cores=0).take("A")[1:] == (None, "0-7", "")
 
 
 def test_a_drive_whose_node_has_no_cpu_that_may_be_used_is_pointed_out():
     """As in a cpuset of one node: the drive is on the other."""
-    place = Placements(server(nodes=1), [Want("A", 1)]).take("A")
+    place = CpuPlacement(server(nodes=1), [CpuRequest("A", 1)]).take("A")
     assert place.cpus and place.note == "no CPU of its NUMA node 1 may be used, so fio runs far from it"
-    assert Placements(server(nodes=1), [Want("A", 0)]).take("A").note == ""
+    assert CpuPlacement(server(nodes=1), [CpuRequest("A", 0)]).take("A").note == ""
 
 
 def test_a_drives_own_cpus_come_first_and_nobody_else_gets_them():
-    places = Placements(server(), [Want("A", 0, "0-1"), Want("B", 0)], parallel=2, interrupt_cores=0)
+    places = CpuPlacement(server(), [CpuRequest("A", 0, "0-1"), CpuRequest("B", 0)], parallel=2, interrupt_cores=0)
     hand, other = places.take("A"), places.take("B")
     assert hand.cpus == "0-1" and not listed(hand.cpus) & listed(other.cpus)
     assert (
         "CPU 99 of its `cpus` does not exist, is offline, or is outside the host job's cpuset"
-        in Placements(server(), [Want("A", 0, "0,99")]).take("A").note
+        in CpuPlacement(server(), [CpuRequest("A", 0, "0,99")]).take("A").note
     )
 
 
 def test_more_cpus_by_hand_than_a_drive_is_to_have_are_pointed_out():
-    place = Placements(server(cores=8), [Want("P420m", 0, "0-15", most=8)]).take("P420m")
+    place = CpuPlacement(server(cores=8), [CpuRequest("P420m", 0, "0-15", most=8)]).take("P420m")
     assert (
         place.cpus == "0-15"
         and place.note == "its `cpus` are 16 CPUs, more than the 8 that tune_cpu_limits allows for it"
@@ -79,12 +79,14 @@ def test_more_cpus_by_hand_than_a_drive_is_to_have_are_pointed_out():
 
 
 def test_too_few_cpus_are_shared_and_that_is_said():
-    places = Placements(server(nodes=1, cores=1, threads=1), [Want("A", 0), Want("B", 0)], parallel=2)
+    places = CpuPlacement(server(nodes=1, cores=1, threads=1), [CpuRequest("A", 0), CpuRequest("B", 0)], parallel=2)
     assert places.take("A").note == "" and places.take("B").note == "too few CPUs: shares some with A"
 
 
 def test_a_drive_that_is_left_no_cpu_by_those_given_by_hand_shares_them_and_that_is_said():
-    places = Placements(server(nodes=1, cores=2, threads=1), [Want("A", 0, "0-1"), Want("B", 0)], parallel=2)
+    places = CpuPlacement(
+        server(nodes=1, cores=2, threads=1), [CpuRequest("A", 0, "0-1"), CpuRequest("B", 0)], parallel=2
+    )
     assert (places.take("A").note, places.take("B").note) == ("", "too few CPUs: shares some with A")
     places.release("A")
     assert places.take("B").note == ""
@@ -98,8 +100,8 @@ def test_drives_that_run_together_never_share_a_cpu_while_there_are_enough(
     wants, parallel, cores, threads, kept, chance
 ):
     topology = server(cores=cores, threads=threads)
-    wants = [Want(str(number), node, None, most) for number, (node, most) in enumerate(wants)]
-    places = Placements(topology, wants, parallel, kept)
+    wants = [CpuRequest(str(number), node, None, most) for number, (node, most) in enumerate(wants)]
+    places = CpuPlacement(topology, wants, parallel, kept)
     waiting, running = list(wants), {}
     while waiting or running:
         while waiting and len(running) < parallel:
@@ -121,6 +123,6 @@ def test_drives_that_run_together_never_share_a_cpu_while_there_are_enough(
 
 @given(st.integers(1, 4), st.integers(2, 16))
 def test_drives_side_by_side_have_equal_conditions(parallel, cores):
-    wants = [Want(str(number), 0) for number in range(parallel)]
-    places = Placements(server(cores=cores), wants, parallel)
+    wants = [CpuRequest(str(number), 0) for number in range(parallel)]
+    places = CpuPlacement(server(cores=cores), wants, parallel)
     assert len({len(listed(places.take(want.drive).cpus)) for want in wants}) == 1

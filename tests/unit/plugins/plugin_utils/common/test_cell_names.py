@@ -39,4 +39,4 @@ def test_the_name_of_a_cell_on_a_drive(name, size_bytes, expected):
     ],
 )
 def test_what_a_name_says_of_the_load(name, told):
-    assert tuple(cell_names.told(name).values()) == told
+    assert tuple(cell_names.parse(name).values()) == told

@@ -26,7 +26,7 @@ def page_of(results, otherwise=lambda records: None, both=lambda run_id, records
             otherwise(records)
         both(run_id, records)
         folder = fleets.write(results, run, records)
-        write_report.make(str(results), run_id, against=fleet_verdicts.Against(A if run_id == B else ""))
+        write_report.make(str(results), run_id, against=fleet_verdicts.Baseline(A if run_id == B else ""))
     report = folder / "report"
     return json.loads((report / "summary.json").read_text()), (report / "index.html").read_text()
 

@@ -142,7 +142,10 @@ def test_a_criterion_holds_nothing_to_a_baseline_of_other_conditions(tmp_path, o
 )
 def test_a_link_of_unknown_speed_is_no_other_link(now, before, told):
     assert (
-        comparability.changed(comparability.text({"link": now}, {}), comparability.text({"link": before}, {})) == told
+        comparability.changed(
+            comparability.conditions_key({"link": now}, {}), comparability.conditions_key({"link": before}, {})
+        )
+        == told
     )
 
 

@@ -151,7 +151,7 @@ def test_a_drive_that_was_low_on_two_hosts_is_not_its_hosts(tmp_path, nights):
     between, fine = fleet(run_id="20261121T120000Z-qualify", **options)
     reported(tmp_path, {**between, "started": "2026-11-21T12:00:00Z"}, fine)
     run, records = fleet(low={3: 0.82}, run_id="20261122T010000Z-qualify", **options)
-    report = fleet_verdicts.judge_run(str(tmp_path), run, records, fleet_verdicts.Against(nights=nights)).judgement
+    report = fleet_verdicts.judge_run(str(tmp_path), run, records, fleet_verdicts.Baseline(nights=nights)).judgement
     assert of_their_host(report) == ["S3-0", "S3-2", "S3-3"]
     # As the store judges, which nobody tells how many nights figures are compared with.
     assert fleet_verdicts.judgement_of(str(tmp_path), run, records) == report

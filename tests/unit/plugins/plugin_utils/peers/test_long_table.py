@@ -41,7 +41,7 @@ def test_every_figure_is_a_row_with_what_makes_it_a_peer(cells):
         "io_uring",
         "",
         "iops",
-        comparability.text(
+        comparability.conditions_key(
             comparability.of_drive({"engine": "io_uring"}, identity), comparability.definitions(run)["iops"]
         ),
         "c",
@@ -106,5 +106,5 @@ def test_two_drives_of_a_host_that_tell_one_serial_are_two():
 def test_what_names_no_drive_in_other_runs_goes_with_its_host():
     rows = table(hosts=3, drives=1)
     rows["serial"] = rows["host"].map({"h0": "DUP", "h1": "DUP", "h2": "S2-0"})
-    assert long_table.apart(rows)["serial"].unique().tolist() == ["h0 S0-0", "h1 S1-0", "S2-0"]
-    assert long_table.apart(long_table.of_summary({"run": {"id": "r"}})).empty
+    assert long_table.with_distinct_serials(rows)["serial"].unique().tolist() == ["h0 S0-0", "h1 S1-0", "S2-0"]
+    assert long_table.with_distinct_serials(long_table.of_summary({"run": {"id": "r"}})).empty

@@ -12,7 +12,7 @@ SHARE = {"metric": "write_iops", "min_of_median": 0.9}
 
 
 def wanted(tmp_path, run, records):
-    return retest.wanted(run, records, fleet_verdicts.judge_run(str(tmp_path), run, records))
+    return retest.drives_to_remeasure(run, records, fleet_verdicts.judge_run(str(tmp_path), run, records))
 
 
 def test_a_drive_that_missed_only_a_relative_criterion_is_measured_again(tmp_path):

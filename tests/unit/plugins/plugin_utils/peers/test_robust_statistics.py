@@ -35,20 +35,20 @@ def test_a_median_and_a_spread_never_include_the_drive_itself(values):
     ],
 )
 def test_only_the_bad_direction_is_worse_than_the_median(metric, bad, by):
-    held = robust_statistics.hold(metric, [100.0] * 11 + [bad])
+    held = robust_statistics.score_leave_one_out(metric, [100.0] * 11 + [bad])
     assert held.by[-1] == pytest.approx(by) and held.median[-1] == pytest.approx(100)
     # Drives that are alike to the last digit have a spread of 0: the floor says how much is nothing.
     assert (held.z[-1] > robust_statistics.Z_LIMIT) == (by > 0) and abs(held.z[:-1]).max() == 0
 
 
 def test_two_bad_drives_of_eight_do_not_hide_each_other():
-    held = robust_statistics.hold("iops", [100, 101, 99, 100.5, 99.5, 100.2, 70, 69])
+    held = robust_statistics.score_leave_one_out("iops", [100, 101, 99, 100.5, 99.5, 100.2, 70, 69])
     assert held.z[-2:].min() > robust_statistics.Z_LIMIT > held.z[:-2].max()
 
 
 def test_a_dead_drive_and_a_dead_group_give_figures():
-    assert robust_statistics.hold("iops", [0.0] + [5.0] * 8).by[0] == 1
-    assert robust_statistics.hold("iops", [0.0] * 9).z.tolist() == [0] * 9
+    assert robust_statistics.score_leave_one_out("iops", [0.0] + [5.0] * 8).by[0] == 1
+    assert robust_statistics.score_leave_one_out("iops", [0.0] * 9).z.tolist() == [0] * 9
 
 
 @pytest.mark.parametrize("others", [7, 8, 15, 48])
@@ -59,7 +59,7 @@ def test_good_drives_are_as_seldom_as_bad_as_is_said(others):
     median = np.median(fleets[:, 1:], axis=1)
     mad = np.median(np.abs(fleets[:, 1:] - median[:, None]), axis=1)
     z = 0.6745 * (fleets[:, 0] - median) / mad
-    assert np.mean(robust_statistics.chance(z, others) < 0.01) == pytest.approx(0.01, abs=0.002)
+    assert np.mean(robust_statistics.p_value(z, others) < 0.01) == pytest.approx(0.01, abs=0.002)
 
 
 def test_discoveries_are_those_of_benjamini_and_hochberg():
@@ -107,7 +107,9 @@ def test_discoveries_are_those_of_scipy():
     ],
 )
 def test_how_far_a_group_goes_on_the_good_side(good, groups, reach):
-    found = robust_statistics.good_limit(np.array(good), np.array(groups, dtype=int), robust_statistics.Reach(0.5, 3.0))
+    found = robust_statistics.good_limit(
+        np.array(good), np.array(groups, dtype=int), robust_statistics.SideLimit(0.5, 3.0)
+    )
     wanted = [np.exp(0.5 + 3 / 10) * far for far in reach]
     assert found.tolist() == pytest.approx(wanted)
 
@@ -117,7 +119,7 @@ def test_a_long_tail_on_the_good_side_reaches_farther_on_the_bad_one():
     short, long = [4.0, 2.0] + [1.0] * 6, [8.0] * 2 + [4.0] * 8 + [2.0] * 30
     for far, tail in ((short, [1.3 * 2, 2]), (long, [4.0] * 2 + [2.0] * 8)):
         limit = robust_statistics.good_limit(
-            np.array(far), np.zeros(len(far), dtype=int), robust_statistics.Reach(0.0, tails=2.0)
+            np.array(far), np.zeros(len(far), dtype=int), robust_statistics.SideLimit(0.0, tails=2.0)
         )
         assert limit[0] == pytest.approx(min(far[0], 1.3 * far[1]) * np.exp(2 * np.mean(np.log(tail))))
 
@@ -135,7 +137,7 @@ def test_of_many_groups_a_drive_has_to_be_farther_off_to_stand_out():
         z[: 24 * bad : 24] = 1.2 * limit
         of_group = np.repeat(np.arange(groups), 24)
         return int(
-            robust_statistics.stand_out(z, robust_statistics.chance(z, 10**6), of_group, np.arange(len(z))).sum()
+            robust_statistics.stand_out(z, robust_statistics.p_value(z, 10**6), of_group, np.arange(len(z))).sum()
         )
 
     assert [standing(1, 1), standing(2, 1), standing(16, 1), standing(16, 16)] == [1, 1, 0, 16]
@@ -149,7 +151,7 @@ def stands_out(worse, best):
     drives = np.repeat(np.arange(24), 6)
     z = figures.ravel()
     found = robust_statistics.stand_out(
-        z, robust_statistics.chance(z, 10**6), np.zeros(len(z), dtype=int), drives
+        z, robust_statistics.p_value(z, 10**6), np.zeros(len(z), dtype=int), drives
     ).reshape(24, 6)
     assert not found[1:].any()
     return found[0].tolist()
@@ -167,17 +169,20 @@ def test_a_drive_stands_out_by_one_figure_or_by_all_of_its_own_together():
 @pytest.mark.parametrize("latency", ["write_mean_latency_us", "write_p50_latency_us"])
 def test_a_rate_and_its_latency_are_as_far_off(latency):
     rates = 1000 * np.exp(0.1 * np.random.default_rng(4).standard_normal(24))
-    one, other = robust_statistics.hold("write_iops", rates), robust_statistics.hold(latency, 32e6 / rates)
+    one, other = (
+        robust_statistics.score_leave_one_out("write_iops", rates),
+        robust_statistics.score_leave_one_out(latency, 32e6 / rates),
+    )
     assert one.z == pytest.approx(other.z) and one.p == pytest.approx(other.p)
 
 
 def test_tails_are_even_on_a_log_scale():
-    held = robust_statistics.hold("write_p99_9_latency_us", np.exp(np.arange(-6.0, 7.0)))
+    held = robust_statistics.score_leave_one_out("write_p99_9_latency_us", np.exp(np.arange(-6.0, 7.0)))
     assert held.z == pytest.approx(-held.z[::-1])
 
 
 def test_a_drive_without_any_speed_stands_out():
-    held = robust_statistics.hold("iops", [0.0, *np.linspace(99, 101, 11)])
+    held = robust_statistics.score_leave_one_out("iops", [0.0, *np.linspace(99, 101, 11)])
     assert held.z[0] > 30 and held.by[0] == 1 and np.isfinite(held.z).all()
 
 
@@ -187,7 +192,7 @@ def test_a_drive_without_any_speed_stands_out():
 def test_what_hosts_make_up_gives_figures_all_the_same(metric, told, liars):
     """As far as the gate lets numbers in: most of them from one drive, or from all but one."""
     values = [told] * liars + list(np.linspace(99, 101, 12 - liars))
-    held = robust_statistics.hold(metric, values)
+    held = robust_statistics.score_leave_one_out(metric, values)
     assert all(np.isfinite(each).all() for each in held)
     groups, drives = np.zeros(12, dtype=int), np.arange(12)
     assert np.isfinite(robust_statistics.sides(held.z, drives, 12)).all()

@@ -50,7 +50,7 @@ def test_the_same_drives_now_and_before(metric, factor, n, verdict):
 )
 def test_three_nights_against_three_can_never_tell(factor, nights, verdict):
     now, before = (100 * share * (1 + 0.005 * RANDOM.standard_normal(nights)) for share in (factor, 1.0))
-    change = trends.apart("iops", now, before)
+    change = trends.compare_samples("iops", now, before)
     assert change.verdict == verdict and change.by == pytest.approx(1 / factor - 1, abs=0.03)
 
 

@@ -28,7 +28,7 @@ def test_equal_differences_and_those_of_0_are_as_all_signs_say(values):
     ranks = stats.rankdata(abs(counted))
     sums = numpy.array([ranks[list(signs)].sum() for signs in itertools.product((True, False), repeat=len(counted))])
     less, greater = (sums <= ranks[counted > 0].sum()).mean(), (sums >= ranks[counted > 0].sum()).mean()
-    found = [wilcoxon.chance(numpy.array(values, dtype=float), side) for side in SIDES]
+    found = [wilcoxon.p_value(numpy.array(values, dtype=float), side) for side in SIDES]
     assert found == pytest.approx([less, greater, min(1, 2 * min(less, greater))])
 
 
@@ -36,22 +36,22 @@ def test_equal_differences_and_those_of_0_are_as_all_signs_say(values):
 def test_others_are_as_scipy_says(values):
     for side in SIDES:
         expected = stats.wilcoxon(values, alternative=side, method="exact").pvalue
-        assert wilcoxon.chance(numpy.array(values), side) == pytest.approx(expected)
+        assert wilcoxon.p_value(numpy.array(values), side) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("side", SIDES)
 def test_more_are_scipys(side):
     values = numpy.random.default_rng(8).normal(0.2, 1, wilcoxon.MOST_EXACT + 1)
-    assert wilcoxon.chance(values, side) == stats.wilcoxon(values, alternative=side).pvalue
+    assert wilcoxon.p_value(values, side) == stats.wilcoxon(values, alternative=side).pvalue
 
 
 def test_without_a_difference_nothing_is_shown():
-    assert [wilcoxon.chance(numpy.zeros(9), side) for side in SIDES] == [1, 1, 1]
+    assert [wilcoxon.p_value(numpy.zeros(9), side) for side in SIDES] == [1, 1, 1]
 
 
 def test_what_is_no_number_shows_nothing():
     """An infinite figure against itself: the ratio is no number, and must not make two nights the same."""
-    assert numpy.isnan(wilcoxon.chance(numpy.array([numpy.nan, *range(1, 10)]), "greater"))
+    assert numpy.isnan(wilcoxon.p_value(numpy.array([numpy.nan, *range(1, 10)]), "greater"))
     figures = [numpy.inf, *[1.0] * 9]
     with numpy.errstate(invalid="ignore"):
         assert trends.paired("latency_p99_us", figures, figures).verdict == UNKNOWN
@@ -61,4 +61,4 @@ def test_thirteen_drives_of_which_some_are_equal_need_no_scipy(monkeypatch):
     """It tried 8,192 signs for each figure."""
     monkeypatch.setattr(stats, "wilcoxon", lambda *_values, **_options: pytest.fail("asked scipy"))
     differences = numpy.array([0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 5, 6, 7], dtype=float)
-    assert wilcoxon.chance(differences, "greater") == pytest.approx(2**-10)
+    assert wilcoxon.p_value(differences, "greater") == pytest.approx(2**-10)

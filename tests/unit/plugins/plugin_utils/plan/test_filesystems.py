@@ -60,7 +60,9 @@ def test_the_guides_array_is_computed_from_its_chunk_and_drives():
         "mount_options": ["noatime", "discard"],
         "stripe": {"stride": 64, "stripe_width": 320},
     }
-    assert filesystems.text(test["filesystem"]) == "file system ext4 (noatime, discard), stride 64, stripe width 320"
+    assert (
+        filesystems.describe(test["filesystem"]) == "file system ext4 (noatime, discard), stride 64, stripe width 320"
+    )
 
 
 def planned(plan):
@@ -136,5 +138,5 @@ def test_the_report_says_that_it_is_no_figure_of_the_raw_drive():
     record = {**RECORD, "steady_state": [], "conditions": []}
     assert (
         "measured on a file of 384 GB on ext4, mounted with noatime; not the raw drive"
-        in test_details.fields(record, {})["remarks"]
+        in test_details.details(record, {})["remarks"]
     )

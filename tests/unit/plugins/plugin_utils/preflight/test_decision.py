@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Quarantined
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, decide
@@ -86,7 +86,7 @@ def test_everything_is_told_at_once(fleet):
         fleet(drives=[], ssd_plan=["wsat", "ipos"]),
         fleet("h2", ["S1"], refusals=["swap"], ssd_plan=["wsat", "ipos"], ssd_results_dir="/proc/x"),
         fleet("h3", ["S1"], ssd_mode=True),
-        View.of("h4", None),
+        HostAnswer.of("h4", None),
         fleet("h5", ["S5", "S5"], ssd_parallel_drives=2),
     )
     text = "\n".join(decided.findings)

@@ -22,7 +22,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     test_definitions,
     timings,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.timings import AROUND, Timing
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import runs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import comparability
@@ -243,7 +243,7 @@ def test_plan_mode_tells_it_from_the_results_folder(tmp_path):
     asked.update(ssd_parallel_drives=1, ssd_assumed_write_mib_s=500, ssd_fio_min_version="3.28")
     drive = {"selector": {"serial": "S1"}, "drive": "S1", "path": "/dev/x", "identity": IDENTITY, "eligible": True}
     facts = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}}}
-    views = [View.of("h1", asked, [], facts, [{**drive, "refusals": [], "own_data": None}])]
+    views = [HostAnswer.of("h1", asked, [], facts, [{**drive, "refusals": [], "own_data": None}])]
     decided = decision.decide(
         decision.Request(views, False, datetime.datetime(2026, 2, 1, tzinfo=datetime.timezone.utc))
     )

@@ -9,7 +9,7 @@ import shlex
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import excluded_drives
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Quarantined
 
 BAD = Quarantined("nightly", "serial M S2", "S2", "h1", "S2", 3, "r3", "wsat: write_iops 3 < 5")
@@ -23,7 +23,7 @@ def view(drives=("S1", "S2"), name="h1", step="qualify", identities=True):
     ]
     checks = [{"check": "temperature", "drive": serial} for serial in drives] + [{"check": "bios", "drive": None}]
     asked = {"ssd_drives": [{"serial": serial} for serial in drives], "ssd_step": step}
-    return View.of(name, asked, drives=entries, checks=checks)
+    return HostAnswer.of(name, asked, drives=entries, checks=checks)
 
 
 def left(views):
@@ -31,7 +31,7 @@ def left(views):
 
 
 def test_a_marked_drive_is_left_out_of_all_that_is_decided_on_and_told():
-    (found,) = excluded_drives.parted([view()], NEW, [BAD], {})
+    (found,) = excluded_drives.exclude([view()], NEW, [BAD], {})
     assert left([found]) == [(["S1"], ["S1"])] and [check["drive"] for check in found.checks] == ["S1", None]
     (line,) = excluded_drives.lines([found])
     assert line.startswith("h1: drive S2: quarantined: failed 3 nights in a row, last in r3: wsat: write_iops 3 < 5.")
@@ -50,18 +50,18 @@ def test_a_marked_drive_is_left_out_of_all_that_is_decided_on_and_told():
     ],
 )
 def test_what_is_not_left_out(given, run, mark, kept):
-    assert excluded_drives.parted([given], run, [mark], kept) == [given]
+    assert excluded_drives.exclude([given], run, [mark], kept) == [given]
 
 
 def test_a_drive_is_known_wherever_it_is_put():
-    assert left(excluded_drives.parted([view(name="h7")], NEW, [BAD], {})) == [(["S1"], ["S1"])]
+    assert left(excluded_drives.exclude([view(name="h7")], NEW, [BAD], {})) == [(["S1"], ["S1"])]
 
 
 def test_a_mark_of_a_drive_whose_host_claims_anothers_names_leaves_that_other_one_in():
     """What h6 tells of its own drive S7 is that it is S2."""
     claimed = BAD._replace(host="h6", drive="S7")
-    assert excluded_drives.parted([view()], NEW, [claimed], {}) == [view()]
-    (found,) = excluded_drives.parted([view()], NEW, [BAD, claimed], {})
+    assert excluded_drives.exclude([view()], NEW, [claimed], {}) == [view()]
+    (found,) = excluded_drives.exclude([view()], NEW, [BAD, claimed], {})
     assert list(found.left_out) == ["S2"]
 
 
@@ -71,14 +71,14 @@ def test_what_is_to_be_pasted_runs_nothing_else():
 
 
 def test_a_drive_that_no_longer_says_who_it_is_is_known_by_its_place():
-    assert left(excluded_drives.parted([view(identities=False)], NEW, [BAD], {})) == [(["S1"], ["S1"])]
+    assert left(excluded_drives.exclude([view(identities=False)], NEW, [BAD], {})) == [(["S1"], ["S1"])]
     elsewhere = view(name="h7", identities=False)
-    assert excluded_drives.parted([elsewhere], NEW, [BAD], {}) == [elsewhere]
+    assert excluded_drives.exclude([elsewhere], NEW, [BAD], {}) == [elsewhere]
 
 
 def test_a_host_that_began_without_a_drive_goes_on_without_it_though_it_was_released():
     kept = excluded_drives.of_run({"asked": [{"host": "h1", "drive": "S2", "left_out": "quarantined: as it was"}]})
-    (found,) = excluded_drives.parted([view()], BEGUN, [], kept)
+    (found,) = excluded_drives.exclude([view()], BEGUN, [], kept)
     assert found.left_out == {"S2": "quarantined: as it was"} and left([found]) == [(["S1"], ["S1"])]
 
 
@@ -95,5 +95,5 @@ def test_a_drive_that_is_kept_as_evidence_is_left_out_where_that_is_wanted(polic
     given = view()
     given.drives[1]["refusals"] = [{"code": code, "message": f"S2 (/dev/sdb): it is {code}"} for code in codes]
     given.asked["ssd_evidence"] = policy
-    (found,) = excluded_drives.parted([given], NEW, [], {})
+    (found,) = excluded_drives.exclude([given], NEW, [], {})
     assert found.left_out == ({"S2": "it is evidence"} if out else {})

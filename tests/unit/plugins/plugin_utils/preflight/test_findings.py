@@ -11,7 +11,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.guard_check import inspect
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import findings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
 
 NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
 ASKED = {
@@ -30,7 +30,7 @@ ASKED = {
 def view(
     name="h1", runs=(), drives=None, facts=None, unreachable="", failures=None, similar=(), asked=True, **variables
 ):
-    return View.of(
+    return HostAnswer.of(
         name, {**ASKED, **variables} if asked else None, runs, facts, drives, unreachable, failures or {}, similar
     )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import fleet_checks
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 
 SNAPSHOT = {
     "bios": {"system_vendor": "Maker", "system": "M1", "version": "1.0"},
@@ -23,7 +23,7 @@ def view(name, *drives, levels=None, **changes):
     entries = [
         {"drive": serial, "identity": {"model": model, "firmware": firmware}} for serial, model, firmware in drives
     ]
-    return View.of(
+    return HostAnswer.of(
         name, {"preflight_levels": levels or {}}, drives=entries, checks=[], snapshot={**SNAPSHOT, **changes}
     )
 
@@ -97,5 +97,5 @@ def test_each_hosts_inventory_chooses_the_level_and_an_unchecked_host_stays_so()
         view("h2", ("S2", "A", "2"), levels="nonsense"),
     )
     assert [seen[host][0][1] for host in ("h1", "h2")] == ["blocks", "warning"]
-    (unchecked,) = fleet_checks.added([View.of("h3", {})])
+    (unchecked,) = fleet_checks.added([HostAnswer.of("h3", {})])
     assert unchecked.checks is None

@@ -11,7 +11,7 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import last_run_of_drive
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
@@ -63,7 +63,7 @@ def decided(tmp_path, own_data, identity=(), entry=(), **variables):
     facts = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}}}
     return decision.decide(
         decision.Request(
-            [View.of("h0", asked, [], facts, [{**drive, "refusals": [], "own_data": own_data}])], False, NOW
+            [HostAnswer.of("h0", asked, [], facts, [{**drive, "refusals": [], "own_data": own_data}])], False, NOW
         )
     )
 

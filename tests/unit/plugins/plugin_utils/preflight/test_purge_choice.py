@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, purge_choice
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
 
 TB = 10**12
 IDENTITY = {
@@ -56,7 +56,7 @@ def make(tests, variables=None, **capabilities):
         "refusals": [],
         "purge_capabilities": found,
     }
-    view = View.of("h1", asked={}, drives=[entry])
+    view = HostAnswer.of("h1", asked={}, drives=[entry])
     short = {"precondition": False, "cells": [CELL], "rounds": {"max": 1}}
     given = [{"name": f"t{number}", **({} if "base" in test else short), **test} for number, test in enumerate(tests)]
     rendered = render_plan.render(
@@ -92,7 +92,7 @@ def test_plan_mode_tells_the_method_why_and_the_exact_command():
 def test_what_is_no_purge_of_the_pts_is_flagged():
     chosen, _found = purge_choice.choose(*make([{"purge": {"method": "deallocate"}}]), RUN)
     (offer,) = list(chosen.values())
-    first, second = purge_choice.lines(offer)
+    first, second = purge_choice.plan_lines(offer)
     assert "not a PTS purge (not_pts)" in first and second == "  ioctl BLKDISCARD /dev/nvme0n1 0 1000000000000"
 
 

@@ -15,7 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     remeasurement_checks,
     variable_rules,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run, View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record
 
 IDENTITY = {"serial": "S1", "wwn": None, "model": "M", "size_bytes": 960}
@@ -32,7 +32,7 @@ RUN = Run("r1-again", "qualify-again", {})
 
 
 def view(drive="S1", **identity):
-    return View.of("h1", {"ssd_again": AGAIN}, drives=[{"drive": drive, "identity": {**IDENTITY, **identity}}])
+    return HostAnswer.of("h1", {"ssd_again": AGAIN}, drives=[{"drive": drive, "identity": {**IDENTITY, **identity}}])
 
 
 @pytest.fixture(name="results")
@@ -53,8 +53,8 @@ def test_the_same_drives_of_the_same_play_may_be_measured_again(results):
 
 def test_no_second_measurement_has_nothing_to_say(results):
     assert (
-        remeasurement_checks.findings([View.of("h1", {})], RUN, results) == []
-        and remeasurement_checks.record([View.of("h1", {})]) == {}
+        remeasurement_checks.findings([HostAnswer.of("h1", {})], RUN, results) == []
+        and remeasurement_checks.record([HostAnswer.of("h1", {})]) == {}
     )
 
 
@@ -102,8 +102,10 @@ def test_it_is_measured_again_once_or_never(given, right):
 
 def test_plan_mode_says_so_where_a_criterion_is_relative():
     share = {"metric": "write_iops", "min_of_median": 0.9}
-    views = [View.of("h1", {"ssd_retest": 1})]
-    assert remeasurement_checks.wanted(views) and not remeasurement_checks.wanted([View.of("h1", {"ssd_retest": 0})])
+    views = [HostAnswer.of("h1", {"ssd_retest": 1})]
+    assert remeasurement_checks.is_requested(views) and not remeasurement_checks.is_requested(
+        [HostAnswer.of("h1", {"ssd_retest": 0})]
+    )
     assert "(<run id>-again)" in remeasurement_checks.plan_lines(True, [share])[0]
     assert (
         remeasurement_checks.plan_lines(True, [{"metric": "write_iops", "min": 1}])
@@ -115,6 +117,6 @@ def test_plan_mode_says_so_where_a_criterion_is_relative():
 @pytest.mark.parametrize("state, others", [("finished", 0), (None, 1), ("failed", 1)])
 def test_a_play_of_a_run_that_is_done_takes_up_its_second_measurement(state, others):
     """A controller that died while drives were measured again: the next play goes on."""
-    working = View.of("h1", {}, runs=[{"run_id": "r1-again", "state": "running", "run_name": "qualify-again"}])
+    working = HostAnswer.of("h1", {}, runs=[{"run_id": "r1-again", "state": "running", "run_name": "qualify-again"}])
     run = Run("r1", "qualify", {"h1": state} if state else {})
     assert len(findings.other_live_runs(working, run)) == others

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision, excluded_drives, unavailable_hosts
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Finding, Run, View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Finding, HostAnswer, Run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import quarantine
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
@@ -23,8 +23,8 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.verdict im
 
 NEW = Run("r9", "qualify", {})
 LOST = {
-    "unreachable": lambda view: View.of(view.name, view.asked, unreachable="ssh: timed out"),
-    "garbage": lambda view: View.of(view.name, view.asked, failures={"examine": "this answer cannot be trusted"}),
+    "unreachable": lambda view: HostAnswer.of(view.name, view.asked, unreachable="ssh: timed out"),
+    "garbage": lambda view: HostAnswer.of(view.name, view.asked, failures={"examine": "this answer cannot be trusted"}),
     "a part failed": lambda view: view._replace(drives=None, failures={"drive_facts": "no sysfs"}),
     "other drives": lambda view: view._replace(drives=[{**view.drives[0], "selector": {"serial": "S9"}}]),
     "an unfinished run": lambda view: view._replace(runs=[{"run_id": "r1", "run_name": "qualify", "state": "dead"}]),
@@ -121,9 +121,9 @@ def test_no_other_refusal_is_left_out(night, code):
 
 
 def test_what_is_wrong_with_the_variables_of_a_lost_host_is_told_all_the_same(night):
-    lost = View.of("h2", {**night("h2").asked, "ssd_look_s": "soon"}, unreachable="gone")
+    lost = HostAnswer.of("h2", {**night("h2").asked, "ssd_look_s": "soon"}, unreachable="gone")
     assert any("ssd_look_s" in line for line in decide(night(), lost).findings)
-    unread = decide(night(), View.of("h2", None, failures={"examine": "'serial' is undefined"}))
+    unread = decide(night(), HostAnswer.of("h2", None, failures={"examine": "'serial' is undefined"}))
     assert unread.findings == ["h2: could not be checked: 'serial' is undefined"]
 
 
@@ -229,14 +229,14 @@ def test_a_second_measurement_that_lost_a_host_leaves_its_first_result_and_says_
     again = {"of": "r1", "run_id": "r1-again", "tests": ["iops"], "counts": {"S2": ["iops"]}, "identities": {}}
     lost = LOST["unreachable"](night("h2", ["S2"], ssd_again=again))
     record = decision.run_json.record(
-        unavailable_hosts.parted([lost], {"h2": "no route"}), NEW, NOW, {"h2": {"iops": {"cells": []}}}, {}
+        unavailable_hosts.exclude([lost], {"h2": "no route"}), NEW, NOW, {"h2": {"iops": {"cells": []}}}, {}
     )
     (entry,) = record["asked"]
     assert entry["again"] == ["iops"] and entry["left_out"] == "no route"
 
 
 def test_a_reason_is_one_line_of_some_length(night):
-    lost = View.of("h2", night("h2").asked, failures={"examine": "bad\x1b[2J\n" * 10000})
+    lost = HostAnswer.of("h2", night("h2").asked, failures={"examine": "bad\x1b[2J\n" * 10000})
     why = unavailable_hosts.hosts([lost], NEW, {}, [])["h2"]
     assert why.isprintable() and len(why) < 1000
 
@@ -249,7 +249,7 @@ def test_nothing_is_left_out_without_a_run_or_where_that_is_not_wanted(fleet, ni
 
 
 def test_a_lost_host_is_one_line_for_people(night):
-    (found,) = unavailable_hosts.parted([LOST["unreachable"](night("h2", ["S2", "S3"]))], {"h2": "no route"})
+    (found,) = unavailable_hosts.exclude([LOST["unreachable"](night("h2", ["S2", "S3"]))], {"h2": "no route"})
     assert excluded_drives.lines([found]) == ["h2: no route; its drives (S2, S3) are left out"]
 
 
@@ -269,7 +269,7 @@ WWN = "0x5000c50015ea71aa"
     ],
 )
 def test_a_drive_that_a_lost_host_names_by_id_is_not_erased_on_another(night, by_id):
-    lost = View.of("h1", {**night().asked, "ssd_drives": [{"by_id": by_id}]}, unreachable="no route")
+    lost = HostAnswer.of("h1", {**night().asked, "ssd_drives": [{"by_id": by_id}]}, unreachable="no route")
     other = night("h2", ["S9"])
     other.drives[0]["identity"]["wwn"] = WWN
     assert any("h1 names it too" in finding for finding in decide(lost, other).findings)

@@ -153,7 +153,7 @@ def test_a_plan_that_only_reads_needs_no_rating():
     ],
 )
 def test_plan_mode_says_how_much(least, most, rated, used, text):
-    assert wear.text(least, most, rated, used) == text
+    assert wear.wear_text(least, most, rated, used) == text
 
 
 @pytest.mark.parametrize(

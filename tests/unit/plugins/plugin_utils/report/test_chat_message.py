@@ -47,7 +47,7 @@ def test_the_drives_of_a_slow_host_hide_no_bad_drive():
     slow = [
         {**drive("a", f"S{number}", "fail", "the host's fault: a is slow"), "host_fault": True} for number in range(99)
     ]
-    text = chat_message.text(RUN, judgement(*slow, drive("b", "S99", "fail", "worn")))
+    text = chat_message.run_message(RUN, judgement(*slow, drive("b", "S99", "fail", "worn")))
     assert "\nfail: b S99: worn\nfail: a S0: the host's fault" in text
 
 
@@ -87,12 +87,12 @@ def test_the_drives_of_a_slow_host_hide_no_bad_drive():
     ],
 )
 def test_it_says_the_verdicts_and_what_changed(drives, was, said):
-    assert chat_message.text(RUN, judgement(*drives), was).splitlines() == said
+    assert chat_message.run_message(RUN, judgement(*drives), was).splitlines() == said
 
 
 def test_a_large_fleet_fits_and_the_rest_is_counted():
     drives = [drive(f"rack{number}", f"SERIAL{number}", "fail", "slow " * 60) for number in range(3000)]
-    said = chat_message.text(RUN, judgement(*drives), before())
+    said = chat_message.run_message(RUN, judgement(*drives), before())
     assert len(said) <= chat_message.MOST
     left_out = [int(found) for found in re.findall(r"…and (\d+) more", said)]
     assert left_out == [3000 - said.count("\nnew: "), 3000 - said.count("\nfail: ")] and said.count("\nfail: ") > 2
@@ -105,7 +105,7 @@ names = st.one_of(st.sampled_from(HOSTILE), st.text(max_size=40))
 def test_nothing_from_a_host_acts_on_a_chat(told):
     drives = [drive(host, name, verdict, reason) for host, name, verdict, reason, _known in told]
     was = before(*[drive(host, name, "pass") for host, name, _verdict, _reason, known in told if known])
-    said = chat_message.text(RUN, judgement(*drives), was)
+    said = chat_message.run_message(RUN, judgement(*drives), was)
     assert len(said) <= chat_message.MOST and said.endswith("\n")
     assert not set(said) & set("<>@`[]{}|&") and "://" not in said
     assert all(line.isprintable() and line for line in said.rstrip("\n").split("\n"))

@@ -137,5 +137,5 @@ def test_durations(seconds, text):
 
 @given(st.floats(min_value=1e-3, max_value=1e12), st.floats(min_value=1e-3, max_value=1e12))
 def test_different_figures_never_look_the_same(value, limit):
-    texts = units.apart("write_iops", value, limit)
+    texts = units.format_distinct("write_iops", value, limit)
     assert (texts[0] == texts[1]) <= (abs(value - limit) <= 1e-9 + 1e-14 * limit)

@@ -115,11 +115,11 @@ def test_the_share_within_a_time_is_told_by_depth():
     shares = [{key: point[key] for key in point if key.startswith("within_")} for point in sweep["points"]]
     assert shares == [{}, {}, {"within_1ms_pct": pytest.approx(99.855, abs=5e-4), "within_2ms_pct": 100.0}, {}, {}, {}]
     assert sweep["sweet_spot"]["within_2ms_pct"] == 100.0
-    (shown,) = derived_metrics.lines({"sweeps": [sweep]})["sweeps"]
+    (shown,) = derived_metrics.derived_view({"sweeps": [sweep]})["sweeps"]
     assert shown["shares"] == ["I/O ≤ 1 ms (%)", "I/O ≤ 2 ms (%)"]
     assert [row["texts"][4:] for row in shown["rows"][1:4]] == [["–", "–"], ["99.855", "100"], ["–", "–"]]
     curve = demand_intensity.curve([sweep, {**sweep, "threads": 2}])
-    shown = demand_intensity.lines(curve)
+    shown = demand_intensity.curve_view(curve)
     assert shown["shares"] == ["I/O ≤ 1 ms (%)", "I/O ≤ 2 ms (%)"]
     assert [row["texts"][4:] for row in shown["rows"]].count(["99.855", "100"]) == 2
 
@@ -234,7 +234,7 @@ def test_sweeps_at_several_thread_counts_are_one_curve_over_the_ios_in_flight():
     assert found["dirth-most"]["points"] == [
         {"cell": "most", "sweep": "dirth-sweep", "of": "t1d4", "threads": 1, "queue_depth": 4}
     ]
-    (shown,) = derived_metrics.lines(found["dirth-sweep"])["sweeps"]
+    (shown,) = derived_metrics.derived_view(found["dirth-sweep"])["sweeps"]
     points = found["dirth-sweep"]["demand"]["points"]
     curves = len({point["threads"] for point in points})
     assert shown["plot"].count("<polyline") == curves and shown["plot"].count("<circle") == len(points) + curves
@@ -242,7 +242,9 @@ def test_sweeps_at_several_thread_counts_are_one_curve_over_the_ios_in_flight():
         shown["spot"] == "1 thread x depth 4: 40,000 IOPS at 100 µs, 100.0 % of the most IOPS"
         and len(shown["rows"]) == 9
     )
-    assert derived_metrics.lines(found["dirth-most"])["points"] == ["most: 1 thread x depth 4, as t1d4 of dirth-sweep"]
+    assert derived_metrics.derived_view(found["dirth-most"])["points"] == [
+        "most: 1 thread x depth 4, as t1d4 of dirth-sweep"
+    ]
 
 
 def test_sweeps_that_differ_in_more_than_threads_are_no_one_curve():
@@ -284,7 +286,7 @@ def test_an_array_is_told_in_times_of_one_drive():
     }
     found = derived_metrics.of_drive({"tests": tests}, records, {}, {"all": {"repeats": "one"}})["all"]
     assert found["repeated"]["drives"] == 2
-    shown = derived_metrics.lines(found)
+    shown = derived_metrics.derived_view(found)
     assert shown["of_drives"] and shown["repeated"] == (
         "2 drives as one give 1.80 times what this drive gives in one (1,000 IOPS → 1,800 IOPS), 90 % of 2 times"
     )

@@ -41,7 +41,7 @@ EVIL = "</script><script>throw 1</script><img src=x onerror=throw(2)>"
 def test_what_hosts_say_is_text_only(tmp_path, evil):
     drive = generator.Drive("server-4", "=cmd|'/c calc'!A0", evil, 90_000, 40_000, "steady")
     run_dir = generator.make(tmp_path, [*generator.DEMO, drive], unreachable=[(evil, evil)])
-    write_report.make(str(tmp_path), run_dir.name, asked=write_report.Asked(supplier_model="*"))
+    write_report.make(str(tmp_path), run_dir.name, asked=write_report.ReportOptions(supplier_model="*"))
     pages = all_pages(run_dir)
     assert len(pages) == 1 + 5 + 5 + 1
     for html in pages:

@@ -136,6 +136,6 @@ def of_other_programs(sources):
     for drive in sources.judgement["drives"]:
         artifacts = [json.loads(line) for line in ocptv.lines(sources.run, drive, (None, None), {}).splitlines()]
         assert [artifact["sequenceNumber"] for artifact in artifacts] == list(range(len(artifacts)))
-    said = chat_message.text(sources.run, sources.judgement)
+    said = chat_message.run_message(sources.run, sources.judgement)
     assert not re.search(r"[<>@\[\]{}|&`]|://|www\.\S|\w\.example", said), said
     assert download_files.spreadsheet_cell("\ufe0f=1")[:1] not in "=+-@"

@@ -41,7 +41,7 @@ POINT, LEAD = (cell["id"] for cell in reversed(specs.point_test()["cells"]))
 @pytest.fixture(name="once", scope="module")
 def fixture_once(tmp_path_factory):
     run_dir = generator.make(tmp_path_factory.mktemp("latencies"), generator.DEMO[:1], TESTS, criteria=[])
-    made(run_dir, asked=write_report.Asked(supplier_model="SIM*"))
+    made(run_dir, asked=write_report.ReportOptions(supplier_model="SIM*"))
     return run_dir
 
 

@@ -185,7 +185,7 @@ def test_a_suppliers_page_tells_nothing_of_other_models(tmp_path):
         for least, model in ((35_000, "SIM*"), (12_345, "RIVAL*"))
     ]
     run_dir = generator.make(tmp_path, drives, ("wsat", "iops"), criteria=criteria)
-    write_report.make(str(tmp_path), run_dir.name, asked=write_report.Asked(supplier_model="SIM*"))
+    write_report.make(str(tmp_path), run_dir.name, asked=write_report.ReportOptions(supplier_model="SIM*"))
     html = (run_dir / "report" / page_names.supplier_page("SIM*")).read_text()
     assert not re.search("RIVAL|other-1|OTHER1|12,?345", html)
     assert "Of 3 drives, 1 failed, 2 passed." in html and "SIM0003" in html and "class not_pts" in html
@@ -195,7 +195,7 @@ def test_a_suppliers_page_tells_nothing_of_other_models(tmp_path):
         write_report.ReportError,
         match="no drive of the run is of a model like 'NONE'; there are: RIVAL 9000, SIM SSD 5300",
     ):
-        write_report.make(str(tmp_path), run_dir.name, asked=write_report.Asked(supplier_model="NONE"))
+        write_report.make(str(tmp_path), run_dir.name, asked=write_report.ReportOptions(supplier_model="NONE"))
 
 
 def test_plotly_is_there_once_for_all_runs(tmp_path):
@@ -228,7 +228,7 @@ def test_a_drive_has_its_history_from_the_runs_before(tmp_path):
         run, records = fleets.fleet(1, 2, noise=0, low={0: speed}, run_id=f"202611{day}T010000Z-qualify")
         folder = fleets.write(tmp_path, {**run, "started": f"2026-11-{day}T01:00:00Z"}, records)
         past = functools.partial(drive_history.of_drives, str(tmp_path), "none")
-        write_report.make(str(tmp_path), folder.name, asked=write_report.Asked(history=past))
+        write_report.make(str(tmp_path), folder.name, asked=write_report.ReportOptions(history=past))
     html = (folder / "report" / page_names.drive_page("h0", "S0-0")).read_text()
     rows = re.findall(
         (
@@ -244,7 +244,7 @@ def test_a_drive_has_its_history_from_the_runs_before(tmp_path):
     ]
     # An earlier run's page does not learn of later ones.
     first = pathlib.Path(tmp_path / "20261120T010000Z-qualify")
-    write_report.make(str(tmp_path), first.name, asked=write_report.Asked(history=past))
+    write_report.make(str(tmp_path), first.name, asked=write_report.ReportOptions(history=past))
     assert "Over earlier runs" not in (first / "report" / page_names.drive_page("h0", "S0-0")).read_text()
 
 
@@ -284,7 +284,7 @@ def test_every_page_says_of_a_changed_test_that_it_is_no_result_by_its_source(tm
     run = json.loads(run_json.read_text())
     run["tests"]["iops"].update(source="after PTS-E <2.0>", departs={"test": "iops", "keys": ["cells", "steady_state"]})
     run_json.write_text(json.dumps(run))
-    write_report.make(str(tmp_path), run_dir.name, asked=write_report.Asked(supplier_model="SIM*"))
+    write_report.make(str(tmp_path), run_dir.name, asked=write_report.ReportOptions(supplier_model="SIM*"))
     made = list((run_dir / "report").rglob("*.html"))
     assert len(made) > 3
     for path in made:

@@ -41,7 +41,7 @@ def test_what_the_rule_made_passes_the_gate_and_is_shown(most):
     true = told(most)
     assert true["parallel_drives"] == most
     assert record_check.stored({**HOST, "message": "", "calibration": true})["calibration"] == true
-    assert sanitizer.of("journal", "calibration").passed(true) == (true, 0)
+    assert sanitizer.shape_of("journal", "calibration").passed(true) == (true, 0)
     first, *trials = parallelism_text.lines(true)
     assert first == f"{most}: {true['why']}" and len(trials) == len(true["trials"])
 
@@ -57,7 +57,7 @@ def test_a_trial_with_too_few_figures_says_so():
 )
 def test_what_has_another_shape_does_not_pass(change):
     with pytest.raises(sanitizer.Unfit):
-        sanitizer.of("journal", "calibration").passed({**told(2), **change})
+        sanitizer.shape_of("journal", "calibration").passed({**told(2), **change})
 
 
 def test_a_flood_of_trials_costs_the_host_its_own_record_alone():
@@ -65,4 +65,4 @@ def test_a_flood_of_trials_costs_the_host_its_own_record_alone():
     stored = record_check.stored({**HOST, "message": "", "calibration": flood})
     assert stored["state"] == "failed" and len(str(stored)) < 2000
     with pytest.raises(sanitizer.Unfit):
-        sanitizer.of("results", "calibration").passed({**told(2), "trials": told(2)["trials"] * 99})
+        sanitizer.shape_of("results", "calibration").passed({**told(2), "trials": told(2)["trials"] * 99})

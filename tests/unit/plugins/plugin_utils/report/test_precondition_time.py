@@ -59,4 +59,4 @@ def test_the_report_tells_it_where_the_rate_is_trusted(verdict, told):
     found = derived_metrics.of_drive({"tests": [test]}, {"fill": record}, {"fill": FROM_FRESH}, {}, 960 * GB)
     assert ("fill_time" in found.get("fill", {})) is told
     if told:
-        assert derived_metrics.lines(found["fill"])["fill_time"] == "63 min: 1.966 TB at 520 MB/s"
+        assert derived_metrics.derived_view(found["fill"])["fill_time"] == "63 min: 1.966 TB at 520 MB/s"

@@ -97,7 +97,7 @@ def test_where_there_is_nothing_nothing_is_drawn():
 
 def test_a_suppliers_page_has_them(tmp_path):
     run_dir = generator.make(tmp_path, generator.DEMO[:1], ("wsat", "dirth-most-iops"), criteria=[])
-    made(run_dir, asked=write_report.Asked(supplier_model="SIM*"))
+    made(run_dir, asked=write_report.ReportOptions(supplier_model="SIM*"))
     page = (run_dir / "report" / page_names.supplier_page("SIM*")).read_text()
     told = re.findall(r'<svg class="lines"[^>]* aria-label="([^"]*)"', page)
     tails = ["latency percentiles; the figures are in the table below", "share of I/O by latency"]

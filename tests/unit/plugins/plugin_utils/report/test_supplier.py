@@ -52,7 +52,7 @@ def fixture_page(tmp_path_factory):
         if record.get("drive") in OTHERWISE and record["kind"] == "test":
             record.update(outcome="invalid", reasons=[OTHERWISE[record["drive"]]])
     folder = fleets.write(tmp_path_factory.mktemp("results"), run, records)
-    write_report.make(str(folder.parent), folder.name, asked=write_report.Asked(supplier_model=fleets.MODEL))
+    write_report.make(str(folder.parent), folder.name, asked=write_report.ReportOptions(supplier_model=fleets.MODEL))
     return (folder / "report" / page_names.supplier_page(fleets.MODEL)).read_text()
 
 
@@ -83,7 +83,7 @@ def test_a_model_whose_name_another_begins_with_is_named(tmp_path):
         if record.get("drive") == "S6-0" and record["kind"] == "test":
             record.update(outcome="invalid", reasons=["a RIVAL 9000 PRO disturbed by a RIVAL 9000"])
     folder = fleets.write(tmp_path, run, records)
-    write_report.make(str(tmp_path), folder.name, asked=write_report.Asked(supplier_model=RIVAL + " PRO"))
+    write_report.make(str(tmp_path), folder.name, asked=write_report.ReportOptions(supplier_model=RIVAL + " PRO"))
     html = (folder / "report" / page_names.supplier_page(RIVAL + " PRO")).read_text()
     assert html.count(RIVAL + " PRO") > 32 and RIVAL not in html.replace(RIVAL + " PRO", "")
     assert html.count("left out here") < 5

@@ -8,11 +8,11 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import runs
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.runs import Own, RunError
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.runs import KnownRun, RunError
 
 
 def own(run_id, *hosts, name="qualify", started="2026-11-21T13:00:00Z"):
-    return Own(run_id, name, started, frozenset(hosts))
+    return KnownRun(run_id, name, started, frozenset(hosts))
 
 
 def says(host, *runs_of, name="qualify"):
@@ -98,7 +98,7 @@ def test_a_broken_run_json_hides_no_other_run(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_text(text)
     assert runs.on_controller(str(tmp_path)) == [
-        Own("good", "qualify", "2026", frozenset(["h"]), str(tmp_path / "good"))
+        KnownRun("good", "qualify", "2026", frozenset(["h"]), str(tmp_path / "good"))
     ]
 
 

@@ -63,10 +63,10 @@ def test_the_store_tells_of_nights_what_their_reports_do(tmp_path, change):
         with engine.opened(url, make=True) as store:
             importer.import_run(store, str(folder))
     elsewhere = str(tmp_path / "elsewhere")
-    stored = fleet_verdicts.Against(stored=functools.partial(earlier_runs.of_store, elsewhere, url))
+    stored = fleet_verdicts.Baseline(stored=functools.partial(earlier_runs.of_store, elsewhere, url))
     told = [
         fleet_verdicts.judge_run(folder, *night(9, change), against).fleet
-        for folder, against in ((results, fleet_verdicts.Against()), (elsewhere, stored))
+        for folder, against in ((results, fleet_verdicts.Baseline()), (elsewhere, stored))
     ]
     of_reports, of_store = [
         [texts(rows) for rows in (fleet["since"]["changes"], fleet["nights"]["changes"], fleet["repeatability"])]

@@ -38,7 +38,7 @@ def test_what_is_no_store_is_refused_without_its_password(given):
     with pytest.raises(StoreError, match="^ssd_store_url: ") as told:
         engine.resolve(given, "/srv/results")
     assert "geheim" not in str(told.value)
-    assert engine.problem(given, "/srv/results") == str(told.value)
+    assert engine.store_problem(given, "/srv/results") == str(told.value)
 
 
 @pytest.mark.parametrize("version", [schema.VERSION - 1, schema.VERSION + 1])
@@ -50,28 +50,28 @@ def test_a_store_of_another_version_is_refused_and_left_alone(tmp_path, version)
     for make in (False, True):
         with pytest.raises(StoreError, match=said), engine.opened(url, make=make):
             pass
-    assert f"schema version {version}" in engine.problem("", str(tmp_path))
+    assert f"schema version {version}" in engine.store_problem("", str(tmp_path))
 
 
 def test_a_database_without_tables_is_no_store_yet(tmp_path):
     (tmp_path / engine.FILE).touch()
     with pytest.raises(StoreError, match="there is no store"), engine.opened(engine.resolve("", str(tmp_path))):
         pass
-    assert engine.problem("", str(tmp_path)) == ""
+    assert engine.store_problem("", str(tmp_path)) == ""
 
 
 def test_preflight_is_told_of_a_store_that_is_down(tmp_path):
-    assert engine.problem("none", str(tmp_path)) == ""
-    assert engine.problem("", str(tmp_path)) == "" and not list(tmp_path.iterdir())
-    assert "cannot be made" in engine.problem(f"sqlite:///{tmp_path}/no/folder/x.sqlite", str(tmp_path))
+    assert engine.store_problem("none", str(tmp_path)) == ""
+    assert engine.store_problem("", str(tmp_path)) == "" and not list(tmp_path.iterdir())
+    assert "cannot be made" in engine.store_problem(f"sqlite:///{tmp_path}/no/folder/x.sqlite", str(tmp_path))
     (tmp_path / "text.sqlite").write_text("this is no database, but long enough to be taken for one" * 100)
-    told = engine.problem(f"sqlite:///{tmp_path}/text.sqlite", str(tmp_path))
+    told = engine.store_problem(f"sqlite:///{tmp_path}/text.sqlite", str(tmp_path))
     assert told.startswith("ssd_store_url: the store sqlite:///") and "not a database" in told
 
 
 def test_preflight_is_told_of_a_server_that_is_down_without_its_password(tmp_path):
     pytest.importorskip("psycopg")
-    told = engine.problem("postgresql://lab:geheim@127.0.0.1:9/ssd", str(tmp_path))
+    told = engine.store_problem("postgresql://lab:geheim@127.0.0.1:9/ssd", str(tmp_path))
     assert told.startswith("ssd_store_url: ") and "127.0.0.1" in told and "geheim" not in told
 
 
@@ -79,7 +79,7 @@ def test_missing_packages_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(store_requirements.importlib.util, "find_spec", lambda name: None)
     assert store_requirements.missing("", tables=True)[0].endswith("-m pip install sqlalchemy pandas pyarrow")
     assert store_requirements.missing("postgresql://x")[0].endswith("-m pip install sqlalchemy 'psycopg[binary]'")
-    assert "pip install sqlalchemy" in engine.problem("", str(tmp_path))
+    assert "pip install sqlalchemy" in engine.store_problem("", str(tmp_path))
 
 
 def test_the_packages_are_in_the_requirements():
@@ -129,4 +129,4 @@ def test_a_results_folder_that_no_url_can_name_is_refused(tmp_path):
     folder = str(tmp_path / "what?")
     with pytest.raises(StoreError, match="question mark"):
         engine.resolve("", folder)
-    assert "question mark" in engine.problem("", folder)
+    assert "question mark" in engine.store_problem("", folder)

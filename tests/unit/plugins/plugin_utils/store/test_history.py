@@ -171,7 +171,7 @@ def test_a_report_without_earlier_reports_is_held_to_the_nights_of_the_store(url
             write_report.make(str(beside), run_id)
     shutil.copytree(beside / NIGHTS[-1], alone / NIGHTS[-1])
     stored = functools.partial(earlier_runs.of_store, "", url)
-    write_report.make(str(alone), NIGHTS[-1], against=fleet_verdicts.Against(stored=stored))
+    write_report.make(str(alone), NIGHTS[-1], against=fleet_verdicts.Baseline(stored=stored))
     told, wanted = (json.loads((place / NIGHTS[-1] / "report/summary.json").read_text()) for place in (alone, beside))
     for part in ("since", "nights"):
         assert told["fleet"][part] == wanted["fleet"][part] and wanted["fleet"][part], part

@@ -29,7 +29,7 @@ def night(folder, number, **options):
     write_report.make(str(folder), path.name)
     with engine.opened(engine.resolve("", str(folder)), make=True) as store:
         importer.import_run(store, str(path))
-        return path.name, quarantine.mark(store, path.name, 2)
+        return path.name, quarantine.mark_drives(store, path.name, 2)
 
 
 @pytest.fixture(name="made", scope="module")
@@ -101,6 +101,6 @@ def test_a_slice_that_shows_its_host_to_be_slow_takes_a_mark_back(tmp_path):
         path = fleets.write(tmp_path / hosts[0], {**run, "asked": mine}, own)
         with engine.opened(url, make=True) as store:
             importer.import_run(store, str(path))
-            marked.append([mark.drive for mark in quarantine.mark(store, path.name, 1)])
+            marked.append([mark.drive for mark in quarantine.mark_drives(store, path.name, 1)])
     assert marked == [OF_HOST, []]
     assert quarantine.standing(url, "") == []

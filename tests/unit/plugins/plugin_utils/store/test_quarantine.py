@@ -61,7 +61,7 @@ class Nights:
                 campaign = schema.tables().campaign
                 query = sa.select(campaign.c.verdict).where(campaign.c.label == (label or drive.serial))
                 assert connection.execute(query.order_by(campaign.c.id.desc())).scalars().first() == verdict
-            return quarantine.mark(store, run_id, after)
+            return quarantine.mark_drives(store, run_id, after)
 
     def standing(self):
         return quarantine.standing("", str(self.folder))
@@ -161,7 +161,7 @@ def test_a_run_that_tells_no_time_is_no_night(nights):
     with engine.opened(nights.url) as store:
         with store.writing() as connection:
             connection.execute(sa.update(schema.tables().run).values(started=None))
-        assert quarantine.mark(store, "r1", 1) == []
+        assert quarantine.mark_drives(store, "r1", 1) == []
     assert [mark.nights for mark in nights.night("fail", after=1)] == [1]
 
 

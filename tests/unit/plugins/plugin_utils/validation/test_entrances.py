@@ -24,7 +24,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.action import collect
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import host_journal, run_sources, write_report
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder, results_log, unpack
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_file import ResultsFile
@@ -252,7 +252,7 @@ def view_of(name, given, answered):
             fields[field] = answered[module][key]
     if "snapshot" in answered["host_checks"]:
         fields["snapshot"] = answered["host_checks"]["snapshot"]
-    return View.of(name, given, failures=failures, **fields)
+    return HostAnswer.of(name, given, failures=failures, **fields)
 
 
 # Asked before any process is forbidden.

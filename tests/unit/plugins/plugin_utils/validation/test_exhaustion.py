@@ -22,7 +22,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     duplicates,
     host_findings,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import View
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import (
     chart_series,
     host_journal,
@@ -207,7 +207,7 @@ def test_what_a_host_says_it_is_is_short():
     """A report compares each name in it with those of all other hosts."""
     tools = {f"tool{number}": "1" for number in range(50_000)}
     strange = {f"key{number}": "x" * 4000 for number in range(40_000)}
-    kept = sanitizer.of("results", "brief").passed({**strange, "cpu": "X", "kernel": "y" * 5000}).value
+    kept = sanitizer.shape_of("results", "brief").passed({**strange, "cpu": "X", "kernel": "y" * 5000}).value
     assert set(kept) == {"cpu", "kernel"} and len(kept["kernel"]) == 1000
     host = {"schema_version": 1, "kind": "host", "time": TIME, "run_id": "r1", "host": "h1", "state": "ok"}
     stored = record_check.stored({**host, "message": "", "snapshot": {"cpu": "X", "tools": tools}})
@@ -221,7 +221,7 @@ def test_a_plan_spans_no_table_that_it_does_not_fill():
     cells = [{"id": f"c{number}", "block_size_bytes": 512 + number, "read_pct": number % 101} for number in range(500)]
     told = {"drives": [{"drive": "S1", "tests": [{"name": "iops", "cells": cells * 11}]}]}
     with pytest.raises(sanitizer.Unfit):
-        sanitizer.of("collected_plan").passed(told)
+        sanitizer.shape_of("collected_plan").passed(told)
     measured = host_journal.Measurement()
     measured.averages = [{"cell": "c1", "metrics": {"iops": 5.0, interference.METRIC: 5.0}}]
     rates = [{"name": "r", "read_pct": 100}, {"name": "w", "read_pct": 0}]
@@ -272,7 +272,7 @@ def test_drives_that_nobody_asked_for_are_compared_with_nothing(fleet):
 def test_names_that_may_mean_one_drive_are_joined_once():
     """A fleet's drives whose serial numbers are one and whose models begin alike."""
     views = [
-        View.of(f"h{number}", {}, (), FACTS, [{**drives(1, serial="S", model="M" * number)[0], "drive": "S"}])
+        HostAnswer.of(f"h{number}", {}, (), FACTS, [{**drives(1, serial="S", model="M" * number)[0], "drive": "S"}])
         for number in range(1, 250)
     ]
     with little(5):
@@ -291,7 +291,7 @@ def test_no_hosts_warnings_push_others_away():
     """run.json keeps them, and every later play reads it."""
     bad = {"check": "link", "drive": None, "level": "warning", "remedy": "r"}
     checks = [{**bad, "message": f"m{number}"} for number in range(10_000)]
-    views = [View.of("h1", {}, checks=checks), View.of("h2", {}, checks=[{**bad, "message": "mine"}])]
+    views = [HostAnswer.of("h1", {}, checks=checks), HostAnswer.of("h2", {}, checks=[{**bad, "message": "mine"}])]
     found = host_findings.warnings(views, None)
     assert len(found) == host_findings.MOST_WARNINGS + 2
     assert found[-2]["message"] == "and 9800 more warnings of this host" and found[-1]["message"] == "mine"
@@ -313,7 +313,7 @@ def test_one_run_that_is_claimed_ten_thousand_times_is_looked_at_once(tmp_path, 
     looked = []
     monkeypatch.setattr(runs, "has_whole_host", lambda folder: bool(looked.append(folder)))
     claimed = {"run_id": "a", "run_name": "qualify", "state": "dead"}
-    own = [runs.Own("a", "qualify", "2026", frozenset(["h", "i"]), str(tmp_path))]
+    own = [runs.KnownRun("a", "qualify", "2026", frozenset(["h", "i"]), str(tmp_path))]
     assert runs.unfinished("qualify", {"h": [claimed] * 10_000, "i": [claimed]}, own) == (["a"], [])
     assert len(looked) == 1
 

@@ -57,7 +57,7 @@ def passes_line(record):
 
 
 def passes_plan(value):
-    return fits(sanitizer.of("collected_plan"), value)
+    return fits(sanitizer.shape_of("collected_plan"), value)
 
 
 PASSES = {"journal": passes_journal, "lines": passes_line, "plan": passes_plan}
@@ -122,7 +122,7 @@ def test_whatever_answer_passes_preflight_and_discover_survive(tmp_path):
     for seed in mutations.seeds(TRIES["answers"]):
         chance = random.Random(seed)
         module = list(entrances.KEYS)[seed % len(entrances.KEYS)]
-        wanted = sanitizer.of("answers", module)
+        wanted = sanitizer.shape_of("answers", module)
         odd = mutations.fitting(honest[module], chance, lambda value, wanted=wanted: fits(wanted, value), 60)
         answered = {**honest, module: module_answers.passed(module, odd)}
         bad = entrances.view_of("bad", entrances.asked(tmp_path, ssd_mode="destructive"), answered)

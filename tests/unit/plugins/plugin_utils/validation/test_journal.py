@@ -18,7 +18,7 @@ ENVELOPE = {"schema_version": 1, "time": "2026-11-21T13:00:00.123Z", "run_id": "
 
 def test_every_figure_that_a_criterion_may_name_passes():
     figures = dict.fromkeys(criteria_checks.METRICS, 1.5)
-    assert sanitizer.of("results", "metrics").passed(figures) == (figures, 0)
+    assert sanitizer.shape_of("results", "metrics").passed(figures) == (figures, 0)
 
 
 @pytest.mark.parametrize("stage", ["a folder", "too long"])
