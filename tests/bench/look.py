@@ -33,7 +33,7 @@ LOOKS_A_PLACE = 10
 PIECES = 2 * data_scan._PIECES  # of 1 MiB, read first to learn how fast the drive is
 
 
-class Unending(data_scan.Seeing):
+class Unending(data_scan.BlockClassifier):
     """Sees what there is to see, and goes on: looks that end early would leave the chances of the unlucky ones alone to
     be told.
     """
@@ -96,7 +96,7 @@ def detection(looks: int, seconds: float) -> None:
     """Print the table."""
     heads = ("drive", "data", "seen", "of a hundred", "chance told", "with the pieces", "blocks of a look")
     print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|", flush=True)
-    data_scan.Seeing = Unending
+    data_scan.BlockClassifier = Unending
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder:
         for drive_name, size_bytes in DRIVES.items():
             with loop(folder, size_bytes) as (path, file):

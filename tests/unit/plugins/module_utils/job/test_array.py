@@ -157,7 +157,7 @@ def lead(tmp_path, monkeypatch):
         return station_of(job, plan, did)
 
     made = mdadm.Array("raid0", "none", CHUNK, frozenset(NUMBERS.values()), "9:127")
-    monkeypatch.setattr(array_members, "Station", station)
+    monkeypatch.setattr(array_members, "DriveContext", station)
     monkeypatch.setattr(array_members, "MemberWatch", Look)
     monkeypatch.setattr(mdadm, "read_array", lambda _host, _name: made)
     monkeypatch.setattr(array.array_leftover, "note", lambda *_about: did.append("note"))

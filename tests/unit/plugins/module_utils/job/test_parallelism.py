@@ -111,7 +111,7 @@ CASES = [
 @pytest.mark.parametrize(("of", "number", "why"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_the_number_is_what_reads_tell_and_one_where_they_cannot(monkeypatch, of, number, why):
     host = Host(**of)
-    monkeypatch.setattr(parallelism, "Station", host.station)
+    monkeypatch.setattr(parallelism, "DriveContext", host.station)
     assert parallelism.drives_at_once(host.job, host.plan) == number == host.status["parallel_drives"]
     (record,) = [fields for event, fields in host.log if event == "calibration"]
     assert record["parallel_drives"] == number and why in record["why"] and len(record["why"]) <= 500
@@ -132,7 +132,7 @@ def test_a_drive_that_fails_midway_costs_the_number_and_not_the_run(monkeypatch,
     """
     host = Host(3, wrong={"S1": error})
     host.well = well
-    monkeypatch.setattr(parallelism, "Station", host.station)
+    monkeypatch.setattr(parallelism, "DriveContext", host.station)
     assert parallelism.drives_at_once(host.job, host.plan) == 1 == host.status["parallel_drives"]
     (record,) = [fields for event, fields in host.log if event == "calibration"]
     assert record["why"].startswith("not calibrated: S1: ") and record["trials"] == []
@@ -142,7 +142,7 @@ def test_a_drive_that_fails_midway_costs_the_number_and_not_the_run(monkeypatch,
 def test_a_job_that_died_in_the_middle_begins_anew_also_after_a_reboot(monkeypatch):
     """It left no record: what an earlier boot measured alone is compared with nothing of this one."""
     host = Host(2, history=[{"event": "job_started", "boot_id": "one"}, {"event": "guard", "drive": "S0"}])
-    monkeypatch.setattr(parallelism, "Station", host.station)
+    monkeypatch.setattr(parallelism, "DriveContext", host.station)
     assert parallelism.drives_at_once(host.job, host.plan) == 2
     (record,) = [fields for event, fields in host.log if event == "calibration"]
     assert {one["drive"] for one in record["alone"]} == {"S0", "S1"} and host.cells_of == {
@@ -154,7 +154,7 @@ def test_a_job_that_died_in_the_middle_begins_anew_also_after_a_reboot(monkeypat
 
 def test_what_is_left_is_the_longest_way_at_first_and_less_after_each_group(monkeypatch):
     host = Host(4, most=2000)
-    monkeypatch.setattr(parallelism, "Station", host.station)
+    monkeypatch.setattr(parallelism, "DriveContext", host.station)
     parallelism.drives_at_once(host.job, host.plan)
     group_s = parallelism_search.group_s(host.plan["together"])
     assert host.left_s[0] == pytest.approx(parallelism_search.most_groups(4) * group_s)
@@ -177,7 +177,7 @@ def test_a_run_that_goes_on_keeps_its_number(known, number):
 
 def test_a_stop_leaves_no_record_and_no_drive_held(monkeypatch):
     host = Host(2, wrong={"S1": fio.Interrupted()})
-    monkeypatch.setattr(parallelism, "Station", host.station)
+    monkeypatch.setattr(parallelism, "DriveContext", host.station)
     with pytest.raises(fio.Interrupted):
         parallelism.drives_at_once(host.job, host.plan)
     assert not host.log and not host.held
@@ -187,7 +187,7 @@ def test_a_drive_that_hangs_while_the_job_is_stopped_is_not_touched_again(monkey
     """Each release would hang for its grace, one drive after the other: longer than systemd waits for a job."""
     host = Host(3, wrong={"S0": Hangs("it hangs"), "S1": fio.Interrupted(), "S2": Hangs("it hangs")})
     host.wrong_at = "guard"
-    monkeypatch.setattr(parallelism, "Station", host.station)
+    monkeypatch.setattr(parallelism, "DriveContext", host.station)
     with pytest.raises(fio.Interrupted):
         parallelism.drives_at_once(host.job, host.plan)
     assert host.held == {"S0", "S2"} == {drive for event, drive in host.log if event == "abandoned"}
@@ -196,7 +196,7 @@ def test_a_drive_that_hangs_while_the_job_is_stopped_is_not_touched_again(monkey
 def test_a_drive_that_hung_is_an_error_and_not_refused_as_locked(monkeypatch):
     """It answers again, and what reads left behind has its lock."""
     host, told = Host(2, wrong={"S0": Hangs("it hangs")}), []
-    monkeypatch.setattr(parallelism, "Station", host.station)
+    monkeypatch.setattr(parallelism, "DriveContext", host.station)
     parallelism.drives_at_once(host.job, host.plan)
     held = types.SimpleNamespace(identity={}, abandon=told.append)
     station = types.SimpleNamespace(
@@ -210,7 +210,7 @@ def test_a_drive_that_hung_is_an_error_and_not_refused_as_locked(monkeypatch):
         note=lambda event, **fields: told.append((event, fields)),
         guard=lambda step: pytest.fail("it was touched again"),
     )
-    monkeypatch.setattr(campaign, "Station", lambda job, plan: station)
+    monkeypatch.setattr(campaign, "DriveContext", lambda job, plan: station)
     of_tests = types.SimpleNamespace(
         error="", alone=True, finished=[], missed=lambda: "", settle_unfinished=lambda: None
     )

@@ -55,7 +55,7 @@ def work_of(monkeypatch):
         monkeypatch.setitem(methods.METHODS, "deallocate", method)
         monkeypatch.setattr(methods, "probe", lambda _host, _identity: {"any": {}})
         monkeypatch.setattr(
-            release_drive.data_scan, "take", lambda *_arguments: work.touch("look", types.SimpleNamespace(blank=blank))
+            release_drive.data_scan, "scan", lambda *_arguments: work.touch("look", types.SimpleNamespace(blank=blank))
         )
         return work
 
