@@ -141,7 +141,7 @@ def _limits(given: Result) -> unpack.ArchiveLimits:
 
 
 def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str] = ()) -> Result:
-    """The record of kind `host`: what this host's part of the run came to. problems: of its records."""
+    """Return the record of kind `host`: what this host's part of the run came to. problems: of its records."""
     state, message = "ok", ""
     if info["state"] == states.ABSENT:
         state, message = (

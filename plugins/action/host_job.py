@@ -72,7 +72,7 @@ class ActionModule(HostAction):
     def _ask_to_start(
         self, arguments: dict[str, t.Any], variables: dict[str, t.Any], at_once: bool
     ) -> dict[str, t.Any]:
-        """The module's answer; the engine is sent at once, or where the host asks for it."""
+        """Return the module's answer; the engine is sent at once, or where the host asks for it."""
         answer: dict[str, t.Any] = {"action": SEND_ENGINE}
         if not at_once:
             answer = self.ask(MODULE, {**arguments, "engine": KNOWN}, variables)
@@ -83,7 +83,7 @@ class ActionModule(HostAction):
         return answer
 
     def _run_folder(self, run_id: str, variables: dict[str, t.Any]) -> str:
-        """The run's folder on the controller."""
+        """Return the run's folder on the controller."""
         results = os.path.abspath(os.path.expanduser(str(self._templar.template(variables["ssd_results_dir"]))))
         return os.path.join(results, run_id)
 
@@ -97,7 +97,9 @@ class ActionModule(HostAction):
             ) from error
 
     def _plan(self, folder: str, host: str) -> str:
-        """What preflight decided for this host. It travels in no variable, as any can be given on the command line."""
+        """Return what preflight decided for this host. It travels in no variable, as any can be given on the command
+        line.
+        """
         try:
             return decision_record.plan(folder, host)
         except ValueError as error:
@@ -105,5 +107,7 @@ class ActionModule(HostAction):
 
 
 def is_missing(engines: list[str] | None) -> bool:
-    """Whether the host said that it lacks the engine. engines: those that it has, None where it was not asked."""
+    """Return whether the host said that it lacks the engine. engines: those that it has, None where it was
+    not asked.
+    """
     return engines is not None and ENGINE.name not in engines

@@ -143,14 +143,14 @@ def _run_name(seen: t.Mapping[str, t.Any]) -> str:
 
 
 def _store(given: t.Mapping[str, t.Any] | None) -> list[str]:
-    """Why the results could not be put into the store; better told before hours are spent."""
+    """Return why the results could not be put into the store; better told before hours are spent."""
     url, results_dir = (str((given or {}).get(name, "")) for name in ("url", "results_dir"))
     problem = engine.store_problem(url, os.path.abspath(os.path.expanduser(results_dir))) if given else ""
     return [problem] if problem else []
 
 
 def _marks(given: t.Mapping[str, t.Any] | None, views: t.Sequence[HostAnswer]) -> list[quarantine.Quarantined]:
-    """The drives in quarantine; none with ssd_quarantine_after: 0."""
+    """Return the drives in quarantine; none with ssd_quarantine_after: 0."""
     if not given or not shared_value(views, "ssd_quarantine_after"):
         return []
     results_dir = os.path.abspath(os.path.expanduser(str(given.get("results_dir", ""))))
@@ -175,7 +175,7 @@ def _unread(variables: t.Mapping[str, t.Any], seen: t.Collection[str]) -> dict[s
 
 
 def _approved(given: t.Any) -> tuple[approval.ApprovedPlan | None, list[str]]:
-    """The plan of ssd_approved_plan, and why it can't be used."""
+    """Return the plan of ssd_approved_plan, and why it can't be used."""
     try:
         return approval.load(plain(given)), []
     except ValueError as error:
@@ -216,7 +216,7 @@ def _message(findings: t.Sequence[str]) -> str:
 
 
 def _warned(warnings: t.Sequence[str]) -> list[str]:
-    """The warnings for people; they are shown in every mode."""
+    """Return the warnings for people; they are shown in every mode."""
     count = f"{len(warnings)} warning{'s' * (len(warnings) != 1)}"
     title = f"{count}, also shown in the report (docs/checks.md explains them, preflight_levels sets what stops a run):"
     return [title, *(f"- {line}" for line in warnings)] if warnings else []

@@ -51,7 +51,7 @@ class ActionModule(ActionBase):
         return dict(result, changed=bool(written), dest=str(dest), files=list(files))
 
     def _write(self, path: Path, text: str) -> bool:
-        """Whether the file was another one."""
+        """Return whether the file was another one."""
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             return False
         if not self._task.check_mode:

@@ -41,7 +41,7 @@ class ActionModule(HostAction):
 
 
 def _arguments(values: t.Mapping[str, t.Any], concern: str | None) -> dict[str, t.Any]:
-    """The module's arguments from the host's variables: one concern, or all that are switched on."""
+    """Return the module's arguments from the host's variables: one concern, or all that are switched on."""
     given, keep = tuning_values.normal(values), values["ssd_step"] == "tune"
     everything = hostplan.tune_spec(values, keep)
     tune = tuning.build(given, [concern], keep) if concern else everything

@@ -82,7 +82,9 @@ class ActionModule(ActionBase):
 
 
 def _state_dir(variables: dict[str, t.Any], name: str) -> str:
-    """A host's own ssd_state_dir. What only this task's play or role sets is for all; it is not among hostvars."""
+    """Return a host's own ssd_state_dir. What only this task's play or role sets is for all; it is not among
+    hostvars.
+    """
     hostvars, here = variables["hostvars"], variables.get("inventory_hostname")
     mine = variables.get(STATE_DIR)
     own = hostvars[here].get(STATE_DIR) if here in hostvars else None

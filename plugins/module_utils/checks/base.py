@@ -58,7 +58,7 @@ class CheckedDrive(t.NamedTuple):
 
 
 def is_virtual(identity: t.Mapping[str, t.Any]) -> bool:
-    """Whether a drive is a device of software, which has no link, temperature or health."""
+    """Return whether a drive is a device of software, which has no link, temperature or health."""
     return identity.get("transport") in VIRTUAL
 
 
@@ -104,7 +104,7 @@ class Check(t.NamedTuple):
 
 
 def matches(wanted: t.Any, actual: str) -> bool:
-    """Whether a version is one of those wanted: a text or a list of texts, each a shell pattern or ">=3.28"."""
+    """Return whether a version is one of those wanted: a text or a list of texts, each a shell pattern or ">=3.28"."""
     rules = wanted if isinstance(wanted, (list, tuple)) else [wanted]
     return any(_matches_rule(str(rule), actual) for rule in rules)
 
@@ -117,7 +117,7 @@ def _matches_rule(rule: str, actual: str) -> bool:
 
 
 def version_key(text: str) -> tuple[int, ...]:
-    """A version for comparing: 3.28, 3.28.0 and fio-3.28-12-gabc are (3, 28)."""
+    """Return a version for comparing: 3.28, 3.28.0 and fio-3.28-12-gabc are (3, 28)."""
     match = re.search(r"\d+(\.\d+)*", text)
     parts = [int(part) for part in match.group().split(".")] if match else []
     while len(parts) > 1 and parts[-1] == 0:
@@ -126,10 +126,10 @@ def version_key(text: str) -> tuple[int, ...]:
 
 
 def wanted_for(rules: t.Mapping[str, t.Any] | None, name: str | None) -> t.Any:
-    """The value of the first pattern that a name fits; None where none does."""
+    """Return the value of the first pattern that a name fits; None where none does."""
     return next((value for pattern, value in (rules or {}).items() if fnmatch.fnmatchcase(name or "", pattern)), None)
 
 
 def rule_text(wanted: t.Any) -> str:
-    """A version rule for people."""
+    """Return a version rule for people."""
     return " or ".join(str(rule) for rule in wanted) if isinstance(wanted, (list, tuple)) else str(wanted)

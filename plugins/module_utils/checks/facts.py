@@ -66,7 +66,7 @@ def gather(
     traffic_s: float = 0,
     readable: t.Collection[str] = (),
 ) -> HostFacts:
-    """The facts of a host and of those drives that can be found; the guard tells about the others.
+    """Return the facts of a host and of those drives that can be found; the guard tells about the others.
 
     snapshot: snapshot.gather's. traffic_s: how long each of the drives named in `readable` is read, all of them at
     once, before its temperature and error counters count.
@@ -95,7 +95,7 @@ def gather(
 
 
 def _find(host: Host, entry: Entry) -> list[str]:
-    """The kernel name of a drive, where there is exactly one."""
+    """Return the kernel name of a drive, where there is exactly one."""
     try:
         names = drives_util.find(host, entry)
     except ValueError:
@@ -146,7 +146,9 @@ def _drive(
 
 
 def _driver(host: Host, device: pcie.Device) -> dict[str, t.Any]:
-    """A driver's name, and the module that it is in, which has the version: ioMemory's iodrive is in iomemory_vsl."""
+    """Return a driver's name, and the module that it is in, which has the version: ioMemory's iodrive is in
+    iomemory_vsl.
+    """
     name = device["driver"]
     if not name:
         return {}
@@ -156,8 +158,8 @@ def _driver(host: Host, device: pcie.Device) -> dict[str, t.Any]:
 
 
 def machine(snapshot: Snapshot, kind: str | None, inside: str | None) -> dict[str, t.Any]:
-    """The part of a snapshot that the checks look at, in their units; None is unknown. kind: the hypervisor; inside:
-    the container.
+    """Return the part of a snapshot that the checks look at, in their units; None is unknown. kind: the hypervisor;
+    inside: the container.
     """
     cpu, memory, kernel, numa = (snapshot.get(key) or {} for key in ("cpu", "memory", "kernel", "numa"))
     khz = cpu.get("max_khz")
@@ -178,13 +180,13 @@ def machine(snapshot: Snapshot, kind: str | None, inside: str | None) -> dict[st
 
 
 def _size(text: str | None) -> int | None:
-    """A cache's size as sysfs writes it: 12288K."""
+    """Return a cache's size as sysfs writes it: 12288K."""
     match = re.fullmatch(r"([0-9]+)([KMG]?)", text or "")
     return int(match.group(1)) << {"": 0, "K": 10, "M": 20, "G": 30}[match.group(2)] if match else None
 
 
 def hypervisor(host: Host) -> str | None:
-    """What this machine is a guest of: by systemd, else by the processor's flag and the DMI table; None
+    """Return what this machine is a guest of: by systemd, else by the processor's flag and the DMI table; None
     on bare metal.
     """
     told = host.run(["systemd-detect-virt", "--vm"], timeout_s=20)
@@ -200,7 +202,7 @@ def hypervisor(host: Host) -> str | None:
 
 
 def container(host: Host) -> str | None:
-    """What kind of container this is; None where it is none."""
+    """Return what kind of container this is; None where it is none."""
     told = host.run(["systemd-detect-virt", "--container"], timeout_s=20)
     if told.rc == 0 and told.stdout.strip():
         return told.stdout.strip()
@@ -210,8 +212,8 @@ def container(host: Host) -> str | None:
 
 
 def vendor(host: Host, facts: HostFacts) -> list[dict[str, t.Any]]:
-    """What Fusion-io's own tools find, where there are such cards or tools. What is wrong with a card that is not
-    measured only warns.
+    """Return what Fusion-io's own tools find, where there are such cards or tools. What is wrong with a card that is
+    not measured only warns.
     """
     if not host.which("fio-pci-check") and not any(
         device.get("vendor") == FUSION_IO for device in facts.devices.values()

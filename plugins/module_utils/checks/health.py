@@ -29,7 +29,7 @@ TOLD = {
 
 
 def _without(drive: CheckedDrive, *keys: str) -> list[str]:
-    """Why a part of the health is unknown; empty where all of it is there."""
+    """Return why a part of the health is unknown; empty where all of it is there."""
     if drive.health.get("error"):
         return [Unknown("its health cannot be read: {0}".format(drive.health["error"]))]
     missing = [TOLD[key] for key in keys if drive.health.get(key) is None]

@@ -25,7 +25,7 @@ ORDER = (
 
 
 def _unknown_link(drive: CheckedDrive) -> list[str]:
-    """Why nothing can be said about a drive's link; empty where it is known."""
+    """Return why nothing can be said about a drive's link; empty where it is known."""
     if drive.is_virtual:
         return [Unknown("{0} drives have no PCI Express link".format(drive.identity["transport"]))]
     if not drive.path:
@@ -50,7 +50,7 @@ def _most(device: t.Mapping[str, t.Any]) -> tuple[float | None, int | None]:
 
 
 def _lower(first: t.Any, second: t.Any) -> bool:
-    """Whether a number is known to be below another."""
+    """Return whether a number is known to be below another."""
     return first is not None and second is not None and first < second
 
 
@@ -177,7 +177,9 @@ def _parallel(facts: HostFacts) -> int:
 
 
 def measured_at_once(facts: HostFacts, loads: t.Mapping[str, float]) -> float:
-    """The most that the drives under test among these devices can need together, in MB/s. loads: {address: load}."""
+    """Return the most that the drives under test among these devices can need together, in MB/s. loads: {address:
+    load}.
+    """
     under_test = {_slot(drive.endpoint["address"]) for drive in facts.drives if drive.endpoint}
     return sum(
         sorted((load for address, load in loads.items() if _slot(address) in under_test), reverse=True)[
@@ -187,12 +189,12 @@ def measured_at_once(facts: HostFacts, loads: t.Mapping[str, float]) -> float:
 
 
 def _slot(address: str) -> str:
-    """The part of an address that the functions of one device share."""
+    """Return the part of an address that the functions of one device share."""
     return address.rpartition(".")[0]
 
 
 def links_below(facts: HostFacts, bridge: str) -> dict[str, float | None]:
-    """What each device below a bridge can put on it, in MB/s: {address: load}. Functions of one device
+    """Return what each device below a bridge can put on it, in MB/s: {address: load}. Functions of one device
     share its link.
     """
     loads: dict[str, float | None] = {}

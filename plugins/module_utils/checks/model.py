@@ -57,7 +57,7 @@ NEEDS: tuple[tuple[t.Callable[[CheckedDrive], bool], Needs], ...] = (
 
 
 def needs(drive: CheckedDrive) -> Needs | None:
-    """The requirements of a drive's model; None for one that nobody published any for."""
+    """Return the requirements of a drive's model; None for one that nobody published any for."""
     return next((row for fits, row in NEEDS if fits(drive)), None)
 
 
@@ -129,7 +129,9 @@ def machine_needs(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def _short(row: Needs, name: str, unit: str, actual: float | None, least: float | None, scale: int) -> str:
-    """A sentence where there is less than asked for, an Unknown where that cannot be told; empty where all is well."""
+    """Return a sentence where there is less than asked for, an Unknown where that cannot be told; empty where all is
+    well.
+    """
     if least is None:
         return ""
     asked = f"{row.source}: {row.title} requires a {name} of at least {least / scale:g} {unit}".rstrip()

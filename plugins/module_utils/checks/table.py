@@ -65,8 +65,8 @@ def _finding(check: Check, drive: str | None, message: str, levels: t.Mapping[st
 
 
 def level(check: Check, message: str, levels: t.Mapping[str, str]) -> str:
-    """A finding's level: the inventory's choice, else the check's own; what could not be read only warns unless the
-    inventory says more.
+    """Return a finding's level: the inventory's choice, else the check's own; what could not be read only warns unless
+    the inventory says more.
     """
     if isinstance(message, Harmless):
         return OK
@@ -77,6 +77,6 @@ def level(check: Check, message: str, levels: t.Mapping[str, str]) -> str:
 
 
 def passed(found: t.Iterable[CheckFinding]) -> list[str]:
-    """The checks that found nothing on this host."""
+    """Return the checks that found nothing on this host."""
     fired = {finding["check"] for finding in found}
     return [check.check for check in TABLE if check.check not in fired]

@@ -116,14 +116,14 @@ class InTime(Host):
         return data.encode("latin-1")
 
     def _without_child(self, path: str, text: str | None) -> bytes:
-        """A host that can start no process any more (memory, pids) is to be put back all the same."""
+        """Return a host that can start no process any more (memory, pids) is to be put back all the same."""
         if text is None:
             return self._host.read_bytes(path)
         self._host.write(path, text)
         return b""
 
     def _answer(self, child: subprocess.Popen[bytes], what: str, timeout_s: float) -> bytes:
-        """A line of the child's. It ends only where somebody ended it."""
+        """Return a line of the child's. It ends only where somebody ended it."""
         pipe, until_s, line = t.cast("t.IO[bytes]", child.stdout).fileno(), time.monotonic() + timeout_s, b""
         while not line.endswith(b"\n"):
             if not select.select([pipe], [], [], max(0.0, until_s - time.monotonic()))[0]:

@@ -11,12 +11,12 @@ import zlib
 
 
 def pack(data: bytes) -> str:
-    """The content as text."""
+    """Return the content as text."""
     return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
 
 
 def unpack(text: str) -> bytes:
-    """The content again. Raises ValueError."""
+    """Return the content again. Raises ValueError."""
     try:
         return zlib.decompress(base64.b64decode(text, validate=True))
     except (binascii.Error, zlib.error) as error:

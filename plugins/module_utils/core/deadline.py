@@ -41,7 +41,7 @@ def _begin(what: str, step: t.Callable[[], t.Any]) -> queue.SimpleQueue[tuple[t.
 
 
 def within(timeout_s: float, what: str, step: t.Callable[[], Value]) -> Value:
-    """What `step` returns or raises. Raises Hangs where that takes longer; it is left behind then."""
+    """Return what `step` returns or raises. Raises Hangs where that takes longer; it is left behind then."""
     try:
         value, error = _begin(what, step).get(timeout=timeout_s)
     except queue.Empty:
@@ -71,8 +71,8 @@ class Watchdog:
         end: t.Callable[[], object] = lambda: None,
         heeds_stop: bool = False,
     ) -> Value:
-        """What `step` returns or raises. Raises Hangs, which names `what` was done. longer_s: what it may take beyond
-        STEP_TIMEOUT_S. end: ends what the step started, once the job is to stop.
+        """Return what `step` returns or raises. Raises Hangs, which names `what` was done. longer_s: what it may take
+        beyond STEP_TIMEOUT_S. end: ends what the step started, once the job is to stop.
         """
         grace_s = STOP_GRACE_S if heeds_stop else STOP_GRACE_S + longer_s
         began, answers = time.monotonic(), _begin(what, step)

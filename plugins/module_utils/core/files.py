@@ -26,14 +26,14 @@ LONGEST_SLUG = 200
 
 
 def slug(text: str) -> str:
-    """The text as one safe file name: everything but A-Za-z0-9._- becomes _."""
+    """Return the text as one safe file name: everything but A-Za-z0-9._- becomes _."""
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", text)
     return safe if safe.strip(".") else "_" * max(1, len(safe))
 
 
 def own_slug(text: str, others: t.Iterable[str] = ()) -> str:
-    """The slug, with a digest where it would be too long for a file system, or that of one of the `others` too, also
-    for one that ignores case.
+    """Return the slug, with a digest where it would be too long for a file system, or that of one of the `others` too,
+    also for one that ignores case.
     """
     name = slug(text)
     if len(name) <= LONGEST_SLUG and name.lower() not in {slug(other).lower() for other in others if other != text}:
@@ -42,7 +42,7 @@ def own_slug(text: str, others: t.Iterable[str] = ()) -> str:
 
 
 def now() -> str:
-    """The time in UTC with milliseconds, as every record carries it: 2026-11-21T13:00:00.123Z."""
+    """Return the time in UTC with milliseconds, as every record carries it: 2026-11-21T13:00:00.123Z."""
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
@@ -77,8 +77,8 @@ def write_atomic(path: str, text: str) -> None:
 
 
 def name_file(error: OSError, path: str) -> OSError:
-    """The same error with the path, which a write to a descriptor does not know: a full disk is to be found by its
-    message.
+    """Return the same error with the path, which a write to a descriptor does not know: a full disk is to be found by
+    its message.
     """
     return OSError(error.errno, error.strerror, path)
 
@@ -109,8 +109,8 @@ def remove_asides(folder: str, names: t.Iterable[str]) -> None:
 
 
 def aside_prefix(name: str) -> str:
-    """How the name of something temporary begins that stands beside `name` while this process works on it: .name.<pid>.
-    (for mkstemp, mkdtemp).
+    """Return how the name of something temporary begins that stands beside `name` while this process works on it:
+    .name.<pid>. (for mkstemp, mkdtemp).
     """
     return f".{name}.{os.getpid()}."
 
@@ -172,7 +172,7 @@ class Damaged(ValueError):
 
 
 def read_json(path: str) -> dict[str, t.Any] | None:
-    """A JSON file with a mapping, or None when it is not there. Raises Damaged for anything else."""
+    """Return a JSON file with a mapping, or None when it is not there. Raises Damaged for anything else."""
     try:
         with open(path) as source:
             data = json.load(source)
@@ -186,7 +186,7 @@ def read_json(path: str) -> dict[str, t.Any] | None:
 
 
 def sha256(path: str) -> str:
-    """The digest of a file's content, in hexadecimal."""
+    """Return the digest of a file's content, in hexadecimal."""
     digest = hashlib.sha256()
     with open(path, "rb") as source:
         for block in iter(lambda: source.read(1 << 20), b""):

@@ -44,7 +44,7 @@ class Result(t.NamedTuple):
     stderr: str
 
     def ended(self, said: str = "") -> str:
-        """How it failed, in a line. said: what of its texts tells why, by default the last line."""
+        """Return how it failed, in a line. said: what of its texts tells why, by default the last line."""
         said = said or (self.stderr.strip() or self.stdout.strip() or "nothing").splitlines()[-1]
         return f"{' '.join(self.argv)} ended with {self.rc} and said: {said:.300}"
 
@@ -67,7 +67,7 @@ def _unseen(path: str, flags: int) -> int:
 
 
 def _names(folder: str) -> list[str]:
-    """The names in a folder, sorted; empty where there is no such folder."""
+    """Return the names in a folder, sorted; empty where there is no such folder."""
     try:
         descriptor = _unseen(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
@@ -119,13 +119,13 @@ class Host:
         self.log = log
 
     def path(self, path: str) -> str:
-        """The real file behind an absolute path of the host."""
+        """Return the real file behind an absolute path of the host."""
         if self.root == "/":
             return path
         return os.path.join(self.root, path.lstrip("/"))
 
     def which(self, name: str) -> str | None:
-        """Where a tool is, as an absolute path, or None."""
+        """Return where a tool is, as an absolute path, or None."""
         return shutil.which(name, path=_search_path())
 
     def run(
@@ -180,11 +180,11 @@ class Host:
         self.note(["ioctl", name, path, str(offset), str(length)])
 
     def read(self, path: str) -> str:
-        """A file's text without the white space around it. Raises OSError."""
+        """Return a file's text without the white space around it. Raises OSError."""
         return self.read_bytes(path).decode("utf-8", "replace").strip("\0 \t\r\n")
 
     def read_bytes(self, path: str) -> bytes:
-        """A file's bytes, for the binary pages of sysfs. Raises OSError."""
+        """Return a file's bytes, for the binary pages of sysfs. Raises OSError."""
         with open(self.path(path), "rb", opener=_unseen) as file:
             return file.read()
 
@@ -206,27 +206,27 @@ class Host:
             os.close(descriptor)
 
     def open(self, path: str, flags: int) -> int:
-        """A descriptor of a device's node, which no child inherits. Raises OSError."""
+        """Return a descriptor of a device's node, which no child inherits. Raises OSError."""
         return os.open(self.path(path), flags | os.O_CLOEXEC)
 
     def device_number(self, handle: int) -> str | None:
-        """The number ("8:0") of the block device that a descriptor is of; None where it is of another kind. Raises
-        OSError.
+        """Return the number ("8:0") of the block device that a descriptor is of; None where it is of another kind.
+        Raises OSError.
         """
         status = os.fstat(handle)
         number = status.st_rdev
         return f"{os.major(number)}:{os.minor(number)}" if stat.S_ISBLK(status.st_mode) else None
 
     def ioctl(self, handle: int, request: int, argument: bytes) -> bytes:
-        """What the driver behind a descriptor makes of a request. Raises OSError."""
+        """Return what the driver behind a descriptor makes of a request. Raises OSError."""
         return fcntl.ioctl(handle, request, argument)
 
     def exists(self, path: str) -> bool:
-        """Whether the path is there; a dangling link is not."""
+        """Return whether the path is there; a dangling link is not."""
         return os.path.exists(self.path(path))
 
     def glob(self, pattern: str) -> list[str]:
-        """The host's paths that match a shell pattern, sorted; ** matches any number of folders."""
+        """Return the host's paths that match a shell pattern, sorted; ** matches any number of folders."""
         if "**" in pattern:
             return sorted(self._strip(path) for path in globbing.glob(self.path(pattern), recursive=True))
         found = [self.path("/")]
@@ -240,18 +240,18 @@ class Host:
         return sorted(self._strip(path) for path in found if os.path.lexists(path))
 
     def realpath(self, path: str) -> str:
-        """The path with its links resolved. Links of a fixture tree must be relative."""
+        """Return the path with its links resolved. Links of a fixture tree must be relative."""
         return self._strip(os.path.realpath(self.path(path)))
 
     def readlink(self, path: str) -> str | None:
-        """What a link says, as it stands; None where there is no such link or it may not be read."""
+        """Return what a link says, as it stands; None where there is no such link or it may not be read."""
         try:
             return os.readlink(self.path(path))
         except OSError:
             return None
 
     def listdir(self, path: str) -> list[str]:
-        """The names in a folder, sorted; empty where there is no such folder."""
+        """Return the names in a folder, sorted; empty where there is no such folder."""
         return _names(self.path(path))
 
     def _strip(self, path: str) -> str:
@@ -268,8 +268,8 @@ def _search_path() -> str:
 
 
 def container(host: Host) -> str:
-    """The PID namespace that this process is in, where that is not the machine's own: processes outside do not show
-    there. "" for the machine itself.
+    """Return the PID namespace that this process is in, where that is not the machine's own: processes outside do not
+    show there. "" for the machine itself.
     """
     namespace = host.readlink("/proc/self/ns/pid") or "an unknown one"
     return "" if namespace == _FIRST_PID_NAMESPACE else namespace

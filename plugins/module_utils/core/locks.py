@@ -160,8 +160,8 @@ def _refuse_foreign(path: str, status: os.stat_result, is_kind: t.Callable[[int]
 
 
 def host_holder() -> dict[str, t.Any] | None:
-    """What the holder of the host's lock says of itself, who may be dead by now; None where there is none, or we may
-    not know.
+    """Return what the holder of the host's lock says of itself, who may be dead by now; None where there is none, or we
+    may not know.
     """
     try:
         with open(os.path.join(LOCK_DIR, HOST + ".lock")) as source:

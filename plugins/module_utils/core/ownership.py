@@ -11,8 +11,8 @@ import typing as t
 
 
 def problems(path: str) -> list[str]:
-    """Why a folder, or one that is still to be made, is not root's alone to write: texts that name the place; none
-    where it is.
+    """Return why a folder, or one that is still to be made, is not root's alone to write: texts that name the place;
+    none where it is.
 
     Everything on the way counts, links too. In a sticky folder such as /tmp nobody can move what root made there, so it
     is no fault of an ancestor. This process's own user counts as root.
@@ -33,8 +33,8 @@ def problems(path: str) -> list[str]:
 
 
 def alone_problems(path: str, folder: bool = False) -> list[str]:
-    """Why one plain file, or one folder itself, is not root's alone to write, whatever the group is; none where it is,
-    or is not there.
+    """Return why one plain file, or one folder itself, is not root's alone to write, whatever the group is; none where
+    it is, or is not there.
     """
     try:
         status = os.lstat(path)
@@ -51,12 +51,12 @@ def alone_problems(path: str, folder: bool = False) -> list[str]:
 
 
 def others_write(status: os.stat_result) -> bool:
-    """Whether its rights let anybody write who is neither its owner nor of root's group."""
+    """Return whether its rights let anybody write who is neither its owner nor of root's group."""
     return bool(status.st_mode & stat.S_IWOTH) or (bool(status.st_mode & stat.S_IWGRP) and status.st_gid != 0)
 
 
 def _on_the_way(path: str) -> set[str]:
-    """Each folder that leads to a path, with what links on the way lead to."""
+    """Return each folder that leads to a path, with what links on the way lead to."""
     found: set[str] = set()
     for place in _prefixes(path):
         found.update(_prefixes(os.path.realpath(place)))

@@ -12,20 +12,20 @@ from .host import Host
 
 
 def number(host: Host, path: str) -> int | None:
-    """A whole number that a file holds."""
+    """Return a whole number that a file holds."""
     text = host.get(path)
     return int(text) if text is not None and re.fullmatch(r"-?[0-9]+", text) else None
 
 
 def effective(text: str) -> str:
-    """The value in force of what sysfs shows: `[none] mq-deadline` means none."""
+    """Return the value in force of what sysfs shows: `[none] mq-deadline` means none."""
     if "[" in text:
         return text.split("[", 1)[1].split("]", 1)[0]
     return text.strip()
 
 
 def nvme_controllers(host: Host, name: str) -> list[str]:
-    """The controllers that lead to a namespace: with native multipath its parent is the subsystem, and
+    """Return the controllers that lead to a namespace: with native multipath its parent is the subsystem, and
     links to them.
     """
     if not name.startswith("nvme"):

@@ -32,20 +32,20 @@ _ATA_MODEL = slice(_ATA_IDENTIFY + 54, _ATA_IDENTIFY + 94)
 
 
 def udev(host: Host, name: str) -> dict[str, str]:
-    """What udev knows of a block device; empty without udev, and where it speaks of the device before."""
+    """Return what udev knows of a block device; empty without udev, and where it speaks of the device before."""
     pairs = (line[2:].partition("=") for line in _udev_lines(host, name) if line.startswith("E:"))
     return {key: value.strip() for key, _equal, value in pairs if value.strip()}
 
 
 def udev_links(host: Host, name: str) -> list[str]:
-    """The links below /dev that udev gives a block device, or would without another that has the same; empty as for
-    `udev`.
+    """Return the links below /dev that udev gives a block device, or would without another that has the same; empty as
+    for `udev`.
     """
     return ["/dev/" + line[2:] for line in _udev_lines(host, name) if line.startswith("S:")]
 
 
 def has_udev(host: Host, name: str) -> bool:
-    """Whether udev has an entry for a block device, of whatever device that is."""
+    """Return whether udev has an entry for a block device, of whatever device that is."""
     return bool(_udev_text(host, name))
 
 
@@ -55,8 +55,8 @@ def _udev_text(host: Host, name: str) -> str:
 
 
 def udev_lags(host: Host, name: str) -> bool:
-    """Whether udev's entry is of the device that had this name before. It lags behind the kernel, more so where a drive
-    is slow to answer. Since systemd 251 its links say which device it means.
+    """Return whether udev's entry is of the device that had this name before. It lags behind the kernel, more so where
+    a drive is slow to answer. Since systemd 251 its links say which device it means.
     """
     found = re.findall(r"^S:disk/by-diskseq/([0-9]+)$", _udev_text(host, name), re.MULTILINE)
     now = host.get(f"/sys/class/block/{name}/diskseq")
@@ -68,14 +68,14 @@ def _udev_lines(host: Host, name: str) -> list[str]:
 
 
 def scsi_serial(host: Host, name: str) -> str | None:
-    """The unit serial number of VPD page 80h: four bytes of header, of which two are the length."""
+    """Return the unit serial number of VPD page 80h: four bytes of header, of which two are the length."""
     page = _page(host, name, "vpd_pg80")
     length = int.from_bytes(page[2:4], "big")
     return _ascii(page[4 : 4 + length])
 
 
 def model(host: Host, name: str) -> str | None:
-    """The full model; SCSI cuts an ATA drive's model at 16 characters, so page 89h and udev come first."""
+    """Return the full model; SCSI cuts an ATA drive's model at 16 characters, so page 89h and udev come first."""
     if name.startswith("loop"):
         return "loop"
     return (
@@ -88,7 +88,7 @@ def model(host: Host, name: str) -> str | None:
 
 
 def firmware(host: Host, name: str) -> str | None:
-    """The firmware revision; SCSI cuts an ATA drive's at 4 characters, so page 89h comes first."""
+    """Return the firmware revision; SCSI cuts an ATA drive's at 4 characters, so page 89h comes first."""
     if name.startswith("loop"):
         return None
     return (
@@ -120,7 +120,7 @@ def transport(host: Host, name: str) -> str | None:
 
 
 def numa_node(host: Host, name: str) -> int | None:
-    """The NUMA node of the nearest parent device that has one; None where there is none or it is shared
+    """Return the NUMA node of the nearest parent device that has one; None where there is none or it is shared
     between nodes.
     """
     starts = nvme_controllers(host, name) or [f"/sys/block/{name}/device"]

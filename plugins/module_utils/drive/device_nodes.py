@@ -18,7 +18,8 @@ from .identity import node
 
 
 def key_of(mode: int, device: int, inode: int, number: int) -> str | None:
-    """What stands for a file: `8:0` for a block device, `char 21:0`, `file 254:1 1234`; None for a folder, a socket ...
+    """Return what stands for a file: `8:0` for a block device, `char 21:0`, `file 254:1 1234`; None for a folder, a
+    socket ...
 
     `device`, `inode` and `number` as st_dev, st_ino and st_rdev.
     """
@@ -30,7 +31,7 @@ def key_of(mode: int, device: int, inode: int, number: int) -> str | None:
 
 
 def key_at(host: Host, path: str) -> str | None:
-    """The key of what a path leads to; None where it leads nowhere."""
+    """Return the key of what a path leads to; None where it leads nowhere."""
     try:
         status = os.stat(host.path(path))
     except (OSError, ValueError):  # a text with a NUL byte names nothing
@@ -39,7 +40,7 @@ def key_at(host: Host, path: str) -> str | None:
 
 
 def other_nodes(host: Host, name: str) -> set[str]:
-    """The keys of the character devices that lead to a drive, and of the file behind a loop device."""
+    """Return the keys of the character devices that lead to a drive, and of the file behind a loop device."""
     block = f"/sys/block/{name}/device/"
     paths = [path for kind in ("scsi_generic", "bsg") for path in host.glob(f"{block}{kind}/*/dev")]
     if name.startswith("nvme"):

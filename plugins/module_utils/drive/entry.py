@@ -77,7 +77,7 @@ class Entry:
 
 
 def parse(given: t.Any) -> Entry:
-    """What JSON or YAML has for an entry of `ssd_drives`, whatever that is."""
+    """Return what JSON or YAML has for an entry of `ssd_drives`, whatever that is."""
     problem = _problem(given)
     if problem is not None:
         reads = str(dict(given)) if isinstance(given, t.Mapping) else repr(given)
@@ -87,7 +87,9 @@ def parse(given: t.Any) -> Entry:
 
 
 def of_plan(plan: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """A plan.json for the process that works through it: each of its drives has its `entry` beside the selector."""
+    """Return a plan.json for the process that works through it: each of its drives has its `entry` beside the
+    selector.
+    """
     return dict(plan, drives=[dict(drive, entry=parse(drive.get("selector"))) for drive in plan["drives"]])
 
 
@@ -143,8 +145,8 @@ def _options(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def wwn_key(text: str) -> str | None:
-    """A hexadecimal name without prefix, case and separators, other names as they are; None for empty ones and for
-    those of nothing but zeros, or ones.
+    """Return a hexadecimal name without prefix, case and separators, other names as they are; None for empty ones and
+    for those of nothing but zeros, or ones.
     """
     text = text.strip()
     match = _HEX_NAME.fullmatch(text)

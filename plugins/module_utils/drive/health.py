@@ -71,7 +71,7 @@ Json = t.Mapping[str, t.Any]
 
 
 def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> Health:
-    """The health of the drive with this identity. `limits` false: only what changes, with one command (NVMe)."""
+    """Return the health of the drive with this identity. `limits` false: only what changes, with one command (NVMe)."""
     transport, path = identity.get("transport"), str(identity.get("path"))
     if transport in WITHOUT_HEALTH:
         return dict(EMPTY, error=f"{transport} drives report no health")
@@ -97,7 +97,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
 
 
 def glance(host: Host, identity: t.Mapping[str, t.Any]) -> Health:
-    """The little of it that costs the drive nothing, so that it may be looked at during I/O."""
+    """Return the little of it that costs the drive nothing, so that it may be looked at during I/O."""
     return dict(EMPTY, **vendor_health.glance(host, vendor_health.kernel_name(identity)))
 
 
@@ -118,8 +118,8 @@ def ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str, 
 
 
 def nvme_number(value: t.Any) -> int | None:
-    """A whole number, also from the texts and the doubles (7.0) in which versions of nvme-cli write large ones; None
-    for anything else.
+    """Return a whole number, also from the texts and the doubles (7.0) in which versions of nvme-cli write large ones;
+    None for anything else.
     """
     if isinstance(value, bool):
         return None
@@ -162,7 +162,7 @@ def from_nvme(log: Json) -> Health:
 
 
 def nvme_limits(controller: Json) -> Health:
-    """What `nvme id-ctrl` adds: the two temperatures, and whether the write cache is volatile (VWC, bit 0)."""
+    """Return what `nvme id-ctrl` adds: the two temperatures, and whether the write cache is volatile (VWC, bit 0)."""
     cache = nvme_number(controller.get("vwc"))
     return {
         "warning_temperature_c": _celsius(controller.get("wctemp")),
@@ -230,12 +230,12 @@ def _smartctl_ata(data: Json) -> Health:
 
 
 def ata_attributes(data: Json) -> list[dict[str, t.Any]]:
-    """The rows of smartctl's table of SMART attributes."""
+    """Return the rows of smartctl's table of SMART attributes."""
     return [row for row in _list(_part(data, "ata_smart_attributes"), "table") if isinstance(row, dict)]
 
 
 def ata_statistics(data: Json) -> list[dict[str, t.Any]]:
-    """The rows of smartctl's device statistics."""
+    """Return the rows of smartctl's device statistics."""
     pages = [page for page in _list(_part(data, "ata_device_statistics"), "pages") if isinstance(page, dict)]
     return [row for page in pages for row in _list(page, "table") if isinstance(row, dict)]
 
@@ -285,5 +285,5 @@ def _flag(value: t.Any) -> bool | None:
 
 
 def critical_texts(bits: int | None) -> list[str]:
-    """What the bits of critical_warning say, one text each."""
+    """Return what the bits of critical_warning say, one text each."""
     return [text for bit, text in CRITICAL_WARNINGS if (bits or 0) & bit]

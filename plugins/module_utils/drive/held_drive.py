@@ -32,7 +32,7 @@ class HeldDrive(t.Protocol):
         """The guard, as before every destructive step. Raises its Refused."""
 
     def descriptor(self) -> int:
-        """The open descriptor. Raises the guard's Refused when the drive is not held."""
+        """Return the open descriptor. Raises the guard's Refused when the drive is not held."""
 
     def note_sentinels(self, sentinels: t.Mapping[int, bytes]) -> None:
         """Let it be known which blocks ({offset: data}) are about to be written to prove a purge with.

@@ -49,7 +49,7 @@ UNTOLD = Hidden(None, None, "")
 
 
 def read(host: Host, identity: t.Mapping[str, t.Any]) -> Hidden:
-    """What of a drive's capacity is hidden."""
+    """Return what of a drive's capacity is hidden."""
     path = str(identity.get("path"))
     if identity.get("transport") == "nvme":
         return of_nvme(

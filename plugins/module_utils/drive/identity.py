@@ -32,8 +32,8 @@ _NO_DRIVE = re.compile(r"(dm-|md|zram|ram|sr|fd|zd|drbd|bcache|mtdblock|rbd)[0-9
 
 
 def find(host: Host, entry: Entry) -> list[str]:
-    """The kernel names that an entry's selector matches as a whole, sorted; a `by_id` may name a partition. Raises
-    ValueError for a malformed entry.
+    """Return the kernel names that an entry's selector matches as a whole, sorted; a `by_id` may name a partition.
+    Raises ValueError for a malformed entry.
     """
     if entry.problem:
         raise ValueError(entry.problem)
@@ -62,17 +62,19 @@ def whole_drives(host: Host) -> list[str]:
 
 
 def is_drive(name: str) -> bool:
-    """Whether a kernel name of /sys/block belongs to a kind of device that can be a drive."""
+    """Return whether a kernel name of /sys/block belongs to a kind of device that can be a drive."""
     return _NO_DRIVE.match(name) is None
 
 
 def node(name: str) -> str:
-    """The device node of a kernel name; sysfs writes / as !."""
+    """Return the device node of a kernel name; sysfs writes / as !."""
     return "/dev/" + name.replace("!", "/")
 
 
 def best_entry(host: Host, name: str) -> Entry | None:
-    """An entry with the first selector of SELECTOR_KEYS that matches this drive and no other; None if there is none."""
+    """Return an entry with the first selector of SELECTOR_KEYS that matches this drive and no other; None if there is
+    none.
+    """
     links = [os.path.basename(link) for link in host.glob(BY_ID + "*") if host.realpath(link) == node(name)]
     values: dict[str, t.Sequence[str | None]] = {
         "serial": [serial(host, name)],
@@ -124,8 +126,8 @@ def size_bytes(host: Host, name: str) -> int | None:
 
 
 def metadata_bytes(host: Host, name: str) -> int | None:
-    """What a block has beside its data (512+8). The kernel tells it since Linux 6.8; an older one tells protection
-    information, which it takes for nothing else than all of the metadata.
+    """Return what a block has beside its data (512+8). The kernel tells it since Linux 6.8; an older one tells
+    protection information, which it takes for nothing else than all of the metadata.
     """
     block = "/sys/block/" + name
     told = sysfs.number(host, block + "/metadata_bytes")
@@ -134,7 +136,7 @@ def metadata_bytes(host: Host, name: str) -> int | None:
 
 
 def serial(host: Host, name: str) -> str | None:
-    """The drive's serial number; a loop device has none."""
+    """Return the drive's serial number; a loop device has none."""
     if name.startswith("loop"):
         return None
     block = "/sys/block/" + name
@@ -148,7 +150,9 @@ def serial(host: Host, name: str) -> str | None:
 
 
 def wwn(host: Host, name: str) -> str | None:
-    """The drive's world wide name as the kernel writes it: `naa.…`, `eui.…`, `uuid.…`; from udev only without one."""
+    """Return the drive's world wide name as the kernel writes it: `naa.…`, `eui.…`, `uuid.…`; from udev only without
+    one.
+    """
     block = "/sys/block/" + name
     for text in (
         host.get(block + "/wwid"),
@@ -161,7 +165,7 @@ def wwn(host: Host, name: str) -> str | None:
 
 
 def may_be_one(one: t.Mapping[str, t.Any], other: t.Mapping[str, t.Any]) -> bool:
-    """Whether two identities can be of one drive, of which one place tells more than the other."""
+    """Return whether two identities can be of one drive, of which one place tells more than the other."""
     names = {key: (str(one.get(key) or ""), str(other.get(key) or "")) for key in NAMES}
     if any(names["backing_file"]):
         return False
@@ -179,8 +183,8 @@ def may_be_one(one: t.Mapping[str, t.Any], other: t.Mapping[str, t.Any]) -> bool
 
 
 def _is_behind(host: Host, name: str, path: str) -> bool:
-    """Whether this very file is behind a loop device: its path in sysfs may be that of a container, or of a file that
-    is gone.
+    """Return whether this very file is behind a loop device: its path in sysfs may be that of a container, or of a file
+    that is gone.
     """
     behind = loop.read(host, node(name))
     if behind is None:  # the node can't be opened, and the guard will say so
@@ -200,7 +204,7 @@ def _is_behind(host: Host, name: str, path: str) -> bool:
 
 
 def _backing(host: Host, name: str) -> str | None:
-    """What is behind a loop device, as the kernel has it; None for anything else."""
+    """Return what is behind a loop device, as the kernel has it; None for anything else."""
     behind = loop.read(host, node(name)) if name.startswith("loop") else None
     if not behind:
         return None
@@ -209,7 +213,7 @@ def _backing(host: Host, name: str) -> str | None:
 
 
 def backing_file(host: Host, name: str) -> str | None:
-    """The file behind an attached loop device, links resolved; None for anything else."""
+    """Return the file behind an attached loop device, links resolved; None for anything else."""
     path = host.get(f"/sys/block/{name}/loop/backing_file")
     return host.realpath(path) if path else None
 
@@ -228,9 +232,9 @@ def _wwn_keys(host: Host, name: str) -> set[str]:
 
 
 def _find_by_id(host: Host, value: str) -> list[str]:
-    """What the link leads to, and what else udev gives this link to: with two serials that are the same it may lead
-    there after the next boot. Nothing where udev knows the device that it leads to, and not by this name: then another
-    drive had that place before.
+    """Return what the link leads to, and what else udev gives this link to: with two serials that are the same it may
+    lead there after the next boot. Nothing where udev knows the device that it leads to, and not by this name: then
+    another drive had that place before.
     """
     link = BY_ID + by_id_name(value)
     target = host.realpath(link)

@@ -28,12 +28,12 @@ class Loop(t.NamedTuple):
     limit_bytes: int
 
     def is_file(self, status: os.stat_result) -> bool:
-        """Whether this is the status of the file behind it."""
+        """Return whether this is the status of the file behind it."""
         return (self.device, self.inode) == (_number(status.st_dev), status.st_ino)
 
 
 def read(host: Host, path: str) -> Loop | None:
-    """What is behind the loop device with this node; None where nothing is, or the kernel does not tell."""
+    """Return what is behind the loop device with this node; None where nothing is, or the kernel does not tell."""
     try:
         handle = host.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:

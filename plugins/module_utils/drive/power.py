@@ -33,7 +33,7 @@ class State(t.NamedTuple):
 
 
 def read(host: Host, path: str) -> State:
-    """The state that the drive reports now."""
+    """Return the state that the drive reports now."""
     number = current(host.run(["nvme", "get-feature", path, "--feature-id=2"], timeout_s=TIMEOUT_S).stdout)
     if number is None:
         return State(None, None)
@@ -50,7 +50,9 @@ def current(text: str) -> int | None:
 
 
 def operational(text: str, number: int) -> bool | None:
-    """Whether a state is one in which I/O is done, by `nvme id-ctrl` in JSON: versions name the flag in two ways."""
+    """Return whether a state is one in which I/O is done, by `nvme id-ctrl` in JSON: versions name the flag in two
+    ways.
+    """
     try:
         states = json.loads(text).get("psds")
     except (ValueError, RecursionError, AttributeError):

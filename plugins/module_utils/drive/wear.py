@@ -110,7 +110,8 @@ def _of_smartctl(told: Mapping) -> Count | None:
 
 
 def spent(before: Mapping, now: Mapping) -> Written | None:
-    """What a test cost: {host_bytes, media_bytes, write_amplification, used_pct}; None where the drive tells nothing.
+    """Return what a test cost: {host_bytes, media_bytes, write_amplification, used_pct}; None where the drive tells
+    nothing.
 
     write_amplification: media over host, in bytes or else in pages; None below LEAST_BYTES and LEAST_UNITS. used_pct:
       of the rated life, by the drive, at the end.

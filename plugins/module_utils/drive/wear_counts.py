@@ -77,7 +77,7 @@ NVME_LOGS = {
 
 
 def of_attributes(told: Mapping, units: t.Mapping[str, int]) -> Count | None:
-    """The count of a drive, from smartctl's JSON. units: ATA_MEDIA or ATA_HOST."""
+    """Return the count of a drive, from smartctl's JSON. units: ATA_MEDIA or ATA_HOST."""
     found = [(value * units[name], units[name], name) for name, value in _attributes(told) if name in units]
     if len({count[:2] for count in found}) != 1:
         return None
@@ -102,8 +102,8 @@ def _attributes(told: Mapping) -> list[tuple[str, int]]:
 
 
 def of_log(told: Mapping, log: VendorLog) -> Count | None:
-    """The count of a drive, from the JSON of its vendor's plug-in; None also for 0, which is what nvme-cli shows of a
-    page that the drive does not fill.
+    """Return the count of a drive, from the JSON of its vendor's plug-in; None also for 0, which is what nvme-cli shows
+    of a page that the drive does not fill.
     """
     found: t.Any = told
     for key in log.keys:
@@ -113,7 +113,7 @@ def of_log(told: Mapping, log: VendorLog) -> Count | None:
 
 
 def _below(data: t.Any, key: str) -> t.Any:
-    """The first value of a key in mappings and lists, however deep."""
+    """Return the first value of a key in mappings and lists, however deep."""
     if isinstance(data, dict) and key in data:
         return data[key]
     inner = list(data.values()) if isinstance(data, dict) else data if isinstance(data, list) else []

@@ -109,7 +109,7 @@ def from_loop(host: Host, facts: Facts, handle: int) -> None:
 
 
 def _data(file: int, start: int, end: int) -> list[Extent]:
-    """What of a file between two offsets is data (lseek(2), SEEK_DATA)."""
+    """Return what of a file between two offsets is data (lseek(2), SEEK_DATA)."""
     found: list[Extent] = []
     while start < end and len(found) < _MOST_EXTENTS:
         first = _seek(file, start, os.SEEK_DATA)

@@ -56,7 +56,7 @@ class BlockReader:
             self._pool.shutdown()
 
     def read(self, offsets: t.Sequence[int]) -> bytes:
-        """The pieces one after the other, in the order given. Raises OSError where one can't be read whole."""
+        """Return the pieces one after the other, in the order given. Raises OSError where one can't be read whole."""
         if self._aio:
             lengths = self._aio.read(offsets)
         else:

@@ -101,12 +101,12 @@ class BlockClassifier:
 
 @functools.lru_cache(maxsize=None)
 def _blank(fill: int) -> bytes:
-    """A piece of it; made once, as it takes longer than many a look."""
+    """Return a piece of it; made once, as it takes longer than many a look."""
     return bytes([fill]) * PIECE_BYTES
 
 
 def _without(known: t.Sequence[Extent], offset: int, data: bytes) -> bytes:
-    """The data of a block without what is known. Extents may overlap: a table is found by wipefs and by
+    """Return the data of a block without what is known. Extents may overlap: a table is found by wipefs and by
     its own bytes.
     """
     kept, place = [], 0

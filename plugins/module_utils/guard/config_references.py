@@ -26,7 +26,7 @@ _DEVICE = re.compile(r"/dev/[^\x00-\x20\x7f-\xff\"',;:<]+")
 
 
 def _lines(text: str) -> t.Iterable[list[str]]:
-    """The words of each line; a comment begins with a word's first letter, so that a label may hold a #."""
+    """Return the words of each line; a comment begins with a word's first letter, so that a label may hold a #."""
     for line in text.splitlines():
         words = line.split()
         end = next((place for place, word in enumerate(words) if word.startswith("#")), len(words))
@@ -39,7 +39,7 @@ _MORE_DEVICES = re.compile(r"(?:^|,)(?:device|logdev|rtdev|journal_path)=([^,]+)
 
 
 def _each(spec: str) -> list[str]:
-    """The devices of a field: bcachefs has several, with colons between them."""
+    """Return the devices of a field: bcachefs has several, with colons between them."""
     return spec.split(":") if ":/dev/" in spec else [spec]
 
 
@@ -53,7 +53,7 @@ def _fstab(text: str) -> list[str]:
 
 
 def _crypttab(text: str) -> list[str]:
-    """The device, the device that holds the key (`KEY` or `PATH:DEVICE`), and that of a detached header."""
+    """Return the device, the device that holds the key (`KEY` or `PATH:DEVICE`), and that of a detached header."""
     found = []
     for words in _lines(text):
         found += [unescape(word) for word in words[1:2]]
@@ -64,8 +64,8 @@ def _crypttab(text: str) -> list[str]:
 
 
 def _mdadm(text: str) -> list[str]:
-    """The UUID and devices of ARRAY lines; DEVICE lines only say where to look, and so does a pattern beside a name of
-    the array's own.
+    """Return the UUID and devices of ARRAY lines; DEVICE lines only say where to look, and so does a pattern beside a
+    name of the array's own.
     """
     found: list[str] = []
     for words in _lines(re.sub(r"\n[ \t]+", " ", text)):
@@ -92,13 +92,13 @@ def _any_device(text: str) -> list[str]:
 
 
 def _libvirt(text: str) -> list[str]:
-    """A machine's disks: devices, and files that may be behind a loop device too."""
+    """Return a machine's disks: devices, and files that may be behind a loop device too."""
     return _any_device(text) + re.findall(r"""<source\s[^>]*\bfile=["']([^"']+)""", text)
 
 
 def _podman(text: str) -> list[str]:
-    """The devices of a container as it was started last. A privileged one has all of the machine's, and uses none for
-    that.
+    """Return the devices of a container as it was started last. A privileged one has all of the machine's, and uses
+    none for that.
     """
     annotations = json.loads(text).get("annotations") or {}
     return [] if annotations.get("io.podman.annotations.privileged") == "TRUE" else _any_device(text)
@@ -173,7 +173,7 @@ _RESUME_FILES = ("/etc/initramfs-tools/conf.d/resume", "/etc/default/grub")
 
 
 def parsed(host: Host) -> set[str]:
-    """The files that are read by their own rules: `mentions` tells only what of them these do not."""
+    """Return the files that are read by their own rules: `mentions` tells only what of them these do not."""
     return {path for pattern, _parse in _FILES for path in host.glob(pattern)}
 
 
@@ -251,7 +251,7 @@ def _names(host: Host, facts: Facts, nodes: set[str], spec: str) -> bool:
 
 
 def _leads(host: Host, facts: Facts, nodes: set[str], path: str) -> bool:
-    """Whether a path is the drive's or that of anything on it, by name, by number, or as the file behind it."""
+    """Return whether a path is the drive's or that of anything on it, by name, by number, or as the file behind it."""
     return (
         path in facts.tags
         or resolved(host, path) in nodes
@@ -261,6 +261,8 @@ def _leads(host: Host, facts: Facts, nodes: set[str], path: str) -> bool:
 
 
 def _whole_of(host: Host, path: str) -> str:
-    """The drive of a partition that is not there now, as its table is lost or was not read; "" for any other path."""
+    """Return the drive of a partition that is not there now, as its table is lost or was not read; "" for any other
+    path.
+    """
     match = _PARTITION.fullmatch(path)
     return match.group(match.lastindex or 0) if match and not host.exists(path) else ""

@@ -43,7 +43,7 @@ class Terms(t.NamedTuple):
 
 
 def longer_s(terms: Terms, size_bytes: int) -> float:
-    """How much longer than any short step a look may take on a drive that answers; 0 where it is a short
+    """Return how much longer than any short step a look may take on a drive that answers; 0 where it is a short
     step itself.
     """
     longest_s = size_bytes / SLOWEST_BYTES_PER_S if terms.seconds is None else (1 + _OVERTIME + _AIMED) * terms.seconds
@@ -86,8 +86,8 @@ def _ends(reader: Readers, seeing: BlockClassifier) -> None:
 
 
 def is_fill_where(handle: int, size_bytes: int, extents: t.Sequence[Extent]) -> bool:
-    """Whether every block of both ends of a drive and of these extents is blank, all alike, or fio's random fill.
-    Raises OSError.
+    """Return whether every block of both ends of a drive and of these extents is blank, all alike, or fio's random
+    fill. Raises OSError.
     """
     seeing = BlockClassifier(DataScan(size_bytes), (), fill_counts=False, stop=lambda: False)
     reader = functools.partial(BlockReader, handle)

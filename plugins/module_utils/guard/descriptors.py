@@ -117,7 +117,7 @@ class Descriptors:
         return found
 
     def mapped(self, process: str) -> list[tuple[str, bool]]:
-        """What a process has mapped, also where its descriptor is closed. Each file of the machine is
+        """Return what a process has mapped, also where its descriptor is closed. Each file of the machine is
         looked at once.
         """
         found = []
@@ -137,7 +137,9 @@ class Descriptors:
 
 
 def _link(path: str) -> str:
-    """What a descriptor leads to; "" where it was closed meanwhile. Raises OSError where this process may not know."""
+    """Return what a descriptor leads to; "" where it was closed meanwhile. Raises OSError where this process may not
+    know.
+    """
     try:
         return os.readlink(path)
     except OSError as error:
@@ -147,7 +149,7 @@ def _link(path: str) -> str:
 
 
 def _names(folder: str) -> list[str]:
-    """The names in a folder of procfs; none where the thread is gone. Raises OSError where this process
+    """Return the names in a folder of procfs; none where the thread is gone. Raises OSError where this process
     may not know.
     """
     try:
@@ -159,7 +161,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _content(path: str) -> bytes:
-    """A file of procfs, as `_names`."""
+    """Return a file of procfs, as `_names`."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -175,12 +177,12 @@ def _unpadded(address: str) -> str:
 
 
 def _share_table(one: int, other: int) -> bool:
-    """Whether two threads have one table of descriptors (kcmp(2)); False where the kernel does not tell."""
+    """Return whether two threads have one table of descriptors (kcmp(2)); False where the kernel does not tell."""
     return _KCMP is not None and _LIBC.syscall(_KCMP, one, other, _KCMP_FILES, 0, 0) == 0
 
 
 def _known_key(path: str) -> str | None:
-    """The key of an open file by what the kernel knows, without asking the server of its file system (statx(2),
+    """Return the key of an open file by what the kernel knows, without asking the server of its file system (statx(2),
     AT_STATX_DONT_SYNC).
     """
     answer = ctypes.create_string_buffer(_STATX_BYTES)

@@ -14,7 +14,9 @@ _MISS = 0.001
 
 
 def seen_bytes(blocks: int, size_bytes: int, whole: bool, miss: float = _MISS) -> int:
-    """How much data, anywhere on the drive, is missed with the chance `miss` only; one block where all were read."""
+    """Return how much data, anywhere on the drive, is missed with the chance `miss` only; one block where all were
+    read.
+    """
     if whole:
         return BLOCK_BYTES
     return size_bytes if blocks <= 0 else max(BLOCK_BYTES, math.ceil(size_bytes * -math.expm1(math.log(miss) / blocks)))
@@ -29,7 +31,7 @@ def detection_probability(data_bytes: int, blocks: int, size_bytes: int, whole: 
 
 
 def scan_text(record: t.Mapping[str, t.Any], capacity: t.Callable[[int], str]) -> str:
-    """A look's record in one line for people. `capacity`: how bytes on drives are written."""
+    """Return a look's record in one line for people. `capacity`: how bytes on drives are written."""
     if record["whole"]:
         return "read all {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])
     used = record.get("allocated_bytes")

@@ -129,8 +129,8 @@ def _is_twin(host: Host, facts: Facts, name: str) -> bool:
 
 
 def user_space(host: Host) -> str:
-    """Which storage controllers are in the hands of user space (SPDK, a VM): their drives are no block devices. "" for
-    none.
+    """Return which storage controllers are in the hands of user space (SPDK, a VM): their drives are no block devices.
+    "" for none.
     """
     found = []
     for driver in ("vfio-pci", "uio_pci_generic", "igb_uio"):

@@ -41,7 +41,7 @@ def unescape(text: str) -> str:
 
 
 def resolved(host: Host, path: str) -> str:
-    """A device path with its links followed; other texts as they are."""
+    """Return a device path with its links followed; other texts as they are."""
     return host.realpath(path) if path.startswith("/dev/") else path
 
 

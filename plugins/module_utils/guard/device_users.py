@@ -71,7 +71,7 @@ def read_machine(host: Host, facts: Machine, names: t.Sequence[str], quick: bool
 
 
 def _outside(host: Host) -> list[str]:
-    """Why something that uses or names drives of this machine can't be seen from here."""
+    """Return why something that uses or names drives of this machine can't be seen from here."""
     found = []
     inside = container(host)
     if inside:
@@ -94,8 +94,8 @@ def _outside(host: Host) -> list[str]:
 
 
 def _is_image(host: Host) -> bool:
-    """Whether our root is laid over an image, and not that of process 1: a container that got the machine's own PID
-    namespace.
+    """Return whether our root is laid over an image, and not that of process 1: a container that got the machine's own
+    PID namespace.
     """
     roots = [line for line in (host.get("/proc/self/mountinfo") or "").splitlines() if line.split(" ")[4:5] == ["/"]]
     if not roots or " - overlay " not in roots[-1]:
@@ -240,7 +240,7 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
 
 
 def _is_file_behind(host: Host, facts: Facts, mount: Mount) -> bool:
-    """Whether the file behind a loop device is mounted without one, as EROFS does (Linux 6.12)."""
+    """Return whether the file behind a loop device is mounted without one, as EROFS does (Linux 6.12)."""
     files = facts.keys if mount.source.startswith("/") and not _REMOTE.match(mount.kind) else set()
     return any(key.startswith("file ") for key in files) and key_at(host, mount.source) in files
 

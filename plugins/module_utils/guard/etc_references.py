@@ -139,7 +139,7 @@ def _relevant(path: str, data: bytes) -> bytes:
 
 
 def _named_by_its_place(host: Host, path: str) -> list[HostFile]:
-    """What no line of a file tells: a link that leads to a device, a unit that is called after one."""
+    """Return what no line of a file tells: a link that leads to a device, a unit that is called after one."""
     found = []
     if os.path.islink(host.path(path)):
         target = host.readlink(path) or ""
@@ -164,7 +164,7 @@ def _read_boot(host: Host, facts: Machine) -> None:
 
 
 def _read(host: Host, path: str) -> bytes | None:
-    """A plain file's text; None for what is none, is too large or can't be read.
+    """Return a plain file's text; None for what is none, is too large or can't be read.
 
     Links count where they lead out of /etc to what is this site's own; what they lead to below /etc has its own place.
     """
@@ -225,7 +225,7 @@ def _names(host: Host, facts: Facts) -> dict[str, str]:
 
 
 def _pattern(names: t.Mapping[str, str]) -> t.Pattern[bytes]:
-    """Each of these names as a whole: neither sda in sdaa nor SN1 in SN10."""
+    """Return each of these names as a whole: neither sda in sdaa nor SN1 in SN10."""
     alternatives = sorted(re.escape(name) + more for name, more in names.items())
     return re.compile((_WHOLE % "|".join(alternatives)).encode(), re.IGNORECASE)
 
@@ -243,7 +243,7 @@ def _other_names(host: Host, nodes: set[str], numbers: set[str]) -> set[str]:
 
 
 def _written(uuid: str) -> list[str]:
-    """A UUID as files have it, and as mdadm groups it: tags keep it without separators."""
+    """Return a UUID as files have it, and as mdadm groups it: tags keep it without separators."""
     if not re.fullmatch(r"[0-9a-f]{32}", uuid):
         return [uuid] if len(uuid) >= _LEAST_SERIAL else []
     parts = (uuid[:8], uuid[8:12], uuid[12:16], uuid[16:20], uuid[20:])
@@ -251,8 +251,8 @@ def _written(uuid: str) -> list[str]:
 
 
 def _as_shipped(host: Host, text: HostFile) -> bool:
-    """Whether a file is as its package brought it: then it names devices as examples. A host may have both kinds of
-    packages' tools.
+    """Return whether a file is as its package brought it: then it names devices as examples. A host may have both kinds
+    of packages' tools.
     """
     known = "{}  {}".format(host.get(_DPKG_STATUS) or "", host.get(_UCF_HASHES) or "")
     digest = _md5(text.data)

@@ -39,7 +39,9 @@ LAWS = (
 
 
 def is_fill(data: bytes) -> bool:
-    """Whether all of it is fio's random fill, or blank (zeros keep every law). Only for whole blocks of 512 bytes."""
+    """Return whether all of it is fio's random fill, or blank (zeros keep every law). Only for whole blocks of 512
+    bytes.
+    """
     if len(data) % SECTOR_BYTES or sys.byteorder != "little":  # fio writes words as the machine has them
         return False
     number = int.from_bytes(data, "little")
@@ -47,7 +49,7 @@ def is_fill(data: bytes) -> bool:
 
 
 def _keeps(number: int, words: int, law: Law) -> bool:
-    """All words at once: every other one in a lane of 128 bits, so that no product runs into the next lane."""
+    """Return all words at once: every other one in a lane of 128 bits, so that no product runs into the next lane."""
     lanes = _mask(words, range(0, _WORDS, 2))
     for first in (0, 1):
         source = (number >> 64 * first) & lanes
@@ -63,7 +65,7 @@ _MASKS: dict[tuple[int, range], int] = {}
 
 
 def _mask(words: int, places: range) -> int:
-    """All ones in these words of every sector."""
+    """Return all ones in these words of every sector."""
     key = (words, places)
     if key not in _MASKS:
         sector = b"".join(b"\xff" * 8 if place in places else bytes(8) for place in range(_WORDS))

@@ -73,7 +73,9 @@ def inspect(
 
 
 def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Terms()) -> list[dict[str, t.Any]]:
-    """Every whole drive of the host, with the best selector proposed (None without one), as `inspect` returns them."""
+    """Return every whole drive of the host, with the best selector proposed (None without one), as `inspect` returns
+    them.
+    """
     names = identity.whole_drives(host)
     with _no_other_look(host, names) as others:
         shared = _shared(host, names, state_dir)
@@ -90,7 +92,7 @@ def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Ter
 
 
 def _shared(host: Host, names: t.Sequence[str], state_dir: str | None, quick: bool = False) -> Machine:
-    """What all drives share, and whether our own folder is root's alone."""
+    """Return what all drives share, and whether our own folder is root's alone."""
     shared = machine(host, names, quick)
     shared.untrusted = ownership.problems(state_dir) if state_dir else []
     return shared
@@ -157,12 +159,12 @@ class _Seen:
     ledger: dict[str, t.Any] | None = None
 
     def standing(self, run_id: str | None) -> list[Refusal]:
-        """The refusals that neither a proof nor the entry itself lifts yet."""
+        """Return the refusals that neither a proof nor the entry itself lifts yet."""
         lifted = lifted_codes(self.entry, self.facts.own_data if self.facts else None)
         return [refusal for refusal in self._all(run_id) if refusal["code"] not in lifted]
 
     def may_be_ours(self, run_id: str | None) -> bool:
-        """Whether nothing stands against it, or nothing but what a look can prove to be in data of ours."""
+        """Return whether nothing stands against it, or nothing but what a look can prove to be in data of ours."""
         return {refusal["code"] for refusal in self.standing(run_id)} <= (
             {"signature"} if self.ledger is not None else set()
         )
@@ -220,7 +222,7 @@ def _safe_look(host: Host, one: _Seen, held: dict[str, int], terms: Terms) -> No
 
 
 def _locate(host: Host, entry: Entry) -> tuple[str | None, list[Refusal]]:
-    """The one kernel name behind an entry, or why there is none."""
+    """Return the one kernel name behind an entry, or why there is none."""
     who = entry.label
     problem = entry_problem(entry)
     if problem:
@@ -252,7 +254,7 @@ def _safe_probe(
 
 
 def _ledger(state_dir: str | None, who: t.Mapping[str, t.Any]) -> tuple[dict[str, t.Any] | None, list[str]]:
-    """What our ledger says of a drive, and why that can't be known."""
+    """Return what our ledger says of a drive, and why that can't be known."""
     try:
         return ledger_format.read(state_dir, who), []
     except ledger_format.Untrusted as error:

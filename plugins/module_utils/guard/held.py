@@ -197,7 +197,7 @@ class HeldDrive:
                 ledger.note(self._before, self.identity, reason, filesystem=self.filesystem)
 
     def descriptor(self) -> int:
-        """The open descriptor. Raises Refused when the drive is not held: nothing may be written then."""
+        """Return the open descriptor. Raises Refused when the drive is not held: nothing may be written then."""
         if self.handle is None:
             raise self._refused("not_held", "")
         return self.handle

@@ -59,7 +59,7 @@ class HeldArray:
         return Refused(make_refusals("identity_changed", f"the array ({self.path})", [detail]))
 
     def descriptor(self) -> int:
-        """The open descriptor of the array."""
+        """Return the open descriptor of the array."""
         return self.handle
 
     def note_sentinels(self, sentinels: t.Mapping[int, bytes]) -> None:

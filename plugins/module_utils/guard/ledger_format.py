@@ -26,7 +26,9 @@ _LONGEST_NAME = 80
 
 
 def path_of(state_dir: str, identity: t.Mapping[str, t.Any]) -> str:
-    """The drive's file: two namespaces of one controller share a serial, so every name counts; long ones are cut."""
+    """Return the drive's file: two namespaces of one controller share a serial, so every name counts; long ones are
+    cut.
+    """
     name = "_".join(str(identity[key]) for key in OWN_NAMES if identity.get(key))
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return os.path.join(state_dir, "drives", f"{files.slug(name)[:_LONGEST_NAME]}-{digest}.json")
@@ -41,8 +43,8 @@ class Untrusted(ValueError):
 
 
 def read(state_dir: str | None, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
-    """The drive's entry; None where there is none. Raises Untrusted where it is not root's alone, damaged, or evidence
-    of what may be another drive.
+    """Return the drive's entry; None where there is none. Raises Untrusted where it is not root's alone, damaged, or
+    evidence of what may be another drive.
     """
     if not state_dir:
         return None
@@ -91,17 +93,19 @@ def _refuse_evidence_elsewhere(own_path: str, identity: t.Mapping[str, t.Any]) -
 
 
 def keeps_evidence(entry: t.Mapping[str, t.Any]) -> bool:
-    """Whether an entry of `read` keeps the drive as evidence, also that of a job that died with a reason noted."""
+    """Return whether an entry of `read` keeps the drive as evidence, also that of a job that died with a
+    reason noted.
+    """
     return entry["state"] == EVIDENCE or bool(entry["state"] == WRITING and entry.get("reason"))
 
 
 def not_roots(path: str) -> list[str]:
-    """Why others than root may have written an entry, or taken one away."""
+    """Return why others than root may have written an entry, or taken one away."""
     return ownership.alone_problems(os.path.dirname(path), folder=True) + ownership.alone_problems(path)
 
 
 def load(path: str) -> dict[str, t.Any] | None:
-    """An entry; None where there is none. Raises Untrusted for what is none of ours."""
+    """Return an entry; None where there is none. Raises Untrusted for what is none of ours."""
     try:
         entry = files.read_json(path)
     except (OSError, ValueError) as error:
@@ -146,8 +150,8 @@ def _are_counts(*values: t.Any) -> bool:
 
 
 def known(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """What an entry of `read` says: {run_id, state, released, reason, proved}, and removed: true where the host no
-    longer knows the run.
+    """Return what an entry of `read` says: {run_id, state, released, reason, proved}, and removed: true where the host
+    no longer knows the run.
 
     proved: nothing does, until the caller finds otherwise.
     """
@@ -162,7 +166,7 @@ def known(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def fingerprint(data: bytes) -> str:
-    """How the ledger names a block's data."""
+    """Return how the ledger names a block's data."""
     return hashlib.sha256(data).hexdigest()
 
 

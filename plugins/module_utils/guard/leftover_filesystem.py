@@ -15,15 +15,15 @@ from ..tools import filesystems
 
 
 def noted(kind: str, identifier: str, run_id: str) -> dict[str, t.Any]:
-    """What the ledger keeps of it, from before it is made until it is wiped or the drive is purged. reason: why it was
-    not wiped.
+    """Return what the ledger keeps of it, from before it is made until it is wiped or the drive is purged. reason: why
+    it was not wiped.
     """
     return {"kind": kind, "uuid": identifier, "run_id": run_id, "reason": "the run died"}
 
 
 def described(ledger: t.Mapping[str, t.Any] | None, start: bytes) -> str:
-    """What lies on a drive, where it is the file system that the ledger knows; "" for any other, or none. start: the
-    drive's first SUPERBLOCK_BYTES.
+    """Return what lies on a drive, where it is the file system that the ledger knows; "" for any other, or none. start:
+    the drive's first SUPERBLOCK_BYTES.
     """
     known, found = (ledger or {}).get("filesystem"), filesystems.superblock(start)
     if not isinstance(known, dict) or found is None or found != (known.get("kind"), known.get("uuid")):

@@ -168,19 +168,19 @@ class Watch:
         return found
 
     def _is_our_fork(self, process: str) -> bool:
-        """Whether a thread of ours has just forked it, to start a program: until it does, it has a copy of all our
-        descriptors, also of drives that other threads hold.
+        """Return whether a thread of ours has just forked it, to start a program: until it does, it has a copy of all
+        our descriptors, also of drives that other threads hold.
         """
         fields = self._stat(process)
         return len(fields) > 6 and fields[1] == str(os.getpid()) and bool(int(fields[6]) & _FORKED_NO_EXEC)
 
     def _stat(self, process: str) -> list[str]:
-        """What follows the name in proc_pid_stat(5): the state, the parent, …"""
+        """Return what follows the name in proc_pid_stat(5): the state, the parent, …"""
         return (self._host.get(process + "/stat") or "").rpartition(")")[2].split()
 
     def _program(self, process: str) -> tuple[str, bool]:
-        """The program's name, and whether it is one that only passes by: by the file that runs, as a name is easily
-        taken.
+        """Return the program's name, and whether it is one that only passes by: by the file that runs, as a name is
+        easily taken.
         """
         started = self._stat(process)[19:20]
         at = process + " ".join(started)
@@ -195,8 +195,8 @@ class Watch:
         return self._programs[at]
 
     def _in_our_root(self, process: str) -> bool:
-        """Whether paths mean to a process what they mean to us: in a container /usr/sbin/smartd is what its image put
-        there.
+        """Return whether paths mean to a process what they mean to us: in a container /usr/sbin/smartd is what its
+        image put there.
         """
         try:
             return os.path.samestat(os.stat(self._host.path(process + "/root")), os.stat(self._host.path("/")))

@@ -45,7 +45,7 @@ def made(host: Host, handle: int, refused: t.Callable[[str], Exception]) -> t.It
 
 
 def differences(host: Host, path: str, identity: dict[str, t.Any]) -> list[str]:
-    """How what a node leads to differs from a drive, by number, size and diskseq; or why it can't be opened."""
+    """Return how what a node leads to differs from a drive, by number, size and diskseq; or why it can't be opened."""
     try:
         handle = host.open(path, os.O_RDONLY)
     except OSError as error:

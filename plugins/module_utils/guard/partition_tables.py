@@ -44,7 +44,7 @@ class Partition(t.NamedTuple):
 
 
 def partitions(read: Read, size_bytes: int) -> list[Partition]:
-    """Every partition that a table at the start or at the end of the drive has, each once. Raises OSError."""
+    """Return every partition that a table at the start or at the end of the drive has, each once. Raises OSError."""
     found: list[Partition] = []
     for block_bytes in _BLOCK_BYTES:
         for header in (block_bytes, size_bytes - block_bytes):
@@ -69,7 +69,9 @@ def extents(read: Read, size_bytes: int) -> list[tuple[int, int]]:
 
 
 def _is_whole(header: bytes) -> bool:
-    """Whether a GPT header is as it was written: one that is damaged could call any part of the drive its entries."""
+    """Return whether a GPT header is as it was written: one that is damaged could call any part of the drive its
+    entries.
+    """
     if len(header) < 92:
         return False
     length, checksum = struct.unpack_from("<II", header, 12)
@@ -77,7 +79,7 @@ def _is_whole(header: bytes) -> bool:
 
 
 def _gpt(read: Read, offset: int, block_bytes: int) -> list[Partition]:
-    """The entries of one header; a damaged one counts as far as it can be read, since it once was a table."""
+    """Return the entries of one header; a damaged one counts as far as it can be read, since it once was a table."""
     header = read(offset, 92) if offset > 0 else b""
     if header[:8] != _SIGNATURE or len(header) < 92:
         return []
@@ -111,7 +113,7 @@ def _mbr(read: Read) -> list[Partition]:
 
 
 def _entries(sector: bytes, base: int) -> list[Partition]:
-    """The four entries of one record; starts count from `base`, in blocks of 512 bytes."""
+    """Return the four entries of one record; starts count from `base`, in blocks of 512 bytes."""
     if len(sector) < 512 or sector[510:512] != b"\x55\xaa":
         return []
     found = []

@@ -20,7 +20,7 @@ class Reader:
         self._block_bytes = max(512, block_bytes)
 
     def read(self, offset: int, length: int) -> bytes:
-        """The bytes there; fewer at the drive's end. Raises OSError, also for a short read elsewhere."""
+        """Return the bytes there; fewer at the drive's end. Raises OSError, also for a short read elsewhere."""
         start = offset // self._block_bytes * self._block_bytes
         end = min(self.size_bytes, -(-(offset + length) // self._block_bytes) * self._block_bytes)
         if offset < 0 or start >= end:

@@ -47,8 +47,8 @@ _BY_TRANSPORT: dict[str, t.Callable[[Host, Facts], None]] = {"nvme": probe_nvme,
 
 
 def machine(host: Host, names: t.Sequence[str], quick: bool = False) -> Machine:
-    """What every drive of the host shares, looked at once. names: the drives; quick: they were looked at before, and
-    are held.
+    """Return what every drive of the host shares, looked at once. names: the drives; quick: they were looked at before,
+    and are held.
     """
     facts = Machine()
     device_users.read_machine(host, facts, names, quick)
@@ -65,7 +65,7 @@ def probe(
     shared: Machine | None = None,
     ledger: t.Mapping[str, t.Any] | None = None,
 ) -> Facts:
-    """All facts of one block device. `held`: a descriptor of it that this process opened with O_EXCL; `ledger`:
+    """Return all facts of one block device. `held`: a descriptor of it that this process opened with O_EXCL; `ledger`:
     own_data's entry of it.
     """
     shared = shared or machine(host, [name])
@@ -160,7 +160,7 @@ def look_at(
 
 
 def _lifted(facts: Facts, codes: t.Collection[str]) -> list[Extent]:
-    """Where the tables and signatures lie that the drive's entry lifts."""
+    """Return where the tables and signatures lie that the drive's entry lifts."""
     known = [mark for mark in facts.marks if ("partition_table" if mark.is_table else "signature") in codes]
     return [Extent(mark.offset, mark.length) for mark in known]
 
@@ -179,13 +179,15 @@ def _keep(facts: Facts, seen: DataScan, proves: bool) -> None:
 
 
 def _superblocks(facts: Facts) -> list[Extent]:
-    """Where wipefs, blkid and the search for copies can have found a superblock, beside both ends of the drive."""
+    """Return where wipefs, blkid and the search for copies can have found a superblock, beside both ends of
+    the drive.
+    """
     starts = [Extent(start, _SUPERBLOCKS_WITHIN) for start in superblock_layout.FIRST_PARTITIONS]
     return [*starts, *(Extent(mark.offset, mark.length) for mark in facts.marks)]
 
 
 def _sentinels(reader: Reader, ledger: t.Mapping[str, t.Any] | None) -> list[Extent]:
-    """The blocks that a purge of ours was to be proved with, where they are still there."""
+    """Return the blocks that a purge of ours was to be proved with, where they are still there."""
     listed = [(item["offset"], item["length"], item["sha256"]) for item in (ledger or {}).get("sentinels", [])]
     return [
         Extent(offset, length)
@@ -246,7 +248,7 @@ def _open_shared(host: Host, facts: Facts, flags: int) -> int | None:
 
 
 def differences(host: Host, handle: int, identity: dict[str, t.Any]) -> list[str]:
-    """How an open descriptor differs from what sysfs said of the drive by name."""
+    """Return how an open descriptor differs from what sysfs said of the drive by name."""
     try:
         number = host.device_number(handle)
         if number is None:

@@ -74,7 +74,7 @@ _SAME = ("serial", "wwn", "model", "size_bytes", "logical_block_size_bytes", "ba
 
 
 def entry_problem(entry: Entry) -> str | None:
-    """What is wrong with an entry of ssd_drives, the codes of its `allow` included; None if nothing is."""
+    """Return what is wrong with an entry of ssd_drives, the codes of its `allow` included; None if nothing is."""
     if entry.problem:
         return entry.problem
     lifted = [code for code, text in REFUSALS.items() if text.overridable == ALLOW]
@@ -93,7 +93,9 @@ def entry_problem(entry: Entry) -> str | None:
 
 
 def refusals(facts: Facts, label: str | None = None) -> list[Refusal]:
-    """Every reason, from the facts alone, why the drive may not be erased. label: its entry's; None without one."""
+    """Return every reason, from the facts alone, why the drive may not be erased. label: its entry's; None
+    without one.
+    """
     who = facts.path if label is None else f"{label} ({facts.path})"
     return [
         refusal
@@ -103,7 +105,7 @@ def refusals(facts: Facts, label: str | None = None) -> list[Refusal]:
 
 
 def _text_of(code: str, known: t.Mapping[str, t.Any] | None) -> Text:
-    """The words for a code; known: what the ledger says of the drive."""
+    """Return the words for a code; known: what the ledger says of the drive."""
     unfinished = known is not None and known["state"] == WRITING and (known["proved"] or known.get("reason"))
     if known is None or code != "unsigned_data" or not unfinished:
         return REFUSALS[code]
@@ -113,7 +115,7 @@ def _text_of(code: str, known: t.Mapping[str, t.Any] | None) -> Text:
 
 
 def refuse(code: str, label: str, path: str | None, detail: str) -> list[Refusal]:
-    """A refusal for something that was found outside the rules, in the same words as theirs."""
+    """Return a refusal for something that was found outside the rules, in the same words as theirs."""
     return make_refusals(code, f"{label} ({path})" if path else label, [detail])
 
 
@@ -131,7 +133,7 @@ def compare(expected: t.Any, actual: t.Any, same_boot: bool, who: str = "the dri
 
 
 def ours(known: t.Mapping[str, t.Any] | None, run_id: str | None) -> tuple[str, ...]:
-    """The codes that do not count for a drive of which the ledger says `known`: {run_id, state, proved}.
+    """Return the codes that do not count for a drive of which the ledger says `known`: {run_id, state, proved}.
 
     A run that died while it wrote may still go on, and build on what it left: until it is ended, its data is for no
     other run to erase. What it keeps as evidence does not keep itself from going on, but a new run of the same id.
@@ -144,7 +146,7 @@ def ours(known: t.Mapping[str, t.Any] | None, run_id: str | None) -> tuple[str, 
 
 
 def lifted_codes(entry: Entry | None, known: t.Mapping[str, t.Any] | None = None) -> tuple[str, ...]:
-    """The codes that the entry overrides; `known`: what the ledger says of the drive. An entry that is not right
+    """Return the codes that the entry overrides; `known`: what the ledger says of the drive. An entry that is not right
     overrides nothing.
     """
     if entry is None or entry_problem(entry) is not None:

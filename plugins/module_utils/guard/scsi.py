@@ -89,7 +89,9 @@ def _reservations(host: Host, facts: Facts) -> None:
 
 
 def _claims_trusted(host: Host, facts: Facts) -> bool | None:
-    """Whether IDENTIFY DEVICE names the Trusted Computing feature set; None where the kernel keeps no page 89h."""
+    """Return whether IDENTIFY DEVICE names the Trusted Computing feature set; None where the kernel keeps no
+    page 89h.
+    """
     try:
         page = host.read_bytes(f"/sys/block/{facts.name}/device/vpd_pg89")
     except OSError:

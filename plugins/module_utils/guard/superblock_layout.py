@@ -42,8 +42,8 @@ class Magic(t.NamedTuple):
 
 
 def _is_ext(piece: bytes, start: int, group: int = 0) -> bool:
-    """A superblock of ext2/3/4 that begins there: block size of 1 to 64 KiB, clusters as large at least, revision 0 or
-    1, and it says which group's it is.
+    """Return a superblock of ext2/3/4 that begins there: block size of 1 to 64 KiB, clusters as large at least,
+    revision 0 or 1, and it says which group's it is.
     """
     block, cluster = struct.unpack_from("<II", piece, start + 24)
     revision, own_group = struct.unpack_from("<I", piece, start + 76)[0], struct.unpack_from("<H", piece, start + 90)[0]
@@ -115,8 +115,8 @@ class _Place(t.NamedTuple):
 
 
 def scan(read: ReadPieces, size_bytes: int, block_bytes: int = 512, at_a_time: int = 32) -> list[Found]:
-    """Every superblock and copy at the usual places, in the order of the places. Raises OSError where they can't be
-    read.
+    """Return every superblock and copy at the usual places, in the order of the places. Raises OSError where they can't
+    be read.
 
     block_bytes: of the drive, which takes no read that begins elsewhere; no table can have put anything there either.
     """
@@ -156,7 +156,9 @@ def _places(size_bytes: int) -> t.Iterator[_Place]:
 
 
 def _starts(size_bytes: int) -> t.Iterable[int]:
-    """Where partitions begin: old ones, every MiB at the front, then every GiB with and without a MiB before it."""
+    """Return where partitions begin: old ones, every MiB at the front, then every GiB with and without a MiB
+    before it.
+    """
     yield from _OLD_STARTS
     yield from range(_MIB, min(size_bytes, _EVERY_MIB_UP_TO), _MIB)
     for start in range(_EVERY_MIB_UP_TO, size_bytes, _GIB):
@@ -164,7 +166,7 @@ def _starts(size_bytes: int) -> t.Iterable[int]:
 
 
 def _copies(start: int, size_bytes: int) -> t.Iterator[_Place]:
-    """The copies that a file system keeps which begins at `start`."""
+    """Yield the copies that a file system keeps which begins at `start`."""
     for offset in _BTRFS_COPIES:
         yield _Place(start + offset, (Magic("btrfs", 64, b"_BHRfS_M"),), "a copy of the superblock")
     for group in sparse_groups((size_bytes - start) // (8 * _MIB)):
@@ -184,6 +186,6 @@ def _ext_copy(within: int, group: int) -> Magic:
 
 
 def _xfs_groups(start: int, blocks: int) -> list[int]:
-    """Where the second group begins, for every number of groups that mkfs.xfs makes."""
+    """Return where the second group begins, for every number of groups that mkfs.xfs makes."""
     sizes = {-(-blocks // count) * 4096 for count in range(2, _MOST_XFS_GROUPS + 1)} | {_XFS_LARGEST_GROUP}
     return [start + size for size in sizes if size > 0]

@@ -29,7 +29,7 @@ def read_system(host: Host, facts: Machine) -> None:
 
 
 def _sources(host: Host, facts: Machine, mount: Mount) -> list[str]:
-    """The block devices of a mount, by kernel name."""
+    """Return the block devices of a mount, by kernel name."""
     found = [facts.names[mount.major_minor]] if mount.major_minor in facts.names else []
     source = name_of(host, mount.source)
     if source:
@@ -57,7 +57,7 @@ def _below(host: Host, facts: Machine, name: str) -> list[str]:
 
 
 def _mount_of(facts: Machine, path: str) -> Mount | None:
-    """The mount that holds a path: the longest, the last of several on one place."""
+    """Return the mount that holds a path: the longest, the last of several on one place."""
     best = None
     for mount in facts.mounts:
         inside = path == mount.where or path.startswith(mount.where.rstrip("/") + "/")
@@ -67,7 +67,7 @@ def _mount_of(facts: Machine, path: str) -> Mount | None:
 
 
 def _pool(host: Host, facts: Machine, pool: str) -> list[str]:
-    """The devices of a ZFS pool: no file of the kernel tells them."""
+    """Return the devices of a ZFS pool: no file of the kernel tells them."""
     result = host.run(["zpool", "list", "-v", "-H", "-P", "-L", pool])
     names = [name_of(host, word) for word in result.stdout.split() if word.startswith("/dev/")]
     if result.rc != 0 or not any(names):
@@ -79,6 +79,6 @@ def _pool(host: Host, facts: Machine, pool: str) -> list[str]:
 
 
 def name_of(host: Host, path: str) -> str | None:
-    """The kernel name behind a device path; None where there is no such block device."""
+    """Return the kernel name behind a device path; None where there is no such block device."""
     name = resolved(host, path)[len("/dev/") :].replace("/", "!") if path.startswith("/dev/") else ""
     return name if name and host.exists("/sys/class/block/" + name) else None

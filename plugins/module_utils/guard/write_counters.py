@@ -15,8 +15,8 @@ _WRITTEN, _DISCARDED = 6, 13
 
 
 def untouched(host: Host, entry: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> bool:
-    """Whether the kernel itself vouches that nobody wrote since we let go: same boot, same attachment, counters on and
-    unchanged.
+    """Return whether the kernel itself vouches that nobody wrote since we let go: same boot, same attachment, counters
+    on and unchanged.
 
     Never for a file's loop device, since its file can be written without it; nor for an entry that says `writing`: we
     know not who wrote last; nor for a drive that we left blank: what is on it now came there, if only past the counters
@@ -30,8 +30,8 @@ def untouched(host: Host, entry: t.Mapping[str, t.Any], identity: t.Mapping[str,
 
 
 def touched(host: Host, entry: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> bool:
-    """Whether the kernel itself counted writes since we let go, in the same boot and attachment: then nothing that is
-    seen by chance proves otherwise.
+    """Return whether the kernel itself counted writes since we let go, in the same boot and attachment: then nothing
+    that is seen by chance proves otherwise.
     """
     before, after = entry.get("written"), written(host, identity)
     if entry["state"] == WRITING or not isinstance(before, dict):
@@ -41,8 +41,8 @@ def touched(host: Host, entry: t.Mapping[str, t.Any], identity: t.Mapping[str, t
 
 
 def written(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """How much the kernel has written to the drive since it was attached, which attachment that is, and whether it
-    counts.
+    """Return how much the kernel has written to the drive since it was attached, which attachment that is, and whether
+    it counts.
     """
     fields = (host.get("/sys/block/{}/stat".format(identity["kernel_name"])) or "").split()
     sectors = [

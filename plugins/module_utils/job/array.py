@@ -47,7 +47,7 @@ def await_others(job: Job, drive: str) -> None:
 
 
 def unavailable_reason(station: DriveContext, spec: Mapping) -> str:
-    """Why there can be no array, before anything is done for it; "" where it may be made."""
+    """Return why there can be no array, before anything is done for it; "" where it may be made."""
     job, others = station.job, [label for label in spec["members"] if label != station.drive]
     known = {entry["drive"] for entry in job.drives}
     unwell = [f"{label} ({job.ended.get(label, 'it is not in the plan')})" for label in others]
@@ -162,7 +162,9 @@ class Array:
             member.held.confirm_node(node)
 
     def _open(self, name: str) -> HeldArray:
-        """The array, once it is proved to be of these drives alone, open so that nobody else can mount or claim it."""
+        """Return the array, once it is proved to be of these drives alone, open so that nobody else can mount or claim
+        it.
+        """
         helds = [member.held for member in self._members]
         seen = mdadm.read_array(self._host, name)
         asked = frozenset(held.identity["major_minor"] for held in helds)
@@ -225,8 +227,8 @@ class Array:
 
 
 def member_write_differences(written: int | None, of_members: t.Mapping[str, int | None]) -> list[str]:
-    """Why what was written to the members is not what was written to the array, as reasons: somebody else wrote to one
-    of them, or the array did not write to all alike.
+    """Return why what was written to the members is not what was written to the array, as reasons: somebody else wrote
+    to one of them, or the array did not write to all alike.
     """
     amounts = list(of_members.values())
     names = list(of_members)

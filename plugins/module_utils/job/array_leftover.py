@@ -25,7 +25,7 @@ STOP_S = 60.0
 
 
 def path_of(run_dir: RunDir) -> str:
-    """The file of a run that has an array; there is none without."""
+    """Return the file of a run that has an array; there is none without."""
     return os.path.join(run_dir.path, FILE)
 
 
@@ -36,7 +36,7 @@ def note(host: Host, run_dir: RunDir, name: str, members: t.Iterable[str]) -> No
 
 
 def is_left(run_dir: RunDir) -> bool:
-    """Whether a run may have left an array."""
+    """Return whether a run may have left an array."""
     return os.path.lexists(path_of(run_dir))
 
 

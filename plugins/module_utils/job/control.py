@@ -100,8 +100,8 @@ def start_alone(
 
 
 def held_to_all(before: t.Mapping[str, t.Any] | None, plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The plan with the criteria that the run was held to before: one that a play forgets would take the evidence away
-    of a drive that missed it.
+    """Return the plan with the criteria that the run was held to before: one that a play forgets would take the
+    evidence away of a drive that missed it.
     """
     now = plan.get("criteria") or []
     forgotten = [criterion for criterion in (before or {}).get("criteria") or [] if criterion not in now]
@@ -167,7 +167,7 @@ def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
 
 
 def _still_written(run_dir: RunDir) -> list[str]:
-    """The ledger's files of drives in which a purge of the run goes on by itself: a later job of the run
+    """Return the ledger's files of drives in which a purge of the run goes on by itself: a later job of the run
     waits for it.
     """
     history = read_journal(run_dir.journal)

@@ -113,7 +113,7 @@ class DriveContext:
         self.note("guard", step=step, eligible=eligible, **fields)
 
     def active_bytes(self, test: t.Mapping[str, t.Any]) -> int:
-        """The ActiveRange in whole logical blocks."""
+        """Return the ActiveRange in whole logical blocks."""
         block: int = self.target.identity["logical_block_size_bytes"]
         size_bytes: int = self.target.identity["size_bytes"]
         share_pct: int = test["active_range_pct"]
@@ -129,11 +129,11 @@ class DriveContext:
             raise fio.Interrupted()
 
     def file(self, names: t.Mapping[str, t.Any], step: str) -> str:
-        """The name of a raw file of a step."""
+        """Return the name of a raw file of a step."""
         return "{test}-{attempt}-{step}".format(step=step, **names)
 
     def seed(self, names: t.Mapping[str, t.Any], *more: t.Any) -> int:
-        """The seed of a step."""
+        """Return the seed of a step."""
         return seed(self.job.run_dir.run_id, self.drive, names["test"], names["attempt"], *more)
 
     def note(self, event: str, **fields: t.Any) -> None:

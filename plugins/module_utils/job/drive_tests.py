@@ -135,8 +135,8 @@ class DriveTests:
         return made
 
     def _why_not_begun(self, test: t.Mapping[str, t.Any]) -> list[str]:
-        """Why nothing that is measured now could count, so that the drive is neither purged for it nor busy for hours;
-        [] where the test may begin.
+        """Return why nothing that is measured now could count, so that the drive is neither purged for it nor busy for
+        hours; [] where the test may begin.
         """
         self._unready = self._unready or (self._untuned() if test["cells"] else [])
         if self._unready:
@@ -147,14 +147,14 @@ class DriveTests:
         return [unfit] if unfit else []
 
     def _cache_problem(self, test: t.Mapping[str, t.Any]) -> str:
-        """Why the drive's write cache is not proved to be as the test needs it; "" where it is, or where the test needs
-        nothing.
+        """Return why the drive's write cache is not proved to be as the test needs it; "" where it is, or where the
+        test needs nothing.
         """
         host, name, wanted = self._station.job.host, self._station.name, test.get("write_cache")
         return self._station.watchdog.call("look at the write cache", lambda: write_cache.problem(host, name, wanted))
 
     def _tools_problem(self, test: t.Mapping[str, t.Any]) -> str:
-        """What the host lacks for a test's file system or array, before anything is done for it."""
+        """Return what the host lacks for a test's file system or array, before anything is done for it."""
         spec, several = test.get("filesystem"), test.get("array")
         if several:
             return array.unavailable_reason(self._station, several)
@@ -219,7 +219,7 @@ class DriveTests:
         self._station.note("test_finished", **end, **names)
 
     def missed(self) -> str:
-        """Which criteria the drive missed in the tests that stand by now; "": none."""
+        """Return which criteria the drive missed in the tests that stand by now; "": none."""
         model = self._station.plan["expected"].get("model") or ""
         missed = criteria.missed(self._station.job.criteria, model, self.finished)
         return "; ".join(missed)[: release_drive.LONGEST_REASON]
@@ -237,7 +237,7 @@ class DriveTests:
             self._waited_for = started
 
     def work(self, test: t.Mapping[str, t.Any], names: t.Mapping[str, t.Any]) -> Work:
-        """What a purge method gets for a test. `names`: of the test and its attempt."""
+        """Return what a purge method gets for a test. `names`: of the test and its attempt."""
         return work_on(self._station, test, names)
 
     def _purge(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
@@ -280,9 +280,9 @@ class DriveTests:
         measuring.run(settled)
 
     def _plan_left_s(self, test: t.Mapping[str, t.Any]) -> float | None:
-        """An upper bound of a test that has not begun to measure; None while the write rate is unknown."""
+        """Return an upper bound of a test that has not begun to measure; None while the write rate is unknown."""
         return time_left.of_test(test, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)
 
     def later_s(self, tests: t.Iterable[t.Mapping[str, t.Any]]) -> float | None:
-        """An upper bound of tests that follow."""
+        """Return an upper bound of tests that follow."""
         return time_left.of_tests(tests, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)

@@ -74,7 +74,7 @@ class HostJob:
         )
 
     def run(self) -> int:
-        """The whole job; its exit code."""
+        """Return the whole job; its exit code."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self._stop.set())
         try:
@@ -94,8 +94,8 @@ class HostJob:
             return 1
 
     def _is_wanted(self) -> bool:
-        """Whether the start that this job is of still stands: nobody has given it up, taken up the run or ended it
-        since. That this process has the lock does not tell: while it hung, it had none.
+        """Return whether the start that this job is of still stands: nobody has given it up, taken up the run or ended
+        it since. That this process has the lock does not tell: while it hung, it had none.
         """
         return not self._started_by or starter(self._run_dir.read_status()) == self._started_by
 
@@ -203,7 +203,7 @@ class HostJob:
         return [f"{campaign.drive}: {campaign.crashed}" for campaign in campaigns if campaign.crashed]
 
     def _in_threads(self, number: int, steps: t.Sequence[t.Callable[[], t.Any]]) -> list[t.Any]:
-        """What the steps return, so many of them at a time. What one of them raises comes once all are done."""
+        """Return what the steps return, so many of them at a time. What one of them raises comes once all are done."""
         with concurrent.futures.ThreadPoolExecutor(max(1, number)) as pool:
             futures = [pool.submit(step) for step in steps]
             # Python handles a signal in the main thread, which must wake up for it.
@@ -224,7 +224,7 @@ class HostJob:
                 self._lock.renew()
 
     def _restore(self, messages: list[str]) -> bool:
-        """Whether the host is back as it was. What does not work is added to `messages`."""
+        """Return whether the host is back as it was. What does not work is added to `messages`."""
         with self._told(messages):
             messages += settings.failures(array_leftover.stop(self._host, self._run_dir))
         if self._tuned is None:
@@ -260,7 +260,7 @@ def _log_to(path: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The zipapp's command line."""
+    """Return the zipapp's command line."""
     words = sys.argv[1:] if arguments is None else arguments
     if not (len(words) == 2 and words[0] == "restore") and not (len(words) in (2, 3) and words[0] == "run"):
         sys.stderr.write("usage: engine.pyz run RUN_FOLDER [STARTER] | restore RUN_FOLDER\n")
@@ -284,7 +284,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _after_the_job(host: Host, run_dir: RunDir) -> int:
-    """What systemd calls once the job has ended, however it did."""
+    """Return what systemd calls once the job has ended, however it did."""
     if not is_live(host, run_dir):
         left = leftover(run_dir)
         # What tune.yml set is to stay; systemd calls this after that job too.

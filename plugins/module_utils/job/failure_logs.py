@@ -20,7 +20,7 @@ _COUNTED = ("media_errors", "pcie_errors", "health")
 
 
 def why(outcome: str, message: str, missed: str, finished: t.Iterable[t.Mapping[str, t.Any]]) -> str:
-    """Why the drive's own logs are worth keeping; "" where it did well, or was not ours to ask. Pure.
+    """Return why the drive's own logs are worth keeping; "" where it did well, or was not ours to ask. Pure.
 
     outcome, message: of the campaign; missed: the criteria that it missed; finished: test_finished of its tests.
     """
@@ -37,8 +37,8 @@ def why(outcome: str, message: str, missed: str, finished: t.Iterable[t.Mapping[
 
 
 def is_of_drive(error: Exception) -> bool:
-    """Whether the drive itself led to this error: it did not do its I/O, or gives no answer. Where nobody can tell, it
-    is not blamed.
+    """Return whether the drive itself led to this error: it did not do its I/O, or gives no answer. Where nobody can
+    tell, it is not blamed.
     """
     return isinstance(error, (fio.DriveError, Hangs))
 

@@ -46,8 +46,8 @@ class FilesystemError(FioError):
 
 
 def missing_requirements(host: Host, spec: t.Mapping[str, t.Any], name: str) -> str:
-    """What a test needs that the host does not have: tools, and that the kernel counts the writes of the drive `name`;
-    "" for nothing.
+    """Return what a test needs that the host does not have: tools, and that the kernel counts the writes of the drive
+    `name`; "" for nothing.
     """
     kind = spec["type"]
     packages = {**dict.fromkeys(TOOLS, "util-linux or coreutils"), f"mkfs.{kind}": filesystems.PACKAGES[kind]}
@@ -84,15 +84,15 @@ class Room:
         raise FilesystemError("cannot create a mount namespace (unshare --mount): the host job needs CAP_SYS_ADMIN")
 
     def inside(self, argv: t.Sequence[str]) -> list[str]:
-        """A command that runs in the namespace."""
+        """Return a command that runs in the namespace."""
         return ["nsenter", f"--mount=/proc/{self._process.pid}/ns/mnt", "--", *argv]
 
     def path(self, path: str) -> str:
-        """Where a path of the namespace is seen from ours."""
+        """Return where a path of the namespace is seen from ours."""
         return f"/proc/{self._process.pid}/root{path}"
 
     def mounted(self, where: str) -> filesystems.Mounted | None:
-        """What is mounted on a place of it."""
+        """Return what is mounted on a place of it."""
         return filesystems.mounted(self._host.read(f"/proc/{self._process.pid}/mountinfo"), where)
 
     def close(self) -> None:

@@ -113,6 +113,6 @@ class Wipe:
             pass  # without its superblocks it is no file system any more
 
     def _scan(self, node: str) -> str:
-        """What the guard's own scan finds."""
+        """Return what the guard's own scan finds."""
         held = self._station.held
         return "; ".join(probe.superblocks(self._host, dict(held.identity, path=node), held.descriptor()))

@@ -34,7 +34,7 @@ UNIT_PREFIX = "ssdlab-fleet-"
 
 
 def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
-    """What a start would do: start, resume, attach (it is live) or nothing (it is finished). Raises JobError."""
+    """Return what a start would do: start, resume, attach (it is live) or nothing (it is finished). Raises JobError."""
     stored = run_dir.read_plan()
     if stored is None:
         return "start"
@@ -60,7 +60,7 @@ def _comparable(plan: t.Mapping[str, t.Any], keys: t.Collection[str]) -> dict[st
 
 
 def _measured(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """An entry of ssd_drives without what only says whether it may be erased."""
+    """Return an entry of ssd_drives without what only says whether it may be erased."""
     return {key: value for key, value in entry.items() if key not in GUARD_OPTIONS}
 
 
@@ -110,7 +110,7 @@ def launch(host: Host, run_dir: RunDir, engine: str) -> t.Callable[[], None]:
 
 
 def _unit_word(word: str) -> str:
-    """A word of a unit file's command line (systemd.service(5), Command lines)."""
+    """Return a word of a unit file's command line (systemd.service(5), Command lines)."""
     return '"' + word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$") + '"'
 
 
@@ -136,7 +136,7 @@ def await_start(host: Host, run_dir: RunDir, end: t.Callable[[], None]) -> str:
 
 
 def _own_state(host: Host, run_dir: RunDir) -> str:
-    """The state that the job itself gave; "" before it did. Raises JobError for one that has failed."""
+    """Return the state that the job itself gave; "" before it did. Raises JobError for one that has failed."""
     status = run_dir.read_status()
     if not status or status["pid"] == os.getpid():
         return ""
@@ -167,8 +167,8 @@ def _mark_failed(run_dir: RunDir, message: str) -> None:
 
 
 def changes(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> bool:
-    """Whether a job that was started changes the host or a drive. One that only tunes is done soon, and found perhaps
-    all as it is to be.
+    """Return whether a job that was started changes the host or a drive. One that only tunes is done soon, and found
+    perhaps all as it is to be.
     """
     if any(entry["tests"] for entry in plan["drives"]):
         return True

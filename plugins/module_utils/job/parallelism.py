@@ -29,8 +29,8 @@ class NotDone(Exception):
 
 
 def drives_at_once(job: Job, plan: t.Mapping[str, t.Any]) -> int:
-    """How many drives to work on at a time: what the plan says or, where it leaves that to the host, what reads tell,
-    noted and shown. Raises Interrupted, and OSError where it can't be noted.
+    """Return how many drives to work on at a time: what the plan says or, where it leaves that to the host, what reads
+    tell, noted and shown. Raises Interrupted, and OSError where it can't be noted.
 
     A run that goes on keeps the number that it began with: its figures are of one kind.
     """
@@ -63,7 +63,9 @@ class Calibration:
         self._groups_left = parallelism_search.most_groups(len(self._drives))
 
     def record(self) -> dict[str, t.Any]:
-        """The fields of the journal's record: together.decide's, drives, cells and seconds. Raises Interrupted."""
+        """Return the fields of the journal's record: together.decide's, drives, cells and seconds. Raises
+        Interrupted.
+        """
         began, why = time.monotonic(), ""
         decided = parallelism_search.decide(self._drives, {}, [])
         try:
@@ -130,8 +132,8 @@ class Calibration:
         return found
 
     def _each(self, drives: t.Sequence[str], step: t.Callable[[DriveContext], Found]) -> dict[str, Found]:
-        """What a step returns for each of the drives, at the same time. Raises NotDone, which names the drive, and
-        Interrupted.
+        """Return what a step returns for each of the drives, at the same time. Raises NotDone, which names the drive,
+        and Interrupted.
         """
         with concurrent.futures.ThreadPoolExecutor(len(drives)) as pool:
             futures = {drive: pool.submit(step, self._stations[drive]) for drive in drives}
@@ -177,7 +179,7 @@ def _hold(station: DriveContext) -> None:
 
 
 def _read(station: DriveContext, cell: t.Mapping[str, t.Any], name: str) -> float | None:
-    """The IOPS of a cell; None where something else spoilt it."""
+    """Return the IOPS of a cell; None where something else spoilt it."""
     value = station.seed({"test": "calibration", "attempt": 1}, name)
     result = station.bench.cell(name, cell, station.held.identity["size_bytes"], value)
     spoilt = any(cause.level == "spoils" for cause in result["causes"])

@@ -37,7 +37,7 @@ class UnrestoredRun(t.NamedTuple):
 
 
 def leftover(run_dir: RunDir) -> UnrestoredRun | None:
-    """What one run left: as tuning.json says, or, where that is lost or damaged, as the journal does."""
+    """Return what one run left: as tuning.json says, or, where that is lost or damaged, as the journal does."""
     damage = ""
     try:
         record = settings.read_record(run_dir.tuning)
@@ -50,8 +50,8 @@ def leftover(run_dir: RunDir) -> UnrestoredRun | None:
 
 
 def journalled(history: t.Iterable[t.Mapping[str, t.Any]]) -> settings.Record | None:
-    """The record of settings that the journal tells of, as its last job made them; None where nothing was changed, or
-    all was put back; else what was not.
+    """Return the record of settings that the journal tells of, as its last job made them; None where nothing was
+    changed, or all was put back; else what was not.
     """
     boot_id, found = None, None
     for record in history:
@@ -79,14 +79,14 @@ def journalled(history: t.Iterable[t.Mapping[str, t.Any]]) -> settings.Record | 
 
 
 def leftovers(host: Host, state_dir: str) -> list[UnrestoredRun]:
-    """What ended runs left on this host, the newest first."""
+    """Return what ended runs left on this host, the newest first."""
     runs = [RunDir(state_dir, run_id) for run_id in run_ids(state_dir)]
     found = [leftover(run_dir) for run_dir in runs if not is_live(host, run_dir)]
     return sorted((each for each in found if each), key=lambda each: each.age, reverse=True)
 
 
 def next_order(state_dir: str) -> int:
-    """The place of a new record: above all that are not yet put back."""
+    """Return the place of a new record: above all that are not yet put back."""
     found = [leftover(RunDir(state_dir, run_id)) for run_id in run_ids(state_dir)]
     return 1 + max((each.record.get("order") or 0 for each in found if each), default=0)
 
@@ -133,7 +133,7 @@ def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[Setti
 
 
 def _unknown(left: UnrestoredRun) -> Setting:
-    """What was changed by a record that nobody can read; the file stays until a person has seen to it."""
+    """Return what was changed by a record that nobody can read; the file stays until a person has seen to it."""
     return {
         "name": "tuning.json",
         "path": left.run_dir.tuning,

@@ -17,12 +17,12 @@ NOT_BEGUN = "neither purged nor measured"
 
 
 def crash_text(error: Exception) -> str:
-    """An exception that nobody foresaw, in one line."""
+    """Return an exception that nobody foresaw, in one line."""
     return f"{type(error).__name__}: {error}"
 
 
 def not_begun(results: t.Iterable[Mapping]) -> list[str]:
-    """Why a test of one drive was not begun, in this job or one before, from its results.
+    """Return why a test of one drive was not begun, in this job or one before, from its results.
 
     What comes after may build on it.
     """
@@ -31,12 +31,12 @@ def not_begun(results: t.Iterable[Mapping]) -> list[str]:
 
 
 def prepares(test: Mapping) -> bool:
-    """Whether a test purges or fills its drive itself."""
+    """Return whether a test purges or fills its drive itself."""
     return test["purge"]["method"] != "none" or bool(test.get("precondition"))
 
 
 def failed(name: str) -> str:
-    """Why what builds on a test is not measured."""
+    """Return why what builds on a test is not measured."""
     text = (
         "not measured: the test before it, {0}, did not complete its purge and fill, so what the drive holds is unknown"
     )
@@ -44,12 +44,12 @@ def failed(name: str) -> str:
 
 
 def discarded(name: str, seen: str) -> str:
-    """Why what builds on a test is not measured, once somebody else gave back what the drive held."""
+    """Return why what builds on a test is not measured, once somebody else gave back what the drive held."""
     return f"not measured: in test {name} before it {seen}"
 
 
 def unprepared(tests: t.Iterable[Mapping], history: t.Sequence[Mapping], results: t.Iterable[Mapping]) -> str:
-    """Why a test that neither purges nor fills can't build on what is before it; "" where it can.
+    """Return why a test that neither purges nor fills can't build on what is before it; "" where it can.
 
     tests: of the drive's plan. history: its journal records; results: of its attempts; both in order. A purge or a fill
     after that puts it right.
@@ -78,12 +78,12 @@ def _is_filled(record: Mapping | None) -> bool:
 
 
 def finished_tests(results: t.Iterable[Mapping]) -> set[str]:
-    """The tests of one drive that stand, from its results."""
+    """Return the tests of one drive that stand, from its results."""
     return {result["test"] for result in results if result["outcome"] in KEPT_OUTCOMES}
 
 
 def waiting(tests: t.Sequence[Mapping], kept: t.Collection[str]) -> list[Mapping]:
-    """The tests still to do, in order. One that goes on from another's state (`follows`) needs that state again.
+    """Return the tests still to do, in order. One that goes on from another's state (`follows`) needs that state again.
 
     So of a chain of them all are done anew where one is missing: a drive that idled in between is in another state.
     """
@@ -96,7 +96,7 @@ def waiting(tests: t.Sequence[Mapping], kept: t.Collection[str]) -> list[Mapping
 
 
 def without_its_state(test: Mapping, finished: t.Sequence[Mapping]) -> str:
-    """Why a test can't go on from the one that it follows; "" where it can.
+    """Return why a test can't go on from the one that it follows; "" where it can.
 
     finished: results of tests, the newest last.
     """

@@ -65,7 +65,7 @@ def end_unit(host: Host, unit: str) -> None:
 
 
 def _security_erased(run_dir: RunDir) -> list[str]:
-    """The drives that are being purged now and have a password of ours."""
+    """Return the drives that are being purged now and have a password of ours."""
     history, status = read_journal(run_dir.journal), run_dir.read_status() or {}
     purged = [entry["drive"] for entry in status.get("drives", []) if entry["phase"] == "purge"]
     return [name for name in purged if left_behind([record for record in history if record.get("drive") == name])]

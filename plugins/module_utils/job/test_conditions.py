@@ -117,12 +117,12 @@ class Conditions:
         return [item.message for item in self.found if item.level == SPOILS]
 
     def _own_cache(self) -> str:
-        """What the drive itself says of its write cache: the kernel's word of it is as old as its queue."""
+        """Return what the drive itself says of its write cache: the kernel's word of it is as old as its queue."""
         identity = self._identity()
         return write_cache.state(self._host, os.path.basename(str(identity.get("kernel_name") or identity.get("path"))))
 
     def _switched(self) -> list[Cause]:
-        """Its own write cache, in another state than when it began to be measured."""
+        """Return its own write cache, in another state than when it began to be measured."""
         before, now = self._cache, self._own_cache()
         if before == now or not {before, now} <= set(write_cache.STATES):
             return []
@@ -137,7 +137,7 @@ class Conditions:
         return {"conditions": found, "vendor_settings": self.settings, "wear": self.spent}
 
     def _vendor(self) -> list[Cause]:
-        """The vendor's settings, read with every result of such a drive."""
+        """Return the vendor's settings, read with every result of such a drive."""
         self.settings = active_settings.read(self._host, self._identity(), self._state_dir)
         if self.settings is None:
             return []

@@ -13,8 +13,8 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def of_test(test: Mapping, size_bytes: int, bytes_per_s: float | None) -> float | None:
-    """An upper bound, but for a purge by command, of which nobody knows how long it takes; None while the write rate is
-    unknown and counts.
+    """Return an upper bound, but for a purge by command, of which nobody knows how long it takes; None while the write
+    rate is unknown and counts.
     """
     fill, active_bytes = test.get("precondition"), size_bytes * test["active_range_pct"] // 100
     written = fill["passes"] * active_bytes if fill else 0
@@ -29,6 +29,6 @@ def of_test(test: Mapping, size_bytes: int, bytes_per_s: float | None) -> float 
 
 
 def of_tests(tests: t.Iterable[Mapping], size_bytes: int, bytes_per_s: float | None) -> float | None:
-    """The sum over tests; None where one of them has no bound."""
+    """Return the sum over tests; None where one of them has no bound."""
     bounds = [of_test(test, size_bytes, bytes_per_s) for test in tests]
     return None if any(bound is None for bound in bounds) else round(sum(bound or 0.0 for bound in bounds), 1)

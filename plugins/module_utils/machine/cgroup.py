@@ -39,7 +39,9 @@ def throttled_s(host: Host) -> dict[str, float]:
 
 
 def _upward(path: str) -> t.Iterator[str]:
-    """A path and all above it; a container may see none of its own path, but what is mounted is its own group then."""
+    """Yield a path and all above it; a container may see none of its own path, but what is mounted is its own group
+    then.
+    """
     while True:
         yield path
         if path in ("/", ""):

@@ -24,7 +24,9 @@ _PART = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
 def wake_up_limit_us(host: Host) -> int | None:
-    """The limit in force on how long a CPU may take to wake up, in µs; None where the kernel has none to ask for."""
+    """Return the limit in force on how long a CPU may take to wake up, in µs; None where the kernel has none to ask
+    for.
+    """
     try:
         return int(struct.unpack("=i", host.read_bytes(CPU_DMA_LATENCY)[:4])[0])
     except (OSError, struct.error):
@@ -64,11 +66,11 @@ class Topology(t.NamedTuple):
         return sorted({node for node in self.node_of.values() if node is not None})
 
     def of_node(self, node: int) -> list[int]:
-        """The CPUs of a node, in order."""
+        """Return the CPUs of a node, in order."""
         return [cpu for cpu in self.online if self.node_of[cpu] == node]
 
     def cores(self, cpus: t.Collection[int]) -> list[list[int]]:
-        """The CPUs by physical core, in order of each core's first CPU; threads of one core stay together."""
+        """Return the CPUs by physical core, in order of each core's first CPU; threads of one core stay together."""
         found: dict[tuple[int, int], list[int]] = {}
         for cpu in sorted(cpus):
             found.setdefault(self.core_of[cpu], []).append(cpu)
@@ -76,7 +78,9 @@ class Topology(t.NamedTuple):
 
 
 def parse(text: str) -> list[int]:
-    """The CPUs of a list such as `0-3,8`, in order, each once; an empty text is an empty list. Raises ValueError."""
+    """Return the CPUs of a list such as `0-3,8`, in order, each once; an empty text is an empty list. Raises
+    ValueError.
+    """
     found: set[int] = set()
     for part in text.strip().split(",") if text.strip() else []:
         match = _PART.fullmatch(part.strip())
@@ -103,17 +107,17 @@ def format_cpu_list(cpus: t.Iterable[int]) -> str:
 
 
 def canonical(given: str) -> str:
-    """A CPU list in the kernel's own spelling. Raises ValueError."""
+    """Return a CPU list in the kernel's own spelling. Raises ValueError."""
     return format_cpu_list(parse(given))
 
 
 def missing(cpus: t.Iterable[int], online: t.Collection[int]) -> str:
-    """Those CPUs that are not on, as a list; empty when all are."""
+    """Return those CPUs that are not on, as a list; empty when all are."""
     return format_cpu_list(cpu for cpu in cpus if cpu not in online)
 
 
 def read_list(host: Host, path: str) -> list[int]:
-    """A CPU list in a file; empty where there is none."""
+    """Return a CPU list in a file; empty where there is none."""
     try:
         return parse(host.get(path) or "")
     except ValueError:
@@ -121,12 +125,12 @@ def read_list(host: Host, path: str) -> list[int]:
 
 
 def online(host: Host) -> list[int]:
-    """The CPUs that are on, in order."""
+    """Return the CPUs that are on, in order."""
     return read_list(host, ONLINE)
 
 
 def in_cpuset(host: Host) -> list[int]:
-    """The CPUs that the cpuset of this process has (cgroups(7), cgroup v2 and v1); empty where there is none."""
+    """Return the CPUs that the cpuset of this process has (cgroups(7), cgroup v2 and v1); empty where there is none."""
     for line in (host.get("/proc/self/cgroup") or "").splitlines():
         _number, controllers, path = line.split(":", 2)
         if controllers and "cpuset" not in controllers.split(","):
@@ -160,12 +164,12 @@ def usable(host: Host) -> Topology:
 
 
 def count(host: Host, place: Place) -> int:
-    """How many CPUs fio may use there: those of the place, else all that it may be bound to."""
+    """Return how many CPUs fio may use there: those of the place, else all that it may be bound to."""
     return len(parse(place.cpus) if place.cpus else usable(host).core_of)
 
 
 def topology(host: Host) -> Topology:
-    """What sysfs says of the CPUs that are on. A CPU whose core it does not tell counts as a core of its own.
+    """Return what sysfs says of the CPUs that are on. A CPU whose core it does not tell counts as a core of its own.
 
     The list of siblings tells the core: a core_id may be there twice in a package, on each of its dies
     (Documentation/admin-guide/cputopology.rst).
@@ -181,6 +185,6 @@ def topology(host: Host) -> Topology:
 
 
 def node_numbers(host: Host) -> list[int]:
-    """The host's NUMA nodes, in order."""
+    """Return the host's NUMA nodes, in order."""
     names = [re.fullmatch(r"node([0-9]+)", name) for name in host.listdir(NODE_DIR)]
     return sorted(int(match.group(1)) for match in names if match)

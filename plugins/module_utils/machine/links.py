@@ -22,7 +22,7 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) (?:Gbps|Gbit)")
 
 
 def rate_gbit_s(host: Host, name: str) -> float | None:
-    """What the link of a SATA or SAS drive was negotiated to; of a wide port the slowest of its phys."""
+    """Return what the link of a SATA or SAS drive was negotiated to; of a wide port the slowest of its phys."""
     path = host.realpath("/sys/block/" + name)
     found = [rate(host.get(file)) for file in _rate_files(host, path)]
     known = [value for value in found if value is not None]
@@ -45,12 +45,12 @@ def rate(text: str | None) -> float | None:
 
 
 def policy(host: Host, name: str) -> str | None:
-    """How the SATA link of a drive saves power: max_performance, med_power_with_dipm …"""
+    """Return how the SATA link of a drive saves power: max_performance, med_power_with_dipm …"""
     adapter = _SCSI_HOST.search(host.realpath("/sys/block/" + name))
     return host.get(f"/sys/class/scsi_host/{adapter.group(1)}/link_power_management_policy") if adapter else None
 
 
 def pci_power(host: Host, address: str | None) -> str | None:
-    """The power state of a PCI function: D0 where it works."""
+    """Return the power state of a PCI function: D0 where it works."""
     told = host.get(f"/sys/bus/pci/devices/{address}/power_state") if address else None
     return told if told and re.fullmatch(r"D[0-3](hot|cold)?", told) else None

@@ -49,8 +49,8 @@ Device = t.Dict[str, t.Any]
 
 
 def address_of(host: Host, name: str) -> str | None:
-    """The PCI address of the function that a block device hangs on; None where it hangs on none, or on several (native
-    multipath).
+    """Return the PCI address of the function that a block device hangs on; None where it hangs on none, or on several
+    (native multipath).
     """
     found = {_last_address(host.realpath(start)) for start in _starts(host, name)}
     address = found.pop() if len(found) == 1 else None
@@ -79,7 +79,9 @@ def _last_address(path: str) -> str | None:
 
 
 def path_to_root(host: Host, address: str | None) -> list[Device]:
-    """The devices from a drive's function up to its root port, in this order; empty where the address is unknown."""
+    """Return the devices from a drive's function up to its root port, in this order; empty where the address is
+    unknown.
+    """
     if address is None:
         return []
     parts = host.realpath(f"{DEVICES}/{address}").split("/")
@@ -122,8 +124,8 @@ def read(host: Host, address: str) -> Device:
 
 
 def live(host: Host, address: str) -> Device:
-    """What changes of a function: {address, speed_gts, width, aer}. It costs the device one read of its configuration
-    space.
+    """Return what changes of a function: {address, speed_gts, width, aer}. It costs the device one read of its
+    configuration space.
     """
     base = f"{DEVICES}/{address}/"
     speed, width = (host.get(base + "current_link_" + name) for name in ("speed", "width"))
@@ -131,36 +133,36 @@ def live(host: Host, address: str) -> Device:
 
 
 def is_bridge(kind: str | None) -> bool:
-    """Whether a class code is that of a PCI-to-PCI bridge, which every port of PCI Express is."""
+    """Return whether a class code is that of a PCI-to-PCI bridge, which every port of PCI Express is."""
     return (kind or "").startswith(BRIDGE_CLASS)
 
 
 def is_chipset_port(address: str, vendor: str | None, device: str | None) -> bool:
-    """Whether a port belongs to a chipset, which shares one link to the processor with USB, SATA and network."""
+    """Return whether a port belongs to a chipset, which shares one link to the processor with USB, SATA and network."""
     if vendor == "0x8086":
         return _INTEL_CHIPSET_PORT.fullmatch(address) is not None
     return vendor == "0x1022" and device in _AMD_CHIPSET_PORTS
 
 
 def speed_gts(text: str | None) -> float | None:
-    """A link's rate: "16.0 GT/s PCIe", of older kernels "8 GT/s"; "Unknown" is None."""
+    """Return a link's rate: "16.0 GT/s PCIe", of older kernels "8 GT/s"; "Unknown" is None."""
     match = re.match(r"([0-9]+(?:\.[0-9]+)?) GT/s", text or "")
     return float(match.group(1)) if match else None
 
 
 def lanes(text: str | None) -> int | None:
-    """A link's width; the kernel writes 0 where there is no link, and 255 for what it can't tell."""
+    """Return a link's width; the kernel writes 0 where there is no link, and 255 for what it can't tell."""
     return int(text) if text and re.fullmatch(r"[0-9]{1,2}", text) and int(text) > 0 else None
 
 
 def bandwidth_mb_s(gts: float | None, width: int | None) -> float | None:
-    """What a link carries, one way."""
+    """Return what a link carries, one way."""
     lane = LANE_MB_S.get(gts or 0.0)
     return lane * width if lane and width else None
 
 
 def link_text(gts: float | None, width: int | None) -> str:
-    """A link for people: 16 GT/s x4."""
+    """Return a link for people: 16 GT/s x4."""
     return "{0} x{1}".format("? GT/s" if gts is None else f"{gts:g} GT/s", "?" if width is None else width)
 
 
@@ -178,8 +180,8 @@ def aer(host: Host, address: str) -> dict[str, int] | None:
 
 
 def aer_total(text: str | None, total: str) -> int | None:
-    """The errors in one AER file: its total, or the sum of its lines where that is more, as one message may tell of
-    several.
+    """Return the errors in one AER file: its total, or the sum of its lines where that is more, as one message may tell
+    of several.
     """
     counts = re.findall(r"^(.+?)\s+([0-9]+)\s*$", text or "", re.MULTILINE)
     if not counts:
@@ -189,8 +191,8 @@ def aer_total(text: str | None, total: str) -> int | None:
 
 
 def aer_increase(before: t.Iterable[Device], after: t.Iterable[Device]) -> dict[str, dict[str, int]]:
-    """What the counters rose by: {address: {kind: more}}, only where they rose. A counter that fell was reset: all of
-    it is new.
+    """Return what the counters rose by: {address: {kind: more}}, only where they rose. A counter that fell was reset:
+    all of it is new.
     """
     first = {item["address"]: item["aer"] or {} for item in before}
     found = {}
@@ -213,8 +215,8 @@ def aer_text(counts: t.Mapping[str, int]) -> str:
 
 
 def slot_power_w(config: bytes) -> float | None:
-    """The slot power limit in a port's configuration space; None where it is cut short (no root) or the port has no
-    slot.
+    """Return the slot power limit in a port's configuration space; None where it is cut short (no root) or the port has
+    no slot.
     """
     start = _capability(config, _EXPRESS_ID)
     if start is None or start + _SLOT_CAPABILITIES + 4 > len(config):
@@ -230,7 +232,7 @@ def slot_power_w(config: bytes) -> float | None:
 
 
 def _capability(config: bytes, wanted: int) -> int | None:
-    """Where a capability starts; the list is followed once around at most."""
+    """Return where a capability starts; the list is followed once around at most."""
     if len(config) <= _CAPABILITIES or not config[_STATUS] & _HAS_LIST:
         return None
     position, seen = config[_CAPABILITIES] & 0xFC, set()

@@ -103,7 +103,7 @@ QUEUE = (
 
 
 def gather(host: Host, tools: t.Mapping[str, str] | None = None) -> dict[str, t.Any]:
-    """The snapshot. `tools`: {name: option that prints its version}, by default TOOLS."""
+    """Return the snapshot. `tools`: {name: option that prints its version}, by default TOOLS."""
     names = identity.whole_drives(host)
     return {
         "cpu": _cpu(host),
@@ -160,7 +160,7 @@ def _kib(text: str, name: str) -> int | None:
 
 
 def _modules(host: Host) -> dict[str, int] | None:
-    """How many memory modules of each kind there are, by dmidecode: {"32 GB DDR4 3200 MT/s": 8}."""
+    """Return how many memory modules of each kind there are, by dmidecode: {"32 GB DDR4 3200 MT/s": 8}."""
     result = host.run(["dmidecode", "--type", "17"], timeout_s=20)
     if result.rc:
         return None
@@ -217,7 +217,7 @@ def _numa(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
 
 
 def tunables(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
-    """The values in force of all that the role `tune` can set. Of every CPU: {value: the CPUs that have it}."""
+    """Return the values in force of all that the role `tune` can set. Of every CPU: {value: the CPUs that have it}."""
     found: dict[str, t.Any] = {key: _by_value(host, file) for key, file in PER_CPU.items()}
     found.update({key: _in_force(host, path) for key, path in SINGLE.items()})
     found["governors"] = (host.get(CPU_DIR + "/cpu0/cpufreq/scaling_available_governors") or "").split()
@@ -244,7 +244,7 @@ def _by_value(host: Host, file: str) -> dict[str, str]:
 
 
 def _idle_states(host: Host) -> list[dict[str, t.Any]]:
-    """The idle states of the first CPU: [{name, latency_us, disabled}]."""
+    """Return the idle states of the first CPU: [{name, latency_us, disabled}]."""
     folders = host.glob(CPU_DIR + "/cpu0/cpuidle/state[0-9]*")
     return [
         {

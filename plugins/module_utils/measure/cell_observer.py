@@ -60,7 +60,7 @@ class CellWatch:
         gap_s: float | None,
         settled: t.Sequence[int] | None,
     ) -> dict[str, t.Any]:
-        """What was seen of a cell.
+        """Return what was seen of a cell.
 
         last: the end of the cell before; gap_s: since then, without the runtime asked; settled: the drive's counters
           after our last I/O.
@@ -86,7 +86,7 @@ class CellWatch:
         return dict(found, idle_s=None if idle_s is None else round(idle_s, 3), between_bytes=others, **told)
 
     def _gaps_of(self, cell: t.Mapping[str, t.Any]) -> dict[str, float | None]:
-        """How long fio submitted nothing at a stretch, and for how long its threads waited for a CPU."""
+        """Return how long fio submitted nothing at a stretch, and for how long its threads waited for a CPU."""
         threads = sum(one["threads"] for one in cell.get("jobs") or [cell])
         gap_s = self._submissions.gap_s(threads, cell["runtime_s"] + cell.get("ramp_s", 0))
         waited_s = None if gap_s is None else self._submissions.waited_s

@@ -24,8 +24,8 @@ WRITES = ("write", "randwrite", "rw", "readwrite", "randrw", "trimwrite", "randt
 
 
 def compressible(job: str) -> list[str]:
-    """The options of a job that writes by which its data compress or repeat: zero_buffers=1; "no refill_buffers" where
-    blocks are written again and again.
+    """Return the options of a job that writes by which its data compress or repeat: zero_buffers=1; "no refill_buffers"
+    where blocks are written again and again.
     """
     asked = sections(job)
     shared = asked.pop("global", {})
@@ -47,7 +47,9 @@ def compressible(job: str) -> list[str]:
 
 
 def remarks(test: t.Mapping[str, t.Any]) -> list[str]:
-    """What of a rendered test's jobs writes such data, as sentences; once for a step, and for the cells together."""
+    """Return what of a rendered test's jobs writes such data, as sentences; once for a step, and for the cells
+    together.
+    """
     fill = test.get("precondition") or {}
     jobs = [("its preconditioning", [fill.get("job") or ""])]
     jobs.append(("its cells", [cell["job"] for cell in test["cells"]]))

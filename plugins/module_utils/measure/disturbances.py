@@ -47,8 +47,8 @@ class Cause(t.NamedTuple):
 
 
 def find(cell: Mapping, seen: Mapping, limits: Limits = Limits(), strict: bool = False) -> list[Cause]:
-    """The causes of one cell. cell: of the plan; seen: witness.evidence with idle_s and clock_jump_s; strict: what is
-    unknown spoils too.
+    """Return the causes of one cell. cell: of the plan; seen: witness.evidence with idle_s and clock_jump_s; strict:
+    what is unknown spoils too.
     """
     found = _discarded(seen, limits) + _between(seen, limits) + _beside(seen, limits)
     found += _other_io(cell, seen, limits) + _members(seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
@@ -165,7 +165,7 @@ def _members(seen: Mapping, limits: Limits) -> list[Cause]:
 
 
 def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
-    """Whether the queue was as full as asked, and whether the host let it be."""
+    """Return whether the queue was as full as asked, and whether the host let it be."""
     short = shortfalls(cell, seen, limits)
     found = [Cause(HOST_LIMITED, SPOILS, text) for text in thread_limit(cell, seen, limits)]
     lost = lost_time.find(cell, seen, limits, bool(short))

@@ -32,7 +32,7 @@ class DisturbedRounds:
             self._first.setdefault(key, f"round {number}, {cell}: {item.message}")
 
     def has(self, number: int) -> bool:
-        """Whether a round can't be in a window."""
+        """Return whether a round can't be in a window."""
         return number in self._disturbed
 
     def fields(self) -> list[dict[str, t.Any]]:
@@ -51,7 +51,7 @@ class DisturbedRounds:
         ]
 
     def reasons(self) -> list[str]:
-        """A sentence for each cause that spoilt rounds."""
+        """Return a sentence for each cause that spoilt rounds."""
         return [sentence(item) for item in self.fields() if item["level"] == SPOILS]
 
 

@@ -36,7 +36,7 @@ World = t.Dict[str, t.Any]
 
 
 def read_environment(host: Host, identity: t.Mapping[str, t.Any]) -> World:
-    """A look at all of it, between tests: it asks the drive itself too (a few commands)."""
+    """Return a look at all of it, between tests: it asks the drive itself too (a few commands)."""
     name = os.path.basename(str(identity.get("kernel_name") or identity.get("path")))
     address = pcie.address_of(host, name)
     path = pcie.path_to_root(host, address)
@@ -59,14 +59,16 @@ def read_environment(host: Host, identity: t.Mapping[str, t.Any]) -> World:
 
 
 def direct_io(host: Host, name: str) -> bool | None:
-    """Whether a loop device goes past the page cache; None for any other drive, and where the kernel does not tell."""
+    """Return whether a loop device goes past the page cache; None for any other drive, and where the kernel does not
+    tell.
+    """
     told = host.get(f"/sys/block/{name}/loop/dio") if name.startswith("loop") else None
     return {"1": True, "0": False}.get(told or "")
 
 
 def changed(first: World, before: World, now: World) -> list[Cause]:
-    """What a test's result can't stand for. first: the baseline; before: the look before the test; now: the one after
-    it.
+    """Return what a test's result can't stand for. first: the baseline; before: the look before the test; now: the one
+    after it.
     """
     found = {
         **_links(first, now),
@@ -80,7 +82,9 @@ def changed(first: World, before: World, now: World) -> list[Cause]:
 
 
 def cause_of(key: str) -> str:
-    """The word for one of the sampler's kinds, which tell throttling levels, warnings and PCI addresses apart."""
+    """Return the word for one of the sampler's kinds, which tell throttling levels, warnings and PCI
+    addresses apart.
+    """
     if pcie.ADDRESS.fullmatch(key):
         return "pcie_errors"
     if key.startswith("throttled") or key in ("warning_temp_min", "critical_temp_min"):
@@ -89,7 +93,7 @@ def cause_of(key: str) -> str:
 
 
 def _links(first: World, now: World) -> dict[str, str]:
-    """A link that runs slower than it did."""
+    """Return a link that runs slower than it did."""
     told = sampler.spoilt(first, now).get("link")
     return {"link": told} if told else {}
 
@@ -118,7 +122,7 @@ def _power(first: World, now: World) -> dict[str, str]:
 
 
 def limit_c(world: World) -> int | None:
-    """The drive's own limit: where it warns, else where it is critical."""
+    """Return the drive's own limit: where it warns, else where it is critical."""
     limit: int | None = world["warning_temperature_c"] or world["critical_temperature_c"]
     return limit
 
@@ -171,8 +175,8 @@ def _cached(now: World) -> list[Cause]:
 
 
 def unknown(first: World, now: World, unseen_s: float = 0.0) -> list[Cause]:
-    """What can't be told of this drive, or no longer: never "fine". A drive of software has none of it, which is one
-    sentence. unseen_s: the longest that no sample was taken.
+    """Return what can't be told of this drive, or no longer: never "fine". A drive of software has none of it, which is
+    one sentence. unseen_s: the longest that no sample was taken.
     """
     if now["transport"] in VIRTUAL:
         text = "{0} drives have no link, power state, temperature or counters: whether the conditions held is unknown"
@@ -232,8 +236,8 @@ def _uncached(now: World) -> list[tuple[str, str]]:
 
 
 def carried(kept: World, now: World, same_boot: bool) -> World:
-    """The baseline that a resumed run goes by: that of its first job; of another boot, with the counters of now, which
-    a boot resets.
+    """Return the baseline that a resumed run goes by: that of its first job; of another boot, with the counters of now,
+    which a boot resets.
     """
     return (
         kept

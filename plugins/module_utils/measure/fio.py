@@ -99,7 +99,9 @@ class Runner:
         self._options = ["--readonly"] if reads_only else []
 
     def argv(self, job_path: str, output_path: str) -> list[str]:
-        """The command line. setpriv makes the kernel kill fio when we die, also by SIGKILL and without systemd."""
+        """Return the command line. setpriv makes the kernel kill fio when we die, also by SIGKILL and without
+        systemd.
+        """
         return [
             "setpriv",
             "--pdeathsig",
@@ -203,7 +205,7 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
 
 
 def filled(job: str, values: t.Mapping[str, t.Any]) -> str:
-    """The job with its placeholders filled in. Raises FioError for one that names anything but the drive."""
+    """Return the job with its placeholders filled in. Raises FioError for one that names anything but the drive."""
     text = fill(job, values)
     others = strays(text, values["device"])
     if others:
@@ -212,7 +214,7 @@ def filled(job: str, values: t.Mapping[str, t.Any]) -> str:
 
 
 def take_in(path: str) -> str:
-    """The text of fio's output file, which is kept compressed."""
+    """Return the text of fio's output file, which is kept compressed."""
     try:
         with open(path, "rb") as source:
             data = source.read()

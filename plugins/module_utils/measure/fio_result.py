@@ -54,7 +54,7 @@ def result_problems(
     runtime_s: float | None = None,
     size_bytes: int | None = None,
 ) -> list[str]:
-    """Why this result must not be believed; empty when it may.
+    """Return why this result must not be believed; empty when it may.
 
     directions: of DIRECTIONS, those that must have done I/O, each with its share of the I/Os (1: all). runtime_s: asked
       of a time-based job. size_bytes: to be
@@ -82,7 +82,7 @@ def result_problems(
 
 
 def is_of_drive(result: t.Mapping[str, t.Any]) -> bool:
-    """Whether fio ended because the drive did not do its I/O."""
+    """Return whether fio ended because the drive did not do its I/O."""
     return any(job.get("error") in DRIVE_ERRORS for job in result["jobs"])
 
 
@@ -106,7 +106,7 @@ def _filenames(result: dict[str, t.Any]) -> set[str]:
 
 
 def combined(result: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """A result as one of a single reporting group: what several streams did at the same time, added up."""
+    """Return a result as one of a single reporting group: what several streams did at the same time, added up."""
     jobs = result["jobs"]
     if len(jobs) == 1:
         return dict(result)
@@ -133,13 +133,13 @@ def _added(sides: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
 
 
 def ios_of(side: t.Mapping[str, t.Any]) -> int:
-    """How many I/Os a side had. Of flushes fio 3.33 tells 0; their histogram counts them."""
+    """Return how many I/Os a side had. Of flushes fio 3.33 tells 0; their histogram counts them."""
     return side["total_ios"] if "io_bytes" in side else sum(side["lat_ns"].get("bins", {}).values())
 
 
 def streams(result: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    """The reporting groups of a result, each as one of its own: {name, read, write, trim, sync: figures}, the sides
-    that had I/O.
+    """Return the reporting groups of a result, each as one of its own: {name, read, write, trim, sync: figures}, the
+    sides that had I/O.
     """
     found = []
     for job in result["jobs"]:
@@ -176,7 +176,7 @@ def figures(result: dict[str, t.Any], direction: str, busy_s: float | None = Non
 
 
 def histograms(result: dict[str, t.Any]) -> dict[str, histogram.Bins]:
-    """The latencies of a result with one reporting group, by side; without those that had no I/O."""
+    """Return the latencies of a result with one reporting group, by side; without those that had no I/O."""
     job = result["jobs"][0]
     return {name: histogram.parse_bins(job[name]["lat_ns"]) for name in SIDES if name in job and ios_of(job[name])}
 
@@ -192,8 +192,8 @@ def metrics(
     trim: t.Mapping[str, t.Any] | None = None,
     sync: t.Mapping[str, t.Any] | None = None,
 ) -> dict[str, float]:
-    """The metrics of one cell by name (docs/internals.md), from the figures of its SIDES; those of its histograms:
-    histogram.metrics.
+    """Return the metrics of one cell by name (docs/internals.md), from the figures of its SIDES; those of its
+    histograms: histogram.metrics.
     """
     found: dict[str, float] = {}
     for name, side in zip(SIDES, (read, write, trim, sync)):

@@ -64,7 +64,7 @@ class Workbench:
         self._monitor = Monitor()
 
     def on(self, held: HeldDrive, members: t.Sequence[str]) -> Workbench:
-        """A bench like this one for an array of drives; members: their kernel names."""
+        """Return a bench like this one for an array of drives; members: their kernel names."""
         bench = Workbench(self._host, held, self._runner, self._raw_dir)
         bench.limits, bench.strict, bench.place, bench.members = self.limits, self.strict, self.place, members
         return bench
@@ -88,7 +88,7 @@ class Workbench:
         )
 
     def _device(self) -> str:
-        """What fio opens: our own descriptor, so that no other device can be put in the place of a name."""
+        """Return what fio opens: our own descriptor, so that no other device can be put in the place of a name."""
         return f"/proc/{os.getpid()}/fd/{self._held.descriptor() if self.file is None else self.file}"
 
     def check_fio(self) -> None:
@@ -163,7 +163,7 @@ class Workbench:
         }
 
     def _values(self, cell: t.Mapping[str, t.Any], size_bytes: int, seed_value: int) -> t.Any:
-        """A cell's placeholders."""
+        """Return a cell's placeholders."""
         return self.placeholders(
             size_bytes=size_bytes,
             seed=seed_value,
@@ -240,7 +240,7 @@ class Workbench:
         return told[0]
 
     def _progress(self, name: str, total: int, tick: t.Callable[[float | None], None]) -> t.Callable[[], None]:
-        """What a fill calls now and then: it shows the share done, and raises FioError once it is stuck."""
+        """Return what a fill calls now and then: it shows the share done, and raises FioError once it is stuck."""
         progress = precondition_curve.Progress(self._held.bytes_written, total)
 
         def share_done() -> None:
@@ -302,5 +302,5 @@ class Workbench:
         return self._of_drive() if fio_result.is_of_drive(result) else fio.FioError
 
     def _of_drive(self) -> type[fio.FioError]:
-        """The error of what is measured. A file system and an array have errors of their own."""
+        """Return the error of what is measured. A file system and an array have errors of their own."""
         return fio.DriveError if self.file is None and not self.members else fio.FioError

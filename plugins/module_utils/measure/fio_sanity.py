@@ -62,7 +62,7 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def sections(job: str) -> dict[str, dict[str, str]]:
-    """The options of a fio job text by section; a word without a value has an empty one."""
+    """Return the options of a fio job text by section; a word without a value has an empty one."""
     found: dict[str, dict[str, str]] = {}
     options: dict[str, str] = {}
     for line in job.splitlines():
@@ -76,7 +76,7 @@ def sections(job: str) -> dict[str, dict[str, str]]:
 
 
 def contradictions(result: Mapping, job: str, runtime_s: float | None = None) -> list[str]:
-    """Why this result can't be of this job; empty when it can.
+    """Return why this result can't be of this job; empty when it can.
 
     job: the text as fio got it. runtime_s: asked of a time-based job. Raises KeyError or TypeError for a result of
       another form.
@@ -105,7 +105,7 @@ def _options(asked: Mapping, echo: Mapping) -> list[str]:
 
 
 def _job(entry: Mapping, options: Mapping, runtime_s: float | None) -> list[str]:
-    """What is wrong with one job's counts."""
+    """Return what is wrong with one job's counts."""
     sizes = Sizes(options)
     sides = {name: entry[name] for name in DIRECTIONS if name in entry}
     # fio counts an I/O when it is submitted, its bytes and its latency when it ends: those in flight at the end of a
@@ -126,19 +126,19 @@ def _job(entry: Mapping, options: Mapping, runtime_s: float | None) -> list[str]
 
 
 def _in_flight(options: Mapping) -> int:
-    """The most I/Os that the job has in flight."""
+    """Return the most I/Os that the job has in flight."""
     return int(options.get("iodepth", 1)) * int(options.get("numjobs", 1))
 
 
 def _ended(side: Mapping, sizes: Sizes) -> int:
-    """How many I/Os ended. Of several sizes bytes do not tell; such a job has no ramp, so all that began did."""
+    """Return how many I/Os ended. Of several sizes bytes do not tell; such a job has no ramp, so all that began did."""
     ended: int = side["io_bytes"] // sizes.most if sizes.are_one else side["total_ios"]
     return ended
 
 
 def _side(name: str, side: Mapping, sizes: Sizes, astride: int) -> list[str]:
-    """A direction for itself: figures that exist, whole I/Os, rates that follow from counts. astride: I/Os that may be
-    counted in part.
+    """Return a direction for itself: figures that exist, whole I/Os, rates that follow from counts. astride: I/Os that
+    may be counted in part.
     """
     ios, latency = side["total_ios"], side["lat_ns"]
     figures = [side[key] for key in ("io_bytes", "bw_bytes", "iops", "runtime", "total_ios")] + [

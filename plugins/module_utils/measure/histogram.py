@@ -27,25 +27,27 @@ _METRIC = re.compile(r"(read|write|trim|sync)_p([0-9]{1,3}(?:_[0-9]{1,6})?)_late
 
 
 def bin_of(ns: int) -> int:
-    """The number of the bin that a latency falls into; what is longer than all bins (17 s) falls into the last."""
+    """Return the number of the bin that a latency falls into; what is longer than all bins (17 s) falls into
+    the last.
+    """
     shift = max(0, ns.bit_length() - 1 - BITS)
     return min((shift << BITS) + (ns >> shift), MOST_BINS - 1)
 
 
 def value_of(number: int) -> int:
-    """The middle of a bin, by which fio tells it."""
+    """Return the middle of a bin, by which fio tells it."""
     shift = _shift(number)
     return _lowest(number) + ((1 << shift) >> 1)
 
 
 def highest_of(value: int) -> int:
-    """The longest latency that falls into the bin told by `value`."""
+    """Return the longest latency that falls into the bin told by `value`."""
     number = bin_of(value)
     return _lowest(number) + (1 << _shift(number)) - 1
 
 
 def lowest_of(value: int) -> int:
-    """The shortest latency that falls into the bin told by `value`."""
+    """Return the shortest latency that falls into the bin told by `value`."""
     return _lowest(bin_of(value))
 
 
@@ -59,8 +61,8 @@ def _lowest(number: int) -> int:
 
 
 def parse_bins(latency: t.Mapping[str, t.Any]) -> Bins:
-    """The histogram of a `lat_ns` of fio's json+, shortest first. Raises KeyError without one, ValueError for what is
-    no bin or no count.
+    """Return the histogram of a `lat_ns` of fio's json+, shortest first. Raises KeyError without one, ValueError for
+    what is no bin or no count.
     """
     found = {}
     for key, count in latency["bins"].items():
@@ -84,13 +86,13 @@ def merged(histograms: t.Iterable[t.Mapping[int, int]]) -> Bins:
 
 
 def ios(bins: t.Mapping[int, int]) -> int:
-    """How many I/Os it counts."""
+    """Return how many I/Os it counts."""
     return sum(bins.values())
 
 
 def percentile_ns(bins: t.Mapping[int, int], percent: str) -> int | None:
-    """A percentile as fio tells it: the first bin up to which at least that share of the I/Os lies. None for an empty
-    histogram.
+    """Return a percentile as fio tells it: the first bin up to which at least that share of the I/Os lies. None for an
+    empty histogram.
     """
     # Of whole I/Os, as a bin is asked in each of thousands of rounds: it compares ten times as fast as a fraction.
     wanted = math.ceil(Fraction(float(percent)) * ios(bins) / 100)
@@ -103,8 +105,8 @@ def percentile_ns(bins: t.Mapping[int, int], percent: str) -> int | None:
 
 
 def needed_ios(percent: str) -> int:
-    """How many I/Os it takes for LEAST_BEYOND beyond a percentile: 10,000 for 99.9, 10 million for 99.9999. Raises
-    ValueError for 100 and more.
+    """Return how many I/Os it takes for LEAST_BEYOND beyond a percentile: 10,000 for 99.9, 10 million for 99.9999.
+    Raises ValueError for 100 and more.
     """
     beyond = 100 - Fraction(percent)
     if beyond <= 0:
@@ -120,20 +122,20 @@ def percentiles_us(bins: t.Mapping[int, int]) -> dict[str, float | None]:
 
 
 def share_within_pct(bins: t.Mapping[int, int], limit_us: int) -> float:
-    """How much of the I/O took at most so long, in %: of a bin that the limit cuts nothing counts, so that no I/O
-    counts that took longer.
+    """Return how much of the I/O took at most so long, in %: of a bin that the limit cuts nothing counts, so that no
+    I/O counts that took longer.
     """
     inside = sum(count for value, count in bins.items() if highest_of(value) <= limit_us * 1000)
     return 100.0 * inside / ios(bins)
 
 
 def within_metric(limit_us: int) -> str:
-    """The name of a share: within_1ms_pct, within_250us_pct."""
+    """Return the name of a share: within_1ms_pct, within_250us_pct."""
     return "within_{0}_pct".format(f"{limit_us}us" if limit_us % 1000 else f"{limit_us // 1000}ms")
 
 
 def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[int] = ()) -> dict[str, float | None]:
-    """What the histograms of one cell tell, by metric (docs/internals.md).
+    """Return what the histograms of one cell tell, by metric (docs/internals.md).
 
     sides: {read, write, trim, sync: bins}, those that had any. Trims and flushes are no part of what is told of both
       directions.

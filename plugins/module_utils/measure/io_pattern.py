@@ -14,7 +14,7 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def burst_time_s(cell: Mapping) -> float:
-    """How long a cell does I/O within its runtime: all of it, or its bursts."""
+    """Return how long a cell does I/O within its runtime: all of it, or its bursts."""
     busy_s: float = cell["runtime_s"]
     if cell.get("burst_s"):
         busy_s = busy_s * cell["burst_s"] / float(cell["burst_s"] + cell["idle_s"])
@@ -22,7 +22,7 @@ def burst_time_s(cell: Mapping) -> float:
 
 
 def busy_share(cell: Mapping, run_s: float, with_ramp: bool = False) -> float:
-    """The share of run_s in which a cell's queue is to be full.
+    """Return the share of run_s in which a cell's queue is to be full.
 
     with_ramp: of the time with its ramp, in which it is full throughout.
     """
@@ -33,17 +33,17 @@ def busy_share(cell: Mapping, run_s: float, with_ramp: bool = False) -> float:
 
 
 def is_limited(one: Mapping) -> bool:
-    """Whether a cell or a stream has a rate limit, which leaves its queue open."""
+    """Return whether a cell or a stream has a rate limit, which leaves its queue open."""
     return bool(one.get("rate_iops") or one.get("rate_mib_s_per_tb"))
 
 
 def asked_in_flight(cell: Mapping) -> int:
-    """How many I/Os a cell asks to have in flight: of several streams the sum."""
+    """Return how many I/Os a cell asks to have in flight: of several streams the sum."""
     return sum(one["threads"] * one["queue_depth"] for one in cell.get("jobs") or [cell])
 
 
 def directions(cell: Mapping) -> dict[str, float]:
-    """The sides of fio's result that have to have had I/O, each with its share of the I/Os (1: all).
+    """Return the sides of fio's result that have to have had I/O, each with its share of the I/Os (1: all).
 
     Of several streams those that one does without mixing, whatever share of all I/O that is.
     """
@@ -56,7 +56,7 @@ def directions(cell: Mapping) -> dict[str, float]:
 
 
 def sides(cell: Mapping) -> set[str]:
-    """What a cell does of read, write, trim and sync."""
+    """Return what a cell does of read, write, trim and sync."""
     found: set[str] = set()
     for one in cell.get("jobs") or [cell]:
         found |= {"trim"} if one.get("trim") else {"read"} if one["read_pct"] == 100 else {"write"}
@@ -81,7 +81,7 @@ class Sizes:
             self._unit = math.gcd(self._unit, size)
 
     def fit(self, ios: int, total_bytes: int, astride: int, deviations: float) -> bool:
-        """Whether so many I/Os can have so many bytes.
+        """Return whether so many I/Os can have so many bytes.
 
         astride: I/Os that may be counted in part; deviations: how far chance may go, in standard deviations.
         """
@@ -97,7 +97,7 @@ class Sizes:
 
 
 def by_cpus(cell: Mapping, cpus: int) -> dict[str, int]:
-    """The load of a cell with per_cpu where fio has so many CPUs: {threads, queue_depth, cpus}.
+    """Return the load of a cell with per_cpu where fio has so many CPUs: {threads, queue_depth, cpus}.
 
     As many threads as the CPUs allow and the cell's I/Os in flight divide among; its own threads are the most.
     """
@@ -108,12 +108,12 @@ def by_cpus(cell: Mapping, cpus: int) -> dict[str, int]:
 
 
 def share_bytes(active_bytes: int, threads: int, block_size_bytes: int) -> int:
-    """The part of the ActiveRange that each thread of a sequential cell has, in whole blocks."""
+    """Return the part of the ActiveRange that each thread of a sequential cell has, in whole blocks."""
     return active_bytes // threads // block_size_bytes * block_size_bytes
 
 
 def chosen(point: Mapping, cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> dict[str, t.Any] | None:
-    """The threads and depth of a point: {cell, threads, queue_depth}; None where no cell of the sweep qualifies.
+    """Return the threads and depth of a point: {cell, threads, queue_depth}; None where no cell of the sweep qualifies.
 
     point: {take, mean_latency_below_us}. cells: of the sweep's rendered test; averages: [{cell, metrics}] of its
       record.

@@ -71,13 +71,13 @@ class Witness:
         )
 
     def stat(self) -> list[int] | None:
-        """The drive's counters alone; None where the kernel does not count."""
+        """Return the drive's counters alone; None where the kernel does not count."""
         off = self._host.get(self._base + "queue/iostats") == "0"
         return None if off else counters(self._host.get(self._base + "stat") or "")
 
     def limits(self) -> dict[str, int | None]:
-        """What bounds the drive's queue: {nr_requests, hw_queues, device_depth}; None: it has no such limit, or the
-        kernel does not tell.
+        """Return what bounds the drive's queue: {nr_requests, hw_queues, device_depth}; None: it has no such limit, or
+        the kernel does not tell.
         """
         queues = len(self._host.listdir(self._base + "mq"))
         return {
@@ -93,7 +93,7 @@ class Witness:
 
 
 def sibling_namespaces(host: Host, name: str) -> list[str]:
-    """The other namespaces of an NVMe drive's controller, or of its subsystem: they share what it is made of."""
+    """Return the other namespaces of an NVMe drive's controller, or of its subsystem: they share what it is made of."""
     if not _NAMESPACE.fullmatch(name):
         return []
     home = host.realpath(f"/sys/block/{name}/device")
@@ -115,7 +115,7 @@ def between(settled: t.Sequence[int] | None, now: t.Sequence[int] | None) -> dic
 
 
 def counters(text: str) -> list[int] | None:
-    """The fields of a stat file; None for one of another form. Before Linux 4.18 it has no discards."""
+    """Return the fields of a stat file; None for one of another form. Before Linux 4.18 it has no discards."""
     fields = text.split()
     return (
         [int(field) for field in fields]
@@ -125,7 +125,7 @@ def counters(text: str) -> list[int] | None:
 
 
 def grown(before: t.Sequence[int], now: t.Sequence[int]) -> list[int]:
-    """How much each counter grew."""
+    """Return how much each counter grew."""
     more = [other - one for one, other in zip(before, now)]
     return [by % TICKS_WRAP if field in TICKS else by for field, by in enumerate(more)]
 
@@ -165,7 +165,9 @@ def evidence(
     process: Mapping | None,
     witness: Witness,
 ) -> dict[str, t.Any]:
-    """All that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result: fio's."""
+    """Return all that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result:
+    fio's.
+    """
     job = fio_result.combined(result)["jobs"][0]
     sides = {name: job[name] for name in fio_result.DIRECTIONS}
     run_s, queued, total_ios = _queued(job)
@@ -199,8 +201,9 @@ def evidence(
 
 
 def of_members(counts: t.Sequence[Mapping], busy_s: float) -> dict[str, t.Any]:
-    """What the drives of an array did while fio worked on it: `member_bytes`, {kernel name: {read, write, discard}, or
-    None where the kernel does not count}, and `in_flight` of all: older kernels don't time an array's own I/O.
+    """Return what the drives of an array did while fio worked on it: `member_bytes`, {kernel name: {read, write,
+    discard}, or None where the kernel does not count}, and `in_flight` of all: older kernels don't time an array's own
+    I/O.
 
     counts: {kernel name: stat} before and after.
     """
@@ -228,7 +231,9 @@ def _queued(job: Mapping) -> tuple[float, float, int]:
 
 
 def _streams(cell: Mapping, result: Mapping) -> dict[str, t.Any]:
-    """What is seen of the streams of a cell that has several: what they trimmed, and how full each one's queue was."""
+    """Return what is seen of the streams of a cell that has several: what they trimmed, and how full each one's queue
+    was.
+    """
     if not cell.get("jobs"):
         return {}
     found = {}

@@ -41,8 +41,8 @@ def _throttled(cell: Mapping, seen: Mapping, _limits: Limits) -> float | None:
 
 
 def _waited(cell: Mapping, seen: Mapping, limits: Limits) -> float | None:
-    """What fio's threads waited for CPUs that were never idle: no more than others ran there, as they also wait for
-    each other.
+    """Return what fio's threads waited for CPUs that were never idle: no more than others ran there, as they also wait
+    for each other.
     """
     waited_s: float | None = seen.get("waited_s")
     idle: float | None = seen["cpu_idle"]
@@ -79,7 +79,7 @@ class Found(t.NamedTuple):
 
 
 def find(cell: Mapping, seen: Mapping, limits: Limits, is_short: bool) -> list[Found]:
-    """The losses of a cell above their limits. is_short: its queue was not full (queue_filled.shortfalls)."""
+    """Return the losses of a cell above their limits. is_short: its queue was not full (queue_filled.shortfalls)."""
     shares = [(row, row.share(cell, seen, limits)) for row in TABLE]
     above = [row.text.format(share) for row, share in shares if (share or 0) > getattr(limits, row.limit)]
     work_s, gap_s = backlog_s(cell, seen), seen.get("longest_gap_s")
@@ -94,8 +94,9 @@ def find(cell: Mapping, seen: Mapping, limits: Limits, is_short: bool) -> list[F
 
 
 def _error(cell: Mapping, seen: Mapping, row: Loss, share: float, work_s: float) -> float:
-    """What a loss may have cost a drive whose rate falls with its queue, as a share of the rate: half of what it works
-    off in a gap, on average; where the kernel's count holds, no more than the queue was short of what it is by itself.
+    """Return what a loss may have cost a drive whose rate falls with its queue, as a share of the rate: half of what it
+    works off in a gap, on average; where the kernel's count holds, no more than the queue was short of what it is by
+    itself.
     """
     by_gap: float = share * min(1.0, seen["longest_gap_s"] / (2 * work_s))
     if not row.is_counted:
@@ -107,9 +108,9 @@ def _error(cell: Mapping, seen: Mapping, row: Loss, share: float, work_s: float)
 
 
 def backlog_s(cell: Mapping, seen: Mapping) -> float | None:
-    """How long the drive works on what it has in flight: I/Os in flight by the kernel's count ÷ rate. None: unknown, or
-    nothing waits at the drive (depth 1), or the test leaves the queue open (a rate limit, completions in batches,
-    several streams).
+    """Return how long the drive works on what it has in flight: I/Os in flight by the kernel's count ÷ rate. None:
+    unknown, or nothing waits at the drive (depth 1), or the test leaves the queue open (a rate limit, completions in
+    batches, several streams).
 
     By fio's own count those that it has not reaped yet, and those in its own hands, would be at the drive.
     """

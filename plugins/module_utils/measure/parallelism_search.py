@@ -34,8 +34,8 @@ class Trial(t.NamedTuple):
 
 
 def groups(drives: t.Sequence[str], number: int, confirms: bool) -> list[list[str]]:
-    """Which drives to measure together for a number, each with those that follow it in the plan, the first after the
-    last: drives run in this order, and behind one port they are mostly neighbours. To confirm, from each drive on.
+    """Return which drives to measure together for a number, each with those that follow it in the plan, the first after
+    the last: drives run in this order, and behind one port they are mostly neighbours. To confirm, from each drive on.
     """
     count = len(drives)
     if number >= count:
@@ -45,7 +45,7 @@ def groups(drives: t.Sequence[str], number: int, confirms: bool) -> list[list[st
 
 
 def is_rate_kept(alone: Figures, part: Figures) -> bool:
-    """Whether each drive of a group kept enough; a trial is over with the first that did not."""
+    """Return whether each drive of a group kept enough; a trial is over with the first that did not."""
     return all(share is not None and share >= KEPT_SHARE for share, _cell, _drive in _shares(alone, part))
 
 
@@ -90,13 +90,13 @@ def _most_confirming(count: int, number: int, confirmed: int, lost: int, left: i
 
 
 def group_s(asked: t.Mapping[str, t.Any]) -> float:
-    """How long the cells of one group take. asked: `together` of plan.json."""
+    """Return how long the cells of one group take. asked: `together` of plan.json."""
     return float(asked["repeats"] * sum(cell_s(cell) + CELL_OVERHEAD_S for cell in asked["cells"]))
 
 
 def decide(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -> dict[str, t.Any]:
-    """What is recorded: {parallel_drives, kept_share, why, alone: [{drive, cell, iops}], trials: [{number, confirms,
-    held, cell, drive, share, kept: [{drive, share}]}]}.
+    """Return what is recorded: {parallel_drives, kept_share, why, alone: [{drive, cell, iops}], trials: [{number,
+    confirms, held, cell, drive, share, kept: [{drive, share}]}]}.
 
     cell, drive, share: of what kept least. kept: of each drive that was measured, in the cell where it kept least.
     A share is None where figures are lacking. Without figures to compare with there are no trials.
@@ -188,7 +188,7 @@ def _shares(alone: Figures, part: Figures) -> list[tuple[float | None, str, str]
 
 
 def _unsteady(drives: t.Sequence[str], alone: Figures) -> str:
-    """Which drive's own figures differ too much to be compared with, or are lacking; "": none."""
+    """Return which drive's own figures differ too much to be compared with, or are lacking; "": none."""
     if not alone:
         return "nothing was measured alone"
     for cell, of_drives in alone.items():

@@ -32,7 +32,7 @@ class Tails:
         }
 
     def merged(self, numbers: t.Iterable[int]) -> dict[str, dict[str, Bins]]:
-        """The histograms of some rounds as one for each cell and direction."""
+        """Return the histograms of some rounds as one for each cell and direction."""
         found: dict[tuple[str, str], list[bytes]] = {}
         for number in numbers:
             for place, packed in self._rounds.get(number, {}).items():
@@ -43,7 +43,7 @@ class Tails:
         return cells
 
     def records(self, numbers: t.Sequence[int]) -> list[dict[str, t.Any]]:
-        """The fields of the journal's histogram records: of each cell and direction over these rounds."""
+        """Return the fields of the journal's histogram records: of each cell and direction over these rounds."""
         return [
             {
                 "cell": cell,

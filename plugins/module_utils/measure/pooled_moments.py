@@ -18,7 +18,7 @@ class Moments(t.NamedTuple):
 
 
 def pooled(groups: t.Iterable[Moments]) -> Moments:
-    """All of them as one group."""
+    """Return all of them as one group."""
     some = [group for group in groups if group.ios]
     count = sum(group.ios for group in some)
     if not count:
@@ -29,5 +29,5 @@ def pooled(groups: t.Iterable[Moments]) -> Moments:
 
 
 def of_all(group: Moments) -> float:
-    """The standard deviation by n, as a histogram gives it."""
+    """Return the standard deviation by n, as a histogram gives it."""
     return group.deviation * math.sqrt((group.ios - 1) / group.ios) if group.ios else 0.0

@@ -46,7 +46,7 @@ class Progress:
         self._seen_s = clock()
 
     def share(self) -> float | None:
-        """The share done, at most 1. Raises Stuck."""
+        """Return the share done, at most 1. Raises Stuck."""
         written, now_s = self._read(), self._clock()
         if written is None or self._before is None:
             return None
@@ -108,8 +108,8 @@ class Recorder:
         return self._samples[-1][1] - self._samples[0][1]
 
     def curve(self, size_bytes: int, passes: int) -> dict[str, t.Any] | None:
-        """The fields of the journal's fill_curve record, for `passes` over `size_bytes`; None where the kernel does not
-        count.
+        """Return the fields of the journal's fill_curve record, for `passes` over `size_bytes`; None where the kernel
+        does not count.
         """
         if not self.written or self.written < size_bytes * passes / STEPS_A_PASS:
             return None

@@ -22,8 +22,8 @@ def thread_limit(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
 
 
 def shortfalls(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
-    """What shows that fewer I/Os than asked were in flight. Not where the test leaves the queue open: a rate limit, or
-    completions in batches.
+    """Return what shows that fewer I/Os than asked were in flight. Not where the test leaves the queue open: a rate
+    limit, or completions in batches.
     """
     jobs = cell.get("jobs") or []
     found = []
@@ -59,7 +59,7 @@ def shortfalls(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
 
 
 def _is_counted(seen: Mapping) -> bool:
-    """Whether the kernel counts this drive's I/O at all."""
+    """Return whether the kernel counts this drive's I/O at all."""
     return seen["kernel_bytes"] is not None and sum(seen["kernel_bytes"].values()) >= 0.5 * sum(
         seen["fio_bytes"].values()
     )

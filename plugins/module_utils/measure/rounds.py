@@ -58,18 +58,18 @@ class Rounds:
         self._windows.add(cells, bytes_written, elapsed_s, spoilt)
 
     def tracked(self) -> dict[tuple[str, str], t.Any]:
-        """The tracked variables of the last round: {(cell, metric): value}."""
+        """Return the tracked variables of the last round: {(cell, metric): value}."""
         items = self._steady.get("tracked") or []
         cells = self._windows.cells[-1]
         return {(item["cell"], item["metric"]): cells[item["cell"]].get(item["metric"]) for item in items}
 
     def last_figures(self) -> tuple[str, Metrics]:
-        """The metric to show of the last round, the first tracked one, and all metrics of its cell."""
+        """Return the metric to show of the last round, the first tracked one, and all metrics of its cell."""
         cells, tracked = self._windows.cells[-1], self._steady.get("tracked") or []
         return (tracked[0]["metric"], cells[tracked[0]["cell"]]) if tracked else ("iops", next(iter(cells.values())))
 
     def finished(self) -> bool:
-        """Whether no further round is due."""
+        """Return whether no further round is due."""
         if self.steady_at is not None:
             return self.count >= self.steady_at + self._after
         return bool(self._limit_reached())
@@ -87,15 +87,17 @@ class Rounds:
         return ""
 
     def window_rounds(self) -> list[int]:
-        """The rounds of the window: the steady one, of several that agree the last; else the last sampled ones; all
-        rounds without a rule.
+        """Return the rounds of the window: the steady one, of several that agree the last; else the last sampled ones;
+        all rounds without a rule.
         """
         if not self._steady:
             return last_clean(self.count, self._windows.spoilt, self._last)
         return self._windows.last()[-1]
 
     def steady_state(self) -> list[dict[str, t.Any]]:
-        """The rule's result for each tracked variable over the window (fields: docs/internals.md, test_finished)."""
+        """Return the rule's result for each tracked variable over the window (fields: docs/internals.md,
+        test_finished).
+        """
         numbers = self.window_rounds()
         return [self._windows.evaluate(item, numbers) for item in self._steady.get("tracked", [])]
 
@@ -131,8 +133,8 @@ class Rounds:
         return self._windows.saturation()
 
     def span(self) -> list[int]:
-        """Every round from the window's first to its last, also those between samples: tails are rare, and must not
-        hide there. Spoilt ones don't count.
+        """Return every round from the window's first to its last, also those between samples: tails are rare, and must
+        not hide there. Spoilt ones don't count.
         """
         numbers = self.window_rounds()
         return (
@@ -142,8 +144,8 @@ class Rounds:
         )
 
     def averages(self) -> list[dict[str, t.Any]]:
-        """Each cell's metrics over the window: the mean, and of maxima the maximum; and whether the cell itself was
-        steady there.
+        """Return each cell's metrics over the window: the mean, and of maxima the maximum; and whether the cell itself
+        was steady there.
 
         Maxima cover the window's span, and every round of a saturation test, whose curve is the result; of a window
         that is spoilt throughout, the window. Percentiles and shares are those of the span's histograms, merged.
@@ -166,18 +168,18 @@ class Rounds:
         ]
 
     def _tail_metrics(self, cell: str) -> dict[str, float | None]:
-        """What the merged histograms of a cell tell: percentiles, and shares within the test's times."""
+        """Return what the merged histograms of a cell tell: percentiles, and shares within the test's times."""
         return histogram.metrics(self.histograms.get(cell, {}), self._latency_targets_us)
 
     def _steadiness(self, cell: str, numbers: list[int]) -> dict[str, t.Any]:
-        """The rule for a cell's IOPS over the window, tracked or not; nothing without a rule."""
+        """Return the rule for a cell's IOPS over the window, tracked or not; nothing without a rule."""
         if not self._steady:
             return {}
         found = self._windows.evaluate({"cell": cell, "metric": "iops"}, numbers)
         return {"steady": {key: found[key] for key in ("metric", "steady", "range_ratio", "slope_ratio")}}
 
     def time_left_s(self) -> float | None:
-        """An upper bound: to the first limit that ends the test, or None when nothing bounds it."""
+        """Return an upper bound: to the first limit that ends the test, or None when nothing bounds it."""
         if self.finished():
             return 0.0
         if self.steady_at is not None:
@@ -187,7 +189,7 @@ class Rounds:
 
 
 def last_clean(count: int, spoilt: t.Container[int], last: int) -> list[int]:
-    """The rounds that make the figures of a test without a rule: the clean ones, or the last of them.
+    """Return the rounds that make the figures of a test without a rule: the clean ones, or the last of them.
 
     last: how many. They are of the test's end: those before its last 2 x `last` rounds show another state of the drive,
     and do not stand for spoilt ones.
@@ -197,7 +199,7 @@ def last_clean(count: int, spoilt: t.Container[int], last: int) -> list[int]:
 
 
 def cell_s(cell: t.Mapping[str, t.Any]) -> float:
-    """How long a cell does I/O: what counts, and the ramp before it."""
+    """Return how long a cell does I/O: what counts, and the ramp before it."""
     seconds: float = cell["runtime_s"] + cell.get("ramp_s", 0)
     return seconds
 
@@ -222,7 +224,7 @@ def bound_s(
 
 
 def _combine(samples: t.Sequence[Metrics], seen: t.Sequence[Metrics]) -> Metrics:
-    """The mean of each metric over the samples, and of a maximum the largest that was seen in any round."""
+    """Return the mean of each metric over the samples, and of a maximum the largest that was seen in any round."""
     names = [name for name in samples[0] if all(name in sample for sample in samples)]
     return {
         name: max(sample[name] for sample in seen if name in sample)

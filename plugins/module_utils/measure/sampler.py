@@ -57,14 +57,16 @@ def take_sample(host: Host, identity: t.Mapping[str, t.Any], path: t.Sequence[st
 
 
 def spoilt(first: Sample, now: Sample) -> dict[str, str]:
-    """What makes the measurement between two samples invalid: {kind: sentence}. What either does not tell is not
+    """Return what makes the measurement between two samples invalid: {kind: sentence}. What either does not tell is not
     compared.
     """
     return {**_throttling(first, now), **_warnings(first, now), **_narrower(first, now), **_errors(first, now)}
 
 
 def unread(first: Sample | None, last: Sample) -> dict[str, str]:
-    """What the last sample no longer tells though the first did, so that nothing can be said: {kind: sentence}."""
+    """Return what the last sample no longer tells though the first did, so that nothing can be said: {kind:
+    sentence}.
+    """
     if first is None or first["error"]:
         return {}
     lost = [key for key in COUNTERS if first[key] is not None and last[key] is None]

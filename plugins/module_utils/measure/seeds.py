@@ -10,7 +10,7 @@ import typing as t
 
 
 def seed(*parts: t.Any) -> int:
-    """A seed of its own for each cell, the same when the same cell is asked for again: 31 bits of a hash
+    """Return a seed of its own for each cell, the same when the same cell is asked for again: 31 bits of a hash
     of its names.
     """
     digest = hashlib.sha256("/".join(str(part) for part in parts).encode()).digest()

@@ -35,8 +35,8 @@ class Submissions(t.NamedTuple):
     waited_s: float | None = None
 
     def gap_s(self, threads: int, lasts_s: float) -> float | None:
-        """The longest time in which one of so many threads, which were to do I/O for so long, submitted nothing, ends
-        included. None: unknown.
+        """Return the longest time in which one of so many threads, which were to do I/O for so long, submitted nothing,
+        ends included. None: unknown.
         """
         if self.threads < threads or self.longest_s is None or self.span_s is None:
             return None
@@ -104,7 +104,7 @@ class Monitor:
         return True
 
     def _line(self) -> str:
-        """The next line; "" where none came in time, and the process is ended then."""
+        """Return the next line; "" where none came in time, and the process is ended then."""
         pipe = t.cast("t.IO[bytes]", t.cast("subprocess.Popen[bytes]", self._process).stdout).fileno()
         until_s, line = time.monotonic() + ANSWER_S, b""
         while not line.endswith(b"\n"):

@@ -61,11 +61,11 @@ class Windows:
         return (self._steady.get("min_capacity_multiple") or 0) * self.size_bytes
 
     def _before(self, number: int) -> tuple[int, float]:
-        """What was written, and the seconds that had passed, when a round began."""
+        """Return what was written, and the seconds that had passed, when a round began."""
         return self.ends[number - 2] if number > 1 else (0, 0.0)
 
     def _may_begin(self, number: int) -> bool:
-        """Whether a window may begin with this round: the drive can have left its fresh state."""
+        """Return whether a window may begin with this round: the drive can have left its fresh state."""
         written, elapsed_s = self._before(number)
         return written >= self.least_bytes and elapsed_s >= (self._steady.get("settle_s") or 0)
 
@@ -75,12 +75,12 @@ class Windows:
         return self.ends[-1] if self.ends else (0, 0.0)
 
     def last(self) -> list[list[int]]:
-        """The windows of the result: those that were confirmed; else the last sampled ones."""
+        """Return the windows of the result: those that were confirmed; else the last sampled ones."""
         return self._of(self.steady_at or self.count // self.every * self.every)
 
     def _of(self, end: int) -> list[list[int]]:
-        """The rounds of the window that ends with a sampled round, and of those before it that have to agree, oldest
-        first.
+        """Return the rounds of the window that ends with a sampled round, and of those before it that have to agree,
+        oldest first.
         """
         length = self._steady["window"] * self.every
         ends = range(end - self.confirm * length, end + 1, length)
@@ -98,17 +98,19 @@ class Windows:
         )
 
     def _is_whole(self, windows: list[list[int]]) -> bool:
-        """Whether these windows have all their rounds, and may begin."""
+        """Return whether these windows have all their rounds, and may begin."""
         return bool(windows[0]) and len(windows[0]) >= self._steady["window"] and self._may_begin(windows[0][0])
 
     def _is_clean(self, windows: list[list[int]]) -> bool:
-        """Whether these windows are whole, may begin, and hold no spoilt round, those between two sampled ones
+        """Return whether these windows are whole, may begin, and hold no spoilt round, those between two sampled ones
         included.
         """
         return self._is_whole(windows) and self.spoilt.isdisjoint(range(windows[0][0], windows[-1][-1] + 1))
 
     def _agree(self, found: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
-        """Whether windows that follow each other are all steady, and their averages at most slope_limit apart."""
+        """Return whether windows that follow each other are all steady, and their averages at most
+        slope_limit apart.
+        """
         if not all(item["steady"] for item in found):
             return False
         pairs = zip(found, found[1:])
@@ -118,7 +120,7 @@ class Windows:
         )
 
     def evaluate(self, item: t.Mapping[str, str], numbers: list[int]) -> dict[str, t.Any]:
-        """The rule's result for a variable over these rounds (fields: docs/internals.md, test_finished)."""
+        """Return the rule's result for a variable over these rounds (fields: docs/internals.md, test_finished)."""
         values = [self.cells[number - 1][item["cell"]].get(item["metric"], 0.0) for number in numbers]
         result = by_rule(values, self._steady)
         end = fitted_end(result)
@@ -127,15 +129,15 @@ class Windows:
         )
 
     def any_clean(self) -> bool:
-        """Whether of the windows that could count, steady or not, one held no spoilt round; also where none could count
-        yet.
+        """Return whether of the windows that could count, steady or not, one held no spoilt round; also where none
+        could count yet.
         """
         windows = [self._of(end) for end in range(self.every, self.count + 1, self.every)]
         could_count = [some for some in windows if self._is_whole(some)]
         return not could_count or any(self._is_clean(some) for some in could_count)
 
     def too_early(self) -> list[str]:
-        """Why the windows so far could not count; nothing when they could."""
+        """Return why the windows so far could not count; nothing when they could."""
         first = self.last()[0]
         if first and self._may_begin(first[0]):
             return []
@@ -156,8 +158,8 @@ class Windows:
         return found
 
     def saturation(self) -> dict[str, t.Any] | None:
-        """What shows that the window began late enough, for the judge to check again (docs/internals.md); None where
-        the test asks for nothing.
+        """Return what shows that the window began late enough, for the judge to check again (docs/internals.md); None
+        where the test asks for nothing.
         """
         asked = {key: self._steady.get(key) or 0 for key in ("min_capacity_multiple", "confirm_windows", "settle_s")}
         if not any(asked.values()) or not self.count:
@@ -175,7 +177,8 @@ class Windows:
 
 
 def fitted_end(result: t.Mapping[str, t.Any]) -> float | None:
-    """Where the fitted line of a window ends: nearer to what comes than the average, which a falling window lifts.
+    """Return where the fitted line of a window ends: nearer to what comes than the average, which a falling window
+    lifts.
 
     result: of steady_state.evaluate. None without an average or a slope.
     """

@@ -18,7 +18,7 @@ _AHCI = re.compile(r"/ata[0-9]+/")
 
 
 def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """What a SATA drive offers; {} for another. Raises PurgeError when it can't be asked."""
+    """Return what a SATA drive offers; {} for another. Raises PurgeError when it can't be asked."""
     if identity.get("transport") != "sata":
         return {}
     path = identity["path"]

@@ -22,7 +22,7 @@ UNFREEZE = "suspend and resume the host, or pull the drive and plug it in again 
 
 
 def identify(host: Host, identity: t.Mapping[str, t.Any]) -> hdparm.Identify:
-    """What the drive says of itself, if it still is the one of this identity. Raises PurgeError."""
+    """Return what the drive says of itself, if it still is the one of this identity. Raises PurgeError."""
     try:
         return hdparm.read(host, identity["path"], identity.get("serial"))
     except ValueError as error:
@@ -30,7 +30,7 @@ def identify(host: Host, identity: t.Mapping[str, t.Any]) -> hdparm.Identify:
 
 
 def sanitize_status(host: Host, path: str) -> Progress:
-    """How far a sanitize is that goes on in the drive. Raises PurgeError."""
+    """Return how far a sanitize is that goes on in the drive. Raises PurgeError."""
     try:
         return hdparm.sanitize_status(host.run(["hdparm", "--sanitize-status", path], timeout_s=ASK_S))
     except ValueError as error:

@@ -42,7 +42,7 @@ def _sanitize_commands(method: str) -> t.Callable[[Capabilities, Options], list[
 
 
 def sanitize_progress(work: Work) -> Progress:
-    """How far a sanitize is that goes on in the drive; ACS-3: it goes on by itself after a power loss. Raises
+    """Return how far a sanitize is that goes on in the drive; ACS-3: it goes on by itself after a power loss. Raises
     Unreadable.
     """
     try:

@@ -65,7 +65,7 @@ def _erase_commands(method: str) -> t.Callable[[Capabilities, Options], list[Com
 
 
 def _estimate_s(method: str, found: Capabilities) -> float:
-    """The drive's own estimate; without one hdparm's, 30 MiB/s."""
+    """Return the drive's own estimate; without one hdparm's, 30 MiB/s."""
     minutes = found["security"]["enhanced_erase_min" if method == "ata_security_erase_enhanced" else "erase_min"]
     return minutes * 60.0 if minutes else (found.get("size_bytes") or 0) / (30 << 20)
 
@@ -83,7 +83,7 @@ def _erase_timeout_s(method: str) -> t.Callable[[Capabilities, Options], float]:
 
 
 def left_behind(history: t.Iterable[t.Mapping[str, t.Any]]) -> bool:
-    """Whether a drive's records of this run say that it has, or may have, our password."""
+    """Return whether a drive's records of this run say that it has, or may have, our password."""
     events = [record["event"] for record in history if record.get("event") in (SET, CLEARED)]
     return bool(events) and events[-1] == SET
 

@@ -19,7 +19,7 @@ DISCARD_STEP_BYTES = 1 << 30
 
 
 def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Whether the kernel takes discards for the drive, in bytes at a time."""
+    """Return whether the kernel takes discards for the drive, in bytes at a time."""
     del host
     return {key: identity.get(key) for key in ("path", "size_bytes", "max_discard_bytes")}
 
@@ -60,7 +60,7 @@ def _deallocate(work: Work) -> dict[str, t.Any]:
 
 
 def _fill_command(_found: Capabilities, options: Options) -> list[Command]:
-    """The job text stands in the plan; the host gives the job's file the name of its test."""
+    """Return the job text stands in the plan; the host gives the job's file the name of its test."""
     return [["fio", "--output-format=json+", "purge-fill.fio"]] if options.get("job") else []
 
 

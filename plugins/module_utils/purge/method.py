@@ -43,14 +43,14 @@ class PurgeError(Exception):
 
 
 def timeout_s(size_bytes: int, options: Options, bytes_per_s: float = SLOWEST_BYTES_PER_S) -> float:
-    """How long a purge may take: the option `timeout_s`, else by the capacity. `bytes_per_s`: the slowest that is
-    right.
+    """Return how long a purge may take: the option `timeout_s`, else by the capacity. `bytes_per_s`: the slowest that
+    is right.
     """
     return float(options.get("timeout_s") or round(_LEAST_TIMEOUT_S + size_bytes / bytes_per_s))
 
 
 def stuck_s(size_bytes: int, options: Options) -> float:
-    """How long the progress may stand still: the option `stuck_s`, else by the capacity."""
+    """Return how long the progress may stand still: the option `stuck_s`, else by the capacity."""
     return float(options.get("stuck_s") or round(_LEAST_STUCK_S + _STUCK_S_PER_TB * size_bytes / 1e12))
 
 
@@ -188,8 +188,8 @@ class Work:
 def wait_for(
     function: t.Callable[[], Result], tick: t.Callable[[], None], end: t.Callable[[], None] | None = None
 ) -> Result:
-    """What `function` returns or raises; `tick` is called once a second meanwhile. When `tick` raises, `end` is to end
-    it.
+    """Return what `function` returns or raises; `tick` is called once a second meanwhile. When `tick` raises, `end` is
+    to end it.
     """
     thread = _Answer(function)
     thread.start()
@@ -220,12 +220,12 @@ class _Answer(threading.Thread):
             self._error = error
 
     def wait(self, seconds: float) -> bool:
-        """Whether it is done within that time."""
+        """Return whether it is done within that time."""
         self.join(seconds)
         return not self.is_alive()
 
     def result(self) -> Result:
-        """What the function returned or raised."""
+        """Return what the function returned or raised."""
         if self._error is not None:
             raise self._error
         return t.cast(Result, self._result)

@@ -33,8 +33,8 @@ Found = t.Dict[str, t.Dict[str, t.Any]]
 
 
 def probe(host: Host, identity: t.Mapping[str, t.Any]) -> Found:
-    """What each family that has to do with the drive found out: `{family: capabilities}`, or `{family: {"error": why
-    not}}`.
+    """Return what each family that has to do with the drive found out: `{family: capabilities}`, or `{family: {"error":
+    why not}}`.
     """
     found: Found = {}
     for family in FAMILIES:
@@ -51,7 +51,9 @@ def probe(host: Host, identity: t.Mapping[str, t.Any]) -> Found:
 
 
 def offers_for(found: Found, identity: t.Mapping[str, t.Any], options: Options) -> list[Offer]:
-    """The offers, strongest first, from what `probe` found. Pure, for the controller to tell what a test would run."""
+    """Return the offers, strongest first, from what `probe` found. Pure, for the controller to tell what a test would
+    run.
+    """
     methods = sorted(
         (method for method in METHODS.values() if method.family in found), key=lambda method: -method.strength
     )
@@ -87,15 +89,15 @@ def _lba_size_problem(method: Method, identity: t.Mapping[str, t.Any], options: 
 
 
 def offers(host: Host, identity: t.Mapping[str, t.Any], options: Options) -> list[Offer]:
-    """Every method that has to do with the drive, strongest first: {method, supported, reason (why not), hits_others
-    (what else it would erase, or ""), purge_class, commands, timeout_s}. Reads only.
+    """Return every method that has to do with the drive, strongest first: {method, supported, reason (why not),
+    hits_others (what else it would erase, or ""), purge_class, commands, timeout_s}. Reads only.
     """
     return offers_for(probe(host, identity), identity, options)
 
 
 def choose(method: str, offered: t.Sequence[Offer]) -> Offer:
-    """The offer to take, with `why`; `auto`: the strongest that hits nothing else. Raises PurgeError, with a code of
-    the guard.
+    """Return the offer to take, with `why`; `auto`: the strongest that hits nothing else. Raises PurgeError, with a
+    code of the guard.
     """
     usable = [offer for offer in offered if offer["supported"] and not offer["hits_others"]]
     names = ", ".join(offer["method"] for offer in usable) or "none"
@@ -125,7 +127,7 @@ def choose(method: str, offered: t.Sequence[Offer]) -> Offer:
 
 
 def _left_out(offered: t.Iterable[Offer]) -> str:
-    """Why not these; methods with the same reason together."""
+    """Return why not these; methods with the same reason together."""
     reasons: dict[str, list[str]] = {}
     for offer in offered:
         reasons.setdefault(offer["reason"] or offer["hits_others"], []).append(offer["method"])
@@ -133,7 +135,7 @@ def _left_out(offered: t.Iterable[Offer]) -> str:
 
 
 def left_behind(history: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
-    """Whether a drive's records of this run say that a job left something on it that has to be put right."""
+    """Return whether a drive's records of this run say that a job left something on it that has to be put right."""
     return any(family.left_behind(history) for family in FAMILIES if hasattr(family, "left_behind"))
 
 

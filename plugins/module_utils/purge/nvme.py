@@ -20,8 +20,8 @@ from .method import PurgeError
 
 
 def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """What a local NVMe namespace offers; {} for another drive. Raises PurgeError when it can't be asked or is not
-    understood.
+    """Return what a local NVMe namespace offers; {} for another drive. Raises PurgeError when it can't be asked or is
+    not understood.
     """
     if identity.get("transport") != "nvme":
         return {}

@@ -59,8 +59,8 @@ def _can_format(kind: _Format) -> t.Callable[[Capabilities], str]:
 
 
 def wanted_format(found: Capabilities, options: Options) -> LbaFormat:
-    """The LBA format to have afterwards: the current one, or the fastest of the wanted size without metadata. Raises
-    PurgeError.
+    """Return the LBA format to have afterwards: the current one, or the fastest of the wanted size without metadata.
+    Raises PurgeError.
     """
     formats = [LbaFormat(**item) for item in found["lba_formats"]]
     now = next((item for item in formats if item.index == found["lba_format"]), None)
@@ -142,8 +142,8 @@ def _read_again(work: Work, wanted: LbaFormat) -> None:
 
 
 def format_progress(work: Work) -> Progress:
-    """How far a format is, by FPI of Identify Namespace; a drive that has none, or answers nothing meanwhile, tells
-    nothing.
+    """Return how far a format is, by FPI of Identify Namespace; a drive that has none, or answers nothing meanwhile,
+    tells nothing.
     """
     try:
         left = nvme.namespace(

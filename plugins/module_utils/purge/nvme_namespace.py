@@ -18,7 +18,7 @@ _SAME = ("serial", "namespace_id", "eui64", "nguid", "uuid", "size_bytes", "name
 
 
 def others(found: Capabilities) -> list[int]:
-    """The other namespaces of its subsystem."""
+    """Return the other namespaces of its subsystem."""
     return [number for number in found["namespaces"] if number != found["namespace_id"]]
 
 
@@ -29,7 +29,7 @@ def named(numbers: t.Sequence[int]) -> str:
 
 
 def look_again(work: Work) -> Capabilities:
-    """What the namespace behind the held descriptor tells now. Raises PurgeError when it is not what it was."""
+    """Return what the namespace behind the held descriptor tells now. Raises PurgeError when it is not what it was."""
     number = os.fstat(work.handle).st_rdev
     name = os.path.basename(work.host.realpath(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}"))
     try:

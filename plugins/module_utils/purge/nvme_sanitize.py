@@ -60,7 +60,7 @@ def _sanitize_commands(kind: _Sanitize) -> t.Callable[[Capabilities, Options], l
 
 
 def sanitize_progress(work: Work) -> Progress:
-    """How far the drive's sanitize is. Raises Unreadable."""
+    """Return how far the drive's sanitize is. Raises Unreadable."""
     try:
         return nvme.sanitize_log(work.host, work.capabilities["controller"])
     except NvmeError as error:

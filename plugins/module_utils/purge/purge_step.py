@@ -60,7 +60,9 @@ def verify(work: Work, sentinels: Sentinels) -> dict[str, t.Any]:
 
 
 def unfinished(history: t.Iterable[t.Mapping[str, t.Any]]) -> t.Mapping[str, t.Any] | None:
-    """The `purge_started` of one drive whose end nobody saw: its job was stopped or died. It may go on in the drive."""
+    """Return the `purge_started` of one drive whose end nobody saw: its job was stopped or died. It may go on in the
+    drive.
+    """
     started: t.Mapping[str, t.Any] | None = None
     for record in history:
         if record["event"] == "purge_started":
@@ -71,8 +73,8 @@ def unfinished(history: t.Iterable[t.Mapping[str, t.Any]]) -> t.Mapping[str, t.A
 
 
 def may_be_running(history: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
-    """Whether a purge may go on in a drive by itself, or left something to be put right, from the records of its run:
-    what the drive holds is not known.
+    """Return whether a purge may go on in a drive by itself, or left something to be put right, from the records of its
+    run: what the drive holds is not known.
     """
     started = unfinished(history)
     method = methods.METHODS.get(started["method"]) if started else None
@@ -121,7 +123,8 @@ def _ended_is_done(progress: Progress) -> Progress:
 
 
 def resumed(work: Work, started: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
-    """The purge record of a purge that was waited for, by the sentinels of the job that started it; None: purge again.
+    """Return the purge record of a purge that was waited for, by the sentinels of the job that started it; None: purge
+    again.
 
     Raises PurgeError for a drive that is no longer what it was.
     """

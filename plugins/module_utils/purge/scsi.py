@@ -79,7 +79,7 @@ _KINDS = {
 
 
 def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """What a SAS drive offers; {} for another. Raises PurgeError when it can't be asked."""
+    """Return what a SAS drive offers; {} for another. Raises PurgeError when it can't be asked."""
     if identity.get("transport") != "sas":
         return {}
     path = identity["path"]
@@ -105,7 +105,7 @@ def _has(host: Host, path: str, kind: _Kind) -> bool:
 
 
 def _protection_type(host: Host, name: str) -> int | None:
-    """The kernel's reading of READ CAPACITY (16); None when it is unknown."""
+    """Return the kernel's reading of READ CAPACITY (16); None when it is unknown."""
     found = {host.get(path) for path in host.glob(f"/sys/block/{name}/device/scsi_disk/*/protection_type")}
     text = found.pop() if len(found) == 1 else None
     return int(text) if text in ("0", "1", "2", "3") else None
@@ -134,8 +134,8 @@ def _timeout_s(method: str) -> t.Callable[[Capabilities, Options], float]:
 
 
 def progress(work: Work) -> Progress:
-    """How far a sanitize or format is that goes on in the drive. A sanitize goes on after a power loss (SBC-3, 4.11); a
-    format does not, and then the drive reports a corrupted format. Raises Unreadable.
+    """Return how far a sanitize or format is that goes on in the drive. A sanitize goes on after a power loss (SBC-3,
+    4.11); a format does not, and then the drive reports a corrupted format. Raises Unreadable.
     """
     return sg3.progress(work.host, work.identity["path"])
 

@@ -42,14 +42,14 @@ class Sentinels:
         return len(self._expected)
 
     def record(self) -> dict[str, t.Any]:
-        """What a later job needs to look for them: the arguments of this class."""
+        """Return what a later job needs to look for them: the arguments of this class."""
         return {"size_bytes": self._size_bytes, "block_bytes": self._block_bytes, "seed": self.seed}
 
     def _data(self, offset: int) -> bytes:
         return hashlib.shake_256(f"{self.seed}/{offset}".encode()).digest(self._block_bytes)
 
     def blocks(self) -> dict[int, bytes]:
-        """What each holds, by its byte offset."""
+        """Return what each holds, by its byte offset."""
         return dict(self._expected)
 
     def plant(self, handle: int) -> None:
@@ -112,5 +112,5 @@ def _read(handle: int, offset: int, length: int) -> bytes:
 
 
 def _aligned(size: int) -> mmap.mmap:
-    """A page-aligned buffer, as O_DIRECT asks for."""
+    """Return a page-aligned buffer, as O_DIRECT asks for."""
     return mmap.mmap(-1, size)

@@ -43,7 +43,7 @@ def sweep(run_dir: RunDir) -> None:
 
 
 def _files(folder: str) -> list[str]:
-    """Every regular file below, sorted; not the hidden ones, which are about to be renamed."""
+    """Return every regular file below, sorted; not the hidden ones, which are about to be renamed."""
     found = []
     for base, _folders, names in os.walk(folder):
         paths = [os.path.join(base, name) for name in names if not name.startswith(".")]
@@ -52,8 +52,8 @@ def _files(folder: str) -> list[str]:
 
 
 def _listing(folder: str, files: t.Iterable[str]) -> str:
-    """A digest of which files there are and when each was changed: that one is newer than another a clock that was set
-    does not tell.
+    """Return a digest of which files there are and when each was changed: that one is newer than another a clock that
+    was set does not tell.
     """
     found = hashlib.sha256()
     for path in files:
@@ -64,8 +64,8 @@ def _listing(folder: str, files: t.Iterable[str]) -> str:
 
 
 def _made_of(path: str) -> str:
-    """The listing of the files that an archive was made of, from its gzip header (RFC 1952, FNAME); "" where there is
-    none.
+    """Return the listing of the files that an archive was made of, from its gzip header (RFC 1952, FNAME); "" where
+    there is none.
     """
     try:
         with open(path, "rb") as archive:

@@ -20,7 +20,7 @@ KEPT_OUTCOMES = (*MEASURED, "not_steady", "invalid", "error")
 
 
 def number(value: t.Any) -> float | None:
-    """A finite number, also from a numeric text (an inventory's); else None."""
+    """Return a finite number, also from a numeric text (an inventory's); else None."""
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -29,20 +29,20 @@ def number(value: t.Any) -> float | None:
 
 
 def is_of_model(criterion: Criterion, model: str) -> bool:
-    """Whether a criterion is about drives of a model. Drives pad their names, and tools cut that off or don't: blanks
-    at the ends, and how many stand in a row, tell no two models apart.
+    """Return whether a criterion is about drives of a model. Drives pad their names, and tools cut that off or don't:
+    blanks at the ends, and how many stand in a row, tell no two models apart.
     """
     return fnmatch.fnmatchcase(" ".join(model.split()), " ".join((criterion.get("model") or "*").split()) or "*")
 
 
 def is_for(criterion: Criterion, test: str) -> bool:
-    """Whether a criterion is about a test."""
+    """Return whether a criterion is about a test."""
     return fnmatch.fnmatchcase(test, str(criterion.get("test") or "*"))
 
 
 def metrics_of(criterion: Criterion, record: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any]:
-    """The metrics of a test (test_finished, or a test record) that a criterion is about: those of its cell, else the
-    test's.
+    """Return the metrics of a test (test_finished, or a test record) that a criterion is about: those of its cell, else
+    the test's.
     """
     if criterion.get("cell"):
         return next(
@@ -53,18 +53,18 @@ def metrics_of(criterion: Criterion, record: t.Mapping[str, t.Any]) -> t.Mapping
 
 
 def figure(criterion: Criterion, record: t.Mapping[str, t.Any]) -> float | None:
-    """The figure that a criterion is about; None when the test has none, or too few I/Os for it."""
+    """Return the figure that a criterion is about; None when the test has none, or too few I/Os for it."""
     return number(metrics_of(criterion, record).get(criterion["metric"]))
 
 
 def is_met(criterion: Criterion, value: float) -> bool:
-    """Whether a figure keeps the limits."""
+    """Return whether a figure keeps the limits."""
     low, high = number(criterion.get("min")), number(criterion.get("max"))
     return (low is None or value >= low) and (high is None or value <= high)
 
 
 def missed(criteria: t.Iterable[Criterion], model: str, finished: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
-    """What a drive of a model missed, as sentences. finished: test_finished of its tests."""
+    """Return what a drive of a model missed, as sentences. finished: test_finished of its tests."""
     found = []
     for criterion in criteria:
         for record in finished if is_of_model(criterion, model) else ():

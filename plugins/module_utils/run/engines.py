@@ -34,7 +34,7 @@ class Engine(t.NamedTuple):
 
 
 def names(state_dir: str) -> list[str]:
-    """The engines that seem to lie there."""
+    """Return the engines that seem to lie there."""
     try:
         return sorted(name for name in os.listdir(state_dir) if NAME.fullmatch(name))[-MOST_NAMES:]
     except OSError:
@@ -42,7 +42,7 @@ def names(state_dir: str) -> list[str]:
 
 
 def lies(engine: Engine, state_dir: str) -> bool:
-    """Whether exactly this engine lies there, in a plain file that root alone can write."""
+    """Return whether exactly this engine lies there, in a plain file that root alone can write."""
     path = _path(engine, state_dir)
     try:
         return not ownership.alone_problems(path) and sha256(path) == engine.sha256

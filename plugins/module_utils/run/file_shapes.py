@@ -86,7 +86,7 @@ EVENTS: t.Mapping[str, Fields] = {
 
 
 def problem(data: t.Any, fields: Fields, where: str = "") -> str:
-    """What is wrong with the shape of `data`: "" when nothing is, else one short sentence."""
+    """Return what is wrong with the shape of `data`: "" when nothing is, else one short sentence."""
     if not isinstance(data, t.Mapping):
         return "{0} is not a mapping".format(where or "it")
     for field, wanted in fields.items():
@@ -119,6 +119,6 @@ def _value_problem(value: t.Any, wanted: t.Any, name: str) -> str:
 
 
 def record_problem(record: t.Any) -> str:
-    """The same for a record of a journal."""
+    """Return the same for a record of a journal."""
     found = problem(record, RECORD)
     return found or problem(record, EVENTS.get(record["event"], {}))

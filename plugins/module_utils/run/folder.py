@@ -58,13 +58,13 @@ class RunDir:
 
     @classmethod
     def at(cls, path: str) -> RunDir:
-        """The run folder with this path."""
+        """Return the run folder with this path."""
         runs, run_id = os.path.split(os.path.normpath(path))
         return cls(os.path.dirname(runs), run_id)
 
     def raw(self, drive: str) -> str:
-        """The folder of a drive's fio jobs and results, made if need be: of no other drive of the plan, though many
-        letters become a _.
+        """Return the folder of a drive's fio jobs and results, made if need be: of no other drive of the plan, though
+        many letters become a _.
         """
         planned = [entry["drive"] for entry in (self.read_plan() or {}).get("drives", [])]
         path = os.path.join(self.path, "raw", own_slug(drive, planned))
@@ -84,7 +84,7 @@ class RunDir:
             return None
 
     def status_damage(self) -> str:
-        """What is wrong with status.json; "" when nothing is, or there is none."""
+        """Return what is wrong with status.json; "" when nothing is, or there is none."""
         try:
             _read(self.status, file_shapes.STATUS)
         except Damaged as error:
@@ -105,7 +105,7 @@ def _read(path: str, fields: file_shapes.Fields) -> dict[str, t.Any] | None:
 
 
 def run_ids(state_dir: str) -> list[str]:
-    """The ids of the runs that a host knows, oldest name first."""
+    """Return the ids of the runs that a host knows, oldest name first."""
     try:
         names = os.listdir(os.path.join(state_dir, "runs"))
     except FileNotFoundError:
@@ -114,7 +114,7 @@ def run_ids(state_dir: str) -> list[str]:
 
 
 def read_journal(path: str) -> list[dict[str, t.Any]]:
-    """All records in order, without the lines that are damaged."""
+    """Return all records in order, without the lines that are damaged."""
     return scan_journal(path)[0]
 
 
@@ -262,7 +262,7 @@ class Status:
 
 
 def queued(drive: str) -> dict[str, t.Any]:
-    """The entry of a drive that waits for its turn."""
+    """Return the entry of a drive that waits for its turn."""
     return {
         "drive": drive,
         "path": None,

@@ -19,7 +19,7 @@ class Files(t.Protocol):
     """What tells whether a process lives: a host's files, or copies of them."""
 
     def get(self, path: str) -> str | None:
-        """A file's content; None without it."""
+        """Return a file's content; None without it."""
 
 
 def pid_start(host: Files, pid: int) -> str | None:
@@ -35,7 +35,7 @@ def pid_start(host: Files, pid: int) -> str | None:
 
 
 def first_status(host: Host, plan: t.Mapping[str, t.Any], state: str, unit: str | None = None) -> dict[str, t.Any]:
-    """What status.json holds at first, written by this very process: no drive of the plan has begun. `unit`: its
+    """Return what status.json holds at first, written by this very process: no drive of the plan has begun. `unit`: its
     systemd unit.
     """
     return {
@@ -60,14 +60,14 @@ def first_status(host: Host, plan: t.Mapping[str, t.Any], state: str, unit: str 
 
 
 def starter(status: t.Mapping[str, t.Any] | None) -> str:
-    """Which start a status is of, that no job has answered yet; "" for any other status."""
+    """Return which start a status is of, that no job has answered yet; "" for any other status."""
     if not status or status.get("state") != STARTING:
         return ""
     return "{0}-{1}".format(status.get("pid"), status.get("pid_start"))
 
 
 def state_of(host: Files, status: t.Mapping[str, t.Any] | None) -> str:
-    """The state that status.json gives, or `dead` when its job ended without saying so."""
+    """Return the state that status.json gives, or `dead` when its job ended without saying so."""
     if status is None:
         return DEAD
     state: str = status["state"]
@@ -82,8 +82,8 @@ def state_of(host: Files, status: t.Mapping[str, t.Any] | None) -> str:
 
 
 def run_state(host: Host, run_dir: RunDir) -> tuple[str, dict[str, t.Any] | None]:
-    """A run's state and its status; the state of a run without a status is `dead`, or `damaged` where nobody can read
-    it.
+    """Return a run's state and its status; the state of a run without a status is `dead`, or `damaged` where nobody can
+    read it.
 
     A job that ended while we looked had written its last status by then, so look again. A job whose status was lost
     still has the host's lock.
@@ -98,7 +98,7 @@ def run_state(host: Host, run_dir: RunDir) -> tuple[str, dict[str, t.Any] | None
 
 
 def is_live(host: Host, run_dir: RunDir) -> bool:
-    """Whether a host job works on this run now."""
+    """Return whether a host job works on this run now."""
     return run_state(host, run_dir)[0] in LIVE_STATES
 
 
@@ -110,8 +110,8 @@ class Process(t.NamedTuple):
 
 
 def job_of(host: Host, run_dir: RunDir, status: t.Mapping[str, t.Any] | None) -> Process | None:
-    """The living process that works on a run: that of its status, or else, where that is lost, the one that has the
-    host's lock for it.
+    """Return the living process that works on a run: that of its status, or else, where that is lost, the one that has
+    the host's lock for it.
     """
     holder = host_holder() or {}
     named = [status or {}] + ([holder] if holder.get("folder") == os.path.realpath(run_dir.path) else [])

@@ -33,12 +33,12 @@ def digest(plan: t.Mapping[str, t.Any], mode: str) -> str:
 
 
 def made(plan: t.Mapping[str, t.Any], mode: str = DESTRUCTIVE) -> dict[str, str]:
-    """The decision for a plan, as it stands in plan.json: {mode, digest}."""
+    """Return the decision for a plan, as it stands in plan.json: {mode, digest}."""
     return {"mode": mode, "digest": digest(plan, mode)}
 
 
 def problem(plan: t.Mapping[str, t.Any]) -> str:
-    """Why the plan is not what preflight decided; "" if it is."""
+    """Return why the plan is not what preflight decided; "" if it is."""
     known = plan.get("decision")
     if not isinstance(known, t.Mapping):
         return "it carries no decision of preflight"

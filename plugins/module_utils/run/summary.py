@@ -45,8 +45,8 @@ class RunState(t.NamedTuple):
 
 
 def runs(host: Host, state_dir: str, run_name: str | None = None, definitions_of: str | None = None) -> list[Record]:
-    """Every run that this host knows, by id: [{run_id, run_name, state, drives, updated, definitions}]; drives: how
-    many.
+    """Return every run that this host knows, by id: [{run_id, run_name, state, drives, updated, definitions}]; drives:
+    how many.
 
     definitions: see digests.of_tests; of unfinished runs and of the run `definitions_of`, {} for others: they are many.
     """
@@ -91,7 +91,7 @@ def _plan(run_dir: RunDir) -> tuple[Record, str]:
 
 
 def _status_from(run_dir: RunDir, plan: Record, journal: list[Record]) -> Record:
-    """What a lost status.json would say, as far as the plan and the journal know: {} where they know nothing."""
+    """Return what a lost status.json would say, as far as the plan and the journal know: {} where they know nothing."""
     drives = [queued(drive["drive"]) for drive in plan.get("drives", [])] or [queued(name) for name in _names(journal)]
     if not drives:
         return {}
@@ -130,13 +130,13 @@ def _names(journal: list[Record]) -> list[str]:
 
 
 def last(history: t.Iterable[Record], *events: str) -> Record | None:
-    """The newest journal record of these events; None where there is none."""
+    """Return the newest journal record of these events; None where there is none."""
     found = [record for record in history if record["event"] in events]
     return found[-1] if found else None
 
 
 def brief(snapshot: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The few lines of a snapshot that go with every result; all of it is in the journal."""
+    """Return the few lines of a snapshot that go with every result; all of it is in the journal."""
     cpu, bios, tuned = (snapshot.get(key) or {} for key in ("cpu", "bios", "tunables"))
     services = tuned.get("services")
     return {
@@ -160,8 +160,8 @@ def brief(snapshot: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def _c_states(tuned: t.Mapping[str, t.Any]) -> str | None:
-    """How deep a CPU may sleep, by its idle states and the limit on how long it may take to wake up: "on, down to C6",
-    or "off"; None where the kernel has no idle states.
+    """Return how deep a CPU may sleep, by its idle states and the limit on how long it may take to wake up: "on, down
+    to C6", or "off"; None where the kernel has no idle states.
     """
     told, limit = tuned.get("idle_states"), tuned.get("cpu_dma_latency_us")
     if not isinstance(told, list) or not told:

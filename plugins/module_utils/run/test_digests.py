@@ -13,8 +13,8 @@ Record = t.Dict[str, t.Any]
 
 
 def of_tests(plan: t.Mapping[str, t.Any]) -> Record:
-    """What each test of a plan.json is, for comparing: {test: {key: digest}}. `cells`: those that a drive can't do
-    count too.
+    """Return what each test of a plan.json is, for comparing: {test: {key: digest}}. `cells`: those that a drive can't
+    do count too.
     """
     tests: dict[str, list[Record]] = {}
     for drive in plan.get("drives", []):
@@ -60,5 +60,5 @@ def _named_steady(steady: Record | None, named: t.Mapping[str, str]) -> Record |
 
 
 def digest(value: t.Any, letters: int = 8) -> str:
-    """The same short text for the same value."""
+    """Return the same short text for the same value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:letters]

@@ -38,7 +38,8 @@ class Superblock(t.NamedTuple):
 
 
 def data_drives(level: int, drives: int, sets: int | None = None) -> int:
-    """How many drives of an array bear data (ioMemory guide, Setting Stride Size and Stripe Width). Raises ValueError.
+    """Return how many drives of an array bear data (ioMemory guide, Setting Stride Size and Stripe Width). Raises
+    ValueError.
 
     sets: of 10 the mirrored sets, of 50 the RAID 5 sets, each of which loses a drive. For 50 the guide prints
     "mirrored_sets - 1", which RAID 50 does not have.
@@ -66,8 +67,8 @@ def geometry(chunk_bytes: int, block_bytes: int, data: int) -> Geometry:
 
 
 def mkfs_argv(spec: t.Mapping[str, t.Any], identifier: str, device: str) -> list[str]:
-    """The command that makes it. It discards nothing, so that the drive stays as the test before left it, and does all
-    of its work at once: what ext4 would leave to a thread of the kernel would be written while fio measures.
+    """Return the command that makes it. It discards nothing, so that the drive stays as the test before left it, and
+    does all of its work at once: what ext4 would leave to a thread of the kernel would be written while fio measures.
     """
     block, stripe = spec["block_size_bytes"], spec.get("stripe")
     if spec["type"] == "ext4":
@@ -85,7 +86,7 @@ def mkfs_argv(spec: t.Mapping[str, t.Any], identifier: str, device: str) -> list
 
 
 def mount_argv(spec: t.Mapping[str, t.Any], device: str, where: str) -> list[str]:
-    """The command that mounts it."""
+    """Return the command that mounts it."""
     return ["mount", "-t", spec["type"], "-o", ",".join([*SAFE_OPTIONS, *spec["mount_options"]]), device, where]
 
 
@@ -97,7 +98,7 @@ class Mounted(t.NamedTuple):
 
 
 def mounted(mountinfo: str, where: str) -> Mounted | None:
-    """What is mounted on a place, the last to come; None for nothing (proc(5), /proc/PID/mountinfo)."""
+    """Return what is mounted on a place, the last to come; None for nothing (proc(5), /proc/PID/mountinfo)."""
     found = None
     for line in mountinfo.splitlines():
         own, _dash, of_super = line.partition(" - ")
@@ -108,7 +109,7 @@ def mounted(mountinfo: str, where: str) -> Mounted | None:
 
 
 def missing_options(spec: t.Mapping[str, t.Any], found: Mounted) -> list[str]:
-    """The options that were asked for and are not in force."""
+    """Return the options that were asked for and are not in force."""
     return [name for name in spec["mount_options"] if name in _SHOWN and name not in found.options]
 
 
@@ -119,7 +120,7 @@ def _unescaped(text: str) -> str:
 
 
 def superblock(start: bytes) -> Superblock | None:
-    """The superblock in the first SUPERBLOCK_BYTES of a drive; None for another, or none."""
+    """Return the superblock in the first SUPERBLOCK_BYTES of a drive; None for another, or none."""
     if len(start) < SUPERBLOCK_BYTES:
         return None
     if start[:4] == b"XFSB":
@@ -131,8 +132,8 @@ def superblock(start: bytes) -> Superblock | None:
 
 
 def superblock_places(start: bytes) -> list[int]:
-    """The offsets of the SUPERBLOCK_BYTES in which a superblock and each of its copies lies. start: as of `superblock`,
-    of a file system that we made: nothing else is sure to have a sensible number of groups.
+    """Return the offsets of the SUPERBLOCK_BYTES in which a superblock and each of its copies lies. start: as of
+    `superblock`, of a file system that we made: nothing else is sure to have a sensible number of groups.
     """
     return _xfs_places(start) if start[:4] == b"XFSB" else _ext4_places(start[_EXT_START:])
 
@@ -145,7 +146,9 @@ def _xfs_places(start: bytes) -> list[int]:
 
 
 def _ext4_places(block: bytes) -> list[int]:
-    """The first group, and each that may begin with a copy (ext4_fs.h: s_blocks_count, s_first_data_block, …)."""
+    """Return the first group, and each that may begin with a copy (ext4_fs.h: s_blocks_count,
+    s_first_data_block, …).
+    """
     (blocks,), (first, shift) = struct.unpack_from("<I", block, 4), struct.unpack_from("<II", block, 20)
     (group_blocks,) = struct.unpack_from("<I", block, 32)
     incompatible, read_only = struct.unpack_from("<II", block, 96)
@@ -158,7 +161,7 @@ def _ext4_places(block: bytes) -> list[int]:
 
 
 def sparse_groups(most: int) -> list[int]:
-    """The groups of ext2/3/4, up to this one, that have a copy: 1, and the powers of 3, 5 and 7."""
+    """Return the groups of ext2/3/4, up to this one, that have a copy: 1, and the powers of 3, 5 and 7."""
     groups = {1}
     for base in (3, 5, 7):
         power = base

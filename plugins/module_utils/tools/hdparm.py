@@ -116,7 +116,7 @@ def _checksum(words: t.Sequence[int]) -> int:
 
 
 def _is_ata_drive(words: t.Sequence[int]) -> bool:
-    """The fixed bits (words 0, 83, 84 or 87), a printable serial, and the checksum where there is one."""
+    """Return the fixed bits (words 0, 83, 84 or 87), a printable serial, and the checksum where there is one."""
     fixed = not _bit(words[0], 15) and words[83] >> 14 == 1 and 1 in (words[84] >> 14, words[87] >> 14)
     integrity = words[255] & 0xFF != _INTEGRITY or _checksum(words) == 0
     named = all(0x20 <= byte < 0x7F for word in words[10:20] for byte in divmod(word, 256) if byte) and bool(
@@ -135,7 +135,7 @@ def _bit(word: int, bit: int) -> bool:
 
 
 def _security(words: t.Sequence[int]) -> Security:
-    """Where two words contradict each other, the worse one counts."""
+    """Return where two words contradict each other, the worse one counts."""
     state = {name: _bit(words[128], bit) for name, bit in _SECURITY.items()}
     state["supported"] = state["supported"] and _bit(words[82], 1)
     state["enabled"] = state["enabled"] or state["locked"] or _bit(words[85], 1)
@@ -153,13 +153,13 @@ def _minutes(word: int) -> int | None:
 
 
 def lost_registers(result: Result) -> bool:
-    """Whether hdparm did not learn what became of its command, whatever its exit code says."""
+    """Return whether hdparm did not learn what became of its command, whatever its exit code says."""
     return bool(_NO_REGISTERS.search(result.stderr))
 
 
 def sanitize_status(result: Result) -> Progress:
-    """What `hdparm --sanitize-status` says: idle, running (with its share), done, failed, or FROZEN. Raises ValueError
-    else.
+    """Return what `hdparm --sanitize-status` says: idle, running (with its share), done, failed, or FROZEN. Raises
+    ValueError else.
 
     ACS-3 4.17: done means idle with the bit "completed without error", which a new sanitize clears and a power cycle
     keeps.

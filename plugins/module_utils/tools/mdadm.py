@@ -45,8 +45,9 @@ def size_bytes(sizes_bytes: t.Iterable[int], chunk_bytes: int) -> int:
 
 
 def uneven(written: t.Sequence[int | None]) -> list[int]:
-    """Which members of a RAID 0 were not written to as much as the others: striping gives each its share, a member of
-    another size or in another's place does not get it. written: bytes of each; None where the kernel does not count.
+    """Return which members of a RAID 0 were not written to as much as the others: striping gives each its share, a
+    member of another size or in another's place does not get it. written: bytes of each; None where the kernel does not
+    count.
     """
     known = [amount for amount in written if amount is not None]
     share = sum(known) / float(len(known) or 1)
@@ -55,13 +56,13 @@ def uneven(written: t.Sequence[int | None]) -> list[int]:
 
 
 def free_name(host: Host) -> str:
-    """A kernel name that no array has; "" where all are taken."""
+    """Return a kernel name that no array has; "" where all are taken."""
     taken = set(host.listdir("/sys/block"))
     return next((f"md{number}" for number in range(HIGHEST, -1, -1) if f"md{number}" not in taken), "")
 
 
 def read_array(host: Host, name: str) -> Array | None:
-    """An array by its kernel name; None where none is active."""
+    """Return an array by its kernel name; None where none is active."""
     block = f"/sys/block/{name}/"
     level, number = host.get(block + "md/level"), host.get(block + "dev")
     numbers = [host.get(f"{block}slaves/{each}/dev") for each in host.listdir(block + "slaves")]
@@ -73,7 +74,7 @@ def read_array(host: Host, name: str) -> Array | None:
 
 
 def missing_tools(host: Host, level: int) -> str:
-    """What the host does not have that an array takes; "" for nothing."""
+    """Return what the host does not have that an array takes; "" for nothing."""
     if not host.which("mdadm"):
         return f"mdadm is missing; install {PACKAGE}"
     known = (host.get("/proc/mdstat") or "").partition("\n")[0].split()

@@ -81,13 +81,13 @@ class Namespace(t.NamedTuple):
 
 
 def query(host: Host, words: t.Sequence[str]) -> dict[str, t.Any]:
-    """The JSON object that `nvme <words> --output-format=json` prints. Raises NvmeError."""
+    """Return the JSON object that `nvme <words> --output-format=json` prints. Raises NvmeError."""
     result = host.run(["nvme", *words, "--output-format=json"], timeout_s=ASK_S)
     return parse(result)
 
 
 def parse(result: Result) -> dict[str, t.Any]:
-    """The JSON object in a command's output; warnings may stand before it. Raises NvmeError."""
+    """Return the JSON object in a command's output; warnings may stand before it. Raises NvmeError."""
     name = " ".join(result.argv[:3])
     if result.rc == COMMAND_NOT_FOUND:
         raise NvmeError("nvme-cli is not installed")
@@ -104,12 +104,12 @@ def parse(result: Result) -> dict[str, t.Any]:
 
 
 def said(result: Result) -> str:
-    """The first words of a command, for a message."""
+    """Return the first words of a command, for a message."""
     return " ".join((result.stderr.strip() or result.stdout.strip() or "nothing").split())[:_SHOWN]
 
 
 def number(data: t.Mapping[str, t.Any], key: str, most: int) -> int:
-    """A whole number from 0 to `most`, also from a text, as nvme-cli writes large ones. Raises NvmeError."""
+    """Return a whole number from 0 to `most`, also from a text, as nvme-cli writes large ones. Raises NvmeError."""
     value = data.get(key)
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,40}|0x[0-9a-fA-F]{1,32}", value):
         value = int(value, 0) if value.startswith("0x") else int(value)
@@ -177,7 +177,7 @@ def _lba_format(index: int, data: t.Mapping[str, t.Any]) -> LbaFormat:
 
 
 def hexadecimal(text: str | None) -> str:
-    """The hexadecimal digits of a name, however it is written; "" for none or only zeros. Raises NvmeError."""
+    """Return the hexadecimal digits of a name, however it is written; "" for none or only zeros. Raises NvmeError."""
     digits = re.sub(r"[ :-]", "", (text or "").lower())
     if not re.fullmatch(r"[0-9a-f]*", digits):
         raise NvmeError(f"{text!r} is not a hexadecimal name")
@@ -185,7 +185,9 @@ def hexadecimal(text: str | None) -> str:
 
 
 def descriptors(host: Host, node: str, namespace_id: int) -> set[str]:
-    """The hexadecimal names in a namespace's identification descriptors (EUI64, NGUID, UUID). Raises NvmeError."""
+    """Return the hexadecimal names in a namespace's identification descriptors (EUI64, NGUID, UUID). Raises
+    NvmeError.
+    """
     return set(_names(query(host, ["ns-descs", node, f"--namespace-id={namespace_id}"])))
 
 
@@ -200,7 +202,7 @@ def _names(data: t.Any) -> t.Iterator[str]:
 
 
 def namespace_ids(host: Host, node: str, allocated: bool) -> list[int]:
-    """The active namespaces of a controller, or with `allocated` all of its subsystem, attached or not. Raises
+    """Return the active namespaces of a controller, or with `allocated` all of its subsystem, attached or not. Raises
     NvmeError.
     """
     data = query(host, ["list-ns", node, *(["--all"] if allocated else [])])
@@ -208,12 +210,12 @@ def namespace_ids(host: Host, node: str, allocated: bool) -> list[int]:
 
 
 def controller_ids(host: Host, node: str) -> list[int]:
-    """The controllers of the subsystem, those of other hosts too. Raises NvmeError."""
+    """Return the controllers of the subsystem, those of other hosts too. Raises NvmeError."""
     return sorted(number(item, "ctrl_id", _WORD) for item in _listed(query(host, ["list-ctrl", node]), "ctrl_list"))
 
 
 def sanitize_log(host: Host, node: str) -> Progress:
-    """How far a sanitize is: idle (never one), running, done, failed. Raises NvmeError."""
+    """Return how far a sanitize is: idle (never one), running, done, failed. Raises NvmeError."""
     return parse_sanitize_log(query(host, ["sanitize-log", node]))
 
 
@@ -236,15 +238,15 @@ def parse_sanitize_log(data: t.Mapping[str, t.Any]) -> Progress:
 
 
 def controllers(host: Host, name: str) -> list[str]:
-    """The nodes of the controllers that lead to a namespace, through sysfs: never by its number, which may be another
-    drive's.
+    """Return the nodes of the controllers that lead to a namespace, through sysfs: never by its number, which may be
+    another drive's.
     """
     found = {os.path.basename(host.realpath(path)) for path in sysfs.nvme_controllers(host, name)}
     return ["/dev/" + item for item in sorted(found) if _CONTROLLER.fullmatch(item)]
 
 
 def siblings(host: Host, node: str) -> list[str]:
-    """The nodes of all controllers of this host that are in a controller's subsystem, itself among them."""
+    """Return the nodes of all controllers of this host that are in a controller's subsystem, itself among them."""
     for subsystem in host.glob("/sys/class/nvme-subsystem/nvme-subsys*"):
         names = [name for name in host.listdir(subsystem) if _CONTROLLER.fullmatch(name)]
         if os.path.basename(node) in names:

@@ -19,7 +19,7 @@ _MANY_CONTROLLERS = 0x2
 
 
 def gather(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
-    """The capabilities of the namespace with this kernel name (docs/internals/purge.md). Reads only.
+    """Return the capabilities of the namespace with this kernel name (docs/internals/purge.md). Reads only.
 
     namespaces: ids of all in the subsystem that can be known; shows_all: whether none can be hidden; controllers: how
       many the subsystem has. Raises NvmeError.
@@ -58,7 +58,7 @@ def gather(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dict[str, 
 def _controller(
     host: Host, identity: t.Mapping[str, t.Any], nodes: t.Sequence[str], namespace_id: int, names: t.Mapping[str, str]
 ) -> tuple[str, nvme.Controller, nvme.Namespace]:
-    """The first controller that means this namespace by that id: of a subsystem's, not all need have it. Raises
+    """Return the first controller that means this namespace by that id: of a subsystem's, not all need have it. Raises
     NvmeError.
     """
     problem = NvmeError("no controller in sysfs leads to {0}".format(identity["path"]))
@@ -102,8 +102,8 @@ def _check_same(
 
 
 def _controller_count(host: Host, node: str, drive: nvme.Controller) -> int:
-    """The controllers of the subsystem, other hosts' too. A drive that says it is alone there need not know the list.
-    Raises NvmeError.
+    """Return the controllers of the subsystem, other hosts' too. A drive that says it is alone there need not know the
+    list. Raises NvmeError.
     """
     many = bool(drive.cmic & _MANY_CONTROLLERS)
     if not (many or drive.manages_namespaces):

@@ -18,7 +18,7 @@ LIST_BYTES, DISCOVERY_BYTES = 512, 2048
 
 
 def protocols(data: bytes) -> list[int]:
-    """The security protocols of a drive. Raises ValueError for anything but their list."""
+    """Return the security protocols of a drive. Raises ValueError for anything but their list."""
     if len(data) < 8:
         raise ValueError(f"a list of security protocols has at least 8 bytes, not {len(data)}")
     count = int.from_bytes(data[6:8], "big")
@@ -28,8 +28,8 @@ def protocols(data: bytes) -> list[int]:
 
 
 def locked(data: bytes) -> list[str]:
-    """What a drive's Level 0 discovery has against it; empty: it neither locks nor hides data. Raises ValueError for
-    anything else.
+    """Return what a drive's Level 0 discovery has against it; empty: it neither locks nor hides data. Raises ValueError
+    for anything else.
     """
     if len(data) < _HEADER_BYTES:
         raise ValueError(f"a Level 0 discovery has {_HEADER_BYTES} bytes or more, not {len(data)}")

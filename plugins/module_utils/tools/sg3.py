@@ -76,7 +76,7 @@ def run(host: Host, argv: t.Sequence[str], timeout_s: float = 60) -> Result:
 
 
 def explain(result: Result) -> str:
-    """What an exit code means, and the tool's own last line."""
+    """Return what an exit code means, and the tool's own last line."""
     said = (result.stderr.strip() or result.stdout.strip()).splitlines()
     meaning = EXIT.get(result.rc, "")
     return "{0} ended with {1}{2}{3}".format(
@@ -88,7 +88,7 @@ def explain(result: Result) -> str:
 
 
 def hex_bytes(text: str) -> bytes:
-    """The bytes of a hex dump. Raises ValueError where there is none, or one with a gap."""
+    """Return the bytes of a hex dump. Raises ValueError where there is none, or one with a gap."""
     data = b""
     for line in text.lower().splitlines():
         match = _HEX_LINE.match(line)
@@ -146,7 +146,9 @@ def sense(data: bytes) -> Sense:
 
 
 def _specific(descriptors: bytes) -> bytes:
-    """The sense key specific field (descriptor 02h), or that of another progress indication (0Ah) in the same form."""
+    """Return the sense key specific field (descriptor 02h), or that of another progress indication (0Ah) in the same
+    form.
+    """
     while len(descriptors) >= 2:
         body = descriptors[2 : 2 + descriptors[1]]
         if descriptors[0] == 0x02 and len(body) >= 5:
@@ -158,12 +160,13 @@ def _specific(descriptors: bytes) -> bytes:
 
 
 def _share(specific: bytes) -> float | None:
-    """The progress indication: SKSV, then a numerator over 65536."""
+    """Return the progress indication: SKSV, then a numerator over 65536."""
     return int.from_bytes(specific[1:3], "big") / 65536 if len(specific) == 3 and specific[0] & 0x80 else None
 
 
 def progress(host: Host, path: str) -> Progress:
-    """How far a sanitize or format is: running (with its share), done (the drive is ready), failed. Raises Unreadable.
+    """Return how far a sanitize or format is: running (with its share), done (the drive is ready), failed. Raises
+    Unreadable.
 
     Done takes two answers: REQUEST SENSE has nothing to tell, and TEST UNIT READY says ready.
     """

@@ -49,7 +49,7 @@ def states(host: Host, units: t.Sequence[str]) -> dict[str, str | None]:
 
 
 def stopped_with(host: Host, unit: str) -> list[str]:
-    """The active units that systemd stops together with this one, and does not start with it (systemd.unit(5),
+    """Return the active units that systemd stops together with this one, and does not start with it (systemd.unit(5),
     Requires=, BindsTo=, PartOf=).
     """
     if not host.exists(SYSTEMD):

@@ -38,13 +38,13 @@ class BootError(Exception):
 
 
 def record_path(state_dir: str) -> str:
-    """Where the record is."""
+    """Return where the record is."""
     return os.path.join(state_dir, "boot.json")
 
 
 def missing_arguments(command_line: str, arguments: t.Sequence[str]) -> list[str]:
-    """Those arguments that are not in force: the kernel takes the last of those with the same name, and all where
-    several are asked for (console=).
+    """Return those arguments that are not in force: the kernel takes the last of those with the same name, and all
+    where several are asked for (console=).
     """
     words, names = command_line.split(), [_name(argument) for argument in arguments]
     last = {_name(word): word for word in words}
@@ -214,7 +214,7 @@ def _grub_remove(host: Host, _record: t.Mapping[str, t.Any]) -> None:
 
 
 def _grubby_words(host: Host) -> list[str]:
-    """The arguments of the default kernel; grubby prints them as args="…"."""
+    """Return the arguments of the default kernel; grubby prints them as args="…"."""
     match = re.search(r'^args="(.*)"$', _run(host, "grubby", "--info=DEFAULT"), re.MULTILINE)
     return match.group(1).split() if match else []
 

@@ -44,7 +44,7 @@ class CpuDmaLatency:
         return [dict(item, before=str(before), effective=str(limit), outcome=outcome, message="")]
 
     def preview(self) -> list[Setting]:
-        """What `hold` would find, without holding it."""
+        """Return what `hold` would find, without holding it."""
         if self._latency_us is None:
             return []
         before = wake_up_limit_us(self._host)

@@ -26,7 +26,7 @@ def drifted(
     kinds: t.Collection[str] = tuple(KINDS),
     silent: set[str] | None = None,
 ) -> list[str]:
-    """What is not as it was asked for, on the host or on this drive: a sentence for each setting and value.
+    """Return what is not as it was asked for, on the host or on this drive: a sentence for each setting and value.
 
     device: the drive's kernel name. kinds: of settings to look at; some cost a process. silent: what gave no answer
       (kinds.waits_for) and is not asked again; this adds to it where the host's files have deadlines.

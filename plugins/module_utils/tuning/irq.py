@@ -20,17 +20,19 @@ MANAGED_ERRNOS = (errno.EIO, errno.EPERM)
 
 
 def path(number: int) -> str:
-    """The file that holds an interrupt's affinity."""
+    """Return the file that holds an interrupt's affinity."""
     return f"/proc/irq/{number}/smp_affinity_list"
 
 
 def number_of(affinity_path: str) -> int:
-    """The interrupt that an affinity file belongs to."""
+    """Return the interrupt that an affinity file belongs to."""
     return int(affinity_path.split("/")[-2])
 
 
 def of_function(host: Host, address: str | None) -> list[int]:
-    """The interrupts of a PCI function: its MSI and MSI-X vectors, else its one line; empty where it has none."""
+    """Return the interrupts of a PCI function: its MSI and MSI-X vectors, else its one line; empty where it
+    has none.
+    """
     if address is None:
         return []
     base = f"{pcie.DEVICES}/{address}/"
@@ -40,13 +42,15 @@ def of_function(host: Host, address: str | None) -> list[int]:
 
 
 def allowed(host: Host, number: int) -> str | None:
-    """The CPUs that an interrupt may be delivered on, as a list; None where there is no such interrupt."""
+    """Return the CPUs that an interrupt may be delivered on, as a list; None where there is no such interrupt."""
     shown = host.get(path(number))
     return None if shown is None else cpus.canonical(shown)
 
 
 def effective(host: Host, number: int) -> str | None:
-    """The CPUs that it is delivered on now; None where the kernel does not tell, or the interrupt is not in use."""
+    """Return the CPUs that it is delivered on now; None where the kernel does not tell, or the interrupt is
+    not in use.
+    """
     return host.get(f"/proc/irq/{number}/effective_affinity_list")
 
 
@@ -67,7 +71,7 @@ def change(host: Host, number: int, wanted: str) -> tuple[str, str]:
 
 
 def check(host: Host, wanted: str) -> str:
-    """A CPU list in the kernel's spelling. Raises ValueError for a wrong list, an empty one, and a CPU
+    """Return a CPU list in the kernel's spelling. Raises ValueError for a wrong list, an empty one, and a CPU
     that is not on.
     """
     listed = cpus.parse(wanted)
@@ -83,8 +87,8 @@ def check(host: Host, wanted: str) -> str:
 
 
 def named(host: Host, device: str | None, address: str | None, numbers: t.Sequence[int] | None) -> list[int]:
-    """The interrupts of a block device (kernel name or path), of a PCI function, or these. Raises ValueError where
-    there are none.
+    """Return the interrupts of a block device (kernel name or path), of a PCI function, or these. Raises ValueError
+    where there are none.
     """
     if numbers is not None:
         return list(numbers)

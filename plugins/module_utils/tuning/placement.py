@@ -53,11 +53,11 @@ class CpuPlacement:
         self._running: dict[str, list[int]] = {}
 
     def _asked(self, want: CpuRequest) -> list[int]:
-        """The CPUs given by hand, as far as they are on."""
+        """Return the CPUs given by hand, as far as they are on."""
         return [cpu for cpu in lists.parse(want.cpus or "") if cpu in self._topology.core_of]
 
     def _node_of(self, want: CpuRequest) -> int | None:
-        """The node; the only one of a host that has no other, whatever the drive says."""
+        """Return the node; the only one of a host that has no other, whatever the drive says."""
         nodes = self._topology.nodes
         if want.node in nodes:
             return want.node
@@ -88,8 +88,8 @@ class CpuPlacement:
         return sorted(cpu for _rank, cpu in ranked[:most])
 
     def interrupt_cpus(self, drive: str) -> str:
-        """The CPUs for a drive's interrupts: those of its node that no fio of ours gets, all of the node's where none
-        is left.
+        """Return the CPUs for a drive's interrupts: those of its node that no fio of ours gets, all of the node's where
+        none is left.
         """
         node = self._nodes[drive]
         used = self._by_hand.union(*(share for shares in self._shares.values() for share in shares))
@@ -97,7 +97,7 @@ class CpuPlacement:
         return lists.format_cpu_list([cpu for cpu in own if cpu not in used] or own)
 
     def take(self, drive: str) -> Place:
-        """A place for a drive that is about to run; it is the drive's until `release`."""
+        """Return a place for a drive that is about to run; it is the drive's until `release`."""
         want, node = self._wants[drive], self._nodes[drive]
         with self._lock:
             self._release(drive)
@@ -113,7 +113,7 @@ class CpuPlacement:
         )
 
     def _take_shares(self, drive: str, node: int | None) -> list[int]:
-        """A share of the drive's node, and of every node where that is unknown."""
+        """Return a share of the drive's node, and of every node where that is unknown."""
         chosen = {}
         for key in [node] if node is not None else list(self._shares):
             used = [taken[key] for taken in self._taken.values() if key in taken]

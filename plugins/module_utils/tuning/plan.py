@@ -42,7 +42,7 @@ class Target(t.NamedTuple):
 
 
 def targets(host: Host, plan: t.Mapping[str, t.Any]) -> list[Target]:
-    """The drives of a plan (entry.of_plan) that this host has now; one that cannot be told apart is left to the
+    """Return the drives of a plan (entry.of_plan) that this host has now; one that cannot be told apart is left to the
     guard.
     """
     found = []
@@ -57,13 +57,13 @@ def targets(host: Host, plan: t.Mapping[str, t.Any]) -> list[Target]:
 
 
 def early(host: Host, tune: t.Mapping[str, t.Any]) -> list[Setting]:
-    """The settings that decide which CPUs there are; to be made before anything else is worked out."""
+    """Return the settings that decide which CPUs there are; to be made before anything else is worked out."""
     return [setting for setting in _files(host, tune, []) if setting["path"] == SMT]
 
 
 def expand(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Target], places: Places) -> list[Setting]:
-    """All other settings, in the order to make them: services first, as they set things themselves. Globs are resolved,
-    one for each drive.
+    """Return all other settings, in the order to make them: services first, as they set things themselves. Globs are
+    resolved, one for each drive.
 
     A path that matches nothing stays as it is written and becomes not_applicable, but for those of a drive's PCI
     function.
@@ -96,8 +96,8 @@ def _files(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Target]) -
 
 
 def _of_drive(host: Host, pattern: str, target: Target) -> list[str]:
-    """The pattern with the drive filled in. With native multipath the requests are queued at its paths, hidden disks;
-    the drive itself has no queue.
+    """Return the pattern with the drive filled in. With native multipath the requests are queued at its paths, hidden
+    disks; the drive itself has no queue.
     """
     parts = _NAMESPACE.fullmatch(target.name)
     paths = host.glob("/sys/block/{0}c[0-9]*{1}".format(*parts.groups())) if parts and NAME in pattern else []
@@ -125,7 +125,9 @@ def _idle_states(host: Host, tune: t.Mapping[str, t.Any]) -> list[Setting]:
 
 
 def _interrupts(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Target], places: Places) -> list[Setting]:
-    """Each interrupt once: drives behind one adapter share its interrupts, and these then belong to no single drive."""
+    """Return each interrupt once: drives behind one adapter share its interrupts, and these then belong to no single
+    drive.
+    """
     if tune.get("interrupts") is None:
         return []
     wanted: dict[int, tuple[set[int], set[str]]] = {}
@@ -174,8 +176,8 @@ def _by_rule(rule: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> st
 
 
 def most_cpus(host: Host, target: Target, limits: t.Sequence[t.Mapping[str, t.Any]]) -> int | None:
-    """How many CPUs a drive is measured with at most: the first limit whose `model` or `driver` fits it; None: no
-    limit.
+    """Return how many CPUs a drive is measured with at most: the first limit whose `model` or `driver` fits it; None:
+    no limit.
     """
     link = host.readlink(f"{pcie.DEVICES}/{target.address}/driver") if target.address else None
     names = {"model": str(target.identity.get("model") or ""), "driver": os.path.basename(link or "")}
@@ -199,7 +201,7 @@ class Places:
         self._placements = CpuPlacement(cpus.usable(host), wants, plan["parallel_drives"], interrupts.get("cores", 0))
 
     def take(self, name: str) -> Place:
-        """Where fio runs for this drive of the plan, until `release`."""
+        """Return where fio runs for this drive of the plan, until `release`."""
         return self._placements.take(name) if self._binds and name in self._known else NOWHERE
 
     def release(self, name: str) -> None:
@@ -207,7 +209,7 @@ class Places:
         self._placements.release(name)
 
     def interrupt_cpus(self, name: str) -> str:
-        """The CPUs for the drive's interrupts."""
+        """Return the CPUs for the drive's interrupts."""
         return self._placements.interrupt_cpus(name)
 
 

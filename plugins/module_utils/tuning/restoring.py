@@ -15,8 +15,8 @@ from .setting_kinds import KINDS, Setting, current
 
 
 def order(settings: t.Sequence[Setting]) -> list[Setting]:
-    """The host before its drives, as one that hangs must not keep the rest from being put back; services last, as they
-    set things anew.
+    """Return the host before its drives, as one that hangs must not keep the rest from being put back; services last,
+    as they set things anew.
 
     In each of these first what resets other settings, then those, the last that was made first.
     """
@@ -64,7 +64,7 @@ def _back(host: Host, item: Setting) -> Setting:
 
 
 def may_be_back(item: Setting, hung: t.Collection[str]) -> bool:
-    """Whether it is worth another look: it failed, and what it waits for answers."""
+    """Return whether it is worth another look: it failed, and what it waits for answers."""
     return item["outcome"] == "failed" and tuning_kinds.waits_for(item) not in hung
 
 

@@ -175,8 +175,8 @@ SIDE_EFFECTS = (
 
 
 def side_effects(host: Host, setting: Setting) -> list[Setting]:
-    """The settings that a change of this one may reset, to be put back after it, the last one first; `wanted` None:
-    nothing is asked of them.
+    """Return the settings that a change of this one may reset, to be put back after it, the last one first; `wanted`
+    None: nothing is asked of them.
     """
     if setting["kind"] == "service":
         return [
@@ -203,12 +203,12 @@ def side_effects(host: Host, setting: Setting) -> list[Setting]:
 
 
 def has_side_effects(setting: Setting) -> bool:
-    """Whether a change of this one resets others."""
+    """Return whether a change of this one resets others."""
     return any(re.fullmatch(pattern, setting["path"]) for pattern, _touched, _kind in SIDE_EFFECTS)
 
 
 def resolve(host: Host, setting: Setting) -> Setting:
-    """The setting with a `wanted` that stands for another file's value replaced by that value."""
+    """Return the setting with a `wanted` that stands for another file's value replaced by that value."""
     match = REFERENCE.fullmatch(setting["wanted"] or "")
     if match is None:
         return setting
@@ -217,8 +217,8 @@ def resolve(host: Host, setting: Setting) -> Setting:
 
 
 def is_held_down(host: Host, setting: Setting, value: str | None) -> bool:
-    """Whether this value, just written, is the highest that the driver takes now, of a `wanted` that stands for the
-    highest with turbo.
+    """Return whether this value, just written, is the highest that the driver takes now, of a `wanted` that stands for
+    the highest with turbo.
 
     Where the driver tells the frequency without turbo, nothing below it will do: something else holds the CPU down
     then.
@@ -232,7 +232,9 @@ def is_held_down(host: Host, setting: Setting, value: str | None) -> bool:
 
 
 def is_highest(host: Host, setting: Setting, value: str) -> bool:
-    """The same of a value that nobody has written yet: only where the driver tells the frequency without turbo."""
+    """Return the same of a value that nobody has written yet: only where the driver tells the frequency
+    without turbo.
+    """
     return _base_khz(host, setting) is not None and is_held_down(host, setting, value)
 
 
@@ -248,18 +250,18 @@ def _base_khz(host: Host, setting: Setting) -> int | None:
 
 
 def waits_for(setting: Setting) -> str:
-    """What keeps this and others from being read and written, should it give no answer: its drive, or what is set on
-    the host.
+    """Return what keeps this and others from being read and written, should it give no answer: its drive, or what is
+    set on the host.
     """
     name: str = setting.get("device") or setting["name"]
     return name
 
 
 def patience_s(setting: Setting) -> float:
-    """How long its file may take to answer."""
+    """Return how long its file may take to answer."""
     return DEVICE_TIMEOUT_S if setting.get("device") else HOST_TIMEOUT_S
 
 
 def current(host: Host, setting: Setting) -> str | None:
-    """The value in force, or None where the host has no such thing."""
+    """Return the value in force, or None where the host has no such thing."""
     return KINDS[setting["kind"]].read(host, setting)

@@ -31,7 +31,7 @@ Record = t.Dict[str, t.Any]
 
 
 def boot_id(host: Host) -> str:
-    """The kernel's id of this boot."""
+    """Return the kernel's id of this boot."""
     return host.read(BOOT_ID)
 
 
@@ -98,8 +98,8 @@ def _absent(item: Setting) -> Setting:
 def _in_time(
     host: InTime, item: Setting, hung: set[str], value: str | None, step: t.Callable[[InTime, Setting], Setting]
 ) -> Setting:
-    """The setting as `step` returns it; one that gives no answer, or belongs to what gave none before, failed, and its
-    last known value is `value`.
+    """Return the setting as `step` returns it; one that gives no answer, or belongs to what gave none before, failed,
+    and its last known value is `value`.
 
     hung: see apply; waiting for each setting of a drive would take too long.
     """
@@ -117,7 +117,7 @@ def _in_time(
 
 
 def _first_of_each(settings: t.Sequence[Setting]) -> list[Setting]:
-    """Each path once: the first record of it has the value to go back to."""
+    """Return each path once: the first record of it has the value to go back to."""
     found: dict[str, Setting] = {}
     for item in settings:
         found.setdefault(item["path"], item)
@@ -147,8 +147,8 @@ def _made(item: Setting, value: str | None, message: str = "") -> Setting:
 
 
 def preview(host: Host, settings: t.Sequence[Setting]) -> list[Setting]:
-    """What `apply` would find: the settings with before and outcome (changed, unchanged or not_applicable). Changes
-    nothing.
+    """Return what `apply` would find: the settings with before and outcome (changed, unchanged or not_applicable).
+    Changes nothing.
     """
     found = []
     for setting in settings:
@@ -161,7 +161,7 @@ def preview(host: Host, settings: t.Sequence[Setting]) -> list[Setting]:
 
 
 def more(count: int) -> str:
-    """What follows the path of the first of several settings that are alike."""
+    """Return what follows the path of the first of several settings that are alike."""
     return f" (and {count - 1} more like it)" if count > 1 else ""
 
 
@@ -179,13 +179,13 @@ def alike(settings: t.Iterable[Setting]) -> list[Setting]:
 
 
 def failures(settings: t.Iterable[Setting]) -> list[str]:
-    """A sentence for each kind of setting that could not be put back."""
+    """Return a sentence for each kind of setting that could not be put back."""
     failed = alike(item for item in settings if item["outcome"] == "failed")
     return ["{0}: {1}".format(paths_of(item), item["message"] or item["effective"]) for item in failed]
 
 
 def paths_of(item: Setting) -> str:
-    """The path of one of `alike`, and how many more there are."""
+    """Return the path of one of `alike`, and how many more there are."""
     path: str = item["path"]
     return path + more(item["count"])
 

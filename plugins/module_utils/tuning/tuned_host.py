@@ -60,13 +60,13 @@ class TunedHost:
             self.record = tuning.read_record(self._record_path)
 
     def side_effects(self) -> list[Setting]:
-        """What else is to be put back: what the settings reset."""
+        """Return what else is to be put back: what the settings reset."""
         made = {item["path"] for item in self._applied}
         return [item for item in (self.record or {}).get("settings", []) if item["path"] not in made]
 
     def drifted(self, device: str, cheap: bool = False) -> list[str]:
-        """What is not as it was asked for, on the host or on this drive (its kernel name). `cheap`: only what starts no
-        process. What gives no answer is waited for once, until the next look that is not cheap.
+        """Return what is not as it was asked for, on the host or on this drive (its kernel name). `cheap`: only what
+        starts no process. What gives no answer is waited for once, until the next look that is not cheap.
         """
         if device not in self._patient:
             self._patient[device] = InTime(self._host, HOST_TIMEOUT_S)
@@ -80,7 +80,7 @@ class TunedHost:
         return drift.reapply(self._host, self._applied, device)
 
     def take_place(self, name: str) -> Place:
-        """Where fio runs for this drive of the plan, until `leave_place`."""
+        """Return where fio runs for this drive of the plan, until `leave_place`."""
         return self._places.take(name) if self._places else NOWHERE
 
     def leave_place(self, name: str) -> None:
@@ -96,7 +96,7 @@ class TunedHost:
 
 
 def _as_it_will_be(host: Host, early: t.Sequence[Setting]) -> Host:
-    """The host as it is seen once SMT is off, where that is asked for: one CPU of each core."""
+    """Return the host as it is seen once SMT is off, where that is asked for: one CPU of each core."""
     if all(item["outcome"] != "changed" for item in tuning.preview(host, early)):
         return host
     seen = cpus.topology(host)

@@ -56,7 +56,7 @@ def state(host: Host, name: str) -> str:
 
 
 def problem(host: Host, name: str, wanted: str | None) -> str:
-    """Why it is not proved that the cache is as wanted (`on`, `off`; None: whichever way); "" where it is."""
+    """Return why it is not proved that the cache is as wanted (`on`, `off`; None: whichever way); "" where it is."""
     if not wanted:
         return ""
     seen = state(host, name)
@@ -88,8 +88,8 @@ def change(host: Host, name: str, wanted: str) -> str:
 
 
 def _may_be_volatile(host: Host, node: str) -> bool:
-    """Whether the drive has a volatile cache; some without one answer for the feature all the same, and refuse to
-    change it.
+    """Return whether the drive has a volatile cache; some without one answer for the feature all the same, and refuse
+    to change it.
     """
     try:
         return bool(nvme.number(nvme.query(host, ["id-ctrl", node]), "vwc", 0xFF) & 1)

@@ -38,7 +38,7 @@ Rules = t.Mapping[str, Rule]
 
 
 def limited(schema: t.Mapping[str, t.Any]) -> Rule:
-    """The rule of a whole number whose limits a JSON Schema has."""
+    """Return the rule of a whole number whose limits a JSON Schema has."""
     otherwise = ", or null" if "null" in schema["type"] else ""
     if "enum" in schema:
         known = [each for each in schema["enum"] if each is not None]
@@ -56,22 +56,22 @@ def options(role: str) -> dict[str, Option]:
 
 
 def option(variable: str) -> Option:
-    """A variable's option in the role that its prefix names. Raises KeyError."""
+    """Return a variable's option in the role that its prefix names. Raises KeyError."""
     return options(variable.split("_", 1)[0])[variable]
 
 
 def default(variable: str) -> t.Any:
-    """A variable's default, for code that runs outside of its role. Raises KeyError."""
+    """Return a variable's default, for code that runs outside of its role. Raises KeyError."""
     return copy.deepcopy(option(variable).get("default"))
 
 
 def choices(variable: str) -> tuple[t.Any, ...]:
-    """What a variable may be, where its spec lists that."""
+    """Return what a variable may be, where its spec lists that."""
     return tuple(option(variable).get("choices") or ())
 
 
 def problems(role: str, asked: t.Mapping[str, t.Any], rules: Rules = MappingProxyType({})) -> list[str]:
-    """What is wrong with a host's variables of a role, as "variable: message"."""
+    """Return what is wrong with a host's variables of a role, as "variable: message"."""
     checked = [name for name, about in options(role).items() if name in rules or about["type"] != "raw"]
     given = {name: plain(asked[name]) for name in checked if name in asked}
     # Most hosts leave most variables at their defaults, and all hosts are checked several times. By repr, as True is 1.
@@ -99,7 +99,7 @@ def in_type(role: str, given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def shown(value: t.Any) -> str:
-    """A value as a message shows it; a huge one only begins there."""
+    """Return a value as a message shows it; a huge one only begins there."""
     text = repr(value)
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
 
@@ -132,8 +132,8 @@ def _strict_options(role: str) -> dict[str, Option]:
 
 
 def _strict(about: Option) -> Option:
-    """An option for Ansible's validator with our readers as its types: Ansible's own take true for 1, split a text into
-    a list, and make a text of everything.
+    """Return an option for Ansible's validator with our readers as its types: Ansible's own take true for 1, split a
+    text into a list, and make a text of everything.
     """
     inner = {name: _strict(part) for name, part in (about.get("options") or {}).items()}
     types: Option = {key: about[key] for key in ("type", "elements") if key in about}
@@ -145,8 +145,8 @@ def _strict(about: Option) -> Option:
 
 
 def _read(about: Option, value: t.Any) -> t.Any:
-    """What a value that people, YAML or a survey gave stands for: an empty answer, or on and off that became true and
-    false.
+    """Return what a value that people, YAML or a survey gave stands for: an empty answer, or on and off that became
+    true and false.
     """
     kind, standard = about["type"], about.get("default")
     if kind in ("str", "path"):
@@ -160,7 +160,7 @@ def _read(about: Option, value: t.Any) -> t.Any:
 
 
 def _are_entries(value: t.Any) -> bool:
-    """Whether this is a list of mappings without a key that has no value."""
+    """Return whether this is a list of mappings without a key that has no value."""
     return isinstance(value, list) and all(isinstance(item, dict) and None not in item.values() for item in value)
 
 
@@ -170,14 +170,14 @@ def _wrong(role: str, given: dict[str, t.Any], rules: Rules) -> dict[str, t.Any]
 
 
 def _holds(variable: str, value: t.Any, rules: Rules) -> bool:
-    """What has one type is null only where that is its default, so only others' rules have to say."""
+    """Return what has one type is null only where that is its default, so only others' rules have to say."""
     if variable not in rules or (value is None and option(variable)["type"] != "raw"):
         return True
     return rules[variable].holds(value)
 
 
 def _wanted(variable: str, value: t.Any, rules: Rules) -> str:
-    """What a variable must be, for people."""
+    """Return what a variable must be, for people."""
     about = option(variable)
     if variable in rules:
         return rules[variable].wanted
@@ -188,7 +188,7 @@ def _wanted(variable: str, value: t.Any, rules: Rules) -> str:
 
 
 def _entry(role: str, variable: str, value: t.Any, rules: Rules) -> str:
-    """Which entry of a list is wrong, where it has several."""
+    """Return which entry of a list is wrong, where it has several."""
     if option(variable)["type"] != "list" or not isinstance(value, list) or len(value) < 2:
         return ""
     wrong = (item for item in value if _wrong(role, {variable: [item]}, rules))
@@ -196,7 +196,7 @@ def _entry(role: str, variable: str, value: t.Any, rules: Rules) -> str:
 
 
 def _reader(convert: t.Callable[[t.Any], t.Any]) -> t.Callable[[t.Any], t.Any]:
-    """A type for Ansible's validator. convert: returns None for what does not fit."""
+    """Return a type for Ansible's validator. convert: returns None for what does not fit."""
 
     def read(value: t.Any) -> t.Any:
         found = convert(value)

@@ -23,18 +23,21 @@ def size(size_bytes: int) -> str:
 
 
 def is_preferred(cell: str) -> bool:
-    """Whether the name is of a cell whose block size each drive says itself."""
+    """Return whether the name is of a cell whose block size each drive says itself."""
     return _OF_PREFERRED.match(cell) is not None
 
 
 def on_drive(cell: str, preferred_bytes: int | None) -> str:
-    """A cell's name on a drive that prefers writes of so many bytes; None: nobody knows, and it stays as it is."""
+    """Return a cell's name on a drive that prefers writes of so many bytes; None: nobody knows, and it stays
+    as it is.
+    """
     return _OF_PREFERRED.sub(rf"\g<1>-{size(preferred_bytes)}-", cell) if preferred_bytes else cell
 
 
 def parse(cell: str) -> dict[str, int]:
-    """What the name of a cell says of its load: block_size_bytes, read_pct, rate_iops and batch (0: none), threads,
-    queue_depth; of several streams nothing, of a point no threads and depth. Of threads that follow the CPUs the most.
+    """Return what the name of a cell says of its load: block_size_bytes, read_pct, rate_iops and batch (0: none),
+    threads, queue_depth; of several streams nothing, of a point no threads and depth. Of threads that follow the CPUs
+    the most.
     """
     match = _LOAD.match(cell)
     if match is None:

@@ -12,14 +12,16 @@ from ...module_utils.drive.entry import BY_ID
 
 
 def is_place(label: str) -> bool:
-    """Whether what the inventory calls a drive only says where on its host it is: the same file is another drive on
-    another host.
+    """Return whether what the inventory calls a drive only says where on its host it is: the same file is another drive
+    on another host.
     """
     return label.startswith("/") and not label.startswith(BY_ID)
 
 
 def name(serial: str | None, host: str, label: str) -> str:
-    """A drive's serial number; without one what the inventory calls it, with its host where that is a place there."""
+    """Return a drive's serial number; without one what the inventory calls it, with its host where that is a place
+    there.
+    """
     return serial or (f"{host} {label}" if is_place(label) else label)
 
 

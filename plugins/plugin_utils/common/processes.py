@@ -12,7 +12,7 @@ import typing as t
 
 
 def children(pid: int, threads: str = "*") -> list[int]:
-    """The processes that one started, or one of its threads."""
+    """Return the processes that one started, or one of its threads."""
     found = []
     for path in glob.glob(f"/proc/{pid}/task/{threads}/children"):
         with contextlib.suppress(OSError, ValueError), open(path) as file:

@@ -37,7 +37,7 @@ YAML_TYPES = {
 
 @functools.cache
 def load(name: str) -> Schema:
-    """The schema of schemas/<name>.schema.json beside this file. All callers share it: do not change it."""
+    """Return the schema of schemas/<name>.schema.json beside this file. All callers share it: do not change it."""
     schema: Schema = json.loads((SCHEMA_DIR / f"{name}.schema.json").read_text(encoding="utf-8"))
     return schema
 
@@ -55,13 +55,15 @@ def plain(value: t.Any) -> t.Any:
 
 
 def problems(data: t.Any, schema: Schema, partial: bool = False) -> list[str]:
-    """What is wrong with `data`, as "key.path: message"; in the order of the data. `partial`: keys may be missing."""
+    """Return what is wrong with `data`, as "key.path: message"; in the order of the data. `partial`: keys may be
+    missing.
+    """
     return explained(validator(_without_required(schema) if partial else schema), data)
 
 
 def validator(schema: Schema) -> t.Any:
-    """A validator for many values. A `$` at the end of a pattern means the end, as in JSON Schema, and not also before
-    a newline, as in Python.
+    """Return a validator for many values. A `$` at the end of a pattern means the end, as in JSON Schema, and not also
+    before a newline, as in Python.
     """
     return _strict()(schema)
 
@@ -72,18 +74,18 @@ def _strict() -> t.Any:
 
 
 def explained(checker: t.Any, data: t.Any) -> list[str]:
-    """What a validator finds wrong, as `problems` does."""
+    """Return what a validator finds wrong, as `problems` does."""
     errors = sorted(checker.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path])
     return [line for error in errors for line in _explain(error)]
 
 
 def kinds(schema: Schema) -> list[str]:
-    """The types that a schema allows, [] where it does not say."""
+    """Return the types that a schema allows, [] where it does not say."""
     return _types(schema)
 
 
 def with_defaults(data: t.Any, schema: Schema, root: Schema | None = None) -> t.Any:
-    """A copy of valid `data` with the schema's defaults; where an object may be a boolean, true is {}
+    """Return a copy of valid `data` with the schema's defaults; where an object may be a boolean, true is {}
     and false None.
     """
     root = root or schema
@@ -105,13 +107,13 @@ def with_defaults(data: t.Any, schema: Schema, root: Schema | None = None) -> t.
 
 
 def suggestion(word: str, known: t.Iterable[str]) -> str:
-    """The question that a misspelt word gets: "; did you mean x?", or nothing."""
+    """Return the question that a misspelt word gets: "; did you mean x?", or nothing."""
     close = difflib.get_close_matches(str(word), list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
 def join_path(parts: t.Iterable[t.Any]) -> str:
-    """A key path as people write it: steady_state.tracked[0].metric."""
+    """Return a key path as people write it: steady_state.tracked[0].metric."""
     text = ""
     for part in parts:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -120,7 +122,7 @@ def join_path(parts: t.Iterable[t.Any]) -> str:
 
 @functools.cache
 def to_the_end(pattern: str) -> re.Pattern[str]:
-    """A pattern of JSON Schema: there a `$` is the end, in Python also the place before a last newline."""
+    """Return a pattern of JSON Schema: there a `$` is the end, in Python also the place before a last newline."""
     return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", pattern))
 
 
@@ -135,7 +137,7 @@ def _types(schema: Schema) -> list[str]:
 
 
 def _resolved(schema: Schema, root: Schema) -> Schema:
-    """The schema behind a "$ref" into "$defs"; what stands beside the reference wins."""
+    """Return the schema behind a "$ref" into "$defs"; what stands beside the reference wins."""
     if "$ref" not in schema:
         return schema
     target = root["$defs"][schema["$ref"].rsplit("/", 1)[1]]

@@ -16,13 +16,13 @@ UNITS = (("bandwidth", "MB/s", 1e6), ("_us", "µs", 1.0), ("iops", "IOPS", 1.0),
 
 
 def unit(metric: str) -> tuple[str, float]:
-    """The unit to show a metric in, and what to divide its value by."""
+    """Return the unit to show a metric in, and what to divide its value by."""
     measured = metric[: -len(FITTED_END)] if metric.endswith(FITTED_END) else metric
     return next(((name, divisor) for end, name, divisor in UNITS if measured.endswith(end)), ("", 1.0))
 
 
 def rounded(value: float, digits: int = 4) -> str:
-    """A figure with about `digits` significant ones and thousands separators: 41,201 · 352.4 · 0.0713."""
+    """Return a figure with about `digits` significant ones and thousands separators: 41,201 · 352.4 · 0.0713."""
     if value == 0:
         return "0"
     magnitude = abs(value)
@@ -35,18 +35,18 @@ def rounded(value: float, digits: int = 4) -> str:
 
 
 def plain(value: t.Any) -> str:
-    """A limit as the user wrote it: 500.0 is 500."""
+    """Return a limit as the user wrote it: 500.0 is 500."""
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def show(metric: str, value: float, digits: int = 4) -> str:
-    """A metric's value with its unit: "41,201 IOPS", "512.3 MB/s", "89.1 µs"."""
+    """Return a metric's value with its unit: "41,201 IOPS", "512.3 MB/s", "89.1 µs"."""
     name, divisor = unit(metric)
     return f"{rounded(value / divisor, digits)} {name}".strip()
 
 
 def format_distinct(metric: str, value: float, limit: float) -> tuple[str, str]:
-    """Both figures with their unit (IOPS go without: the metric's name says it), in the digits it takes to tell
+    """Return both figures with their unit (IOPS go without: the metric's name says it), in the digits it takes to tell
     different ones apart.
     """
     name, divisor = unit(metric)
@@ -95,10 +95,10 @@ def _base(metric: str) -> tuple[str, str]:
 
 
 def base(metric: str) -> str:
-    """The unit that a metric's figure has in records: bytes/s, µs, IOPS."""
+    """Return the unit that a metric's figure has in records: bytes/s, µs, IOPS."""
     return _base(metric)[0]
 
 
 def column(metric: str) -> str:
-    """The name of a metric's column: its own, with the unit where that does not say it."""
+    """Return the name of a metric's column: its own, with the unit where that does not say it."""
     return metric + _base(metric)[1]

@@ -19,20 +19,20 @@ MOST_INTEGER = 10**15
 
 
 def whole(value: t.Any) -> int | None:
-    """A whole number of at least 0, also from a text; else None."""
+    """Return a whole number of at least 0, also from a text; else None."""
     if isinstance(value, bool):
         return None
     return int(value) if isinstance(value, (int, str)) and re.fullmatch(r"\s*[0-9]{1,15}\s*", str(value)) else None
 
 
 def integer(value: t.Any) -> int | None:
-    """A whole number, also from a text or as what a template calculated (2.0); else None."""
+    """Return a whole number, also from a text or as what a template calculated (2.0); else None."""
     found = number(value)
     return int(found) if found is not None and found.is_integer() and abs(found) < MOST_INTEGER else None
 
 
 def switch(value: t.Any) -> bool | None:
-    """A switch, also from a text as AWX and -e give it; None: it is none."""
+    """Return a switch, also from a text as AWX and -e give it; None: it is none."""
     if isinstance(value, bool):
         return value
     text = str(value).strip().lower() if isinstance(value, (str, int)) else "?"
@@ -45,12 +45,12 @@ def word(value: t.Any) -> t.Any:
 
 
 def is_unset(value: t.Any) -> bool:
-    """Whether this is null, also as a text."""
+    """Return whether this is null, also as a text."""
     return value is None or (isinstance(value, str) and value.strip().lower() in ("", "null", "none"))
 
 
 def drives_at_once(value: t.Any, drives: int) -> int:
-    """How many drives ssd_parallel_drives lets run at the same time at most: all, where the host is to find out; 1 for
-    what is no number.
+    """Return how many drives ssd_parallel_drives lets run at the same time at most: all, where the host is to find out;
+    1 for what is no number.
     """
     return max(1, drives if value == AUTO else whole(value) or 1)

@@ -16,7 +16,7 @@ from .schema import COLLECTION
 
 @functools.cache
 def collection_version(root: Path = COLLECTION) -> str:
-    """The version as x.y.z. Raises OSError when neither file is there."""
+    """Return the version as x.y.z. Raises OSError when neither file is there."""
     manifest = root / "MANIFEST.json"
     if manifest.exists():
         return str(json.loads(manifest.read_text(encoding="utf-8"))["collection_info"]["version"])

@@ -65,7 +65,7 @@ def make(
     earlier: EarlierRuns,
     baseline: tuple[str, Mapping | None] = ("", None),
 ) -> dict[str, t.Any]:
-    """The section. valid: judge.valid_tests. judgement: of judge.judge. earlier: of `before`.
+    """Return the section. valid: judge.valid_tests. judgement: of judge.judge. earlier: of `before`.
 
     baseline: the id of a run to compare with ("": none) and its summary, None where it has no report.
     """
@@ -139,7 +139,7 @@ def standing(
 
 
 def _before(summary: Mapping) -> pandas.DataFrame:
-    """The figures of an earlier run, by names that its drives have in this one."""
+    """Return the figures of an earlier run, by names that its drives have in this one."""
     return with_distinct_serials(of_summary(summary))
 
 
@@ -152,7 +152,7 @@ def _plain(table: pandas.DataFrame) -> list[dict[str, t.Any]]:
 
 
 def _groups(judged: pandas.DataFrame) -> list[dict[str, t.Any]]:
-    """A row a figure of a group, with its worst drive."""
+    """Return a row a figure of a group, with its worst drive."""
     if judged.empty:
         return []
     lower = ~judged["metric"].map(metric_kinds.is_latency).astype(bool)
@@ -264,7 +264,7 @@ def _low_hosts(
 def _since(
     judgement: Mapping, before: previous_runs.Night, low: t.Collection[str], measured: t.AbstractSet[str]
 ) -> dict[str, t.Any]:
-    """What changed since the run before: verdicts and low hosts."""
+    """Return what changed since the run before: verdicts and low hosts."""
     was_there = {(drive["host"], drive["drive"]): drive["verdict"] for drive in before.drives}
     # Moved, or on a host that has another name now: known where its serial number is one drive's alone, then and now.
     then, now = _by_serial(before.drives), _by_serial(judgement["drives"])
@@ -285,7 +285,7 @@ def _since(
 
 
 def _by_serial(given: t.Iterable[Mapping]) -> dict[tuple[t.Any, ...], list[str]]:
-    """The verdicts of the drives of each model and serial number."""
+    """Return the verdicts of the drives of each model and serial number."""
     found: dict[tuple[t.Any, ...], list[str]] = {}
     for drive in given:
         if drive.get("serial"):

@@ -83,7 +83,7 @@ def judge_run(results_dir: str, run: Record, records: t.Sequence[Record], agains
 
 
 def judgement_of(results_dir: str, run: Record, records: t.Sequence[Record]) -> Record:
-    """The judgement of judge_run, without a look at the fleet where no verdict or fault hangs on it."""
+    """Return the judgement of judge_run, without a look at the fleet where no verdict or fault hangs on it."""
     judgement = judge.judge(run, records, references(results_dir, run, records))
     if statistics_requirements.missing_requirements():
         return judgement
@@ -97,7 +97,7 @@ def judgement_of(results_dir: str, run: Record, records: t.Sequence[Record]) -> 
 
 
 def _claims(results_dir: str, run: Record) -> list[t.Any]:
-    """Where drives were in the runs before, and which were low there (moves.of_summary)."""
+    """Return where drives were in the runs before, and which were low there (moves.of_summary)."""
     from . import moved_drives
 
     earlier = earlier_reports.earlier(results_dir, run, EARLIER_RUNS)
@@ -105,7 +105,7 @@ def _claims(results_dir: str, run: Record) -> list[t.Any]:
 
 
 def references(results_dir: str, run: Record, records: t.Sequence[Record]) -> judged_criteria.References:
-    """What relative criteria of a run are shares of; results_dir and records as of judge_run."""
+    """Return what relative criteria of a run are shares of; results_dir and records as of judge_run."""
     lacking = statistics_requirements.missing_requirements()
     if lacking:
         return lambda *_of: judged_criteria.Reference(None, lacking)

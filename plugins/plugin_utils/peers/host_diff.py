@@ -32,8 +32,8 @@ def peers(rest: t.Iterable[t.Mapping[str, str]]) -> Peers:
 
 
 def describe_differences(mine: t.Mapping[str, str], of: Peers, among: bool = False) -> list[str]:
-    """What a host has otherwise than most of the others: "bios: AMI 2.4 where 7 of 8 others have AMI 2.6". mine: as
-    `flat` makes it. among: it is one of the peers itself, and not to be held against itself.
+    """Return what a host has otherwise than most of the others: "bios: AMI 2.4 where 7 of 8 others have AMI 2.6". mine:
+    as `flat` makes it. among: it is one of the peers itself, and not to be held against itself.
     """
     rest = of.number - among
     found = []
@@ -49,8 +49,8 @@ def describe_differences(mine: t.Mapping[str, str], of: Peers, among: bool = Fal
 
 
 def flat(snapshot: Mapping) -> dict[str, str]:
-    """A snapshot (run/summary.py brief) as texts by name; of the kernel's command line each argument that is not of
-    this machine alone.
+    """Return a snapshot (run/summary.py brief) as texts by name; of the kernel's command line each argument that is not
+    of this machine alone.
     """
     flat = {}
     for key, value in snapshot.items():

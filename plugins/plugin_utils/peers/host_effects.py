@@ -62,8 +62,8 @@ def effects(judged: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def _beyond_good(found: pandas.DataFrame, enough: pandas.DataFrame) -> np.ndarray:
-    """Which of these are farther off than the medians of their group's hosts go on the good side in any figure; all,
-    where there are too few hosts to show that.
+    """Return which of these are farther off than the medians of their group's hosts go on the good side in any figure;
+    all, where there are too few hosts to show that.
     """
     stands = np.ones(len(found), dtype=bool)
     groups = enough.groupby(list(PEERS), sort=False).indices
@@ -107,7 +107,7 @@ def _effect(group: pandas.DataFrame, key: tuple[t.Any, ...]) -> tuple[t.Any, ...
 
 
 def explained(judged: pandas.DataFrame, low: t.Collection[str]) -> np.ndarray:
-    """Which outliers are their low host's: no worse than the other drives of that host."""
+    """Return which outliers are their low host's: no worse than the other drives of that host."""
     result = np.zeros(len(judged), dtype=bool)
     on_low = judged[judged["host"].isin(list(low))]
     by_host = on_low.groupby([*FIGURE, "host"], sort=False).groups if on_low["outlier"].any() else {}
@@ -125,8 +125,8 @@ def explained(judged: pandas.DataFrame, low: t.Collection[str]) -> np.ndarray:
 
 
 def differences(host: str, snapshots: t.Mapping[str, Mapping], others: t.Iterable[str]) -> list[str]:
-    """What a host's snapshot (run/summary.py brief) has otherwise than most of the others': "bios 2.4 where 7 of 8
-    others have 2.6".
+    """Return what a host's snapshot (run/summary.py brief) has otherwise than most of the others': "bios 2.4 where 7 of
+    8 others have 2.6".
     """
     rest = [flat(snapshots[name]) for name in others if name != host and snapshots.get(name)]
     return describe_differences(flat(snapshots.get(host) or {}), peers(rest))

@@ -35,7 +35,7 @@ class Missed(t.NamedTuple):
 
 
 def suspects(run: Mapping, judgement: Mapping) -> dict[Place, list[Missed]]:
-    """What each failed drive missed, (host, drive), of those that missed relative criteria alone."""
+    """Return what each failed drive missed, (host, drive), of those that missed relative criteria alone."""
     told = judged_criteria.criteria_by_name(run.get("criteria") or [])
     found = {}
     for drive in judgement["drives"]:
@@ -55,8 +55,8 @@ def marked(
     claims: t.Iterable[moved_drives.Claim],
     until: t.Mapping[Place, str],
 ) -> Record:
-    """The judgement, with `host_fault` true of the drives that failed only because of their host, and a reason that
-    says so before the others.
+    """Return the judgement, with `host_fault` true of the drives that failed only because of their host, and a reason
+    that says so before the others.
 
     fleet: low_hosts and outliers as section.make gives them. claims: of moves.of_summary, of the runs
       before. until: of moves.last_measured.
@@ -88,7 +88,9 @@ def _told(host: str) -> str:
 
 
 def _only_by_host(run: Mapping, judgement: Mapping, fleet: Mapping) -> dict[Place, Mapping]:
-    """The drives of low hosts, by (host, drive), whose neighbours have the share of the reference that they have."""
+    """Return the drives of low hosts, by (host, drive), whose neighbours have the share of the reference that they
+    have.
+    """
     mates = {(entry["host"], drive): entry for entry in fleet["low_hosts"] for drive in entry["drives"]}
     own = {(item["host"], item["drive"]) for item in fleet["outliers"] if item["cause"] == "drive"}
     chosen = {
@@ -112,12 +114,12 @@ def _only_by_host(run: Mapping, judgement: Mapping, fleet: Mapping) -> dict[Plac
 
 
 def _kind(drive: Mapping) -> tuple[str, ...]:
-    """What makes drives comparable; how a host's tool pads a name makes no other model (long_table.py)."""
+    """Return what makes drives comparable; how a host's tool pads a name makes no other model (long_table.py)."""
     return tuple(" ".join(str(drive.get(name) or "").split()) for name in ("model", "firmware"))
 
 
 def _as_low(missed: Missed, neighbours: t.Sequence[float | None]) -> bool:
-    """Whether the neighbours are low, too, and the drive would meet the criterion if they were its reference."""
+    """Return whether the neighbours are low, too, and the drive would meet the criterion if they were its reference."""
     known = [value for value in neighbours if value is not None]
     middle = statistics.median(known) if len(known) + 1 >= host_effects.FEWEST_DRIVES else 0
     if middle <= 0:

@@ -35,7 +35,7 @@ Row = tuple[t.Any, ...]
 def of_run(
     run: Mapping, records: t.Iterable[Mapping], valid: t.Container[Key], cells: bool = False
 ) -> pandas.DataFrame:
-    """The figures of a run's valid tests.
+    """Return the figures of a run's valid tests.
 
     run: run.json. records: the newest of each key of results.jsonl. valid: (host, drive, test) whose figures count
       (judge.valid_tests).
@@ -67,7 +67,7 @@ def of_run(
 
 
 def of_summary(summary: Mapping) -> pandas.DataFrame:
-    """The figures of a report/summary.json: of an earlier run, to compare with by serial. What it was measured
+    """Return the figures of a report/summary.json: of an earlier run, to compare with by serial. What it was measured
     under is in `conditions` alone.
     """
     run_id, defined = summary["run"]["id"], summary.get("definitions")
@@ -97,8 +97,8 @@ def of_summary(summary: Mapping) -> pandas.DataFrame:
 
 
 def complete(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """A long table with every column, and those that say what a drive is without gaps, so that pandas groups by them;
-    whole windows only, and no counts.
+    """Return a long table with every column, and those that say what a drive is without gaps, so that pandas groups by
+    them; whole windows only, and no counts.
     """
     whole = frame[pandas.to_numeric(frame["round"]).fillna(0) == 0] if "round" in frame else frame
     whole = whole[~counts(whole)]
@@ -119,8 +119,8 @@ def complete(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def with_distinct_serials(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """A run's table with serials by which other runs know the same drive: one that several drives have, or that is a
-    place on a host, goes with host and drive. Texts may be categories.
+    """Return a run's table with serials by which other runs know the same drive: one that several drives have, or that
+    is a place on a host, goes with host and drive. Texts may be categories.
     """
     known = frame[["serial", "host", "drive"]].drop_duplicates()
     doubtful = known["serial"].duplicated(keep=False) | known["serial"].map(drives.is_place).astype(bool)
@@ -132,7 +132,7 @@ def with_distinct_serials(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def counts(frame: pandas.DataFrame) -> t.Any:
-    """Which rows are no figures of how good a drive is."""
+    """Return which rows are no figures of how good a drive is."""
     return (
         frame["metric"].isin([name for name in frame["metric"].unique() if metric_kinds.is_count(str(name))]).to_numpy()
     )

@@ -13,7 +13,7 @@ _TAIL = re.compile(r"(^|_)(p9[0-9](_[0-9]+)?|max)_latency_us$")
 
 
 def is_count(metric: str) -> bool:
-    """How many I/Os there were: it says how long a window was, not how good a drive is."""
+    """Return how many I/Os there were: it says how long a window was, not how good a drive is."""
     return metric.endswith("_ios")
 
 
@@ -23,7 +23,7 @@ def is_latency(metric: str) -> bool:
 
 
 def is_tail(metric: str) -> bool:
-    """A percentile from the 90th on, or the maximum: its spread is even on a log scale only."""
+    """Return a percentile from the 90th on, or the maximum: its spread is even on a log scale only."""
     return bool(_TAIL.search(metric))
 
 

@@ -34,7 +34,7 @@ class Claim(t.NamedTuple):
 
 
 def of_summary(summary: Mapping) -> list[Claim]:
-    """What the hosts of a report/summary.json claimed."""
+    """Return what the hosts of a report/summary.json claimed."""
     run, started = summary["run"]["id"], summary["run"].get("started") or ""
     low = {
         (item["host"], item["serial"], item.get("drive")): str(item.get("until") or "")
@@ -95,8 +95,8 @@ def _contradiction(found: t.Sequence[Claim]) -> str:
 
 
 def _moved(found: t.Sequence[Claim]) -> list[str]:
-    """The hosts on which it was low, where that can be told of one drive: the operator called it the same on all, and
-    on each but the last it is known when it was there.
+    """Return the hosts on which it was low, where that can be told of one drive: the operator called it the same on
+    all, and on each but the last it is known when it was there.
     """
     low = [claim for claim in found if claim.low]
     known = all(claim.until and claim.started for claim in low if claim.run != found[-1].run)

@@ -17,7 +17,7 @@ HELD = ("median", "mad", "by", "z", "p")
 
 
 def held(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """Every figure against those of the other drives of its group.
+    """Return every figure against those of the other drives of its group.
 
     Adds n (the group's drives), median and mad (of the others), by (how much worse, a share), z, p, outlier. In groups
     of fewer than robust.FEWEST_PEERS drives these stay empty and nothing is an outlier. A drive with more than one

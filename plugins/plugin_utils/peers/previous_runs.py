@@ -66,7 +66,7 @@ class FigureTable:
         self._ends.append(self._ends[-1] + len(frame))
 
     def table(self) -> pandas.DataFrame:
-        """All of them, in the order in which they came; TEXTS and value."""
+        """Return all of them, in the order in which they came; TEXTS and value."""
         columns = {}
         for name in (*TEXTS, "value"):
             pieces = self._pieces[name]
@@ -77,7 +77,7 @@ class FigureTable:
         return pandas.DataFrame(columns, copy=False)
 
     def end(self, run: int) -> int:
-        """The row in `table` behind those of the first `run` runs."""
+        """Return the row in `table` behind those of the first `run` runs."""
         return self._ends[run]
 
 
@@ -98,7 +98,7 @@ def of_summaries(given: t.Iterable[Mapping]) -> Past:
 
 
 def kept(claims: t.Iterable[moved_drives.Claim], texts: Texts) -> list[moved_drives.Claim]:
-    """The claims of a night, by the texts that earlier ones have already: most are alike from night to night."""
+    """Return the claims of a night, by the texts that earlier ones have already: most are alike from night to night."""
     return [_sharing(texts, claim) for claim in claims]
 
 

@@ -76,7 +76,7 @@ class _Known:
         }
 
     def of_baseline(self, criterion: Mapping, host: str, drive: str, test: str) -> Reference:
-        """What a drive was at in the baseline that a criterion names, if it was measured as it is now."""
+        """Return what a drive was at in the baseline that a criterion names, if it was measured as it is now."""
         name, cell, metric = str(criterion["baseline"]), criterion.get("cell"), criterion["metric"]
         if name == self._run_id:
             return Reference(None, f"the baseline {name} is this run itself: name another")
@@ -104,7 +104,7 @@ class _Known:
         return self._baselines[name]
 
     def _now(self, host: str, drive: str, test: str) -> str:
-        """The conditions of this run."""
+        """Return the conditions of this run."""
         key = (host, drive)
         under = comparability.of_drive(self._asked.get(key, {}), self._identities.get(key, {}), self._tests[key])
         return comparability.conditions_key(under, self._defined.get(test), self._loads.get((host, drive, test)))

@@ -32,7 +32,7 @@ class Newest:
         self.told: dict[str, t.Any] | None = None
 
     def note(self, summary: Mapping) -> Mapping:
-        """The summary, unchanged."""
+        """Return the summary, unchanged."""
         if not self._seen:
             self._seen, self.told = True, compare(*self._of, summary)
         return summary
@@ -90,7 +90,7 @@ def compare(
 
 
 def _beyond(test: str, pairs: t.Sequence[tuple[str, float, float]], margin: float) -> list[dict[str, t.Any]]:
-    """The figures of a test that differ by more than its margin."""
+    """Return the figures of a test that differ by more than its margin."""
     changes = [(metric, was, is_now, is_now / was - 1) for metric, was, is_now in pairs]
     return [
         {"test": test, "metric": metric, "before": was, "now": is_now, "by": by, "margin": margin}
@@ -125,7 +125,9 @@ def cycled(now: Mapping | None, before: Mapping | None) -> tuple[str, str]:
 
 
 def _same_drive(drive: Mapping, now: t.Sequence[Mapping], then: t.Sequence[Mapping]) -> Mapping | None:
-    """The drive in the run before: by its serial where that is one drive's alone, then and now; else by its place."""
+    """Return the drive in the run before: by its serial where that is one drive's alone, then and now; else by its
+    place.
+    """
     serial = (drive.get("model"), drive.get("serial"))
     alike = [[each for each in drives if (each.get("model"), each.get("serial")) == serial] for drives in (now, then)]
     if drive.get("serial") and [len(each) for each in alike] == [1, 1]:

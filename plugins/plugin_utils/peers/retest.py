@@ -33,7 +33,8 @@ class Wanted(t.NamedTuple):
 
 
 def drives_to_remeasure(run: Record, records: t.Sequence[Record], judged: Judged) -> Wanted:
-    """The drives that fail by relative criteria alone: those of their tests, and the tests that these go on from.
+    """Return the drives that fail by relative criteria alone: those of their tests, and the tests that these go on
+    from.
 
     A drive that misses an absolute limit is not measured again: its host keeps it as evidence. Nor is one of a low
     host, as the host would be the same, nor any where more than MOST_OF_FLEET of the drives would be.
@@ -63,8 +64,8 @@ def drives_to_remeasure(run: Record, records: t.Sequence[Record], judged: Judged
 
 
 def _few(drives: list[Again], asked: t.Sequence[tuple[str, str]]) -> tuple[list[Again], list[str]]:
-    """The drives to measure again unless they are too many, and what to say then. One host that has most of them is
-    that host's matter, and keeps no other's from being measured again. asked: (host, drive) of all.
+    """Return the drives to measure again unless they are too many, and what to say then. One host that has most of them
+    is that host's matter, and keeps no other's from being measured again. asked: (host, drive) of all.
     """
     if len(drives) <= _most(len(asked)):
         return drives, []
@@ -87,7 +88,7 @@ def _most(drives: int) -> int:
 
 
 def _absolute(criteria: t.Sequence[Record]) -> list[Record]:
-    """The criteria without their relative limits."""
+    """Return the criteria without their relative limits."""
     sound = [criterion for criterion in criteria if not judged_criteria.criterion_problems(criterion)]
     bare = [
         {key: value for key, value in criterion.items() if key not in (*judged_criteria.RELATIVE, "baseline")}
@@ -99,7 +100,7 @@ def _absolute(criteria: t.Sequence[Record]) -> list[Record]:
 
 
 def _with_those_before(names: list[str], about: t.Mapping[str, Record]) -> tuple[str, ...]:
-    """The tests and those whose state they go on from, in the order of the plan."""
+    """Return the tests and those whose state they go on from, in the order of the plan."""
     found = list(names)
     for name in found:
         before = (about.get(name) or {}).get("follows")

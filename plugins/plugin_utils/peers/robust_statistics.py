@@ -97,7 +97,7 @@ def spread_without_each(values: Array, medians: Array) -> Array:
 
 
 def p_value(z: Array, others: int) -> Array:
-    """How likely a good drive's modified z against so many others is as large, where the noise is normal.
+    """Return how likely a good drive's modified z against so many others is as large, where the noise is normal.
 
     The ratio to a median absolute deviation of few values has long tails: Student's t, with the degrees of freedom and
     the scale fitted to simulated drives for 7 to 399 others (tests/bench/fleet_statistics.py shows how well).
@@ -108,8 +108,8 @@ def p_value(z: Array, others: int) -> Array:
 
 
 def good_limit(good: Array, groups: Array, reach: SideLimit) -> Array:
-    """How far off a drive has to be to stand out of what its group does on the good side: for each group, 0 where there
-    are no two drives.
+    """Return how far off a drive has to be to stand out of what its group does on the good side: for each group, 0
+    where there are no two drives.
 
     What is noise goes as far on the one side as on the other, and no bad drive is on the good one. A group goes as far
     as its best drive, which is taken for no more than MOST_OF_SECOND times the second. good: how far each drive goes;
@@ -134,8 +134,8 @@ def _reached(far: Array, reach: SideLimit) -> float:
 
 
 def stand_out(z: Array, p: Array, groups: Array, drives: Array) -> Array:
-    """Which figures stand out of chance, of all of a fleet: at the false discovery rate, and beyond what noise does on
-    the good side, by themselves or with the drive's other figures (the root of the sum of the squares of z).
+    """Return which figures stand out of chance, of all of a fleet: at the false discovery rate, and beyond what noise
+    does on the good side, by themselves or with the drive's other figures (the root of the sum of the squares of z).
 
     z, p, groups and drives (numbers from 0) have one entry a figure; a drive is in one group.
     """
@@ -148,13 +148,13 @@ def stand_out(z: Array, p: Array, groups: Array, drives: Array) -> Array:
 
 
 def _times(far: Array, limit: Array) -> Array:
-    """How many times its limit each goes; of a limit of 0 more than any number, if it goes anywhere."""
+    """Return how many times its limit each goes; of a limit of 0 more than any number, if it goes anywhere."""
     return np.divide(far, limit, out=np.where(far > 0, np.inf, 0.0), where=limit > 0)
 
 
 def _beyond(times: Array, groups: Array) -> Array:
-    """Which figures are beyond their limits. A limit is that of one group; of many groups, the farthest figures are
-    held to the false discovery rate, by the tails of noise.
+    """Return which figures are beyond their limits. A limit is that of one group; of many groups, the farthest figures
+    are held to the false discovery rate, by the tails of noise.
     """
     chances = FALSE_DISCOVERY_RATE * np.maximum(times, 1e-3) ** -float(_TAIL_INDEX)
     least = np.full(int(groups.max()) + 1 if len(groups) else 0, np.inf)
@@ -163,8 +163,8 @@ def _beyond(times: Array, groups: Array) -> Array:
 
 
 def sides(z: Array, drives: Array, count: int) -> tuple[Array, Array, Array]:
-    """How far each of so many drives goes on the good side in one figure, there in all of them, on the bad side in
-    all.
+    """Return how far each of so many drives goes on the good side in one figure, there in all of them, on the bad side
+    in all.
     """
     best = np.zeros(count)
     np.maximum.at(best, drives, -z)
@@ -185,7 +185,7 @@ def speed(metric: str, values: Array) -> Array:
 
 
 def worse_by(metric: str, values: Array, median: Array) -> Array:
-    """How much worse than the median, as a share of it."""
+    """Return how much worse than the median, as a share of it."""
     share = (values - median) / np.where(median == 0, np.nan, np.abs(median))
     return np.nan_to_num(share if metric_kinds.is_latency(metric) else -share)
 
@@ -200,7 +200,7 @@ def modified_z(metric: str, speeds: Array, median: Array, mad: Array) -> Array:
 
 
 def score_leave_one_out(metric: str, values: Array) -> PeerScore:
-    """Each of a group's values against the others; at least FEWEST_PEERS of them, above 0 for a latency."""
+    """Return each of a group's values against the others; at least FEWEST_PEERS of them, above 0 for a latency."""
     given, speeds = np.asarray(values, dtype=float), speed(metric, values)
     medians = without_each(speeds)
     mad = spread_without_each(speeds, medians)
@@ -220,8 +220,8 @@ def score_against(metric: str, values: Array, others: Array) -> PeerScore:
 
 
 def discoveries(chances: Array, rate: float = FALSE_DISCOVERY_RATE, of: int | None = None) -> Array:
-    """Which of many comparisons stand, at a false discovery rate. `of`: how many there were, where those that can't
-    stand are left out.
+    """Return which of many comparisons stand, at a false discovery rate. `of`: how many there were, where those that
+    can't stand are left out.
 
     scipy.stats.false_discovery_control says the same, but importing it doubles the CPU time of a report of 100 drives.
     """

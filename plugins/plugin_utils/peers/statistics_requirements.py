@@ -12,7 +12,7 @@ PACKAGES = ("pandas", "scipy")
 
 
 def missing_requirements() -> str:
-    """Why the fleet can't be judged on this controller, with the command that mends it; "" where it can."""
+    """Return why the fleet can't be judged on this controller, with the command that mends it; "" where it can."""
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if not missing:
         return ""

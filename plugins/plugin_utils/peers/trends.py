@@ -53,7 +53,7 @@ CHANGES = (*SERIES, "cell", "firmware", "against", "changed", *Change._fields, "
 
 
 def paired(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Change:
-    """The same drives now and before: Wilcoxon's signed rank test over the logarithms of their ratios.
+    """Return the same drives now and before: Wilcoxon's signed rank test over the logarithms of their ratios.
     Values above 0.
     """
     ratios = _worse(metric, np.log(np.asarray(now, dtype=float) / np.asarray(before, dtype=float)))
@@ -84,8 +84,8 @@ def compare_samples(metric: str, now: t.Sequence[float], before: t.Sequence[floa
 
 
 def regressions(now: pandas.DataFrame, before: t.Sequence[pandas.DataFrame], cells: bool = False) -> pandas.DataFrame:
-    """Each model's figures against a baseline (one long table) or the last nights (several, or one long table of them
-    all), drive by drive.
+    """Return each model's figures against a baseline (one long table) or the last nights (several, or one long table of
+    them all), drive by drive.
 
     A drive's own median of the nights is its before; drives go by their serial. Nights of each firmware are compared
     apart: `against` another one than
@@ -198,8 +198,8 @@ def _of_each(key: t.Any, value: t.Any) -> pandas.DataFrame:
 
 
 def firmwares(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """The firmwares of drives that are peers but for it, in one run: SERIES, cell, _ALIKE, firmware (the later by
-    name, 1.10 after 1.9), against, and the fields of Change. Unknown is no firmware.
+    """Return the firmwares of drives that are peers but for it, in one run: SERIES, cell, _ALIKE, firmware (the later
+    by name, 1.10 after 1.9), against, and the fields of Change. Unknown is no firmware.
     """
     known = complete(frame)
     known = known[(known["value"] > 0) & (known["firmware"] != "")]
@@ -215,7 +215,7 @@ def firmwares(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def repeatability(frame: pandas.DataFrame, cells: bool = False) -> pandas.DataFrame:
-    """How well figures repeat from run to run of one drive: SERIES, cell, drives, runs (most of one drive), cv,
+    """Return how well figures repeat from run to run of one drive: SERIES, cell, drives, runs (most of one drive), cv,
     cv_at_most.
 
     cv: the standard deviation within a drive of one firmware, measured alike, as a share of its mean, pooled over

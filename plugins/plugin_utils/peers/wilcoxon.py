@@ -44,7 +44,7 @@ def _doubled_ranks(sizes: t.Any) -> t.Any:
 
 
 def _of_sums(ranks: t.Any) -> t.Any:
-    """The chance of each sum from 0 on, when each rank counts or not by the toss of a coin."""
+    """Return the chance of each sum from 0 on, when each rank counts or not by the toss of a coin."""
     chances = np.ones(1)
     for rank in ranks:
         # Without the rank as before, with it so much further on.

@@ -19,14 +19,14 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def rendered(given: Mapping | None, size_bytes: t.Callable[[t.Any], int]) -> dict[str, t.Any] | None:
-    """A test's `array` in its internal form: {level, chunk_bytes, drives}; None for none."""
+    """Return a test's `array` in its internal form: {level, chunk_bytes, drives}; None for none."""
     if not given:
         return None
     return {"level": given["level"], "chunk_bytes": size_bytes(given["chunk"]), "drives": given["drives"]}
 
 
 def problems(test: Mapping) -> list[str]:
-    """What is wrong with a test on an array. test: in its internal form."""
+    """Return what is wrong with a test on an array. test: in its internal form."""
     if not test.get("array"):
         return []
     found = []
@@ -53,12 +53,12 @@ def tests_after_array(tests: t.Sequence[Mapping]) -> list[str]:
 
 
 def carries_test(test: Mapping, place: int, number: int) -> bool:
-    """Whether the drive at this place (from 0) of a host's so many carries a test."""
+    """Return whether the drive at this place (from 0) of a host's so many carries a test."""
     return not test.get("array") or place == number - 1
 
 
 def on_drive(test: Mapping, labels: t.Sequence[str]) -> dict[str, t.Any]:
-    """What plan.json has of it: {array: {level, chunk_bytes, members}}; {} for another test."""
+    """Return what plan.json has of it: {array: {level, chunk_bytes, members}}; {} for another test."""
     asked = test.get("array")
     if not asked:
         return {}
@@ -66,7 +66,7 @@ def on_drive(test: Mapping, labels: t.Sequence[str]) -> dict[str, t.Any]:
 
 
 def identity(test: Mapping, last: Mapping, members: t.Sequence[Mapping]) -> Mapping:
-    """What the cells of a test have to fit: the drive, or the array of all, with the largest of their blocks."""
+    """Return what the cells of a test have to fit: the drive, or the array of all, with the largest of their blocks."""
     asked = test.get("array")
     if not asked:
         return last
@@ -78,8 +78,8 @@ def identity(test: Mapping, last: Mapping, members: t.Sequence[Mapping]) -> Mapp
 def host_problems(
     tests: t.Sequence[Mapping], drives: t.Sequence[Mapping], settings: Mapping, polled: str, left_out: int = 0
 ) -> list[str]:
-    """Why a host's drives can't be the array that a test asks for. drives: their identities; None of unknown ones.
-    left_out: how many take no part.
+    """Return why a host's drives can't be the array that a test asks for. drives: their identities; None of unknown
+    ones. left_out: how many take no part.
     """
     wanted = [test for test in tests if test.get("array")]
     return [
@@ -109,8 +109,8 @@ def _of_test(test: Mapping, drives: t.Sequence[Mapping], settings: Mapping, poll
 
 
 def members_text(plan: Mapping, drive: str) -> list[str]:
-    """What plan mode says of a drive that is a member of another one's array: what it writes and how long it takes is
-    counted there.
+    """Return what plan mode says of a drive that is a member of another one's array: what it writes and how long it
+    takes is counted there.
     """
     found = []
     for entry in plan["drives"]:
@@ -121,14 +121,14 @@ def members_text(plan: Mapping, drive: str) -> list[str]:
 
 
 def describe(spec: Mapping) -> str:
-    """What plan mode says of it."""
+    """Return what plan mode says of it."""
     chunk = units.block_size(spec["chunk_bytes"])
     return f"on a RAID {spec['level']} of {len(spec['members'])} drives ({', '.join(spec['members'])}), chunk {chunk}"
 
 
 def written(plan: Mapping) -> list[dict[str, t.Any]]:
-    """The drives of a plan.json, each with the tests that write to it: those on an array write their share to every
-    member, which is what the same test would write to it alone.
+    """Return the drives of a plan.json, each with the tests that write to it: those on an array write their share to
+    every member, which is what the same test would write to it alone.
     """
     shared = [test for entry in plan["drives"] for test in entry["tests"] if test.get("array")]
     found = []

@@ -45,13 +45,13 @@ def size_bytes(text: str | int) -> int:
 
 
 def is_size(text: str) -> bool:
-    """Whether this is a block size."""
+    """Return whether this is a block size."""
     return BLOCK_SIZE.fullmatch(text) is not None
 
 
 def cell_id(cell: t.Mapping[str, t.Any]) -> str:
-    """The cell's name in records and file names: rand-4k-w100-tc4-qd32 (loads.name_part); a mix by its share of reads:
-    r65. Before the drive is known, rand-preferred-… for its preferred write size.
+    """Return the cell's name in records and file names: rand-4k-w100-tc4-qd32 (loads.name_part); a mix by its share of
+    reads: r65. Before the drive is known, rand-preferred-… for its preferred write size.
 
     Then, where the cell has them: 1000iops, batch16, ramp5s, sync, o_dsync, fdatasync1, what loads.id_parts tells,
     lead. Several streams have their name: jobs-web-3f2a.
@@ -77,15 +77,15 @@ def cell_id(cell: t.Mapping[str, t.Any]) -> str:
 
 
 def expand(test: t.Mapping[str, t.Any]) -> list[Cell]:
-    """The cells of a test that fits the schema and has its defaults, as the plan has them: first the one that leads
-    every round.
+    """Return the cells of a test that fits the schema and has its defaults, as the plan has them: first the one that
+    leads every round.
     """
     lead = [rendered({**test["lead"], "lead": True})] if test.get("lead") else []
     return [*lead, *(rendered(source) for source in sources(test))]
 
 
 def sources(test: t.Mapping[str, t.Any]) -> list[Cell]:
-    """The cells as a test file would list them: the matrix in its nesting, then the single ones."""
+    """Return the cells as a test file would list them: the matrix in its nesting, then the single ones."""
     found: list[Cell] = []
     matrix = test.get("matrix")
     if matrix:
@@ -96,7 +96,7 @@ def sources(test: t.Mapping[str, t.Any]) -> list[Cell]:
 
 
 def rendered(source: t.Mapping[str, t.Any]) -> Cell:
-    """A cell of a test file as the plan has it: with its id, and the block size in bytes."""
+    """Return a cell of a test file as the plan has it: with its id, and the block size in bytes."""
     if source.get("jobs"):
         cell = streams.rendered(source, size_bytes)
         return {"id": cell_id(cell), **cell}
@@ -111,7 +111,7 @@ def rendered(source: t.Mapping[str, t.Any]) -> Cell:
 
 
 def short_names(cells: t.Sequence[Cell]) -> list[str]:
-    """The cells' ids without the threads, depth and so on at their end, where they differ without."""
+    """Return the cells' ids without the threads, depth and so on at their end, where they differ without."""
     short = ["-".join(cell["id"].split("-")[:3]) for cell in cells]
     return short if len(set(short)) == len(short) else [cell["id"] for cell in cells]
 
@@ -160,7 +160,7 @@ def static_problems(cells: t.Sequence[Cell]) -> list[str]:
 
 
 def rate_shares(cell: t.Mapping[str, t.Any]) -> int:
-    """The smallest rate_iops that gives every thread 1 IOPS in each of the cell's directions."""
+    """Return the smallest rate_iops that gives every thread 1 IOPS in each of the cell's directions."""
     smaller: int = min(share for share in (cell["read_pct"], 100 - cell["read_pct"]) if share)
     threads: int = cell["threads"]
     return -(-threads * 100 // smaller)
@@ -169,7 +169,7 @@ def rate_shares(cell: t.Mapping[str, t.Any]) -> int:
 def track(
     tracked: t.Sequence[t.Mapping[str, t.Any]], cells: t.Sequence[Cell]
 ) -> tuple[list[dict[str, str]], list[str]]:
-    """The tracked cells by their names: ([{cell, metric}], problems). A cell is found by what it is, not by its
+    """Return the tracked cells by their names: ([{cell, metric}], problems). A cell is found by what it is, not by its
     position.
     """
     found, wrong = [], []
@@ -211,7 +211,7 @@ def _direction_problem(metric: str, cell: Cell) -> list[str]:
 
 
 def active_range_bytes(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> int:
-    """The ActiveRange on a drive, in whole logical blocks."""
+    """Return the ActiveRange on a drive, in whole logical blocks."""
     block: int = identity["logical_block_size_bytes"]
     size_bytes: int = identity["size_bytes"]
     share_pct: int = test["active_range_pct"]
@@ -219,8 +219,8 @@ def active_range_bytes(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.A
 
 
 def fill_passes(passes: int, active_range_pct: int) -> int:
-    """How often the ActiveRange is written in whole, for at least so many times the *user* capacity: of 2 x, 3 times a
-    range of 75 %, 4 times one of 50 %.
+    """Return how often the ActiveRange is written in whole, for at least so many times the *user* capacity: of 2 x, 3
+    times a range of 75 %, 4 times one of 50 %.
     """
     return -(-passes * 100 // active_range_pct)
 
@@ -228,7 +228,7 @@ def fill_passes(passes: int, active_range_pct: int) -> int:
 def fit(
     test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]
 ) -> tuple[list[Cell], list[dict[str, str]], list[str]]:
-    """What of a test a drive can do: (cells, not_applicable: [{id, reason}], problems).
+    """Return what of a test a drive can do: (cells, not_applicable: [{id, reason}], problems).
 
     A cell that the logical block size forbids, or that trims where the drive takes no discard, is not applicable in a
     shipped test (the PTS matrix holds 512 B), and an error in a test whose cells the site chose, and where it is
@@ -272,7 +272,7 @@ def fit(
 
 
 def _room_problem(cell: Cell, active: int) -> str:
-    """Why a cell has no room in the ActiveRange of so many bytes; "" where it has."""
+    """Return why a cell has no room in the ActiveRange of so many bytes; "" where it has."""
     size, jobs = cell["block_size_bytes"], cell.get("jobs")
     placed = jobs or ([cell] if cell.get("range") else [])
     if any(streams.share_bytes(one, active) < one["block_size_bytes"] for one in placed):

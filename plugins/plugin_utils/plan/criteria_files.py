@@ -21,8 +21,8 @@ Criterion = dict[str, t.Any]
 
 
 def of_files(dirs: t.Sequence[str | Path]) -> list[Criterion]:
-    """The criteria of every file criteria/*.yml of the site's folders (ssd_tests_dirs), each with its file's model and
-    source. Raises PlanError.
+    """Return the criteria of every file criteria/*.yml of the site's folders (ssd_tests_dirs), each with its file's
+    model and source. Raises PlanError.
     """
     library = Library(dirs)
     schema = schemas.load(KIND)

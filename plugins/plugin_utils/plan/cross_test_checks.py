@@ -39,7 +39,7 @@ def _repeat_problems(tests: t.Sequence[Test]) -> list[str]:
 
 
 def _cache_problems(tests: t.Sequence[Test]) -> list[str]:
-    """A run sets a drive's write cache once."""
+    """Return a run sets a drive's write cache once."""
     wanted = {test["write_cache"]: test for test in reversed(tests) if test["write_cache"]}
     if len(wanted) < 2:
         return []
@@ -53,7 +53,7 @@ def _cache_problems(tests: t.Sequence[Test]) -> list[str]:
 
 
 def _loads(test: Test) -> list[str]:
-    """What the cells of a test ask of the drive, whether all the time or in bursts, and wherever."""
+    """Return what the cells of a test ask of the drive, whether all the time or in bursts, and wherever."""
     without = (
         {key: value for key, value in cell.items() if key not in ("burst_s", "idle_s", "ramp_s", "range")}
         for cell in test["cells"]

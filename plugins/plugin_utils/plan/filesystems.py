@@ -15,7 +15,7 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def rendered(given: Mapping | None, size_bytes: t.Callable[[t.Any], int]) -> dict[str, t.Any] | None:
-    """A test's `filesystem` as the plan has it, with its stripe in blocks; None for none. Raises ValueError."""
+    """Return a test's `filesystem` as the plan has it, with its stripe in blocks; None for none. Raises ValueError."""
     if not given:
         return None
     block, raid = size_bytes(given["block_size"]), given.get("raid")
@@ -28,7 +28,7 @@ def rendered(given: Mapping | None, size_bytes: t.Callable[[t.Any], int]) -> dic
 
 
 def problems(test: Mapping) -> list[str]:
-    """What is wrong with a test on a file system. test: in its internal form."""
+    """Return what is wrong with a test on a file system. test: in its internal form."""
     if not test.get("filesystem"):
         return []
     found = []
@@ -67,7 +67,7 @@ def left_behind(tests: t.Sequence[Mapping]) -> list[str]:
 
 
 def describe(spec: Mapping) -> str:
-    """What plan mode says of it."""
+    """Return what plan mode says of it."""
     options = f" ({', '.join(spec['mount_options'])})" if spec["mount_options"] else ""
     stripe = spec["stripe"]
     width = f", stride {stripe['stride']}, stripe width {stripe['stripe_width']}" if stripe else ""

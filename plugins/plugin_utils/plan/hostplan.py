@@ -46,8 +46,8 @@ GIVEN = (*TAGS, AGAIN)
 
 
 def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> dict[str, t.Any]:
-    """The plan's `tune` (docs/internals.md). `keep`: leave the settings until restore.yml; nothing can be held open
-    then.
+    """Return the plan's `tune` (docs/internals.md). `keep`: leave the settings until restore.yml; nothing can be held
+    open then.
     """
     run_tags, skip_tags = (variables.get(name) or () for name in TAGS)
     values = tuning_values.normal(variables)
@@ -58,7 +58,7 @@ Drives = t.Sequence[t.Mapping[str, t.Any]]
 
 
 def tests(variables: t.Mapping[str, t.Any], drives: Drives = ()) -> list[dict[str, t.Any]]:
-    """The tests of a run: those of ssd_plan, or the one step of ssd_step. Tuning alone touches no drive. Raises
+    """Return the tests of a run: those of ssd_plan, or the one step of ssd_step. Tuning alone touches no drive. Raises
     PlanError.
 
     drives: as drive_facts returns them; with ssd_time_budget only the tests that fit (times.within) on all of them.
@@ -86,21 +86,21 @@ def tests(variables: t.Mapping[str, t.Any], drives: Drives = ()) -> list[dict[st
 
 
 def criteria(variables: t.Mapping[str, t.Any]) -> t.Any:
-    """What a run holds drives to: files of criteria, ssd_criteria on top; nothing for a single step.
+    """Return what a run holds drives to: files of criteria, ssd_criteria on top; nothing for a single step.
     Raises PlanError.
     """
     return criteria_files.merged(variables) if variables["ssd_step"] == "qualify" else []
 
 
 def left_out(variables: t.Mapping[str, t.Any], drives: Drives) -> dict[str, float]:
-    """The tests that ssd_time_budget leaves out on a host, {name: their longest time in s}. Raises PlanError."""
+    """Return the tests that ssd_time_budget leaves out on a host, {name: their longest time in s}. Raises PlanError."""
     if variables["ssd_step"] != "qualify":
         return {}
     return _within(planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"]), variables, drives)[1]
 
 
 def left_out_cells(variables: t.Mapping[str, t.Any], drives: Drives) -> dict[str, list[str]]:
-    """The same by their cells, {name: their ids}. Raises PlanError."""
+    """Return the same by their cells, {name: their ids}. Raises PlanError."""
     names = left_out(variables, drives)
     asked = planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"]) if names else []
     return {test["name"]: [cell["id"] for cell in test["cells"]] for test in asked if test["name"] in names}
@@ -136,8 +136,8 @@ def _seen(drives: Drives) -> list[t.Mapping[str, t.Any]]:
 
 
 def reads_s(variables: t.Mapping[str, t.Any], drives: Drives) -> float:
-    """What the reads by which a host finds how many drives it measures at the same time take at most, from the time of
-    each of its drives.
+    """Return what the reads by which a host finds how many drives it measures at the same time take at most, from the
+    time of each of its drives.
     """
     settings, seen = {name: variables[name] for name in ("ssd_parallel_drives", "workload_ioengine")}, _seen(drives)
     return parallel_drives.span_s({**parallel_drives.spec(settings, seen, any_test=True), "drives": seen})[1]

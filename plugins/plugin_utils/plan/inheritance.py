@@ -15,8 +15,8 @@ Test = dict[str, t.Any]
 
 
 def resolve(source: Source, library: Library, visited: tuple[Path, ...]) -> tuple[Test, bool]:
-    """A test laid over its bases, and whether the site chose its cells. Each layer is checked, so that messages name
-    its file.
+    """Return a test laid over its bases, and whether the site chose its cells. Each layer is checked, so that messages
+    name its file.
     """
     if not isinstance(source.data, dict):
         raise PlanError([f"{source.origin}: must be a test name or a mapping of a test's keys"])
@@ -38,7 +38,7 @@ def resolve(source: Source, library: Library, visited: tuple[Path, ...]) -> tupl
 
 
 def named(name: str, origin: str, library: Library, visited: tuple[Path, ...]) -> Source:
-    """A test by the name of its file, or of a plan and itself. `visited`: those that already build on it. Raises
+    """Return a test by the name of its file, or of a plan and itself. `visited`: those that already build on it. Raises
     PlanError.
     """
     found = library.find("tests", name, skip=visited)
@@ -54,7 +54,7 @@ def named(name: str, origin: str, library: Library, visited: tuple[Path, ...]) -
 
 
 def with_source(source: Source, library: Library) -> Source | None:
-    """The base that states the source which a test takes over; None where it states one itself, or none does."""
+    """Return the base that states the source which a test takes over; None where it states one itself, or none does."""
     visited: tuple[Path, ...] = ()
     one = source
     while "source" not in one.data:

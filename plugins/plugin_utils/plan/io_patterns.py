@@ -22,7 +22,7 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def name_part(cell: Mapping) -> str:
-    """What a cell's name says of its threads and depth: tc4-qd32; of a point what it takes: most; by the CPUs:
+    """Return what a cell's name says of its threads and depth: tc4-qd32; of a point what it takes: most; by the CPUs:
     tc1to8-load256, one to eight threads with 256 I/Os in flight together.
     """
     if cell.get("point"):
@@ -33,7 +33,7 @@ def name_part(cell: Mapping) -> str:
 
 
 def id_parts(cell: Mapping) -> list[str]:
-    """What a cell's name says of them: mix3f2a (of sizes and ranges), range0-20, burst5s-idle10s."""
+    """Return what a cell's name says of them: mix3f2a (of sizes and ranges), range0-20, burst5s-idle10s."""
     parts = []
     if cell.get("mix"):
         text = json.dumps(cell["mix"], sort_keys=True)
@@ -46,7 +46,7 @@ def id_parts(cell: Mapping) -> list[str]:
 
 
 def rendered(cell: Cell, size_bytes: t.Callable[[t.Any], int]) -> Cell:
-    """The cell with its mix in bytes, and of bursts the ramp.
+    """Return the cell with its mix in bytes, and of bursts the ramp.
 
     fio's first burst lasts for a whole cycle, so it is kept out of the figures.
     """
@@ -62,7 +62,7 @@ def rendered(cell: Cell, size_bytes: t.Callable[[t.Any], int]) -> Cell:
 
 
 def problems(cell: Mapping) -> list[str]:
-    """What no drive can do of it, without the cell's name."""
+    """Return what no drive can do of it, without the cell's name."""
     return _burst_problems(cell) + _mix_problems(cell) + _point_problems(cell) + _per_cpu_problems(cell)
 
 
@@ -122,7 +122,7 @@ def _per_cpu_problems(cell: Mapping) -> list[str]:
 
 
 def fitted(cell: Cell, logical_bytes: int) -> tuple[Cell, str]:
-    """The cell without the sizes of its mix that a drive can't do, the other shares rescaled to 100 %.
+    """Return the cell without the sizes of its mix that a drive can't do, the other shares rescaled to 100 %.
 
     The second text is what was left out, "" for nothing.
     """
@@ -142,7 +142,7 @@ def fitted(cell: Cell, logical_bytes: int) -> tuple[Cell, str]:
 
 
 def rescaled(sizes: t.Sequence[Mapping]) -> list[dict[str, int]]:
-    """The same proportions as whole per cent that make 100: the largest remainders are rounded up."""
+    """Return the same proportions as whole per cent that make 100: the largest remainders are rounded up."""
     whole = sum(item["pct"] for item in sizes)
     exact = [item["pct"] * 100 / whole for item in sizes]
     shares = [int(share) for share in exact]
@@ -153,7 +153,7 @@ def rescaled(sizes: t.Sequence[Mapping]) -> list[dict[str, int]]:
 
 
 def section(cell: Mapping) -> dict[str, t.Any]:
-    """What a cell gives to the job template for it."""
+    """Return what a cell gives to the job template for it."""
     found: dict[str, t.Any] = {}
     mix = cell.get("mix") or {}
     if mix.get("sizes"):

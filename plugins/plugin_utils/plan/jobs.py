@@ -23,7 +23,7 @@ RW = {"random": ("randread", "randwrite", "randrw"), "sequential": ("read", "wri
 
 
 def with_job(cell: celling.Cell, engine: str, sections: t.Sequence[dict[str, t.Any]]) -> celling.Cell:
-    """A cell with the text of its job; `polled` where its threads wait for completions by polling."""
+    """Return a cell with the text of its job; `polled` where its threads wait for completions by polling."""
     polled = [section for section in sections if engine == POLLED and _can_poll(section)]
     for section in polled:
         section["polled"] = True
@@ -59,7 +59,7 @@ def fill_jobs(name: str, passes: int, block_size_bytes: int, engine: str, data: 
 
 
 def sections_of(cell: celling.Cell, active_bytes: int, capacity: int) -> list[dict[str, t.Any]]:
-    """The sections of a cell's job: one, or one for each of its streams, which run at the same time."""
+    """Return the sections of a cell's job: one, or one for each of its streams, which run at the same time."""
     if not cell.get("jobs"):
         return [section_of(cell, active_bytes)]
     shared = {key: cell[key] for key in ("runtime_s", "ramp_s") if cell.get(key)}
@@ -73,7 +73,7 @@ def sections_of(cell: celling.Cell, active_bytes: int, capacity: int) -> list[di
 
 
 def section_of(cell: celling.Cell, active_bytes: int) -> dict[str, t.Any]:
-    """The values that a cell gives to the job template."""
+    """Return the values that a cell gives to the job template."""
     reads, writes, both = RW[cell["access"]]
     section = {
         "name": cell["id"],
@@ -108,7 +108,7 @@ def _rate(cell: celling.Cell) -> str:
 
 
 def job_text(engine: str, sections: t.Sequence[t.Mapping[str, t.Any]]) -> str:
-    """A job as fio reads it, with the placeholders that the host fills in."""
+    """Return a job as fio reads it, with the placeholders that the host fills in."""
     text: str = _template().render(ioengine="io_uring" if engine == POLLED else engine, jobs=sections)
     return text
 

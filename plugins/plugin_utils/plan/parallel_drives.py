@@ -36,7 +36,7 @@ def spec(settings: Mapping, drives: t.Sequence[t.Any], any_test: bool) -> dict[s
 
 
 def span_s(plan: Mapping) -> tuple[float, float]:
-    """The shortest and longest time that it takes a host to find the number of its drives; 0 where it does not.
+    """Return the shortest and longest time that it takes a host to find the number of its drives; 0 where it does not.
     plan: plan.json, or what `spec` makes of it and its drives.
     """
     asked, drives = plan.get("together"), len(plan["drives"])

@@ -17,7 +17,7 @@ OWN = ("matrix", "cells", "lead", "steady_state", "rounds", "last_rounds", "desc
 
 
 def split(test: Test) -> list[Test]:
-    """A test as someone wrote it, and its phases as tests of the same form; `follows` names the one before."""
+    """Return a test as someone wrote it, and its phases as tests of the same form; `follows` names the one before."""
     first = {key: value for key, value in test.items() if key != "phases"}
     found = [first]
     for phase in test.get("phases") or []:

@@ -79,7 +79,7 @@ def files(
 
 
 def _order(test: Mapping, platform: str) -> list[str]:
-    """What no file says: what comes before, and how often."""
+    """Return what no file says: what comes before, and how often."""
     rounds, fill = test["rounds"], test["precondition"]
     sectors = test["purge"].get("iomemory_sector_bytes")
     purge = "Purge the drive with its vendor's tool" + (f", to sectors of {block_size(sectors)}." if sectors else ".")
@@ -136,7 +136,9 @@ def _fio_test(
 
 
 def _load(cell: Mapping | None, active: int) -> dict[str, int]:
-    """The values of a cell whose threads the host would choose by its CPUs: the most, as nobody knows them there."""
+    """Return the values of a cell whose threads the host would choose by its CPUs: the most, as nobody knows them
+    there.
+    """
     if cell is None or not cell.get("per_cpu"):
         return {}
     share = io_pattern.share_bytes(active, cell["threads"], cell["block_size_bytes"])
@@ -144,7 +146,7 @@ def _load(cell: Mapping | None, active: int) -> dict[str, int]:
 
 
 def substituted(job: str, wanted: Mapping) -> str:
-    """A job text with a platform's substitutions."""
+    """Return a job text with a platform's substitutions."""
     lines = []
     for line in job.splitlines():
         key, _equals, value = line.partition("=")

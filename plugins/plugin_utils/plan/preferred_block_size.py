@@ -18,14 +18,16 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def size_bytes(identity: Mapping) -> int:
-    """The preferred write size of a drive: what the kernel has in minimum_io_size (NVMe's NPWG), at least 4 KiB."""
+    """Return the preferred write size of a drive: what the kernel has in minimum_io_size (NVMe's NPWG), at
+    least 4 KiB.
+    """
     told: int = identity.get("minimum_io_size_bytes") or identity["logical_block_size_bytes"]
     return max(LEAST_BYTES, told)
 
 
 def on_drive(test: Mapping, identity: Mapping) -> tuple[dict[str, t.Any], list[dict[str, str]]]:
-    """A test with the size of this drive in its cells and in what it tracks, and the cells that became another of the
-    test's: [{id, reason}].
+    """Return a test with the size of this drive in its cells and in what it tracks, and the cells that became another
+    of the test's: [{id, reason}].
 
     A cell that was resolved keeps in `preferred` the name that it has in the test of every drive.
     """

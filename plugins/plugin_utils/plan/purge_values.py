@@ -20,7 +20,7 @@ OPTIONS = tuple(name.removeprefix("purge_") for name in VARIABLES if name != "pu
 
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
-    """What is wrong with a host's purge variables, as "variable: message"."""
+    """Return what is wrong with a host's purge variables, as "variable: message"."""
     given = {name: value for name, value in asked.items() if name != "purge_method" or value is not None}
     return argument_specs.problems("purge", given, _rules())
 
@@ -32,7 +32,7 @@ def _rules() -> dict[str, argument_specs.Rule]:
 
 
 def spec(given: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The purge of a rendered test: what its file says, and from the variables what it leaves open."""
+    """Return the purge of a rendered test: what its file says, and from the variables what it leaves open."""
     method = given["method"]
     if method == "auto":
         method = str(plain(variables.get("purge_method")) or argument_specs.default("purge_method"))
@@ -43,7 +43,7 @@ def spec(given: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict
 
 
 def identity_after(identity: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The identity of a drive after this purge, for planning what comes next."""
+    """Return the identity of a drive after this purge, for planning what comes next."""
     own = wanted.get("iomemory_sector_bytes") if wanted["method"] == "iomemory_format" else None
     return {
         **identity,

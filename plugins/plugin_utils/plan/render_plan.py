@@ -157,7 +157,7 @@ def _engine_problems(settings: t.Mapping[str, t.Any], host: str) -> list[str]:
 
 
 def _cache_problems(tests: t.Sequence[Test], entry: Entry, where: str) -> list[str]:
-    """What an entry of ssd_drives says of the write cache must not stand against what a test needs."""
+    """Return what an entry of ssd_drives says of the write cache must not stand against what a test needs."""
     own = entry.options["write_cache"]
     against = next((test for test in tests if own and test["write_cache"] not in (None, own)), None)
     if against is None:
@@ -177,7 +177,7 @@ def _poll_problems(
 
 
 def _vendor(identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """What the inventory wants of a drive's own settings, for every result to be held to (vendor_rssdm,
+    """Return what the inventory wants of a drive's own settings, for every result to be held to (vendor_rssdm,
     vendor_iomemory_dma_delay).
     """
     lines = schemas.plain(settings.get("vendor_rssdm")) or []
@@ -192,7 +192,7 @@ def _vendor(identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) ->
 
 
 def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list[Test]:
-    """The tests of a plan of one step without a measurement: purge, precondition or tune.
+    """Return the tests of a plan of one step without a measurement: purge, precondition or tune.
 
     variables: precondition_passes and precondition_block_size, where they are set (purge_method counts in `render`).
     """
@@ -233,7 +233,7 @@ def _fit_tests(
     settings: t.Mapping[str, t.Any],
     of_host: t.Sequence[t.Mapping[str, t.Any]],
 ) -> list[tuple[Test, list[str]]]:
-    """Each test for one drive. A purge that sets the LBA size sets it for this test and those after it."""
+    """Return each test for one drive. A purge that sets the LBA size sets it for this test and those after it."""
     fitted = []
     for test in tests:
         purge = purge_values.spec(test["purge"], settings)
@@ -245,7 +245,7 @@ def _fit_tests(
 def _fit_test(
     test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], purge: dict[str, t.Any]
 ) -> tuple[Test, list[str]]:
-    """A test for one drive in its rendered form, and what the drive can't do."""
+    """Return a test for one drive in its rendered form, and what the drive can't do."""
     test, same_cells = preferred_block_size.on_drive(test, identity)
     cells, left_out, wrong = celling.fit(test, identity)
     active = celling.active_range_bytes(test, identity)

@@ -30,7 +30,7 @@ def id_parts(cell: Mapping) -> list[str]:
 
 
 def rendered(source: Mapping, size_bytes: t.Callable[[t.Any], int]) -> Cell:
-    """A cell of several streams as the plan has it.
+    """Return a cell of several streams as the plan has it.
 
     What every cell has tells of all streams: random where one is, the largest block, all threads, the greatest depth,
     and of the share of reads only whether there are any, or nothing else.
@@ -60,7 +60,7 @@ def _stream(source: Mapping, size_bytes: t.Callable[[t.Any], int]) -> Cell:
 
 
 def problems(cell: Mapping) -> list[str]:
-    """What no drive can do of it, or would measure nothing, without the cell's name."""
+    """Return what no drive can do of it, or would measure nothing, without the cell's name."""
     jobs = cell.get("jobs") or []
     found = _sync_problems(cell)
     names = [job["name"] for job in jobs]
@@ -75,7 +75,7 @@ def problems(cell: Mapping) -> list[str]:
 
 
 def trim_problem(cell: Mapping, identity: Mapping) -> str:
-    """Why a drive can't do the trims of a cell; "" where it can, or where the kernel does not tell."""
+    """Return why a drive can't do the trims of a cell; "" where it can, or where the kernel does not tell."""
     trims = [job["name"] for job in cell.get("jobs") or () if job.get("trim")]
     if not trims or identity.get("max_discard_bytes") != 0:
         return ""
@@ -106,7 +106,7 @@ def _stream_problems(job: Mapping) -> list[str]:
 
 
 def range_problems(one: Mapping) -> list[str]:
-    """What is wrong with the range of a cell or a stream, without its name."""
+    """Return what is wrong with the range of a cell or a stream, without its name."""
     begin, end = _range(one)
     return [] if begin < end else [f"range: from_pct {begin} must be below to_pct {end}"]
 
@@ -145,25 +145,25 @@ def _range(job: Mapping) -> tuple[int, int]:
 
 
 def offset_bytes(job: Mapping, active: int) -> int:
-    """Where a stream begins in the ActiveRange: whole blocks of its own."""
+    """Return where a stream begins in the ActiveRange: whole blocks of its own."""
     size = int(job["block_size_bytes"])
     return -(-active * _range(job)[0] // 100 // size) * size
 
 
 def share_bytes(job: Mapping, active: int) -> int:
-    """What each of its threads has: in sequence a part for each, at random all of its range."""
+    """Return what each of its threads has: in sequence a part for each, at random all of its range."""
     size = int(job["block_size_bytes"])
     room = active * _range(job)[1] // 100 - offset_bytes(job, active)
     return room // (job["threads"] if job["access"] == "sequential" else 1) // size * size
 
 
 def rate_bytes_s(job: Mapping, capacity: int) -> float:
-    """The limit of a stream that grows with the drive, for all its threads."""
+    """Return the limit of a stream that grows with the drive, for all its threads."""
     return float(job["rate_mib_s_per_tb"]) * MIB * capacity / 1e12
 
 
 def section(job: Mapping, active: int, capacity: int) -> dict[str, t.Any]:
-    """What a stream gives to the job template in place of what a cell gives. active: bytes of the ActiveRange;
+    """Return what a stream gives to the job template in place of what a cell gives. active: bytes of the ActiveRange;
     capacity: of the drive.
     """
     found = {**placed(job, active), "new_group": True}
@@ -175,7 +175,7 @@ def section(job: Mapping, active: int, capacity: int) -> dict[str, t.Any]:
 
 
 def placed(one: Mapping, active: int) -> dict[str, t.Any]:
-    """Where in the ActiveRange a cell or a stream with a range does its I/O, for the job template."""
+    """Return where in the ActiveRange a cell or a stream with a range does its I/O, for the job template."""
     size, offset = share_bytes(one, active), offset_bytes(one, active)
     found: dict[str, t.Any] = {"size": size, **({"offset": offset} if offset else {})}
     if one["access"] == "sequential" and one["threads"] > 1:
@@ -184,11 +184,11 @@ def placed(one: Mapping, active: int) -> dict[str, t.Any]:
 
 
 def sizes(one: Mapping) -> list[int]:
-    """The sizes of the I/O of a cell or a stream."""
+    """Return the sizes of the I/O of a cell or a stream."""
     mixed = (one.get("mix") or {}).get("sizes") if "jobs" not in one else None
     return [item["size_bytes"] for item in mixed or ()] + [one["block_size_bytes"]]
 
 
 def trimmed_from_pct(cell: Mapping) -> int | None:
-    """Where in the ActiveRange a cell begins to give blocks back; None: nowhere."""
+    """Return where in the ActiveRange a cell begins to give blocks back; None: nowhere."""
     return min((_range(job)[0] for job in cell.get("jobs") or () if job.get("trim")), default=None)

@@ -53,8 +53,8 @@ class Library:
             raise PlanError(missing)
 
     def find(self, kind: str, name: str, skip: t.Collection[Path] = ()) -> Source | None:
-        """The first file of a name; kind: tests or plans. A site may keep tests right in its folder too. A test may be
-        one of a plan: <plan>/<test>. Raises PlanError.
+        """Return the first file of a name; kind: tests or plans. A site may keep tests right in its folder too. A test
+        may be one of a plan: <plan>/<test>. Raises PlanError.
         """
         plan, _slash, entry = name.partition("/")
         if kind == "tests" and entry:
@@ -65,7 +65,7 @@ class Library:
         return None
 
     def _of_plan(self, plan: str, name: str, skip: t.Collection[Path]) -> Source | None:
-        """The test of a plan file that its entry names, or gets from its base."""
+        """Return the test of a plan file that its entry names, or gets from its base."""
         found = self.find("plans", plan)
         if found is None or found.path is None:
             return None
@@ -78,7 +78,7 @@ class Library:
         return None
 
     def names(self, kind: str, like: str = "") -> list[str]:
-        """The names of all tests or plans. like: what was asked for; of <plan>/<test> the tests of that plan."""
+        """Return the names of all tests or plans. like: what was asked for; of <plan>/<test> the tests of that plan."""
         plan, slash, entry = like.partition("/")
         if kind == "tests" and slash:
             found = self.find("plans", plan)
@@ -104,12 +104,12 @@ class Library:
 
 
 def _entries(plan: t.Any) -> list[t.Any]:
-    """The entries of a plan file that can be tests."""
+    """Return the entries of a plan file that can be tests."""
     return [data for data in plan if isinstance(data, (str, dict))] if isinstance(plan, list) else []
 
 
 def _entry_name(data: str | dict[str, t.Any]) -> str:
-    """What a test of a plan is called: by itself, or as its base."""
+    """Return what a test of a plan is called: by itself, or as its base."""
     name = data if isinstance(data, str) else data.get("name", data.get("base"))
     return str(name).rpartition("/")[2]
 

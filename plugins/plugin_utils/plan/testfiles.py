@@ -34,7 +34,7 @@ MAX_LOADED = 64
 
 
 def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
-    """The checked tests of a plan, in order.
+    """Return the checked tests of a plan, in order.
 
     ssd_plan: a list of test names and inline tests, or the name of a plan file. dirs: ssd_tests_dirs.
     A test: name, title, description, source, origin, own_cells (the site chose the cells), repeats (a test before it)
@@ -75,7 +75,7 @@ def _load(asked: t.Any, library: Library) -> list[Test]:
 
 
 def _plan_sources(ssd_plan: t.Any, library: Library) -> list[Source]:
-    """The plan's entries, each with where it stands."""
+    """Return the plan's entries, each with where it stands."""
     origin, shipped, entries = "ssd_plan", False, ssd_plan
     if isinstance(ssd_plan, str) and ssd_plan:
         found = library.find("plans", ssd_plan)
@@ -135,7 +135,7 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
 
 
 def _completed(data: Test, schema: schemas.Schema, origin: str) -> list[Test]:
-    """A test, or a phase as one, with its defaults; with each_cell one for each cell. Raises PlanError."""
+    """Return a test, or a phase as one, with its defaults; with each_cell one for each cell. Raises PlanError."""
     follows = data.get("follows")
     data = _spelt_out({key: value for key, value in data.items() if key != "follows"}, schema)
     raise_for(f"{origin}: phase {data['name']}" if follows else origin, schemas.problems(data, schema))
@@ -147,7 +147,7 @@ def _completed(data: Test, schema: schemas.Schema, origin: str) -> list[Test]:
 
 
 def _spelt_out(data: Test, schema: schemas.Schema) -> Test:
-    """A test with what `true` stands for, which may lack a key that has no default."""
+    """Return a test with what `true` stands for, which may lack a key that has no default."""
     return {
         key: {} if value is True and "object" in schemas.kinds(schema["properties"].get(key, {})) else value
         for key, value in data.items()
@@ -155,7 +155,7 @@ def _spelt_out(data: Test, schema: schemas.Schema) -> Test:
 
 
 def _split(test: Test) -> list[Test]:
-    """A test of each cell, named without what all cells share: micron-rand-4k-w100."""
+    """Return a test of each cell, named without what all cells share: micron-rand-4k-w100."""
     sources = celling.sources(test)
     names = celling.short_names([celling.rendered(source) for source in sources])
     tests = []
@@ -174,7 +174,7 @@ def _split(test: Test) -> list[Test]:
 
 
 def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
-    """The internal form of a complete test (see load_plan). Raises PlanError."""
+    """Return the internal form of a complete test (see load_plan). Raises PlanError."""
     cells = celling.expand(test)
     steady = test["steady_state"]
     problems = celling.static_problems(cells)

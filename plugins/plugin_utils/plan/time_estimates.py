@@ -27,7 +27,7 @@ def budget_s(value: t.Any) -> float | None:
 
 
 def purge_share(method: str) -> float:
-    """How long a purge takes as a share of the time to write the drive once."""
+    """Return how long a purge takes as a share of the time to write the drive once."""
     if method == "none":
         return 0.0
     return 1.0 if method in methods.METHODS and methods.METHODS[method].slow else SHARE_OF_FILL
@@ -79,8 +79,8 @@ def within(
     bytes_per_s: float,
     share: t.Callable[[Mapping, int], float | None] = lambda test, place: None,
 ) -> tuple[list[Mapping], dict[str, float]]:
-    """The tests of a plan that fit into a time for each drive: (those that do, {name of one left out: its longest
-    time}). share: purge_share of the method that a test gets on the drive of that place, where it is known.
+    """Return the tests of a plan that fit into a time for each drive: (those that do, {name of one left out: its
+    longest time}). share: purge_share of the method that a test gets on the drive of that place, where it is known.
 
     The order of importance is that of the plan: a test is taken if at its longest, on the drive that takes longest, it
     fits into what those before it leave. One that neither purges nor fills goes on from the state that the test before
@@ -106,15 +106,15 @@ def within(
 
 
 def window_s(test: Mapping) -> float:
-    """How much time the window of a test spans, from the start of its first round to the end of its last."""
+    """Return how much time the window of a test spans, from the start of its first round to the end of its last."""
     steady = test["steady_state"]
     rounds: int = (steady["window"] - 1) * steady["sample_every"] + 1
     return rounds * sum(cell_s(cell) for cell in test["cells"])
 
 
 def time_for_writing_s(test: Mapping) -> float | None:
-    """What a test's own limits leave for writing before its windows begin (below 0: not even these fit); None where
-    nothing has to be written first.
+    """Return what a test's own limits leave for writing before its windows begin (below 0: not even these fit); None
+    where nothing has to be written first.
     """
     steady, rounds = test["steady_state"] or {}, test["rounds"]
     round_s = sum(cell_s(cell) for cell in test["cells"])
@@ -129,7 +129,7 @@ def time_for_writing_s(test: Mapping) -> float | None:
 
 
 def slowest_write(test: Mapping, size_bytes: int) -> float | None:
-    """The mean bytes/s that a drive has to write for a steady window to fit into the test's own time; None where
+    """Return the mean bytes/s that a drive has to write for a steady window to fit into the test's own time; None where
     nothing has to be written first.
     """
     steady, left_s = test["steady_state"] or {}, time_for_writing_s(test)

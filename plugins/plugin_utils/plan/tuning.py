@@ -77,7 +77,7 @@ def _numa(given: Variables) -> Spec:
 
 
 def _queue(given: Variables) -> Spec:
-    """The scheduler first: switching it resets others."""
+    """Return the scheduler first: switching it resets others."""
     names = sorted(given["tune_queue"], key=lambda name: name != "scheduler")
     return {"sysfs": [file(name, QUEUE + name, given["tune_queue"][name]) for name in names]}
 
@@ -134,8 +134,8 @@ VARIABLES = tuple(name for name in argument_specs.options("tune") if name not in
 def requested_concerns(
     variables: Variables, run_tags: t.Collection[str] = (), skip_tags: t.Collection[str] = ()
 ) -> list[str]:
-    """The concerns to work on: those whose switch is on, and that --tags and --skip-tags leave. Tags of no concern
-    leave all.
+    """Return the concerns to work on: those whose switch is on, and that --tags and --skip-tags leave. Tags of no
+    concern leave all.
     """
     named = [name for name in (*CONCERNS, BOOT) if name in run_tags]
     return [
@@ -146,8 +146,8 @@ def requested_concerns(
 
 
 def build(variables: Variables, concerns: t.Collection[str], keep: bool = False) -> Spec:
-    """The plan's `tune` for these concerns. `keep`: leave the settings until restore.yml; nothing can be held open
-    then.
+    """Return the plan's `tune` for these concerns. `keep`: leave the settings until restore.yml; nothing can be held
+    open then.
     """
     spec: Spec = {
         "keep": keep,

@@ -32,7 +32,7 @@ MOST_LATENCY_US = 2**31 - 1
 
 
 def normal(variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The variables in the form that tuning.py takes; `problems` has found nothing wrong with them."""
+    """Return the variables in the form that tuning.py takes; `problems` has found nothing wrong with them."""
     found = dict(variables)
     found.update(argument_specs.in_type("tune", {name: plain(found[name]) for name in tuning.VARIABLES}))
     latency = found["tune_cpu_dma_latency_us"]
@@ -83,7 +83,7 @@ RULES = {
 
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
-    """What is wrong with the variables of tuning, as "variable: message"."""
+    """Return what is wrong with the variables of tuning, as "variable: message"."""
     given = {name: plain(asked[name]) for name in asked if name.startswith("tune_")}
     found = argument_specs.problems("tune", given, RULES)
     names = ("tune_governor", "tune_energy_performance_preference")
@@ -137,8 +137,8 @@ def _vm_problems(given: t.Any) -> list[str]:
 def host_problems(
     asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any] | None, entries: t.Sequence[Entry]
 ) -> list[tuple[str, str]]:
-    """What a host cannot do of what is asked of it: [(drive or "", message)]. snapshot: host_checks'; entries: of
-    its ssd_drives.
+    """Return what a host cannot do of what is asked of it: [(drive or "", message)]. snapshot: host_checks'; entries:
+    of its ssd_drives.
     """
     if not snapshot:
         return []

@@ -15,7 +15,7 @@ NAME = "steady-writes"
 
 
 def offer(test: t.Mapping[str, t.Any]) -> str:
-    """An entry of ssd_plan."""
+    """Return an entry of ssd_plan."""
     entry = {
         "base": test["name"],
         "name": NAME,
@@ -27,5 +27,5 @@ def offer(test: t.Mapping[str, t.Any]) -> str:
 
 
 def advice(test: t.Mapping[str, t.Any]) -> str:
-    """The offer as a part of a sentence."""
+    """Return the offer as a part of a sentence."""
     return f"measure after preconditioning instead (that shows no write saturation): ssd_plan: [{offer(test)}]"

@@ -46,7 +46,7 @@ class Line(t.NamedTuple):
     overrides: t.Sequence[str]
 
     def digest(self) -> str:
-        """The line in 12 hexadecimal digits, for people to compare."""
+        """Return the line in 12 hexadecimal digits, for people to compare."""
         return hashlib.sha256(_json(self._asdict()).encode()).hexdigest()[:12]
 
     def part(self, name: str) -> str:
@@ -60,7 +60,7 @@ class Line(t.NamedTuple):
         return ", ".join(value) or "none" if name == "overrides" else str(value)
 
     def text(self) -> str:
-        """The line for people, without its host."""
+        """Return the line for people, without its host."""
         words = "; ".join(f"{name} {self.part(name)}" for name in PARTS[1:])
         return f"{self.drive}: {self.identity}; {words}; line {self.digest()}"
 
@@ -77,24 +77,24 @@ class ApprovedPlan(t.NamedTuple):
     hosts_left_out: t.Mapping[str, str] = MappingProxyType({})
 
     def by_drive(self) -> dict[tuple[str, str], Line]:
-        """The lines by (host, drive)."""
+        """Return the lines by (host, drive)."""
         return {(line.host, line.drive): line for line in self.lines}
 
 
 def dump(plan: ApprovedPlan) -> str:
-    """The plan as JSON Lines: a head with the SHA-256 of everything, then one line a drive, with its digest."""
+    """Return the plan as JSON Lines: a head with the SHA-256 of everything, then one line a drive, with its digest."""
     head, rows = _rows(plan)
     lines = [{**row, "digest": line.digest()} for row, line in zip(rows, plan.lines)]
     return _text(head, [*lines, *rows[len(lines) :]])
 
 
 def sha256(plan: ApprovedPlan) -> str:
-    """The digest of the whole plan."""
+    """Return the digest of the whole plan."""
     return str(_rows(plan)[0]["sha256"])
 
 
 def artifact(plan: ApprovedPlan) -> dict[str, t.Any]:
-    """The plan as AWX passes it on (ssd_approved_plan). Without the lines' digests, which do not compress."""
+    """Return the plan as AWX passes it on (ssd_approved_plan). Without the lines' digests, which do not compress."""
     head, rows = _rows(plan)
     packed = pack(_text(head, rows).encode())
     return {"run_id": plan.run_id, "drives": len(plan.lines), "sha256": head["sha256"], "packed": packed}
@@ -110,7 +110,7 @@ def write(plan: ApprovedPlan, results_dir: str) -> str:
 
 
 def command_text(plan: ApprovedPlan, path: str) -> list[str]:
-    """What to do with a written plan. path: empty in a job of AWX, whose files are gone when it ends."""
+    """Return what to do with a written plan. path: empty in a job of AWX, whose files are gone when it ends."""
     what = f"this plan ({len(plan.lines)} drive{'s' * (len(plan.lines) != 1)}, SHA-256 {sha256(plan)})"
     if not path:
         return [f"To be approved: {what}. It goes to the job that starts it as the artifact ssd_approved_plan"]
@@ -123,8 +123,8 @@ def command_text(plan: ApprovedPlan, path: str) -> list[str]:
 
 
 def load(given: t.Any) -> ApprovedPlan | None:
-    """The plan that ssd_approved_plan gives: the path of a file, or an artifact's content. None where it is empty.
-    Raises ValueError, saying why it can't be used.
+    """Return the plan that ssd_approved_plan gives: the path of a file, or an artifact's content. None where it is
+    empty. Raises ValueError, saying why it can't be used.
     """
     if given in (None, "", {}):
         return None
@@ -142,7 +142,7 @@ def load(given: t.Any) -> ApprovedPlan | None:
 
 
 def parse(content: str, source: str) -> ApprovedPlan:
-    """A plan from what `dump` or `artifact` wrote. Raises ValueError."""
+    """Return a plan from what `dump` or `artifact` wrote. Raises ValueError."""
     head_text, *rows_text = content.removesuffix("\n").split("\n")
     try:
         head = json.loads(head_text)
@@ -169,7 +169,7 @@ def parse(content: str, source: str) -> ApprovedPlan:
 
 
 def _rows(plan: ApprovedPlan) -> tuple[dict[str, t.Any], list[dict[str, t.Any]]]:
-    """The head, and the rows without digests: the lines come first."""
+    """Return the head, and the rows without digests: the lines come first."""
     rows: list[dict[str, t.Any]] = [line._asdict() for line in plan.lines]
     rows += [{"host": host, "drive": drive, "left_out": why} for (host, drive), why in plan.left_out.items()]
     rows += [{"host": host, "left_out": why} for host, why in plan.hosts_left_out.items()]

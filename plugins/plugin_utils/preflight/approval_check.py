@@ -33,7 +33,9 @@ Plans = t.Mapping[str, t.Mapping[str, t.Any]]
 def decided(
     views: t.Sequence[HostAnswer], run: Run, plans: Plans, now: datetime.datetime, started_only: bool = False
 ) -> approval.ApprovedPlan:
-    """What preflight decided, as a plan to approve. started_only: without hosts on which this run needs no start."""
+    """Return what preflight decided, as a plan to approve. started_only: without hosts on which this run needs no
+    start.
+    """
     hosts = [
         (view, plans[view.name])
         for view in views
@@ -94,7 +96,7 @@ def _guard_options(selector: t.Any) -> list[str]:
 
 
 def _set(names: t.Sequence[str], variables: t.Mapping[str, t.Any]) -> list[str]:
-    """Those of a host's variables that are not at their defaults."""
+    """Return those of a host's variables that are not at their defaults."""
     values = {name: plain(variables.get(name)) for name in names}
     return [_shown(name, value) for name, value in values.items() if value not in (None, argument_specs.default(name))]
 
@@ -104,7 +106,7 @@ def _shown(name: str, value: t.Any) -> str:
 
 
 def choose_run(views: t.Sequence[HostAnswer], approved: approval.ApprovedPlan | None) -> list[HostAnswer]:
-    """The views with the approved plan's run, where ssd_run_id names none."""
+    """Return the views with the approved plan's run, where ssd_run_id names none."""
     if approved is None or shared_value(views, "ssd_run_id"):
         return list(views)
     own = {"ssd_run_id": approved.run_id}
@@ -112,7 +114,7 @@ def choose_run(views: t.Sequence[HostAnswer], approved: approval.ApprovedPlan | 
 
 
 def is_required(views: t.Sequence[HostAnswer]) -> bool:
-    """Whether nothing may be erased without an approved plan."""
+    """Return whether nothing may be erased without an approved plan."""
     return bool(shared_value(views, "ssd_approval") == "required")
 
 
@@ -122,7 +124,9 @@ def unusable(
     run: Run | None,
     starts: t.Sequence[approval.Line],
 ) -> list[Finding]:
-    """Why the approved plan is none for this run, or is missing. starts: the drives that this play would erase."""
+    """Return why the approved plan is none for this run, or is missing. starts: the drives that this play
+    would erase.
+    """
     if approved is None:
         return [Finding(f"ssd_approved_plan: {_MISSING}")] if starts and is_required(views) else []
     if shared_value(views, "ssd_step") == "tune":
@@ -149,8 +153,8 @@ _MISSING = (
 
 
 def findings(approved: approval.ApprovedPlan, now: approval.ApprovedPlan) -> list[Finding]:
-    """What would be done now and is not in the approved plan, drive by drive. A drive that is gone is no finding, and a
-    second measurement may have fewer tests.
+    """Return what would be done now and is not in the approved plan, drive by drive. A drive that is gone is no
+    finding, and a second measurement may have fewer tests.
     """
     known, hosts = approved.by_drive(), {line.host for line in approved.lines}
     narrowed = now.run_id == second.id_of(approved.run_id)
@@ -174,8 +178,8 @@ def findings(approved: approval.ApprovedPlan, now: approval.ApprovedPlan) -> lis
 
 
 def can_be_left_out(differing: t.Sequence[Finding], now: approval.ApprovedPlan, run: Run) -> bool:
-    """Whether the run can start without the drives that differ: others remain, and no host has begun with one of them.
-    A single step does all that it names or nothing.
+    """Return whether the run can start without the drives that differ: others remain, and no host has begun with one of
+    them. A single step does all that it names or nothing.
     """
     begun = any(one.host in run.attach for one in differing)
     return now.step == "qualify" and 0 < len(differing) < len(now.lines) and not begun
@@ -195,13 +199,13 @@ def left_out(approved: approval.ApprovedPlan | None, host: str) -> t.Mapping[str
 
 
 def hosts_left_out(approved: approval.ApprovedPlan | None) -> dict[str, str]:
-    """The same of hosts: they could not be planned."""
+    """Return the same of hosts: they could not be planned."""
     gone = approved.hosts_left_out if approved else {}
     return {host: f"the approved plan leaves this host out: {why}" for host, why in gone.items()}
 
 
 def takes(now: approval.ApprovedPlan, approved: approval.ApprovedPlan | None, attach: t.Mapping[str, str]) -> list[str]:
-    """What a start prints: each drive that it erases, by host. attach: the run's state on hosts that have it."""
+    """Return what a start prints: each drive that it erases, by host. attach: the run's state on hosts that have it."""
     hosts: dict[str, list[str]] = {}
     for line in now.lines:
         hosts.setdefault(line.host, []).append(f"  {line.text()}")

@@ -17,7 +17,7 @@ PACKAGES = (("jsonschema", "jsonschema"), ("jsonschema_rs", "jsonschema-rs"), ("
 
 
 def missing_packages(packages: t.Iterable[tuple[str, str]] = PACKAGES) -> list[str]:
-    """What this Python lacks, with the command that installs it."""
+    """Return what this Python lacks, with the command that installs it."""
     missing = [name for module, name in packages if importlib.util.find_spec(module) is None]
     if not missing:
         return []
@@ -30,7 +30,9 @@ def missing_packages(packages: t.Iterable[tuple[str, str]] = PACKAGES) -> list[s
 
 
 def callback_findings(enabled: t.Sequence[str] | None, config_file: str | None) -> list[str]:
-    """Whether the callback that collects the results is enabled; it never enables itself. Names the lines to add."""
+    """Return whether the callback that collects the results is enabled; it never enables itself. Names the lines to
+    add.
+    """
     names = [str(name).strip() for name in enabled or []]
     if CALLBACK in names:
         return []
@@ -50,7 +52,7 @@ def callback_findings(enabled: t.Sequence[str] | None, config_file: str | None) 
 
 
 def folder_problem(path: str, keep: bool) -> str:
-    """Why files can't be written below a folder; "" if they can. Really writes one. `keep`: leave a
+    """Return why files can't be written below a folder; "" if they can. Really writes one. `keep`: leave a
     folder made for it.
     """
     made: list[str] = []

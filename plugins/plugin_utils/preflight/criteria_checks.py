@@ -43,7 +43,7 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def usable(criteria: t.Any) -> list[dict[str, t.Any]]:
-    """The well-formed ones: findings.settings tells of the others."""
+    """Return the well-formed ones: findings.settings tells of the others."""
     return (
         [item for item in criteria if not judged_criteria.criterion_problems(item)]
         if isinstance(criteria, list)
@@ -94,8 +94,8 @@ def _names(criterion: Criterion, tests: Mapping) -> list[Finding]:
 
 
 def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Sequence[HostAnswer]) -> list[Finding]:
-    """A model that matches no drive, while some drive is held to nothing: likely a slip. Else it may be for a part of
-    the fleet left out by --limit.
+    """Return a model that matches no drive, while some drive is held to nothing: likely a slip. Else it may be for a
+    part of the fleet left out by --limit.
 
     Told only where something is known of every host: the model may be that of a drive that was not seen.
     """
@@ -117,8 +117,8 @@ def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Seque
 
 
 def _on_host(criterion: Criterion, host: str, drives: t.Sequence[Mapping]) -> list[Finding]:
-    """What judge would call an error once everything was measured, by drive; once for the host where it is the same for
-    all.
+    """Return what judge would call an error once everything was measured, by drive; once for the host where it is the
+    same for all.
     """
     problems = {drive["drive"]: _problem(criterion, drive) for drive in drives}
     texts = list(dict.fromkeys(filter(None, problems.values())))
@@ -143,7 +143,7 @@ def _problem(criterion: Criterion, drive: Mapping) -> str:
 
 
 def _yields(test: Mapping, criterion: Criterion) -> bool:
-    """Whether the test has the figure: of the cell named, else of the first tracked one, else of the first
+    """Return whether the test has the figure: of the cell named, else of the first tracked one, else of the first
     (job/campaign.py).
     """
     tracked = [item["cell"] for item in (test["steady_state"] or {}).get("tracked", [])]
@@ -172,12 +172,12 @@ def _yields(test: Mapping, criterion: Criterion) -> bool:
 
 
 def _stream(cell: Mapping, name: str) -> Mapping:
-    """The stream of a cell by its name in records, <cell>.<stream>; the cell itself for any other."""
+    """Return the stream of a cell by its name in records, <cell>.<stream>; the cell itself for any other."""
     return next((job for job in cell.get("jobs") or () if f"{cell['id']}.{job['name']}" == name), cell)
 
 
 def applying(criteria: t.Any, drive: Mapping) -> list[str]:
-    """The criteria that a drive of a plan.json will be held to, each as one line."""
+    """Return the criteria that a drive of a plan.json will be held to, each as one line."""
     own = [item for item in usable(criteria) if is_of_model(item, drive["expected"].get("model") or "")]
     return [
         judged_criteria.describe(item)

@@ -74,7 +74,7 @@ class Decision(t.NamedTuple):
     takes: t.Sequence[str] = ()
 
     def result(self) -> dict[str, t.Any]:
-        """What the action returns."""
+        """Return what the action returns."""
         run: dict[str, t.Any] = {}
         if self.run:
             run = {
@@ -330,7 +330,7 @@ def _decision(
 
 
 def _heard(views: t.Sequence[HostAnswer]) -> tuple[list[HostAnswer], dict[str, list[Finding]]]:
-    """The hosts with what counts of their answers, and by host what does not, as it is of other drives."""
+    """Return the hosts with what counts of their answers, and by host what does not, as it is of other drives."""
     strange = {view.name: findings.answered_drives(view) for view in views}
     # Ignored indeed: ten thousand drives that nobody asked for would be compared with all others, and told with them.
     return fleet_checks.added([view._replace(drives=None) if strange[view.name] else view for view in views]), strange
@@ -339,7 +339,7 @@ def _heard(views: t.Sequence[HostAnswer]) -> tuple[list[HostAnswer], dict[str, l
 def _run(
     views: t.Sequence[HostAnswer], now: datetime.datetime, own: t.Sequence[runs.KnownRun], found: t.Sequence[Finding]
 ) -> tuple[Run | None, list[Finding]]:
-    """The run that is asked for, unless `found` says that its variables are wrong; and what is wrong with it."""
+    """Return the run that is asked for, unless `found` says that its variables are wrong; and what is wrong with it."""
     if any(finding.message.startswith(("ssd_run_", "ssd_mode")) for finding in found):
         return None, []
     return run_selection.choose(views, now, own)
@@ -348,7 +348,7 @@ def _run(
 def _plans(
     views: t.Sequence[HostAnswer], run: Run | None, results_dir: str
 ) -> tuple[dict[str, dict[str, t.Any]], dict[str, t.Any], list[Finding]]:
-    """The plan of each host, the tests that they name, and what is wrong with them."""
+    """Return the plan of each host, the tests that they name, and what is wrong with them."""
     plans, wrong = host_plans.of_hosts(views, run)
     tests = host_plans.tests_of(views)
     return plans, tests, wrong + host_plans.findings(views, run, results_dir, tests, plans)
@@ -361,7 +361,7 @@ def _of_hosts(
     strange: t.Mapping[str, t.Sequence[Finding]],
     others: duplicates.Entries,
 ) -> list[Finding]:
-    """What is wrong with each host, and with some of them together. strange, others: of _heard and decide."""
+    """Return what is wrong with each host, and with some of them together. strange, others: of _heard and decide."""
     found = [
         item for view in views for item in _of_host(view, run, destructive, () if view.gone else strange[view.name])
     ]
@@ -374,7 +374,7 @@ def _of_hosts(
 
 
 def _of_host(view: HostAnswer, run: Run | None, destructive: bool, strange: t.Sequence[Finding]) -> list[Finding]:
-    """What is wrong with one host, by itself. strange: that it answered about other drives."""
+    """Return what is wrong with one host, by itself. strange: that it answered about other drives."""
     return [
         *(Finding(problem, view.name) for problem in host_findings.problems(view.asked or {})),
         *host_findings.blocking(view, run),
@@ -392,7 +392,7 @@ def _of_host(view: HostAnswer, run: Run | None, destructive: bool, strange: t.Se
 def _purges(
     views: t.Sequence[HostAnswer], plans: t.Mapping[str, dict[str, t.Any]], run: Run | None
 ) -> tuple[dict[str, purge_choice.Chosen], list[Finding]]:
-    """The purges of each host, and what is wrong with them or with the wear that follows."""
+    """Return the purges of each host, and what is wrong with them or with the wear that follows."""
     chosen: dict[str, purge_choice.Chosen] = {}
     found: list[Finding] = []
     for view in views:
@@ -411,14 +411,16 @@ def _folder_findings(results_dir: str, keep: bool) -> list[Finding]:
 
 
 def _before(results_dir: str, run: Run | None) -> t.Mapping[str, t.Any] | None:
-    """What is on record of the run already."""
+    """Return what is on record of the run already."""
     with contextlib.suppress(ValueError):  # host_plans says what is wrong with run.json
         return run_record.read_run(os.path.join(results_dir, run.id)) if run else None
     return None
 
 
 def _told(views: t.Sequence[HostAnswer], before: t.Mapping[str, t.Any] | None) -> list[HostAnswer]:
-    """The hosts that run.json is to tell of. What it says of a lost one stays, as that may have begun the run."""
+    """Return the hosts that run.json is to tell of. What it says of a lost one stays, as that may have begun
+    the run.
+    """
     return [view for view in views if not (view.gone and view.name in _began(before))]
 
 
@@ -427,8 +429,8 @@ def _began(record: t.Mapping[str, t.Any] | None) -> set[str]:
 
 
 def _lines(found: t.Sequence[Finding]) -> list[str]:
-    """The findings in their order; one that several hosts share is told once, with the hosts. One host's push nobody
-    else's away.
+    """Return the findings in their order; one that several hosts share is told once, with the hosts. One host's push
+    nobody else's away.
     """
     hosts: dict[tuple[str, str], list[str]] = {}
     for finding in found:

@@ -38,7 +38,7 @@ def render(answers: t.Mapping[str, t.Any], group: str = "ssd_servers") -> str:
 
 
 def failures(answers: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """The hosts that gave no answer, with what they said instead."""
+    """Return the hosts that gave no answer, with what they said instead."""
     return {host: _message(answer) for host, answer in answers.items() if _drives(answer) is None}
 
 
@@ -64,7 +64,9 @@ def _host(host: str, answer: t.Any) -> list[str]:
 
 
 def _named(drive: t.Mapping[str, t.Any]) -> Named | None:
-    """What its selector names it by: a host may answer what it likes, and must not end the list of the others."""
+    """Return what its selector names it by: a host may answer what it likes, and must not end the list of the
+    others.
+    """
     selector = drive.get("selector")
     if not isinstance(selector, t.Mapping):
         return None
@@ -153,6 +155,6 @@ def _name(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A double-quoted YAML text; JSON's would not do, since it writes rare letters as surrogate pairs."""
+    """Return a double-quoted YAML text; JSON's would not do, since it writes rare letters as surrogate pairs."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in escaped) + '"'

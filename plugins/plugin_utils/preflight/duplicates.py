@@ -95,7 +95,7 @@ _NAMED_BY_WWN = ("wwn-", "nvme-eui.", "nvme-uuid.", "nvme-nguid.")
 
 
 def _called(entry: Entry) -> tuple[str, str]:
-    """What an entry of ssd_drives calls its drive, as far as that means the same on any host; else _NOBODY."""
+    """Return what an entry of ssd_drives calls its drive, as far as that means the same on any host; else _NOBODY."""
     if entry.problem is not None:
         return _NOBODY
     key, value = entry.kind, entry.label
@@ -104,8 +104,8 @@ def _called(entry: Entry) -> tuple[str, str]:
 
 
 def _may_mean(entry: Entry) -> list[tuple[str, str]]:
-    """What the drive of an entry may be called that nobody looked at: a name in /dev/disk/by-id holds its world wide
-    name, or ends with its serial number, which a namespace may follow.
+    """Return what the drive of an entry may be called that nobody looked at: a name in /dev/disk/by-id holds its world
+    wide name, or ends with its serial number, which a namespace may follow.
     """
     called = _called(entry)
     if called[0] != "by_id":
@@ -118,7 +118,7 @@ def _may_mean(entry: Entry) -> list[tuple[str, str]]:
 
 
 def _all_names(drive: t.Mapping[str, t.Any], entry: Entry) -> list[tuple[str, str]]:
-    """What a drive that was looked at, and the entry that named it, call it."""
+    """Return what a drive that was looked at, and the entry that named it, call it."""
     identity = drive.get("identity") or {}
     serial, wwn = str(identity.get("serial") or ""), wwn_key(str(identity.get("wwn") or "")) or ""
     names = [_called(entry), ("serial", serial), ("wwn", wwn)]
@@ -146,7 +146,7 @@ def _groups(seen: t.Iterable[_Names]) -> list[list[_Names]]:
 
 
 def _alike(one: _Names, other: _Names) -> bool:
-    """Whether two hosts may mean one drive: what only one of them tells speaks for no other drive."""
+    """Return whether two hosts may mean one drive: what only one of them tells speaks for no other drive."""
     if one.place or other.place:
         return one.place == other.place
     if one.serial and other.serial and one.serial != other.serial:
@@ -204,7 +204,7 @@ def same_machines(views: t.Sequence[HostAnswer]) -> list[Finding]:
 
 
 def _names(identity: t.Mapping[str, t.Any] | None, facts: t.Mapping[str, t.Any]) -> _Names | None:
-    """What a view says of who a drive is; None where that is unknown."""
+    """Return what a view says of who a drive is; None where that is unknown."""
     if not identity:
         return None
     serial, model = str(identity.get("serial") or ""), str(identity.get("model") or "")

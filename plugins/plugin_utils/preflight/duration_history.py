@@ -52,8 +52,8 @@ def of_hosts(
     chosen: t.Mapping[str, purge_choice.Chosen],
     but: str,
 ) -> dict[str, Known]:
-    """What is known for the plan of each host. own: the runs with results. tests: what run.json tells of each host's
-    tests. but: the run that is under way.
+    """Return what is known for the plan of each host. own: the runs with results. tests: what run.json tells of each
+    host's tests. but: the run that is under way.
     """
     models = {model(drive["expected"]) for plan in plans.values() for drive in plan["drives"]} - {""}
     names = {test["name"] for plan in plans.values() for drive in plan["drives"] for test in drive["tests"]}
@@ -71,7 +71,7 @@ def known(
     seen: t.Sequence[Timing],
     chosen: purge_choice.Chosen | None = None,
 ) -> Known:
-    """The ranges of what earlier runs did in the same way on such drives.
+    """Return the ranges of what earlier runs did in the same way on such drives.
 
     plan: plan.json. definitions: of conditions.definitions. seen: of results.timings. chosen: the purge of each
       test, as far as it is known.
@@ -93,7 +93,7 @@ def known(
 
 
 def _is_alike(item: Timing, identity: Mapping, host: str) -> bool:
-    """Whether it is of such a drive; of virtual ones each host has its own."""
+    """Return whether it is of such a drive; of virtual ones each host has its own."""
     size = identity["size_bytes"]
     return (
         item.model == model(identity)
@@ -103,7 +103,9 @@ def _is_alike(item: Timing, identity: Mapping, host: str) -> bool:
 
 
 def _is_as_planned(item: Timing, test: Mapping, offer: purge_choice.Offer | None) -> bool:
-    """Whether it was purged in the way that it will be, as far as that is known, and its rounds were no shorter."""
+    """Return whether it was purged in the way that it will be, as far as that is known, and its rounds were
+    no shorter.
+    """
     method = offer["method"] if offer else test["purge"]["method"]
     round_s = sum(cell_s(cell) for cell in test["cells"])
     purged = bool(item.method) if method == "auto" else item.method == ("" if method == "none" else method)
@@ -111,17 +113,19 @@ def _is_as_planned(item: Timing, test: Mapping, offer: purge_choice.Offer | None
 
 
 def fill_bytes(test: Mapping, identity: Mapping) -> float:
-    """What the fill before a test's rounds writes."""
+    """Return what the fill before a test's rounds writes."""
     return float((test["precondition"] or {"passes": 0})["passes"] * celling.active_range_bytes(test, identity))
 
 
 def took_s(item: Timing, written: float) -> float:
-    """The time of a test of which an earlier one's rate, purge and rounds are known. written: bytes of its fill."""
+    """Return the time of a test of which an earlier one's rate, purge and rounds are known. written: bytes of
+    its fill.
+    """
     return item.purge_s + (written / item.fill_bytes_per_s if item.fill_bytes_per_s else 0.0) + item.rounds_s
 
 
 def spread(same: t.Sequence[Timing], written: float) -> Range:
-    """The median of what each drive took, from the shortest to the longest but for the TAIL."""
+    """Return the median of what each drive took, from the shortest to the longest but for the TAIL."""
     times = sorted(took_s(item, written) for item in same)
     cut, middle = int(TAIL * len(times)), statistics.median(times)
     least = LEAST_SPREAD if len(times) > 1 else SPREAD_OF_ONE
@@ -130,7 +134,7 @@ def spread(same: t.Sequence[Timing], written: float) -> Range:
 
 
 def of_drive(drive: Mapping, ranges: Known) -> Range | None:
-    """The whole plan on a drive; None unless all of its tests are known."""
+    """Return the whole plan on a drive; None unless all of its tests are known."""
     parts = [ranges.get((drive["drive"], test["name"])) for test in drive["tests"]]
     if not parts or None in parts:
         return None

@@ -23,7 +23,9 @@ PREPARED = ("vendor_rssdm", "vendor_iomemory", "vendor_iomemory_dma_delay", "ven
 
 
 def prepares(asked: t.Mapping[str, t.Any]) -> bool:
-    """Whether a host is prepared before its job starts (roles/workload/tasks/prepare.yml). asked: what is set."""
+    """Return whether a host is prepared before its job starts (roles/workload/tasks/prepare.yml). asked: what
+    is set.
+    """
     return (
         bool(asked.get("vendor_rssdm") or asked.get("vendor_iomemory"))
         or asked.get("vendor_iomemory_dma_delay", "") != ""
@@ -32,7 +34,7 @@ def prepares(asked: t.Mapping[str, t.Any]) -> bool:
 
 
 def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
-    """The options of the module examine. asked: the host's variables; unset: stands for one that nobody has set.
+    """Return the options of the module examine. asked: the host's variables; unset: stands for one that nobody has set.
 
     A host whose drives are no list is asked only for its runs and tools: named_drives says what is wrong.
     """
@@ -67,7 +69,9 @@ def listed(tools: t.Any) -> list[str]:
 
 
 def _tools(wanted: t.Any) -> t.Any:
-    """What preflight_tools has, and what a test may take: whether one of the plan does, is told later and once."""
+    """Return what preflight_tools has, and what a test may take: whether one of the plan does, is told later
+    and once.
+    """
     try:
         return [*listed(wanted), *(tool for tool in MAY_TAKE if tool not in listed(wanted))]
     except TypeError:  # no list: findings tell

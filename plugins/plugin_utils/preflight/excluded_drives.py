@@ -30,8 +30,8 @@ def exclude(
     approved: approval.ApprovedPlan | None = None,
     unapproved: Kept = MappingProxyType({}),
 ) -> list[HostAnswer]:
-    """The views without the drives that are left out; those stand in `left_out`. A host that has begun the run goes on
-    with the drives that it began with, and a single step (purge.yml) takes any drive that is there.
+    """Return the views without the drives that are left out; those stand in `left_out`. A host that has begun the run
+    goes on with the drives that it began with, and a single step (purge.yml) takes any drive that is there.
 
     lost: of ledgers.lost: evidence as well. approved: what it leaves out, nobody approved to erase;
     unapproved: nor what is not in it.
@@ -64,7 +64,7 @@ def exclude(
 
 
 def of_run(record: t.Mapping[str, t.Any] | None) -> Kept:
-    """What run.json says of the drives that were left out."""
+    """Return what run.json says of the drives that were left out."""
     asked = (record or {}).get("asked") or []
     return {(entry["host"], entry["drive"]): entry["left_out"] for entry in asked if entry.get("left_out")}
 
@@ -81,7 +81,7 @@ def lines(views: t.Sequence[HostAnswer]) -> list[str]:
 
 
 def _evidence(view: HostAnswer, run: Run) -> dict[str, str]:
-    """The drives that nothing but their evidence keeps out."""
+    """Return the drives that nothing but their evidence keeps out."""
     refused = {str(entry["drive"]): standing(entry, run) for entry in view.drives or ()}
     return {
         drive: named_once(refusals[0], drive)[1]

@@ -93,7 +93,7 @@ class HostAnswer(t.NamedTuple):
 
     @classmethod
     def of(cls, name: str, asked: t.Mapping[str, t.Any] | None, *answers: t.Any, **fields: t.Any) -> HostAnswer:
-        """A host's variables and answers, its ssd_drives parsed."""
+        """Return a host's variables and answers, its ssd_drives parsed."""
         given = plain((asked or {}).get("ssd_drives"))
         entries = [parse(drive) for drive in given] if isinstance(given, list) else None
         return cls(name, asked, *answers, **fields)._replace(entries=entries)
@@ -108,7 +108,7 @@ class Run(t.NamedTuple):
 
 
 def shared_value(views: t.Sequence[HostAnswer], name: str) -> t.Any:
-    """A variable's value where every host has to have the same; None when no host has one."""
+    """Return a variable's value where every host has to have the same; None when no host has one."""
     return next((plain(view.asked[name]) for view in views if view.asked and view.asked.get(name) is not None), None)
 
 
@@ -183,7 +183,7 @@ def unread(views: t.Sequence[HostAnswer]) -> list[dict[str, t.Any]]:
 
 
 def answered_drives(view: HostAnswer) -> list[Finding]:
-    """Whether the host looked at the drives that are asked for, and no others."""
+    """Return whether the host looked at the drives that are asked for, and no others."""
     asked = view.entries
     if view.drives is None or asked is None:
         return []
@@ -201,12 +201,12 @@ def answered_drives(view: HostAnswer) -> list[Finding]:
 
 
 def _is_about(told: tuple[t.Any, t.Any], asked: Entry) -> bool:
-    """Whether the host's (selector, label) is of that entry. A malformed one has no label."""
+    """Return whether the host's (selector, label) is of that entry. A malformed one has no label."""
     return told[0] is None if rules.entry_problem(asked) else told == (asked.given, asked.label)
 
 
 def named_drives(view: HostAnswer) -> list[Finding]:
-    """Whether the host's ssd_drives is a list of selectors."""
+    """Return whether the host's ssd_drives is a list of selectors."""
     if view.asked is None:
         return []
     given, names_none = plain(view.asked.get("ssd_drives")), view.entries is not None and not view.entries
@@ -246,7 +246,9 @@ def answers(view: HostAnswer, unreachable_counts: bool) -> list[Finding]:
 
 
 def refused(view: HostAnswer, run: Run | None) -> list[Finding]:
-    """The drives that may not be erased. Those that the run itself holds, or has finished, are not asked again."""
+    """Return the drives that may not be erased. Those that the run itself holds, or has finished, are not
+    asked again.
+    """
     if view.drives is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
     malformed = {finding.message for finding in named_drives(view)}
@@ -259,8 +261,8 @@ def refused(view: HostAnswer, run: Run | None) -> list[Finding]:
 
 
 def standing(entry: t.Mapping[str, t.Any], run: Run | None) -> list[t.Mapping[str, str]]:
-    """A drive's refusals. When a run goes on that was interrupted, its own data does not count: only here it is known
-    which run it is.
+    """Return a drive's refusals. When a run goes on that was interrupted, its own data does not count: only here it is
+    known which run it is.
     """
     known = entry.get("own_data") or {}
     ours = rules.ours(known or None, run.id if run else None)
@@ -286,7 +288,7 @@ def other_live_runs(view: HostAnswer, run: Run | None) -> list[Finding]:
 
 
 def named_once(refusal: t.Mapping[str, str], drive: str) -> tuple[str, str]:
-    """A refusal of the guard as (the drive, with its path where it is known; the message without them): what is
+    """Return a refusal of the guard as (the drive, with its path where it is known; the message without them): what is
     printed says the drive's name before it.
     """
     message = str(refusal["message"])
@@ -295,7 +297,7 @@ def named_once(refusal: t.Mapping[str, str], drive: str) -> tuple[str, str]:
 
 
 def of_refusal(refusal: t.Mapping[str, str], host: str, drive: str) -> Finding:
-    """A refusal of the guard as a finding."""
+    """Return a refusal of the guard as a finding."""
     who, said = named_once(refusal, drive)
     return Finding(f"{refusal['code']}: {said}", host, who)
 

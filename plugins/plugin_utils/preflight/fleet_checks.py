@@ -47,7 +47,7 @@ Place = tuple[str, str]
 
 
 def added(views: t.Sequence[HostAnswer]) -> list[HostAnswer]:
-    """The views, with what differs between them among their checks."""
+    """Return the views, with what differs between them among their checks."""
     found: dict[str, list[dict[str, t.Any]]] = {}
     for check, message, hosts in [*_firmware(views), *_hosts(views)]:
         for host in hosts:

@@ -23,7 +23,7 @@ def lines_of(
     chosen: t.Mapping[str, purge_choice.Chosen],
     known: t.Mapping[str, duration_history.Known],
 ) -> list[str]:
-    """The lines; none without a run."""
+    """Return the lines; none without a run."""
     if run is None:
         return []
     lines = [f"Plan of run {run.id}: nothing was erased or changed; ssd_mode=destructive starts it"]
@@ -61,7 +61,7 @@ def lines_of(
 
 
 def _beyond_budget(view: HostAnswer) -> list[str]:
-    """What ssd_time_budget leaves out on a host, as one text; none where nothing is."""
+    """Return what ssd_time_budget leaves out on a host, as one text; none where nothing is."""
     variables = run_json.host_variables(view.asked or {})
     rest = {} if variables.get(hostplan.AGAIN) else hostplan.left_out(variables, view.drives or ())
     shown = ", ".join(f"{name} (up to {duration(longest_s)})" for name, longest_s in rest.items())
@@ -73,8 +73,8 @@ def _beyond_budget(view: HostAnswer) -> list[str]:
 def budget_warnings(
     views: t.Sequence[HostAnswer], begun: t.Mapping[str, t.Mapping[str, t.Any]]
 ) -> list[dict[str, t.Any]]:
-    """The same for run.json, so that a run that is started at once and its report tell it too: {host, check, drive,
-    level, message, remedy}. begun: the plans of hosts on which the run is not under way.
+    """Return the same for run.json, so that a run that is started at once and its report tell it too: {host, check,
+    drive, level, message, remedy}. begun: the plans of hosts on which the run is not under way.
     """
     about = {"check": "time_budget", "level": "warning", "remedy": "raise ssd_time_budget, or take a shorter plan"}
     return [

@@ -15,7 +15,7 @@ def closely(seconds: float) -> str:
 
 
 def span(min_s: float, max_s: float) -> str:
-    """A span of time: 4 min to 2 h 10 min."""
+    """Return a span of time: 4 min to 2 h 10 min."""
     low, high = duration(min_s), duration(max_s)
     return low if low == high else f"{low} to {high}"
 

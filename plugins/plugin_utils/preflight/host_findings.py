@@ -43,14 +43,16 @@ Warned = dict[str, t.Any]
 
 
 def _found(view: HostAnswer, run: Run | None) -> list[t.Mapping[str, t.Any]]:
-    """A host's findings; none where the run works on it, or is done with it: then it was judged when the run began."""
+    """Return a host's findings; none where the run works on it, or is done with it: then it was judged when the run
+    began.
+    """
     if view.checks is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
     return list(view.checks)
 
 
 def blocking(view: HostAnswer, run: Run | None) -> list[Finding]:
-    """What stops the run on this host."""
+    """Return what stops the run on this host."""
     return [
         Finding(
             f"{item['check']}: {item['message']}. To fix this: {item['remedy']}",
@@ -63,8 +65,8 @@ def blocking(view: HostAnswer, run: Run | None) -> list[Finding]:
 
 
 def warnings(views: t.Sequence[HostAnswer], run: Run | None) -> list[Warned]:
-    """What run.json keeps: every finding that does not stop the run, with its host; also those that the inventory lets
-    pass (ok).
+    """Return what run.json keeps: every finding that does not stop the run, with its host; also those that the
+    inventory lets pass (ok).
     """
     return [{"host": view.name, **item} for view in views for item in _few(_found(view, run))]
 
@@ -80,8 +82,8 @@ def _few(found: list[t.Mapping[str, t.Any]]) -> list[t.Mapping[str, t.Any]]:
 
 
 def lines(warned: t.Sequence[Warned]) -> list[str]:
-    """The warnings as text: one that several drives or hosts share is told once, and so is one that several checks
-    share.
+    """Return the warnings as text: one that several drives or hosts share is told once, and so is one that several
+    checks share.
     """
     checks: dict[tuple[str, str, str], list[Warned]] = {}
     for item in warned:
@@ -99,12 +101,12 @@ def lines(warned: t.Sequence[Warned]) -> list[str]:
 
 
 def _place(host: str, drives: t.Sequence[str]) -> str:
-    """A host, or drives of it."""
+    """Return a host, or drives of it."""
     return f"{host}: drive{'s' * (len(drives) > 1)} {findings.host_list(drives)}" if drives else host
 
 
 def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
-    """What is wrong with the variables of the checks, as "variable: message"."""
+    """Return what is wrong with the variables of the checks, as "variable: message"."""
     # Null is the default of the module, which is the role's.
     given = {name: plain(value) for name, value in asked.items() if value is not None}
     mappings = {name: value for name, value in given.items() if isinstance(value, dict)}
@@ -141,7 +143,7 @@ def _version_problems(name: str, given: t.Mapping[t.Any, t.Any]) -> list[str]:
 
 
 def _tool_problems(given: t.Mapping[t.Any, t.Any]) -> list[str]:
-    """A tool of another name would never be compared."""
+    """Return a tool of another name would never be compared."""
     wrong = [name for name in given if name not in VERSIONED]
     return [
         (

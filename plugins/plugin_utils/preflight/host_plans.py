@@ -45,7 +45,9 @@ def of_hosts(views: t.Sequence[HostAnswer], run: Run | None) -> tuple[dict[str, 
 
 
 def tests_of(views: t.Sequence[HostAnswer]) -> dict[str, dict[str, dict[str, t.Any]]]:
-    """What run.json tells about the tests of each host: {host: {name: …}}; none of hosts whose tests are wrong."""
+    """Return what run.json tells about the tests of each host: {host: {name: …}}; none of hosts whose tests
+    are wrong.
+    """
     tests = {}
     for view in views:
         if view.asked is not None:
@@ -62,7 +64,7 @@ def findings(
     tests: t.Mapping[str, t.Mapping[str, t.Any]],
     plans: t.Mapping[str, t.Any],
 ) -> list[Finding]:
-    """What is wrong with the tests by their names, with a second measurement, and with the criteria."""
+    """Return what is wrong with the tests by their names, with a second measurement, and with the criteria."""
     run_folder = os.path.join(results_dir, run.id) if run else ""
     found = _definition_findings(views, run, run_folder, tests, plans) + remeasurement_checks.findings(
         views, run, results_dir

@@ -20,7 +20,7 @@ _CAUSE = "ssd_state_dir was restored from a backup, was lost, or is no longer th
 
 
 def drives_to_compare(views: t.Sequence[HostAnswer], run: Run | None) -> list[Key]:
-    """The drives of which the host's ledger is compared: of hosts that do not go on with this run."""
+    """Return the drives of which the host's ledger is compared: of hosts that do not go on with this run."""
     attach = run.attach if run else {}
     return [
         (view.name, str(entry["drive"])) for view in views if view.name not in attach for entry in view.drives or ()
@@ -82,7 +82,7 @@ def warnings(
 def _pairs(
     views: t.Sequence[HostAnswer], left: t.Mapping[Key, Left]
 ) -> t.Iterator[tuple[HostAnswer, str, t.Mapping[str, t.Any], Left]]:
-    """Each drive that this controller knows, and that is still the same one."""
+    """Yield each drive that this controller knows, and that is still the same one."""
     for view in views:
         for entry in view.drives or ():
             known = left.get((view.name, str(entry["drive"])))
@@ -92,7 +92,7 @@ def _pairs(
 
 
 def _is_older(ledger: t.Mapping[str, t.Any] | None, known: Left, began: t.Mapping[str, str]) -> bool:
-    """Whether the ledger's entry is surely of before that run: another controller's run may be newer."""
+    """Return whether the ledger's entry is surely of before that run: another controller's run may be newer."""
     if ledger is None:
         return True
     if ledger["run_id"] == known.run_id:
@@ -103,7 +103,7 @@ def _is_older(ledger: t.Mapping[str, t.Any] | None, known: Left, began: t.Mappin
 
 
 def _released(view: HostAnswer, drive: str) -> t.Any:
-    """The run whose evidence the drive's entry releases."""
+    """Return the run whose evidence the drive's entry releases."""
     for entry in view.entries or ():
         if entry.problem is None and entry.label == drive:
             return entry.options["release_evidence"]

@@ -49,8 +49,8 @@ def _for_tests(view: HostAnswer) -> tuple[str, ...]:
 
 
 def tuning(view: HostAnswer, run: Run | None) -> list[Finding]:
-    """What the host cannot do of the tuning that is asked for. A host where the run works, or is done with, is not
-    asked again.
+    """Return what the host cannot do of the tuning that is asked for. A host where the run works, or is done with, is
+    not asked again.
     """
     if view.asked is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []

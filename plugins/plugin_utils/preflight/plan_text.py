@@ -21,7 +21,7 @@ IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
 
 def estimate(plan: Mapping, write_mib_s: float, chosen: purge_choice.Chosen | None = None) -> list[dict[str, t.Any]]:
-    """How long each drive of a plan.json takes: [{drive, min_s, max_s, tests: [{test, min_s, max_s}]}].
+    """Return how long each drive of a plan.json takes: [{drive, min_s, max_s, tests: [{test, min_s, max_s}]}].
 
     write_mib_s: the assumed sequential write rate (ssd_assumed_write_mib_s). min_s: steady at the first chance. max_s:
       every
@@ -61,7 +61,7 @@ def describe(
     wear: t.Mapping[str, str] | None = None,
     known: duration_history.Known | None = None,
 ) -> list[str]:
-    """The lines that plan mode prints for one host.
+    """Return the lines that plan mode prints for one host.
 
     paths: device path now, by drive. criteria: None where nothing is judged. chosen: the purge of each test, as far as
       it is known.
@@ -107,7 +107,9 @@ def _at_once(plan: Mapping) -> str:
 
 
 def _in_all(drive: Mapping, took: Mapping, write_mib_s: float, known: duration_history.Known, reads_s: Span) -> str:
-    """The time of the whole plan on a drive. What earlier runs tell counts where they tell it. reads_s: of together."""
+    """Return the time of the whole plan on a drive. What earlier runs tell counts where they tell it. reads_s: of
+    together.
+    """
     whole = duration_history.of_drive(drive, known)
     if whole:
         return known_text(whole._replace(low_s=whole.low_s + reads_s[0], high_s=whole.high_s + reads_s[1]))
@@ -121,14 +123,14 @@ def _in_all(drive: Mapping, took: Mapping, write_mib_s: float, known: duration_h
 
 
 def known_text(took: duration_history.Range) -> str:
-    """The range of a time that is known: 2 h 5 min to 2 h 15 min, from 3 earlier runs of this model."""
+    """Return the range of a time that is known: 2 h 5 min to 2 h 15 min, from 3 earlier runs of this model."""
     low, high = closely(took.low_s), closely(took.high_s)
     times_told = low if low == high else f"{low} to {high}"
     return f"{times_told}, from {took.runs} earlier run{'s' * (took.runs != 1)} of this model"
 
 
 def _saturation_lines(test: Mapping, size_bytes: int) -> list[str]:
-    """What a saturation test asks of the drive before its window may begin, and which drives its own
+    """Return what a saturation test asks of the drive before its window may begin, and which drives its own
     limits leave out.
     """
     rate = time_estimates.slowest_write(test, size_bytes)

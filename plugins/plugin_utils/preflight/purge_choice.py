@@ -25,8 +25,8 @@ Chosen = dict[tuple[str, str], Offer]
 
 
 def choose(view: HostAnswer, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> tuple[Chosen, list[Finding]]:
-    """What each test of a host's drives gets, and what can't be done. Drives that the run holds or is done with were
-    asked then.
+    """Return what each test of a host's drives gets, and what can't be done. Drives that the run holds or is done with
+    were asked then.
     """
     chosen: Chosen = {}
     found: dict[Finding, None] = {}
@@ -55,12 +55,12 @@ def choose(view: HostAnswer, plan: t.Mapping[str, t.Any] | None, run: Run | None
 
 
 def share_of_fill(test: t.Mapping[str, t.Any], offer: Offer | None) -> float:
-    """How long a purge takes as a share of the time to write the drive once."""
+    """Return how long a purge takes as a share of the time to write the drive once."""
     return purge_share(offer["method"] if offer else test["purge"]["method"])
 
 
 def plan_lines(offer: Offer) -> list[str]:
-    """What plan mode tells of a chosen purge: the method, why it, and exactly what it would run."""
+    """Return what plan mode tells of a chosen purge: the method, why it, and exactly what it would run."""
     flag = ", not a PTS purge (not_pts)" if offer["purge_class"] == NOT_PTS else ""
     head = f"purge by {offer['method']} ({offer['why']}){flag}, given up after {units.duration(offer['timeout_s'])}"
     return [head, *(f"  {shlex.join(argv)}" for argv in offer["commands"])]

@@ -32,27 +32,27 @@ def narrowed(view: HostAnswer) -> Mapping:
 
 
 def remeasured_run(views: t.Sequence[HostAnswer]) -> str:
-    """The run whose drives are measured again; "" where this is no second measurement."""
+    """Return the run whose drives are measured again; "" where this is no second measurement."""
     return next((str(narrowed(view)["of"]) for view in views if narrowed(view)), "")
 
 
 def is_requested(views: t.Sequence[HostAnswer]) -> bool:
-    """Whether drives that miss only relative criteria are measured again; a second measurement is not."""
+    """Return whether drives that miss only relative criteria are measured again; a second measurement is not."""
     return integer(shared_value(views, "ssd_retest") or 0) == 1 and not remeasured_run(views)
 
 
 def record(views: t.Sequence[HostAnswer]) -> dict[str, t.Any]:
-    """What run.json has of it."""
+    """Return what run.json has of it."""
     return {remeasurement.OF: remeasured_run(views)} if remeasured_run(views) else {}
 
 
 def counts(view: HostAnswer, drive: str) -> dict[str, t.Any]:
-    """What run.json's `asked` has of it: the tests of a drive whose second result counts."""
+    """Return what run.json's `asked` has of it: the tests of a drive whose second result counts."""
     return {remeasurement.COUNTS: narrowed(view)["counts"][drive]} if drive in narrowed(view).get("counts", {}) else {}
 
 
 def findings(views: t.Sequence[HostAnswer], run: Run | None, results_dir: str) -> list[Finding]:
-    """What stands against measuring drives again; nothing where this is no second measurement."""
+    """Return what stands against measuring drives again; nothing where this is no second measurement."""
     first = remeasured_run(views)
     if not first:
         return []
@@ -86,10 +86,10 @@ def _others(view: HostAnswer) -> list[Finding]:
 
 
 def relative(criteria: t.Any) -> bool:
-    """Whether any criterion is relative: only these lead to a second measurement."""
+    """Return whether any criterion is relative: only these lead to a second measurement."""
     return any(isinstance(criterion, dict) and judged_criteria.is_relative(criterion) for criterion in criteria or [])
 
 
 def plan_lines(retest: bool, criteria: t.Any) -> list[str]:
-    """What plan mode says of ssd_retest."""
+    """Return what plan mode says of ssd_retest."""
     return [TEXT.format(f"<run id>{remeasurement.SUFFIX}")] if retest and relative(criteria) else []

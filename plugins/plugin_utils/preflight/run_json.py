@@ -24,8 +24,8 @@ from .findings import HostAnswer, Run
 
 
 def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and for
-    wrong ones (findings).
+    """Return the variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and
+    for wrong ones (findings).
     """
     wrong = {problem.split(":")[0].split(".")[0] for problem in variable_rules.problems(asked)}
     given = {
@@ -36,7 +36,7 @@ def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def criteria(views: t.Sequence[HostAnswer]) -> t.Any:
-    """The run's criteria; None for a single step, which measures nothing that one could be about."""
+    """Return the run's criteria; None for a single step, which measures nothing that one could be about."""
     if findings.shared_value(views, "ssd_step") != "qualify":
         return None
     own = findings.shared_value(views, "ssd_criteria") or []
@@ -53,7 +53,7 @@ def criteria(views: t.Sequence[HostAnswer]) -> t.Any:
 
 
 def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
-    """The assumed write rate in MiB/s; the role's default for what is no number (a finding says so)."""
+    """Return the assumed write rate in MiB/s; the role's default for what is no number (a finding says so)."""
     given = number(asked.get("ssd_assumed_write_mib_s"))
     return given if given and given > 0 else float(argument_specs.default("ssd_assumed_write_mib_s"))
 
@@ -118,14 +118,16 @@ def record(
 
 
 def _models(view: HostAnswer) -> dict[str, dict[str, str]]:
-    """What run.json has of each drive's model, as preflight saw it: criteria of a model hold for it to the end."""
+    """Return what run.json has of each drive's model, as preflight saw it: criteria of a model hold for it to
+    the end.
+    """
     seen = {entry["drive"]: (entry.get("identity") or {}).get("model") for entry in view.drives or ()}
     return {drive: {"model": model} for drive, model in seen.items() if model}
 
 
 def _wear_budgets(view: HostAnswer) -> dict[str, dict[str, int]]:
-    """What run.json has of the bytes that ssd_wear_budget lets the run write to each drive: a drive that is faster than
-    assumed may get more.
+    """Return what run.json has of the bytes that ssd_wear_budget lets the run write to each drive: a drive that is
+    faster than assumed may get more.
     """
     asked = schemas.plain(view.asked or {})
     models = {entry["drive"]: (entry.get("identity") or {}).get("model") for entry in view.drives or ()}
@@ -134,14 +136,16 @@ def _wear_budgets(view: HostAnswer) -> dict[str, dict[str, int]]:
 
 
 def _left_out_tests(view: HostAnswer) -> dict[str, t.Any]:
-    """What run.json has of tests that ssd_time_budget leaves out on a host: a criterion on one is not met by that."""
+    """Return what run.json has of tests that ssd_time_budget leaves out on a host: a criterion on one is not met by
+    that.
+    """
     cells = hostplan.left_out_cells(host_variables(view.asked or {}), view.drives or ())
     return {"left_out_tests": list(cells), "left_out_cells": cells} if cells else {}
 
 
 def _preferred(view: HostAnswer, run: Run, tests: t.Mapping[str, t.Any]) -> dict[str, dict[str, int]]:
-    """What run.json has of the size of cells of the preferred write size, by drive; nothing where no test has such
-    cells, and where the run is under way: its cells have the size that it began with.
+    """Return what run.json has of the size of cells of the preferred write size, by drive; nothing where no test has
+    such cells, and where the run is under way: its cells have the size that it began with.
     """
     used = any(cell_names.is_preferred(cell) for about in tests.values() for cell in about["cells"])
     if not used or run.attach.get(view.name):

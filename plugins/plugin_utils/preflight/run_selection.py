@@ -17,8 +17,8 @@ from .findings import Finding, HostAnswer, Run, host_list, shared_value
 def choose(
     views: t.Sequence[HostAnswer], now: datetime.datetime, own: t.Sequence[runs.KnownRun] = ()
 ) -> tuple[Run | None, list[Finding]]:
-    """The run: the one given by ssd_run_id, else the one unfinished run of ssd_run_name, else a new one. `settings` has
-    passed.
+    """Return the run: the one given by ssd_run_id, else the one unfinished run of ssd_run_name, else a new one.
+    `settings` has passed.
 
     own: the controller's runs. A run that a host calls unfinished, and that must not be taken up for its word, is to be
       named.
@@ -38,8 +38,8 @@ def choose(
 
 
 def overlap(views: t.Sequence[HostAnswer], run: Run | None) -> tuple[str, str]:
-    """What ssd_overlap makes of a run of that name that hosts still work on: (attach, skip or fail; the sentence that
-    says so), or two empty texts.
+    """Return what ssd_overlap makes of a run of that name that hosts still work on: (attach, skip or fail; the sentence
+    that says so), or two empty texts.
 
     Not of a run that is given by its id: that was chosen.
     """

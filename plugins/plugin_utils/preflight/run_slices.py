@@ -18,7 +18,7 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def given_up(before: Mapping, criteria: t.Any, unknown_causes: t.Any) -> list[str]:
-    """What the run was begun with (run.json) and would be held to no longer, in words."""
+    """Return what the run was begun with (run.json) and would be held to no longer, in words."""
     now = [judged_criteria.describe(dict(item)) for item in criteria or [] if isinstance(item, dict)]
     then = [judged_criteria.describe(item) for item in before.get("criteria") or [] if isinstance(item, dict)]
     strict = before.get("unknown_causes") == "spoil" and (unknown_causes or "warn") != "spoil"

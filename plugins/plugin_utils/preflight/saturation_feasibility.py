@@ -29,12 +29,12 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def wanted_models(plans: t.Mapping[str, Mapping]) -> set[str]:
-    """The models of which a test of these plans asks for more than it may be able to wait for."""
+    """Return the models of which a test of these plans asks for more than it may be able to wait for."""
     return {drive["expected"]["model"] for drive, _test in _bound(plans.values())}
 
 
 def _bound(plans: t.Iterable[Mapping]) -> list[tuple[Mapping, Mapping]]:
-    """Each drive of a known model with each of its saturation tests of one cell that have a limit in time."""
+    """Return each drive of a known model with each of its saturation tests of one cell that have a limit in time."""
     pairs = [(drive, test) for plan in plans for drive in plan["drives"] for test in drive["tests"]]
     return [
         (drive, test)
@@ -59,7 +59,9 @@ def findings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> l
 
 
 def warnings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list[dict[str, t.Any]]:
-    """Those that fewer drives speak against, as warnings of run.json: {host, check, drive, level, message, remedy}."""
+    """Return those that fewer drives speak against, as warnings of run.json: {host, check, drive, level, message,
+    remedy}.
+    """
     return [
         {
             "host": host,
@@ -96,13 +98,13 @@ def _slow(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list
 
 
 def _are_enough(seen: t.Sequence[Saturation], host: str) -> bool:
-    """Whether so many speak against a test that it is refused. No single host can have another one's refused."""
+    """Return whether so many speak against a test that it is refused. No single host can have another one's refused."""
     hosts = {item.host for item in seen}
     return len({(item.host, item.drive) for item in seen}) >= LEAST_DRIVES and (len(hosts) > 1 or hosts == {host})
 
 
 def _alike(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) -> list[Saturation]:
-    """What was measured of drives of this model and size by the same cell."""
+    """Return what was measured of drives of this model and size by the same cell."""
     size, cell = identity["size_bytes"], test["cells"][0]["id"]
     return [
         item
@@ -112,8 +114,8 @@ def _alike(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) -> l
 
 
 def too_slow(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) -> str:
-    """Why the test cannot get as far as its first window on such a drive; "" where that is not proved: the fastest that
-    was measured counts.
+    """Return why the test cannot get as far as its first window on such a drive; "" where that is not proved: the
+    fastest that was measured counts.
     """
     size, alike = identity["size_bytes"], _alike(test, identity, known)
     asked, left_s = test["steady_state"]["min_capacity_multiple"] * size, time_estimates.time_for_writing_s(test)
@@ -134,8 +136,8 @@ def too_slow(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) ->
 
 
 def needed_s(item: Saturation, asked_bytes: float) -> float:
-    """How long a drive like this takes at least to write so much from fresh on. 0 where it was seen to have written as
-    much.
+    """Return how long a drive like this takes at least to write so much from fresh on. 0 where it was seen to have
+    written as much.
     """
     if asked_bytes <= item.written_bytes:
         return 0.0

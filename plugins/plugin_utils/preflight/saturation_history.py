@@ -39,7 +39,9 @@ class Saturation(t.NamedTuple):
 
 
 def saturations(results_dir: str, models: t.Collection[str]) -> list[Saturation]:
-    """What was measured of drives of these models from fresh, by tests of one cell. Raises nothing for damage."""
+    """Return what was measured of drives of these models from fresh, by tests of one cell. Raises nothing for
+    damage.
+    """
     found: list[Saturation] = []
     newest = sorted(runs.on_controller(results_dir), key=lambda run: run.started, reverse=True)[:MOST_RUNS]
     left = MOST_LINES

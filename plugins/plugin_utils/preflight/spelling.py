@@ -65,7 +65,7 @@ def unknown(hosts: t.Mapping[str, Variables], play: Variables) -> dict[str, list
 
 @functools.cache
 def judge(name: str) -> Unknown | None:
-    """What is wrong with the name of a variable; None: it is known, or its user's own."""
+    """Return what is wrong with the name of a variable; None: it is known, or its user's own."""
     if name in _known():
         return None
     meant = _meant(name)
@@ -73,7 +73,7 @@ def judge(name: str) -> Unknown | None:
 
 
 def finding(name: Unknown) -> str:
-    """The message for a misspelt variable."""
+    """Return the message for a misspelt variable."""
     return (
         f"{name.name}: there is no such variable, so it would be ignored; did you mean {name.meant}? If it is your "
         "own, give it another name"
@@ -81,7 +81,7 @@ def finding(name: Unknown) -> str:
 
 
 def remark(name: Unknown) -> str:
-    """The message for a name that may be the user's own."""
+    """Return the message for a name that may be the user's own."""
     return (
         f"{name.name}: no variable of this collection, and no template of the inventory uses it: it has no effect on "
         "what this collection does"
@@ -90,7 +90,7 @@ def remark(name: Unknown) -> str:
 
 @functools.cache
 def _settable() -> tuple[str, ...]:
-    """The variables that a host, group or play may set."""
+    """Return the variables that a host, group or play may set."""
     return (*OF_PLAYBOOKS, *(name for role in ROLES for name in argument_specs.options(role)))
 
 
@@ -104,13 +104,13 @@ def _known() -> frozenset[str]:
 
 
 def _meant(name: str) -> str:
-    """The variable of ours that a name is misspelt for, or an empty text."""
+    """Return the variable of ours that a name is misspelt for, or an empty text."""
     near = [(edits, known) for known in _settable() if (edits := _edits(name, known)) is not None]
     return min(near)[1] if near else ""
 
 
 def _edits(name: str, known: str) -> int | None:
-    """How many edits lie between a name and a variable; None: too many for a slip."""
+    """Return how many edits lie between a name and a variable; None: too many for a slip."""
     (prefix, stem), (own_prefix, own_stem) = name.partition("_")[::2], known.partition("_")[::2]
     edits = distance(stem, own_stem)
     if prefix == own_prefix:
@@ -143,7 +143,7 @@ def distance(one: str, other: str) -> int:
 
 
 def _used(variables: Variables, names: t.Collection[str]) -> set[str]:
-    """Those of these names that the templates among some variables mention, each but in its own text."""
+    """Return those of these names that the templates among some variables mention, each but in its own text."""
     found: set[str] = set()
     for key, value in variables.items():
         if key not in NO_TEXTS:

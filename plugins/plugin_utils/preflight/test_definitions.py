@@ -18,7 +18,7 @@ Tests = t.Mapping[str, t.Mapping[str, About]]
 
 
 def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """What run.json keeps of a test as load_plan returns it. runtimes_s: of its cells, whose ids do not tell it;
+    """Return what run.json keeps of a test as load_plan returns it. runtimes_s: of its cells, whose ids do not tell it;
     points: the rules of those that follow a sweep.
     """
     keys = (
@@ -54,7 +54,7 @@ def about(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def differing(one: About, other: About, keys: t.Iterable[str] = COMPARED) -> list[str]:
-    """The keys that both have and in which they differ: an older record may lack some."""
+    """Return the keys that both have and in which they differ: an older record may lack some."""
     return [key for key in keys if key in one and key in other and _text(one[key]) != _text(other[key])]
 
 

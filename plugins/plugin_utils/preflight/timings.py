@@ -51,15 +51,15 @@ class Timing(t.NamedTuple):
 
 
 def model(identity: Mapping) -> str:
-    """What drives have in common that take equally long; a loop device has no model."""
+    """Return what drives have in common that take equally long; a loop device has no model."""
     return str(identity.get("model") or identity.get("transport") or "")
 
 
 def of_models(
     own: t.Iterable[runs.KnownRun], models: t.Collection[str], tests: t.Collection[str], but: str = ""
 ) -> list[Timing]:
-    """What the LAST_RUNS newest runs tell of each model and test. but: the run that is under way. Raises nothing for
-    damage.
+    """Return what the LAST_RUNS newest runs tell of each model and test. but: the run that is under way. Raises nothing
+    for damage.
     """
     found: list[Timing] = []
     told: dict[tuple[str, str], int] = {}
@@ -100,7 +100,9 @@ def _of_run(run: runs.KnownRun, models: t.Collection[str], tests: t.Collection[s
 
 
 def _records(folder: str, part: bytes, drives: t.Collection[tuple[str, str]] | None = None) -> t.Iterator[Mapping]:
-    """The records that pass of lines with a part, of all drives or of these: to pass costs more than to be read."""
+    """Yield the records that pass of lines with a part, of all drives or of these: to pass costs more than to
+    be read.
+    """
     try:
         with open(os.path.join(folder, run_record.RESULTS), "rb") as file:
             for line in file:
@@ -136,7 +138,7 @@ def _timing(run: runs.KnownRun, drive: Mapping, record: Mapping, defined: Mappin
 
 
 def _around(run: runs.KnownRun, drive: Mapping, tests: t.Sequence[Mapping]) -> Timing | None:
-    """The look before the first test, and what came after the last one."""
+    """Return the look before the first test, and what came after the last one."""
     ends = [test.get("finished") for test in tests]
     if drive["outcome"] != "complete" or not ends or not all(ends) or not drive.get("left"):
         return None

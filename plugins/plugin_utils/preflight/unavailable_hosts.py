@@ -21,7 +21,7 @@ MOST_WHY = 500
 
 
 def is_enabled(views: t.Sequence[HostAnswer]) -> bool:
-    """Whether the run does without what is not available."""
+    """Return whether the run does without what is not available."""
     return bool(shared_value(views, "ssd_unavailable") == "leave_out")
 
 
@@ -33,7 +33,7 @@ def hosts(
     kept: t.Collection[tuple[str, str]] = (),
     before: t.Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Why the run does without a host, by host. Where its variables are wrong, they are told instead.
+    """Return why the run does without a host, by host. Where its variables are wrong, they are told instead.
 
     strange: that it answered about other drives. claims: of runs to go on with. kept: (host, drive) left out when the
       run began. before: what this gave earlier in the play; who is back by now was not prepared with the others.
@@ -54,12 +54,12 @@ def hosts(
 
 
 def exclude(views: t.Sequence[HostAnswer], gone: t.Mapping[str, str]) -> list[HostAnswer]:
-    """The views, those of `hosts` with nothing that could be decided on."""
+    """Return the views, those of `hosts` with nothing that could be decided on."""
     return [_without(view, gone[view.name]) if view.name in gone else view for view in views]
 
 
 def not_found(view: HostAnswer, run: Run | None) -> dict[str, str]:
-    """The drives that their host does not find, and that nothing else is wrong with; with the guard's words."""
+    """Return the drives that their host does not find, and that nothing else is wrong with; with the guard's words."""
     refused = {str(entry["drive"]): standing(entry, run) for entry in view.drives or ()}
     return {
         drive: f"{NOT_FOUND}: {named_once(refusals[0], drive)[1]}"
@@ -69,7 +69,7 @@ def not_found(view: HostAnswer, run: Run | None) -> dict[str, str]:
 
 
 def nothing_left(views: t.Sequence[HostAnswer], run: Run | None) -> list[Finding]:
-    """What a plan is told that has no drive left, some for not being available."""
+    """Return what a plan is told that has no drive left, some for not being available."""
     left = [view for view in views if view.asked is not None and _has_drives(view, view.asked)]
     if run is None or left or not any(view.gone or _lacks(view) for view in views):
         return []
@@ -83,7 +83,7 @@ def nothing_left(views: t.Sequence[HostAnswer], run: Run | None) -> list[Finding
 
 
 def _has_drives(view: HostAnswer, asked: t.Mapping[str, t.Any]) -> bool:
-    """Whether drives are left on the host; one whose ssd_drives is no list is told that instead."""
+    """Return whether drives are left on the host; one whose ssd_drives is no list is told that instead."""
     return bool(asked.get("ssd_drives") if view.entries is None else view.entries)
 
 
@@ -103,7 +103,9 @@ def _strange(found: t.Sequence[Finding]) -> str:
 
 
 def _stuck(view: HostAnswer, run: Run, kept: t.Collection[tuple[str, str]]) -> str:
-    """A host that began the run goes on with all drives that it began with: its host job refuses any other plan."""
+    """Return a host that began the run goes on with all drives that it began with: its host job refuses any
+    other plan.
+    """
     if view.name not in run.attach or run.attach[view.name] in SETTLED_STATES:
         return ""
     return "; ".join(

@@ -117,7 +117,7 @@ def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def _limits(asked: t.Mapping[str, t.Any]) -> list[str]:
-    """What is wrong in ssd_validity_limits."""
+    """Return what is wrong in ssd_validity_limits."""
     given = plain(asked.get("ssd_validity_limits"))
     if not isinstance(given, dict):
         return []
@@ -134,7 +134,7 @@ def _limits(asked: t.Mapping[str, t.Any]) -> list[str]:
 
 
 def name_problems(name: str) -> list[str]:
-    """Why a host of this name could not get a folder for its results."""
+    """Return why a host of this name could not get a folder for its results."""
     size = len(name.encode("utf-8", "surrogatepass"))
     if "/" not in name and name not in (".", "..") and name.isprintable() and size <= LONGEST_NAME_BYTES:
         return []

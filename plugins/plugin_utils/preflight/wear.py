@@ -62,7 +62,7 @@ def _of_test(
 
 
 def _rate(cell: Mapping, bytes_per_s: float, size: int) -> float:
-    """The most that a cell writes in a second: what its rate limit lets through, where it has one.
+    """Return the most that a cell writes in a second: what its rate limit lets through, where it has one.
 
     size: of the drive, in bytes.
     """
@@ -78,8 +78,8 @@ def _rate(cell: Mapping, bytes_per_s: float, size: int) -> float:
 
 
 def rated_bytes(model: str | None, ratings: t.Any) -> float | None:
-    """The rated life in bytes by ssd_rated_tbw, [{model: shell pattern, tbw: terabytes}]: of the first entry that fits;
-    None: not known, or the list is wrong (a finding says so).
+    """Return the rated life in bytes by ssd_rated_tbw, [{model: shell pattern, tbw: terabytes}]: of the first entry
+    that fits; None: not known, or the list is wrong (a finding says so).
     """
     right = argument_specs.in_type("ssd", {"ssd_rated_tbw": ratings}).get("ssd_rated_tbw", [])
     fitting = (entry["tbw"] * TB for entry in right if fnmatch.fnmatchcase((model or "").strip(), entry["model"]))
@@ -87,8 +87,8 @@ def rated_bytes(model: str | None, ratings: t.Any) -> float | None:
 
 
 def allowed_bytes(model: str | None, asked: Mapping) -> float | None:
-    """What ssd_wear_budget lets a run write to a drive of a model; None: anything, or a share of a life that nobody
-    knows.
+    """Return what ssd_wear_budget lets a run write to a drive of a model; None: anything, or a share of a life that
+    nobody knows.
     """
     share, amount = variable_rules.wear_budget(asked.get("ssd_wear_budget")) or (None, None)
     rated = rated_bytes(model, asked.get("ssd_rated_tbw"))
@@ -101,8 +101,8 @@ def used_of(told: t.Sequence[Mapping] | None) -> dict[str, int | None]:
 
 
 def wear_text(least: float, most: float, rated: float | None, used_pct: int | None = None) -> str:
-    """What plan mode prints of a drive: writes 1.9 TB to 12 TB, 0.3 to 1.7 % of its rated 700 TB (12 % used, by its own
-    count). The drive goes by what it wrote to its flash, the rating by what the host wrote.
+    """Return what plan mode prints of a drive: writes 1.9 TB to 12 TB, 0.3 to 1.7 % of its rated 700 TB (12 % used, by
+    its own count). The drive goes by what it wrote to its flash, the rating by what the host wrote.
     """
     span = units.data_size(least) if least == most else f"{units.data_size(least)} to {units.data_size(most)}"
     if not most:

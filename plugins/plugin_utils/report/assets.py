@@ -50,8 +50,8 @@ def put(results_dir: str, folder: str, write: bool = True) -> bool:
 
 
 def _is_whole(own: str, shared: str) -> bool:
-    """Whether the run has the script; one file with the shared one, or, where links are not to be had, a file of the
-    same size.
+    """Return whether the run has the script; one file with the shared one, or, where links are not to be had, a file of
+    the same size.
     """
     try:
         mine, theirs = os.stat(own), os.stat(shared)
@@ -78,7 +78,7 @@ def _link(shared: str, own: str, text: str) -> None:
 
 
 def text_of(path: str) -> str | None:
-    """What a file holds; None where it is missing or no text."""
+    """Return what a file holds; None where it is missing or no text."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()

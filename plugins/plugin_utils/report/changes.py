@@ -20,7 +20,7 @@ MOST_NAMES = 5
 
 
 def report_of(run_id: str, earlier: t.Container[str]) -> str:
-    """Where the report of an earlier run is, from the fleet's page; "" where it has none."""
+    """Return where the report of an earlier run is, from the fleet's page; "" where it has none."""
     return f"../../{run_id}/report/index.html" if run_id in earlier else ""
 
 
@@ -51,7 +51,7 @@ def hosts(found: Record) -> list[str]:
 
 
 def _verdicts(given: t.Sequence[Record]) -> list[str]:
-    """How many drives got worse and better verdicts, one of them by name."""
+    """Return how many drives got worse and better verdicts, one of them by name."""
     told = []
     known = [entry for entry in given if entry["before"]]
     for what, before, now in (("no longer", True, False), ("now", False, True)):
@@ -69,7 +69,7 @@ def _drives(count: int) -> str:
 
 
 def _worst(changes: t.Sequence[Record], where: str) -> list[str]:
-    """The figure of these that changed most, worse before better, and how many others did."""
+    """Return the figure of these that changed most, worse before better, and how many others did."""
     for verdict in CHANGED:
         found = [change for change in changes if change["verdict"] == verdict]
         if found:
@@ -98,7 +98,7 @@ def since(found: Record | None, earlier: t.Container[str]) -> Record | None:
 
 
 def compared(fleet: Record, earlier: t.Container[str]) -> list[Record]:
-    """What else the run was compared with: [{id, title, run, href, problem, changes, rest, otherwise}]; of the
+    """Return what else the run was compared with: [{id, title, run, href, problem, changes, rest, otherwise}]; of the
     baseline both runs' figures (sides) too.
     """
     nights, baseline, firmwares = (fleet.get(name) for name in ("nights", "baseline", "firmwares"))
@@ -118,8 +118,8 @@ def compared(fleet: Record, earlier: t.Container[str]) -> list[Record]:
 
 
 def repeats(fleet: Record) -> Record:
-    """How well figures repeat from run to run of one drive: {rows, more}; rows: as in summary.json, the worst of each
-    model and test first.
+    """Return how well figures repeat from run to run of one drive: {rows, more}; rows: as in summary.json, the worst of
+    each model and test first.
     """
     found = fleet.get("repeatability") or []
     ordered = sorted(found, key=lambda row: (str(row["model"]), row["test"], -row["cv"], row["metric"]))

@@ -20,14 +20,14 @@ FEWEST_FOR_MEDIAN = 3
 
 
 def active_bytes(spec: Record, size_bytes: int | None) -> int | None:
-    """The ActiveRange of a test on a drive of so many bytes; None when the size is unknown."""
+    """Return the ActiveRange of a test on a drive of so many bytes; None when the size is unknown."""
     return (size_bytes or 0) * (spec.get("active_range_pct") or 100) // 100 or None
 
 
 def outline(
     record: Record, spec: Record, about: Record, measured: Measurement | None, size_bytes: int | None
 ) -> Record:
-    """What every drive of a fleet keeps of a test: the tracked curves.
+    """Return what every drive of a fleet keeps of a test: the tracked curves.
 
     `record`: its test record; `spec`: the rendered test of plan.json ({} when unknown); `about`: its entry in run.json;
       `size_bytes`: of the
@@ -63,8 +63,8 @@ def _tracked(record: Record, measured: Measurement | None) -> list[tuple[str, st
 def test_series(
     record: Record, spec: Record, about: Record, measured: Measurement | None, size_bytes: int | None
 ) -> Record:
-    """All that is drawn of one test of one drive: its outline (arguments as there), phases, latency, windows, the cell
-    whose figures are the test's, its percentiles and histogram, fill, convergence.
+    """Return all that is drawn of one test of one drive: its outline (arguments as there), phases, latency, windows,
+    the cell whose figures are the test's, its percentiles and histogram, fill, convergence.
     """
     drawn = outline(record, spec, about, measured, size_bytes)
     tracked, numbers = _tracked(record, measured), drawn["rounds"]

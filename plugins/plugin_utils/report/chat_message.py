@@ -27,8 +27,8 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def run_message(run: Mapping, judgement: Mapping, before: Mapping | None = None) -> str:
-    """The message of a run: its verdicts, what changed, and each drive that did not pass, as many as fit; the rest is
-    counted.
+    """Return the message of a run: its verdicts, what changed, and each drive that did not pass, as many as fit; the
+    rest is counted.
 
     run: run.json. judgement: of judge.judge. before: of the run before of that name, {run, drives}, or None.
     """
@@ -55,7 +55,7 @@ def run_message(run: Mapping, judgement: Mapping, before: Mapping | None = None)
 
 
 def of_findings(run_name: str, findings: t.Sequence[str]) -> str:
-    """The message of a run that preflight refused: its findings, as many as fit; the rest is counted."""
+    """Return the message of a run that preflight refused: its findings, as many as fit; the rest is counted."""
     count = f"{len(findings)} thing{'s' * (len(findings) != 1)}"
     name = inert(run_name, MOST_NAME) or "run"
     lines = [_DOMAIN.sub(". ", inert(line, MOST_FINDING)) for line in findings]

@@ -40,7 +40,7 @@ def curve(sweeps: t.Sequence[Mapping]) -> dict[str, t.Any] | None:
 
 
 def curve_view(found: Mapping) -> Mapping:
-    """What the page shows of a curve: {title, spot, shares, rows, plot: SVG}; shares, rows: of `table`."""
+    """Return what the page shows of a curve: {title, spot, shares, rows, plot: SVG}; shares, rows: of `table`."""
     spot, mix = found["sweet_spot"], f"{found['read_pct']}/{100 - found['read_pct']}"
     rate, latency = (units.show(metric, spot[metric]) for metric in ("iops", "mean_latency_us"))
     return {
@@ -55,7 +55,9 @@ def curve_view(found: Mapping) -> Mapping:
 
 
 def table(points: t.Sequence[Mapping], spot: Mapping) -> Mapping:
-    """The points of a curve or of a sweep as rows: {shares: labels of the last columns, rows: [{texts, spot}]}."""
+    """Return the points of a curve or of a sweep as rows: {shares: labels of the last columns, rows: [{texts,
+    spot}]}.
+    """
     shares = latencies.share_names(name for point in points for name in point)
     rows = [
         {

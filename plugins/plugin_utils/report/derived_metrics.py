@@ -82,8 +82,8 @@ def _point(cell: Mapping, metrics: Mapping) -> dict[str, t.Any] | None:
 
 
 def sweet_spot(points: t.Sequence[Mapping]) -> dict[str, t.Any]:
-    """The point of the lowest depth that reaches SWEET_SHARE of the most IOPS, with `share`, its part of them. points:
-    by depth, not empty.
+    """Return the point of the lowest depth that reaches SWEET_SHARE of the most IOPS, with `share`, its part of them.
+    points: by depth, not empty.
     """
     most = max(point["iops"] for point in points)
     spot = next(point for point in points if point["iops"] >= demand_intensity.SWEET_SHARE * most)
@@ -91,7 +91,7 @@ def sweet_spot(points: t.Sequence[Mapping]) -> dict[str, t.Any]:
 
 
 def sweep_text(sweep: Mapping) -> str:
-    """The sweet spot in a line: depth 8: 80,433 IOPS at 49 µs, 100 % of the most; at depth 256 it is …"""
+    """Return the sweet spot in a line: depth 8: 80,433 IOPS at 49 µs, 100 % of the most; at depth 256 it is …"""
     spot, last = sweep["sweet_spot"], sweep["points"][-1]
     text = (
         f"depth {spot['queue_depth']}: {units.show('iops', spot['iops'])} at "
@@ -107,8 +107,8 @@ def sweep_text(sweep: Mapping) -> str:
 
 
 def repeated(name: str, first: Mapping | None, test: Mapping | None) -> dict[str, t.Any] | None:
-    """How a repeated stimulus differs from its first time: {first_test, metric, first, value, change_pct}; None without
-    trusted figures of both.
+    """Return how a repeated stimulus differs from its first time: {first_test, metric, first, value, change_pct}; None
+    without trusted figures of both.
 
     name: of the first test. first, test: {verdict, metric, value}, as `figure` returns them.
     """
@@ -125,8 +125,8 @@ def repeated(name: str, first: Mapping | None, test: Mapping | None) -> dict[str
 
 
 def figure(test: Mapping, record: Mapping, metric: str | None = None) -> dict[str, t.Any] | None:
-    """The figure that stands for a test, {metric, value}: what it tracks, averaged over the window, else its IOPS; None
-    where it isn't trusted.
+    """Return the figure that stands for a test, {metric, value}: what it tracks, averaged over the window, else its
+    IOPS; None where it isn't trusted.
 
     metric: of a test that tracks nothing, this one in place of IOPS, if it has it.
     """
@@ -141,8 +141,8 @@ def figure(test: Mapping, record: Mapping, metric: str | None = None) -> dict[st
 
 
 def repeated_text(found: Mapping) -> str:
-    """The change in a line: 12.3 % lower than in brief-second-1-sequential (4,160 IOPS → 3,648 IOPS); of an array, how
-    many times a drive's the figure is, and which share of as many times as it has drives.
+    """Return the change in a line: 12.3 % lower than in brief-second-1-sequential (4,160 IOPS → 3,648 IOPS); of an
+    array, how many times a drive's the figure is, and which share of as many times as it has drives.
     """
     change, drives = found["change_pct"], found.get("drives")
     if drives:
@@ -160,8 +160,8 @@ def repeated_text(found: Mapping) -> str:
 
 
 def derived_view(found: Mapping) -> Mapping:
-    """What the page shows of it: {sweeps: [{title, spot, shares, rows, plot: SVG}], repeated, fill_time: text or None,
-    of_drives: whether `repeated` is of an array, points: [text]}.
+    """Return what the page shows of it: {sweeps: [{title, spot, shares, rows, plot: SVG}], repeated, fill_time: text or
+    None, of_drives: whether `repeated` is of an array, points: [text]}.
     """
     shown = [demand_intensity.curve_view(found["demand"])] if found.get("demand") else []
     for sweep in [] if shown else found.get("sweeps") or []:
@@ -183,7 +183,7 @@ def derived_view(found: Mapping) -> Mapping:
 def _points(
     cells: t.Sequence[Mapping], specs: t.Mapping[str, Mapping], averages: t.Mapping[str, t.Sequence[Mapping]]
 ) -> list[dict[str, t.Any]]:
-    """Which cell of its sweep each point of a test was: [{cell, sweep, of, threads, queue_depth}]."""
+    """Return which cell of its sweep each point of a test was: [{cell, sweep, of, threads, queue_depth}]."""
     found = []
     for cell in cells:
         asked = cell.get("point")

@@ -33,7 +33,7 @@ _EDGE = 0.02
 
 
 def figures(sources: Sources) -> scipy_imports.pandas.DataFrame | None:
-    """The long table of the run's valid tests; None where there is no pandas."""
+    """Return the long table of the run's valid tests; None where there is no pandas."""
     if scipy_imports.pandas is None:
         return None
     records = [*sources.drives.values(), *(record for tests in sources.tests.values() for record in tests.values())]

@@ -197,7 +197,7 @@ def _cases(drive: Record) -> list[ElementTree.Element]:
 
 
 def _said(drive: Record, test: Record) -> tuple[str, list[str]]:
-    """What a test's case says: (a word of JUNIT_ELEMENT or pass, reasons)."""
+    """Return what a test's case says: (a word of JUNIT_ELEMENT or pass, reasons)."""
     if drive.get("host_fault") and test["verdict"] == "fail":
         return "host_fault", [*drive["reasons"][:1], *test["reasons"]]
     return test["verdict"], test["reasons"]

@@ -64,18 +64,18 @@ def rows(sources: Sources) -> list[Record]:
 
 
 def needs_attention(row: Record) -> bool:
-    """Whether somebody should look at the drive."""
+    """Return whether somebody should look at the drive."""
     return row["verdict"] != "pass" or bool(row["outliers"]) or row["low"] is not None
 
 
 def own_reasons(judged: Record) -> list[str]:
-    """The reasons that no test of the drive says itself."""
+    """Return the reasons that no test of the drive says itself."""
     said = {f"{test['test']}: {reason}" for test in judged["tests"] for reason in test["reasons"]}
     return [reason for reason in judged["reasons"] if reason not in said]
 
 
 def figure(judged: Record) -> Record | None:
-    """The figure that stands for the drive: of the first criterion missed, else of the first one, else what was
+    """Return the figure that stands for the drive: of the first criterion missed, else of the first one, else what was
     tracked.
     """
     checks = [

@@ -22,8 +22,8 @@ MOST_OPEN = 12
 
 
 def drive(sources: Sources, row: Record, judged: Record) -> Record:
-    """A row (rows.rows) and its entry in the judgement, with all that the page of the drive shows: path, size_bytes,
-    identity, warnings, tests.
+    """Return a row (rows.rows) and its entry in the judgement, with all that the page of the drive shows: path,
+    size_bytes, identity, warnings, tests.
     """
     key = (judged["host"], judged["drive"])
     record = sources.drives.get(key, {})

@@ -98,7 +98,7 @@ def folder_of(run_dir: str, host: str) -> str | None:
 
 
 def read(run_dir: str, host: str) -> HostRaw:
-    """All of one host; what is missing is empty. What was measured again are further attempts
+    """Return all of one host; what is missing is empty. What was measured again are further attempts
     (run_folder/remeasurement.py).
     """
     first = _read(run_dir, host)
@@ -148,7 +148,7 @@ def _read(run_dir: str, host: str) -> HostRaw:
 
 
 def _host_facts(short: Record) -> Record:
-    """What the host was, as texts by name."""
+    """Return what the host was, as texts by name."""
     tools = ", ".join(f"{name} {version}" for name, version in short["tools"].items() if version and name != "fio")
     memory = units.rounded(short["memory_bytes"] / 2**30) + " GiB" if short["memory_bytes"] else None
     return {
@@ -159,7 +159,7 @@ def _host_facts(short: Record) -> Record:
 
 
 def _grouped(settings: list[Record]) -> list[Record]:
-    """The settings, with those of many CPUs, drives or interrupts that went alike as one."""
+    """Return the settings, with those of many CPUs, drives or interrupts that went alike as one."""
     groups: dict[tuple[t.Any, ...], list[Record]] = {}
     for item in settings:
         value = None if item.get("outcome") == "managed" else item.get("effective")
@@ -179,7 +179,7 @@ def _grouped(settings: list[Record]) -> list[Record]:
 
 
 def tests_of(plan: Record) -> dict[str, dict[str, Record]]:
-    """The rendered tests of a plan.json, by drive and name."""
+    """Return the rendered tests of a plan.json, by drive and name."""
     return {
         entry["drive"]: {test["name"]: test for test in entry.get("tests") or []} for entry in plan.get("drives") or []
     }

@@ -72,7 +72,9 @@ def host(sources: Sources, name: str, rows: list[Record], peers: HostSnapshots, 
 
 
 def _at_once(told: Record | None) -> Record | None:
-    """How the host found how many drives it measures at a time, with each trial's `shares` in the order of drives."""
+    """Return how the host found how many drives it measures at a time, with each trial's `shares` in the order of
+    drives.
+    """
     if not told:
         return None
     trials = []

@@ -21,7 +21,8 @@ Record = dict[str, t.Any]
 
 
 def table(cells: t.Sequence[Record], measured: Measurement | None) -> Record | None:
-    """The map as tables.matrices has it, with a caption and a corner of its own; None where the cells are no grid.
+    """Return the map as tables.matrices has it, with a caption and a corner of its own; None where the cells are no
+    grid.
 
     A cell of it has two streams with a rate each, one that reads and one that writes; reads alone are a cell with a
     rate.
@@ -60,7 +61,7 @@ def table(cells: t.Sequence[Record], measured: Measurement | None) -> Record | N
 
 
 def _place(cell: Record) -> tuple[int, int] | None:
-    """The rates (reads, writes) that a cell asks for; None for any other cell."""
+    """Return the rates (reads, writes) that a cell asks for; None for any other cell."""
     jobs = cell.get("jobs") or [cell]
     rates = {job["read_pct"]: job.get("rate_iops") for job in jobs if not job.get("trim")}
     if not rates.get(100) or len(rates) < len(jobs) or set(rates) - {0, 100} or (0 in rates and not rates[0]):

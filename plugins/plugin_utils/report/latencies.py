@@ -29,7 +29,8 @@ _PERCENTILE = re.compile(rf"(?:(read|write|trim|sync)_)?p({'|'.join(sorted(KNOWN
 
 
 def cell_of(tracked: str | None, cells: t.Iterable[Mapping], measured: Measurement | None) -> str:
-    """The cell whose figures are the test's: the tracked one, else the first that leads no round; "": nobody knows.
+    """Return the cell whose figures are the test's: the tracked one, else the first that leads no round; "": nobody
+    knows.
 
     tracked: the first of a test with a rule. cells: of the rendered test.
     """
@@ -39,7 +40,9 @@ def cell_of(tracked: str | None, cells: t.Iterable[Mapping], measured: Measureme
 
 
 def span(record: Mapping, last_rounds: int | None) -> str:
-    """What a test's figures are averages over: the window; without a rule all rounds, or the last ones of them."""
+    """Return what a test's figures are averages over: the window; without a rule all rounds, or the last ones
+    of them.
+    """
     if record.get("steady_state"):
         return WINDOW
     count = record.get("rounds") or 0
@@ -51,7 +54,9 @@ def span(record: Mapping, last_rounds: int | None) -> str:
 
 
 def captions(over: str, cell: str, alone: bool) -> Mapping:
-    """What the figures of a test's latency are of: {latency, histogram}. over: its span; alone: no other cell."""
+    """Return what the figures of a test's latency are of: {latency, histogram}. over: its span; alone: no
+    other cell.
+    """
     name = f" of {cell}" if cell else ""
     ios = "from the window's first round to its last" if over == WINDOW else f"of {over}"
     return {
@@ -61,7 +66,7 @@ def captions(over: str, cell: str, alone: bool) -> Mapping:
 
 
 def shares(metrics: Mapping) -> dict[str, float]:
-    """The known shares of reads and writes together: {within_1ms_pct: 99.855 …}."""
+    """Return the known shares of reads and writes together: {within_1ms_pct: 99.855 …}."""
     known = {name: metrics.get(name) for name in share_names(metrics)}
     return {name: value for name, value in known.items() if isinstance(value, (int, float))}
 
@@ -136,7 +141,7 @@ def bars(sides: t.Mapping[str, t.Mapping[int, int]]) -> list[Mapping]:
 
 
 def _edge_ns(number: int) -> int:
-    """Where a bin of fio's begins."""
+    """Return where a bin of fio's begins."""
     return histogram.lowest_of(histogram.value_of(min(number, histogram.MOST_BINS - 1)))
 
 
@@ -188,7 +193,7 @@ def _row(metrics: Mapping, side: str, percents: t.Iterable[str]) -> list[str]:
 
 
 def _text(metrics: Mapping, name: str) -> str:
-    """A latency; of a percentile that cannot be known, why."""
+    """Return a latency; of a percentile that cannot be known, why."""
     short = histogram.too_few(name, metrics)
     if short:
         return f"too few: {short[0]:,} of {short[1]:,} I/Os"

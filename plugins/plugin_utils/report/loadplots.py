@@ -36,8 +36,8 @@ def demand(points: t.Sequence[Mapping], threads: int | None = None) -> Markup:
 
 
 def changes(name: str, found: t.Mapping[str, Mapping]) -> Markup:
-    """The tests that repeat the stimulus of a test, as bars of their change in per cent; "" for fewer than two. found:
-    of derived.of_drive.
+    """Return the tests that repeat the stimulus of a test, as bars of their change in per cent; "" for fewer than two.
+    found: of derived.of_drive.
     """
     told = {test: parts["repeated"] for test, parts in found.items() if "repeated" in parts}
     drawn = [

@@ -54,8 +54,8 @@ def both(grid: Grid) -> dict[str, Markup]:
 
 
 def over(grid: Grid, x_title: str, about: str) -> Markup:
-    """A 2-D plot of other rows and columns: a line for each column over the rows, the last on the left; "" where there
-    is nothing to draw.
+    """Return a 2-D plot of other rows and columns: a line for each column over the rows, the last on the left; "" where
+    there is nothing to draw.
     """
     known = [value for row in grid.values for value in row if value and value > 0]
     return _flat(grid, _Scale(min(known), max(known)), x_title, about) if known else Markup("")
@@ -71,7 +71,7 @@ class _Scale:
         self.ticks = [10.0**power for power in range(self.low, math.floor(self.high) + 1, step)]
 
     def share(self, value: float) -> float:
-        """Where a value lies, from 0 to 1."""
+        """Return where a value lies, from 0 to 1."""
         return (_log(value) - self.low) / (self.high - self.low)
 
 
@@ -81,7 +81,7 @@ def _log(value: float) -> float:
 
 
 def _flat(grid: Grid, scale: _Scale, x_title: str, about: str) -> Markup:
-    """A line for each mix over the block sizes, the smallest on the left."""
+    """Return a line for each mix over the block sizes, the smallest on the left."""
     sizes, rows = grid.sizes[::-1], grid.values[::-1]
     step = (_WIDTH - _LEFT - _RIGHT) / len(sizes)
 
@@ -131,7 +131,7 @@ def _mean(values: t.Sequence[float | None]) -> float:
 
 
 def _solid(grid: Grid, scale: _Scale) -> Markup:
-    """A bar for each cell: mixes from the back to the right, block sizes from the back to the left."""
+    """Return a bar for each cell: mixes from the back to the right, block sizes from the back to the left."""
     rows, columns = len(grid.sizes), len(grid.mixes)
 
     def place(column: float, row: float, high: float = 0.0) -> Point:
@@ -170,7 +170,7 @@ def _solid(grid: Grid, scale: _Scale) -> Markup:
 
 
 def _bar(place: t.Callable[[float, float, float], Point], column: int, row: int, high: float, about: str) -> str:
-    """Its three faces that are seen: on top, to the left, to the right."""
+    """Return its three faces that are seen: on top, to the left, to the right."""
     edge = (1 - _BAR) / 2
     near, far = (column + edge, row + edge), (column + 1 - edge, row + 1 - edge)
     right, front, left = (far[0], near[1]), far, (near[0], far[1])

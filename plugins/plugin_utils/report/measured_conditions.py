@@ -21,8 +21,8 @@ MOST_TOLD = 20
 
 
 def warnings(run: Record, host: str, drive: str | None) -> list[Record]:
-    """The warnings of a drive, or with drive None of the host as a whole: [{checks, message, remedy}]; several checks
-    may share one message.
+    """Return the warnings of a drive, or with drive None of the host as a whole: [{checks, message, remedy}]; several
+    checks may share one message.
     """
     found: dict[str, Record] = {}
     for item in run.get("warnings") or []:

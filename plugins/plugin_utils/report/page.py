@@ -25,8 +25,8 @@ MOST_CURVES = 150
 
 
 def view(sources: Sources, rows: list[Record], made: t.Container[str], earlier: t.Container[str] = ()) -> Record:
-    """What index.html.j2 shows. rows: rows.rows. made: the pages that there are. earlier: ids of runs whose reports lie
-    beside this one.
+    """Return what index.html.j2 shows. rows: rows.rows. made: the pages that there are. earlier: ids of runs whose
+    reports lie beside this one.
     """
     fleet = sources.fleet
     frame = distributions.figures(sources) if len(rows) > 1 else None
@@ -71,13 +71,13 @@ def cards(attention: t.Sequence[Record]) -> list[Record]:
 
 
 def _silent(sources: Sources, told: t.Container[str]) -> list[Record]:
-    """The records of hosts that something is wrong with, of which no drive that was not tested tells that."""
+    """Return the records of hosts that something is wrong with, of which no drive that was not tested tells that."""
     mute = [record for record in sources.hosts.values() if record.get("state") not in ("ok", None)]
     return sorted((record for record in mute if record["host"] not in told), key=lambda record: order(record["host"]))
 
 
 def about(sources: Sources, rows: list[Record]) -> Record:
-    """What every page of a run says of it."""
+    """Return what every page of a run says of it."""
     finished = [record.get("finished") or "" for tests in sources.tests.values() for record in tests.values()]
     return {
         "run": sources.run["run"],
@@ -92,7 +92,7 @@ def about(sources: Sources, rows: list[Record]) -> Record:
 
 
 def _departures(tests: Record) -> list[Record]:
-    """The tests that are no longer those of the source that they state: {test, source, keys}."""
+    """Return the tests that are no longer those of the source that they state: {test, source, keys}."""
     return [
         {"test": name, "source": about.get("source"), "keys": about["departs"]["keys"]}
         for name, about in tests.items()
@@ -101,7 +101,7 @@ def _departures(tests: Record) -> list[Record]:
 
 
 def headline(rows: list[Record], fleet: Record) -> str:
-    """The run in one or two sentences."""
+    """Return the run in one or two sentences."""
     if not rows:
         return "No drive was asked for."
     if all(row["verdict"] == "pass" for row in rows):
@@ -146,7 +146,7 @@ def _margin(margin: Record | None, earlier: t.Container[str]) -> Record | None:
 
 
 def _overlays(sources: Sources, rows: list[Record], made: t.Container[str]) -> list[Record]:
-    """A chart for each test: the tracked curves of the drives, those that need attention on top."""
+    """Return a chart for each test: the tracked curves of the drives, those that need attention on top."""
     charts: dict[str, list[tuple[Record, Record]]] = {}
     for row in rows:
         for outline in row["outlines"]:

@@ -37,8 +37,8 @@ MOST_FILES = 400
 
 
 def chosen(rows: list[Record], asked: t.Sequence[str], folder: str) -> list[Record]:
-    """The rows whose pages are made. asked: shell patterns over host, drive and serial number. Pages that the folder
-    has from before are kept up to date.
+    """Return the rows whose pages are made. asked: shell patterns over host, drive and serial number. Pages that the
+    folder has from before are kept up to date.
     """
     if len(rows) <= MOST_PAGES:
         return rows
@@ -66,12 +66,14 @@ def _listed(folder: str) -> set[str]:
 
 
 def existing_pages(rows: list[Record], shown: list[Record]) -> set[str]:
-    """The pages that there are, of drives and hosts; all as of texts."""
+    """Return the pages that there are, of drives and hosts; all as of texts."""
     return {row["page"] for row in shown} | {page_names.host_page(name) for name in _hosts(rows, shown)}
 
 
 def _hosts(rows: list[Record], shown: list[Record]) -> list[str]:
-    """The hosts with a page, those of shown drives first: whoever looks for a bad drive or host finds at least it."""
+    """Return the hosts with a page, those of shown drives first: whoever looks for a bad drive or host finds at least
+    it.
+    """
     found = [row for row in rows if row["verdict"] == "fail" or row["outliers"] or row["low"] is not None]
     return list(dict.fromkeys(row["host"] for row in [*shown, *found]))
 
@@ -108,7 +110,7 @@ _WRITTEN = re.compile(r"\.(json\.gz|fio|err)\Z|\Adrive-(telemetry\.bin|smartctl\
 
 
 def drive(sources: Sources, row: Record, judged: Record, run_dir: str, past: Figures) -> Record:
-    """What the page of a drive shows."""
+    """Return what the page of a drive shows."""
     view = drive_views.drive(sources, row, judged)
     files = _raw_files(run_dir, row)
     logs = [

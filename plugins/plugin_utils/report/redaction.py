@@ -22,7 +22,7 @@ class Others:
         self._holding: dict[str, list[str]] = {}
 
     def are_in(self, text: str) -> bool:
-        """Whether a text tells one of them."""
+        """Return whether a text tells one of them."""
         plain = _plain(text)
         return any(name in plain and self._is_told(name, plain) for name in self._named)
 
@@ -35,11 +35,13 @@ class Others:
 
 
 def _word(name: str) -> re.Pattern[str]:
-    """A name as a word of its own: SSD1 is not in SSD12."""
+    """Return a name as a word of its own: SSD1 is not in SSD12."""
     return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])")
 
 
 def _plain(text: str) -> str:
-    """A text in which a name is found in whatever case, with whatever blanks, and in the names that udev makes."""
+    """Return a text in which a name is found in whatever case, with whatever blanks, and in the names that
+    udev makes.
+    """
     parts = [_PARTITION.sub("", found[1].replace("_", " ")) for found in _OF_UDEV.finditer(text)]
     return " ".join(" ".join([text, *parts]).split()).casefold()

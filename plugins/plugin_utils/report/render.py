@@ -21,12 +21,12 @@ TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates"
 
 
 def html(template: str, view: Record) -> str:
-    """A page from its template."""
+    """Return a page from its template."""
     return environment().get_template(template).render(view)
 
 
 def css() -> str:
-    """The style of the pages that share it as a file."""
+    """Return the style of the pages that share it as a file."""
     return environment().get_template("report.css.j2").render() + "\n"
 
 

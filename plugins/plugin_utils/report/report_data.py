@@ -35,5 +35,5 @@ class Sources(t.NamedTuple):
 
 
 def racks(run: Record) -> dict[str, str]:
-    """The rack of each host that has one (ssd_rack), as preflight noted it."""
+    """Return the rack of each host that has one (ssd_rack), as preflight noted it."""
     return {entry["host"]: str(entry["rack"]) for entry in run.get("asked") or [] if entry.get("rack")}

@@ -58,12 +58,12 @@ def plan(results_dir: str, run: t.Mapping[str, str], seen: t.Mapping[str, t.Any]
 
 
 def _name(name: str) -> str:
-    """The second run's name: another, so that nobody takes it up for the next night."""
+    """Return the second run's name: another, so that nobody takes it up for the next night."""
     return name[: LONGEST_NAME - len(remeasurement.SUFFIX)] + remeasurement.SUFFIX
 
 
 def _unfinished(run_dir: str, begun: Record) -> list[retest.Again]:
-    """All that was asked of a second measurement, where a result of it is lacking."""
+    """Return all that was asked of a second measurement, where a result of it is lacking."""
     lacking = [place for place, record in remeasurement.second(run_dir, begun).items() if "kind" not in record]
     hosts = {place[0] for place in lacking}
     return [

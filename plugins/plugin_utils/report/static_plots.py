@@ -62,7 +62,7 @@ def _title(of: Record) -> str:
 
 
 def _window(window: Record) -> Markup:
-    """The values of the rounds that decided, their average, the fitted line, and the band of the range."""
+    """Return the values of the rounds that decided, their average, the fitted line, and the band of the range."""
     rounds, average, slope = window["rounds"], window["average"], window["slope"]
     drawn = [svg.Line(_points(rounds, window["values"]), window["metric"], "c0")]
     band: list[tuple[float, str]] = []

@@ -24,7 +24,9 @@ _FIGURES = ("series", "outlines", "matrices", "cells", "latency", "latencies")
 
 
 def text(sources: Sources, rows: list[Record], pattern: str) -> str:
-    """The page of the models that match a shell pattern. Raises LookupError, which names the models that there are."""
+    """Return the page of the models that match a shell pattern. Raises LookupError, which names the models that there
+    are.
+    """
     mine = [row for row in rows if row["model"] and fnmatch.fnmatchcase(row["model"], pattern)]
     if not mine:
         known = sorted({row["model"] for row in rows if row["model"]})
@@ -64,7 +66,7 @@ def text(sources: Sources, rows: list[Record], pattern: str) -> str:
 
 
 def _others(rows: list[Record], mine: list[Record], all_criteria: list[t.Any], criteria: list[t.Any]) -> Others:
-    """What names drives, hosts and models that are not this page's, and the criteria that are not about them."""
+    """Return what names drives, hosts and models that are not this page's, and the criteria that are not about them."""
     keys = ("model", "serial", "drive", "host")
     own = {str(row[key]) for row in mine for key in keys if row[key]}
     named = {str(row[key]) for row in rows for key in keys if row[key]}
@@ -77,8 +79,8 @@ def _others(rows: list[Record], mine: list[Record], all_criteria: list[t.Any], c
 
 
 def _without(view: t.Any, others: Others) -> t.Any:
-    """A view whose texts name none of these: hosts and checks may name a neighbour of another model in what they say of
-    a drive.
+    """Return a view whose texts name none of these: hosts and checks may name a neighbour of another model in what they
+    say of a drive.
     """
     if isinstance(view, str):
         return LEFT_OUT if others.are_in(view) else view
@@ -91,7 +93,7 @@ def _without(view: t.Any, others: Others) -> t.Any:
 
 
 def _static(drive: Record) -> Record:
-    """The drive with its charts as pictures: stillplots.plots in `plots` of each test."""
+    """Return the drive with its charts as pictures: stillplots.plots in `plots` of each test."""
     return {
         **drive,
         "tests": [

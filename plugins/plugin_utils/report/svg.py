@@ -88,7 +88,7 @@ def _dot(css: str, x: float, y: float, text: str) -> Markup:
 
 
 def _labels(drawn: t.Sequence[Line]) -> list[Markup]:
-    """The names of curves in a row from the left, where curves that rise to the right leave room."""
+    """Return the names of curves in a row from the left, where curves that rise to the right leave room."""
     parts, x = [], float(_LEFT + 12)
     for line in drawn:
         parts.append(_dot(line.css, x, _TOP + 6, line.label))
@@ -98,7 +98,7 @@ def _labels(drawn: t.Sequence[Line]) -> list[Markup]:
 
 
 def bars(drawn: t.Sequence[tuple[str, float]], x_title: str, y_title: str, about: str = "") -> Markup:
-    """A bar for each (label, value), up or down from 0, with its value; "" where there is nothing to draw."""
+    """Return a bar for each (label, value), up or down from 0, with its value; "" where there is nothing to draw."""
     if not drawn:
         return Markup("")
     values = [value for _label, value in drawn]
@@ -194,8 +194,8 @@ def _axes(
 
 
 def strip(counts: t.Sequence[int], middle: float | None, marks: t.Sequence[tuple[float, str]], about: str) -> Markup:
-    """How many drives lie where: counts of equal bins, the median's place and marks (place, text), places from 0 to 1
-    along the strip.
+    """Return how many drives lie where: counts of equal bins, the median's place and marks (place, text), places from 0
+    to 1 along the strip.
     """
     most = max(counts, default=0) or 1
     floor, wide = _STRIP_HEIGHT - 8, _STRIP_WIDTH / max(len(counts), 1)

@@ -23,8 +23,8 @@ def made_page(page: str, made: t.Container[str]) -> str:
 
 
 def data(sources: Sources, rows: list[Record], made: t.Container[str], frame: t.Any) -> Record:
-    """What the page's script lists, filters, sorts and colours: texts once, drives as short lists (fleet.js.j2 names
-    the fields).
+    """Return what the page's script lists, filters, sorts and colours: texts once, drives as short lists (fleet.js.j2
+    names the fields).
     """
     of_host = racks(sources.run)
     lists = {name: sorted({row[name] or "" for row in rows}) for name in ("model", "firmware", "rack")}
@@ -60,7 +60,7 @@ def data(sources: Sources, rows: list[Record], made: t.Container[str], frame: t.
 def _listed(
     row: Record, places: t.Mapping[str, t.Mapping[str, int]], texts: dict[str, int], page: str, spark: str
 ) -> list[t.Any]:
-    """A drive of the page's script. texts: those told so far, and their places; it adds its own."""
+    """Return a drive of the page's script. texts: those told so far, and their places; it adds its own."""
     figure = row["figure"]
     shown: list[t.Any] = []
     if figure:
@@ -125,7 +125,9 @@ def _first(row: Record) -> Record | None:
 
 
 def _most(rows: list[Record]) -> dict[str, float]:
-    """The highest value of the small curves of each test: all are drawn to one scale, so that a low one shows."""
+    """Return the highest value of the small curves of each test: all are drawn to one scale, so that a low
+    one shows.
+    """
     most: dict[str, float] = {}
     for outline in filter(None, map(_first, rows)):
         most[outline["test"]] = max(

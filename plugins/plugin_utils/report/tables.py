@@ -85,14 +85,16 @@ def _matrix(
 
 
 def _of_cell(metrics: Record, metric: str) -> float | None:
-    """A figure of a cell; of a percentile, which each direction has by itself, the slower one's."""
+    """Return a figure of a cell; of a percentile, which each direction has by itself, the slower one's."""
     sides = [metrics.get(f"{side}_{metric}") for side in ("read", "write") if metric not in metrics]
     known = [value for value in sides if value is not None]
     return metrics.get(metric) if metric in metrics else max(known, default=None)
 
 
 def is_sparse(cells: int, rows: t.Sized, columns: t.Sized) -> bool:
-    """Whether so few of a table's places have a cell that it is none: a host's plan of 500 cells may span 250,000."""
+    """Return whether so few of a table's places have a cell that it is none: a host's plan of 500 cells may span
+    250,000.
+    """
     return cells < LEAST_FILLED * len(rows) * len(columns)
 
 
@@ -124,18 +126,18 @@ def cells(specs: list[Record], measured: Measurement | None) -> list[Record]:
 
 
 def _figure(metrics: Record, name: str) -> str:
-    """A figure of a cell; of a stream that only trims, that of its trims."""
+    """Return a figure of a cell; of a stream that only trims, that of its trims."""
     return _shown(metrics, name if name in metrics or "iops" in metrics else f"trim_{name}")
 
 
 def _share(metrics: Record, name: str) -> str:
-    """A share of a cell's reads and writes; of a stream that only trims, of its trims."""
+    """Return a share of a cell's reads and writes; of a stream that only trims, of its trims."""
     return latencies.share_text(metrics.get(name if name in metrics or "iops" in metrics else f"trim_{name}"))
 
 
 def _own_steadiness(entry: Record) -> str:
-    """Whether a cell was steady by itself, tracked or not: "steady", or how far it ranged and moved; "–" where the test
-    has no rule.
+    """Return whether a cell was steady by itself, tracked or not: "steady", or how far it ranged and moved; "–" where
+    the test has no rule.
     """
     found = entry.get("steady") or {}
     if not found or found.get("steady"):

@@ -16,7 +16,9 @@ Values = t.Sequence[float | None]
 
 
 def significant(value: t.Any, digits: int = 5) -> float | int | None:
-    """A figure short enough for a page that carries many; what is not a finite number is None (a gap in the curve)."""
+    """Return a figure short enough for a page that carries many; what is not a finite number is None (a gap in the
+    curve).
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     if value == 0:
@@ -44,8 +46,8 @@ def thin(xs: Values, ys: Values, most: int) -> tuple[list[float | None], list[fl
 
 
 def phases(values: Values, window: t.Sequence[int]) -> dict[str, int] | None:
-    """Where a curve from a fresh drive leaves its fresh level, reaches the steady one, and has its steady window:
-    indexes into `values`.
+    """Return where a curve from a fresh drive leaves its fresh level, reaches the steady one, and has its steady
+    window: indexes into `values`.
 
     `window`: indexes of the steady window. Returns {fresh_end, level_start, window_start, window_end}. fresh_end is 0
       when
@@ -96,8 +98,8 @@ def medians_without(
 
 
 def median_without(ordered: t.Sequence[float], value: float | None) -> float | None:
-    """The median of sorted numbers, one of them left out: `value`, or none where it is None. None where nothing is
-    left.
+    """Return the median of sorted numbers, one of them left out: `value`, or none where it is None. None where nothing
+    is left.
     """
     count = len(ordered) - (value is not None)
     if count < 1:
@@ -108,8 +110,8 @@ def median_without(ordered: t.Sequence[float], value: float | None) -> float | N
 
 
 def sparkline(xs: Values, ys: Values, x_most: float, y_most: float, width: int = 120, height: int = 28) -> str:
-    """The path data of an SVG polyline of at most 60 points, from 0 to the given maxima; "" when there is nothing to
-    draw.
+    """Return the path data of an SVG polyline of at most 60 points, from 0 to the given maxima; "" when there is
+    nothing to draw.
     """
     xs, ys = thin(xs, ys, 60)
     points = [(x, y) for x, y in zip(xs, ys) if x is not None and y is not None]
@@ -119,5 +121,5 @@ def sparkline(xs: Values, ys: Values, x_most: float, y_most: float, width: int =
 
 
 def log_share(value: float, low: float, high: float) -> float:
-    """Where a positive value lies between two others on a log scale: 0 at `low`, 1 at `high`."""
+    """Return where a positive value lies between two others on a log scale: 0 at `low`, 1 at `high`."""
     return (math.log(value) - math.log(low)) / (math.log(high) - math.log(low)) if high > low else 0.5

@@ -88,8 +88,8 @@ def make(
 
 
 def _before(results_dir: str, run: Record) -> Record | None:
-    """The verdicts of the newest run of that name before this one: of its own report, or judged from its records; None
-    where there is none.
+    """Return the verdicts of the newest run of that name before this one: of its own report, or judged from its
+    records; None where there is none.
     """
     name, started = run["run"].get("name"), str(run.get("started"))
     earlier = [own for own in runs.on_controller(results_dir) if own.name == name and own.started < started]
@@ -132,7 +132,7 @@ def load_run(results_dir: str, run_id: str) -> Record:
 
 
 def hosts(results_dir: str, run_id: str) -> list[str]:
-    """The names of a run's hosts, as they were asked. Raises ReportError."""
+    """Return the names of a run's hosts, as they were asked. Raises ReportError."""
     return sorted({str(entry.get("host")) for entry in load_run(results_dir, run_id).get("asked") or []})
 
 
@@ -147,7 +147,7 @@ def _known(results_dir: str) -> str:
 
 
 def files(sources: Sources, run_dir: str, asked: ReportOptions = ReportOptions()) -> t.Iterator[tuple[str, str]]:
-    """The report's files, (name, text); index.html last, so that whoever sees it finds the others."""
+    """Yield the report's files, (name, text); index.html last, so that whoever sees it finds the others."""
     rows = drive_rows.rows(sources)
     shown = page_list.chosen(rows, asked.drives, os.path.join(run_dir, "report"))
     yield "pages.css", render.css()
@@ -179,8 +179,8 @@ def files(sources: Sources, run_dir: str, asked: ReportOptions = ReportOptions()
 
 
 def outcome(made: Report) -> Record:
-    """What the task returns: {report, message, verdicts, drives: [{host, drive, model, verdict, reason}], all_passed,
-    failures: [lines]}.
+    """Return what the task returns: {report, message, verdicts, drives: [{host, drive, model, verdict, reason}],
+    all_passed, failures: [lines]}.
     """
     judged = made.judgement["drives"]
     drives = [

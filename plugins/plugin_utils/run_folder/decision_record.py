@@ -24,7 +24,7 @@ PLANS = "plans"
 
 
 def play() -> dict[str, t.Any]:
-    """Which ansible-playbook this is. To be called in an action: each runs in a child of that process."""
+    """Return which ansible-playbook this is. To be called in an action: each runs in a child of that process."""
     pid = os.getppid()
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as source:
@@ -43,8 +43,8 @@ def write(run_folder: str, plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> None
 
 
 def plan(run_folder: str, host: str) -> str:
-    """A host's plan.json as this play's preflight decided on it, packed (core/compression.py). The host job holds it to
-    its digest. Raises ValueError, saying why, when there is none.
+    """Return a host's plan.json as this play's preflight decided on it, packed (core/compression.py). The host job
+    holds it to its digest. Raises ValueError, saying why, when there is none.
     """
     try:
         record = read_json(os.path.join(run_folder, FILE))
@@ -66,7 +66,9 @@ def plan(run_folder: str, host: str) -> str:
 
 
 def _write_plan(run_folder: str, plan: t.Mapping[str, t.Any]) -> dict[str, str]:
-    """The decision for a plan, and the name of its file. What lies there already is that plan, or is found damaged."""
+    """Return the decision for a plan, and the name of its file. What lies there already is that plan, or is found
+    damaged.
+    """
     made = plan_digest.made(plan)
     packed = pack(json.dumps({**plan, "decision": made}).encode())
     name = _sha256(packed)
@@ -80,7 +82,7 @@ def _sha256(packed: str) -> str:
 
 
 def erases(run_folder: str, host: str) -> bool:
-    """Whether preflight of this play decided to erase drives of a host in this run."""
+    """Return whether preflight of this play decided to erase drives of a host in this run."""
     try:
         record = read_json(os.path.join(run_folder, FILE))
     except (OSError, ValueError):

@@ -18,7 +18,7 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def read(results_dir: str, run_id: str) -> Mapping | None:
-    """A run's summary; None where it has none that can be read."""
+    """Return a run's summary; None where it has none that can be read."""
     if not RUN_ID_PATTERN.fullmatch(run_id):
         return None
     try:
@@ -29,7 +29,7 @@ def read(results_dir: str, run_id: str) -> Mapping | None:
 
 
 def _is_sound(found: t.Any) -> bool:
-    """Whether it has what is read of it here: a damaged one of yesterday costs tonight's report nothing."""
+    """Return whether it has what is read of it here: a damaged one of yesterday costs tonight's report nothing."""
     try:
         tests = [test for drive in found["drives"] for test in drive["tests"]]
         outliers = (found.get("fleet") or {}).get("outliers") or []

@@ -64,7 +64,7 @@ def of_drives(own: t.Iterable[runs.KnownRun], wanted: t.Collection[Key], but: st
 
 
 def wrote(left: Left, key: Key) -> bool:
-    """Whether a test of that run surely wrote to the drive: a run that only read leaves the ledger as it was."""
+    """Return whether a test of that run surely wrote to the drive: a run that only read leaves the ledger as it was."""
     return any(
         (record["host"], record.get("drive")) == key and bool(record.get("purge") or record.get("precondition"))
         for record in _records(left.folder, {key[0]}, _TEST)
@@ -72,7 +72,7 @@ def wrote(left: Left, key: Key) -> bool:
 
 
 def _records(folder: str, hosts: t.Collection[str], *parts: bytes) -> t.Iterator[dict[str, t.Any]]:
-    """The records of these hosts, of the lines that have one of the parts in them."""
+    """Yield the records of these hosts, of the lines that have one of the parts in them."""
     try:
         with open(os.path.join(folder, run_record.RESULTS), "rb") as file:
             for line in file:

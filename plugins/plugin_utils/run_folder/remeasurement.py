@@ -22,12 +22,12 @@ Place = tuple[str, str, str]
 
 
 def id_of(run_id: str) -> str:
-    """The id of the second measurement of a run."""
+    """Return the id of the second measurement of a run."""
     return run_id + SUFFIX
 
 
 def folder_of(run_dir: str) -> str:
-    """The folder of the second measurement of a run, beside that of the first."""
+    """Return the folder of the second measurement of a run, beside that of the first."""
     return id_of(run_dir.rstrip(os.sep))
 
 
@@ -38,8 +38,8 @@ def read(run_dir: str) -> Record | None:
 
 
 def second(run_dir: str, run: t.Mapping[str, t.Any]) -> dict[Place, Record]:
-    """What was measured again: (host, drive, test) of run.json's `asked` -> its test record, or {} with why there is
-    none in `problem`.
+    """Return what was measured again: (host, drive, test) of run.json's `asked` -> its test record, or {} with why
+    there is none in `problem`.
     """
     newest, firsts = (
         {results_log.key(record): record for record in results_log.load(os.path.join(folder, run_record.RESULTS))}
@@ -64,8 +64,8 @@ def _why_none(newest: t.Mapping[t.Any, Record], host: str, drive: str) -> str:
 
 
 def merged(run_dir: str, records: list[Record]) -> list[Record]:
-    """The records of a run, where a test was measured again with its second result and `again`: {run_id, first: the
-    record before}, or {run_id, problem: why there is none}. Raises OSError and ValueError.
+    """Return the records of a run, where a test was measured again with its second result and `again`: {run_id, first:
+    the record before}, or {run_id, problem: why there is none}. Raises OSError and ValueError.
     """
     run = read(run_dir)
     if run is None:

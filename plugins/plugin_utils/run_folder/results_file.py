@@ -19,7 +19,9 @@ MOST_MESSAGE = 1000
 
 
 def host_record(host: str, state: str, message: str) -> Record:
-    """A host's record without the run, which `ResultsFile` fills in. state: ok, unreachable, failed or unfinished."""
+    """Return a host's record without the run, which `ResultsFile` fills in. state: ok, unreachable, failed or
+    unfinished.
+    """
     common = {"schema_version": SCHEMA_VERSION, "kind": "host", "time": now(), "run_id": None}
     return dict(common, host=host, state=state, message=printable.line(message, MOST_MESSAGE))
 
@@ -83,5 +85,5 @@ def _size(path: str) -> int:
 
 
 def _same(record: Record, other: Record | None) -> bool:
-    """Whether two records differ in nothing but the time at which they were made."""
+    """Return whether two records differ in nothing but the time at which they were made."""
     return other is not None and dict(record, time=None) == dict(other, time=None)

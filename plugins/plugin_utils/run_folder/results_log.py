@@ -30,7 +30,7 @@ class Loaded(t.NamedTuple):
 
 
 def key(record: Record) -> tuple[t.Any, ...]:
-    """What a newer record replaces: kind, host, drive and test."""
+    """Return what a newer record replaces: kind, host, drive and test."""
     return tuple(record.get(field) for field in KEY_FIELDS)
 
 
@@ -65,7 +65,7 @@ def begin_anew(path: str, run_id: str, host: str) -> None:
 
 
 def load(path: str) -> list[Record]:
-    """The newest record of each key; see `load_all`."""
+    """Return the newest record of each key; see `load_all`."""
     return load_all(path).records
 
 
@@ -95,7 +95,7 @@ def load_all(path: str) -> Loaded:
 
 
 def parsed(line: bytes) -> Record | None:
-    """A line's record, None for a damaged one."""
+    """Return a line's record, None for a damaged one."""
     try:
         return record_check.stored(sanitizer.decoded(line))
     except sanitizer.Unfit:

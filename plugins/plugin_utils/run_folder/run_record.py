@@ -19,7 +19,7 @@ SUMMARY = os.path.join("report", "summary.json")
 
 
 def results_size(folder: str) -> int:
-    """How many bytes a run's results.jsonl has; 0 where there is none."""
+    """Return how many bytes a run's results.jsonl has; 0 where there is none."""
     try:
         return os.path.getsize(os.path.join(folder, RESULTS))
     except OSError:
@@ -56,8 +56,8 @@ def write_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
 
 
 def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The record of a run that is gone on with: its start, its warnings, and the drives and tests of hosts that are not
-    asked now stay.
+    """Return the record of a run that is gone on with: its start, its warnings, and the drives and tests of hosts that
+    are not asked now stay.
     """
     if not before:
         return dict(now)

@@ -50,7 +50,7 @@ class ClaimedRun(t.NamedTuple):
 
 
 def on_controller(results_dir: str) -> list[KnownRun]:
-    """The runs with a folder of results; what is damaged is left out, `preflight` says so where it matters."""
+    """Return the runs with a folder of results; what is damaged is left out, `preflight` says so where it matters."""
     found = []
     for path in sorted(Path(results_dir).glob("*/run.json")):
         try:
@@ -66,7 +66,7 @@ def on_controller(results_dir: str) -> list[KnownRun]:
 
 
 def unfinished(name: str, answers: Answers, own: t.Sequence[KnownRun]) -> tuple[list[str], list[ClaimedRun]]:
-    """The runs of a name to go on with, and the claims that do not suffice for it.
+    """Return the runs of a name to go on with, and the claims that do not suffice for it.
 
     A host could bring an old run back by its word, whose verdicts would then be taken for new ones.
     """
@@ -97,7 +97,7 @@ def unfinished(name: str, answers: Answers, own: t.Sequence[KnownRun]) -> tuple[
 
 
 def hosts_without(folder: str, run_id: str, answers: Answers) -> list[str]:
-    """The hosts that a run began without, and that have not begun it since."""
+    """Return the hosts that a run began without, and that have not begun it since."""
     try:
         record = run_record.read_run(folder) or {}
     except ValueError:  # the report, which can't judge the run then, says so
@@ -108,12 +108,12 @@ def hosts_without(folder: str, run_id: str, answers: Answers) -> list[str]:
 
 
 def hosts_with_drives(asked: t.Sequence[t.Mapping[str, t.Any]]) -> set[str]:
-    """The hosts of which a drive was not left out."""
+    """Return the hosts of which a drive was not left out."""
     return {str(entry["host"]) for entry in asked if not entry.get("left_out")}
 
 
 def has_whole_host(folder: str) -> bool:
-    """Whether results.jsonl has a host as done with the run: cleanup.yml removes from honest hosts what
+    """Return whether results.jsonl has a host as done with the run: cleanup.yml removes from honest hosts what
     would tell so.
     """
     states: dict[t.Any, t.Any] = {}
@@ -174,7 +174,7 @@ def choose(
 
 
 def name_of(run_id: str, answers: Answers, own: t.Sequence[KnownRun]) -> str:
-    """The name of a run: the controller's own record, else what hosts say; "" where nobody knows it."""
+    """Return the name of a run: the controller's own record, else what hosts say; "" where nobody knows it."""
     known = [run.name for run in own if run.id == run_id]
     return next(
         iter(

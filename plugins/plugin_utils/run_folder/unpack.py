@@ -81,7 +81,7 @@ def locked(path: str, folder: str) -> t.Iterator[None]:
 
 
 def is_current(folder: str, sha256: str) -> bool:
-    """Whether the folder holds the content of the archive with this checksum, all of it and as it was."""
+    """Return whether the folder holds the content of the archive with this checksum, all of it and as it was."""
     try:
         with open(os.path.join(folder, MARKER)) as marker:
             return marker.read().splitlines() == [sha256, *manifest.lines(folder)]
@@ -163,7 +163,7 @@ def sweep_all(raw: str, hosts: t.Iterable[str], locks: str) -> None:
 
 
 def _whole(aside: str) -> list[str]:
-    """What a collect had unpacked to its end, and what was there before."""
+    """Return what a collect had unpacked to its end, and what was there before."""
     return [
         path
         for path in (os.path.join(aside, UNPACKED), os.path.join(aside, BEFORE))
@@ -172,7 +172,9 @@ def _whole(aside: str) -> list[str]:
 
 
 def aside_name(folder: str) -> str:
-    """What names the temporary folders of collects of this folder: a host's name may be as long as a name can be."""
+    """Return what names the temporary folders of collects of this folder: a host's name may be as long as a name can
+    be.
+    """
     return f"collect-{hashlib.sha256(os.path.basename(folder).encode()).hexdigest()[:16]}"
 
 
@@ -231,7 +233,7 @@ class _Content:
 
 
 def _members(tar: tarfile.TarFile, content: _Content) -> t.Iterator[tarfile.TarInfo]:
-    """Each member, of which tarfile keeps none: half a million with words of their own would fill the memory."""
+    """Yield each member, of which tarfile keeps none: half a million with words of their own would fill the memory."""
     while (member := tar.next()) is not None:
         content.begin_content()
         yield member

@@ -42,7 +42,7 @@ def of_drives(results_dir: str, store_url: str, run: Record, serials: t.Collecti
 
 
 def there(results_dir: str, store_url: str) -> str:
-    """The URL of the store, where there is one and it can be read as tables; else "". Raises StoreError."""
+    """Return the URL of the store, where there is one and it can be read as tables; else "". Raises StoreError."""
     url = engine.resolve(store_url, results_dir)
     if not url or store_requirements.missing(url, tables=True):
         return ""

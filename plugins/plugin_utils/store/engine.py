@@ -33,7 +33,7 @@ SCHEMES = {
 
 
 def resolve(store_url: str, results_dir: str) -> str:
-    """The URL of the store; "" where there is to be none. Raises StoreError for one that is not of a store.
+    """Return the URL of the store; "" where there is to be none. Raises StoreError for one that is not of a store.
 
     store_url: ssd_store_url: "" is the file store.sqlite in results_dir, "none" no store.
     """
@@ -59,13 +59,13 @@ def resolve(store_url: str, results_dir: str) -> str:
 
 
 def name(url: str) -> str:
-    """A store's URL for people, without its password."""
+    """Return a store's URL for people, without its password."""
     text: str = sa.make_url(url).render_as_string(hide_password=True)
     return text
 
 
 def path(url: str) -> str | None:
-    """The file of a store; None of a server's."""
+    """Return the file of a store; None of a server's."""
     parsed = sa.make_url(url)
     return parsed.database if parsed.get_backend_name() == "sqlite" else None
 
@@ -120,7 +120,9 @@ class Store:
 
 
 def _is_of_values(error: Exception) -> bool:
-    """Whether it is these values that the store does not take; sqlite3's own OverflowError reaches us as it is."""
+    """Return whether it is these values that the store does not take; sqlite3's own OverflowError reaches us
+    as it is.
+    """
     state = str(getattr(getattr(error, "orig", None), "sqlstate", None) or "")
     return isinstance(error, (OverflowError, sa.exc.DataError)) or state.startswith(_OF_VALUES)
 
@@ -164,7 +166,9 @@ def has_tables(connection: t.Any, store_name: str) -> bool:
 
 
 def store_problem(store_url: str, results_dir: str) -> str:
-    """Why results could not be put into the store, for preflight: it is tried, and left as it is. "" when they can."""
+    """Return why results could not be put into the store, for preflight: it is tried, and left as it is. "" when they
+    can.
+    """
     try:
         url = resolve(store_url, results_dir)
         lacks = missing(url) if url else []
@@ -215,7 +219,7 @@ def upsert(
 
 @functools.lru_cache(maxsize=64)
 def _insert(dialect: str, table: t.Any, columns: tuple[str, ...], key: tuple[str, ...], replace: bool) -> t.Any:
-    """The statement of `upsert`: of the thousands that an import runs there are few different ones."""
+    """Return the statement of `upsert`: of the thousands that an import runs there are few different ones."""
     insert = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[dialect](table)
     others = [column for column in columns if column not in key]
     if replace and others:
@@ -243,6 +247,6 @@ def _begin_file(connection: t.Any) -> None:
 
 
 def _brief(error: Exception) -> str:
-    """What went wrong, in a line; the driver's own words, which name no password."""
+    """Return what went wrong, in a line; the driver's own words, which name no password."""
     words = str(getattr(error, "orig", None) or error).strip().splitlines()
     return words[0] if words else type(error).__name__

@@ -38,7 +38,7 @@ class StoredRun(t.NamedTuple):
 
 
 def load(store: Store, run_id: str) -> StoredRun:
-    """All of a run but its figures over rounds. Raises StoreError where the store has no such run."""
+    """Return all of a run but its figures over rounds. Raises StoreError where the store has no such run."""
     run, part, host, campaign, judgement, record = (
         getattr(tables(), name) for name in ("run", "part", "host", "campaign", "judgement", "record")
     )
@@ -147,7 +147,7 @@ def ocp(_url: str, run: StoredRun, folder: str) -> list[str]:
 
 
 def _file_names(drives: t.Iterable[tuple[str, str]]) -> list[str]:
-    """A name for the file of each (host, drive), none twice, whatever their own names are."""
+    """Return a name for the file of each (host, drive), none twice, whatever their own names are."""
     pairs = list(drives)
     counts = collections.Counter(".".join(pair) for pair in pairs)
     texts = [".".join(pair) if counts[".".join(pair)] == 1 else f"{'.'.join(pair)}@{pair[0]}" for pair in pairs]
@@ -160,8 +160,8 @@ def prometheus(_url: str, run: StoredRun, folder: str) -> list[str]:
 
 
 def prometheus_text(run: StoredRun) -> str:
-    """A run as gauges in base units, one family after the other, without timestamps, which the textfile collector
-    refuses.
+    """Return a run as gauges in base units, one family after the other, without timestamps, which the textfile
+    collector refuses.
     """
     run_id = run.run["run"]["id"]
     families: dict[str, tuple[str, list[tuple[t.Mapping[str, t.Any], float]]]] = {}
@@ -196,7 +196,7 @@ def prometheus_text(run: StoredRun) -> str:
 
 
 def _gauge(metric: str) -> tuple[str, float]:
-    """A metric's name and factor in Prometheus' base units: seconds, not microseconds."""
+    """Return a metric's name and factor in Prometheus' base units: seconds, not microseconds."""
     unit = units.base(metric)
     if unit == "µs":
         return metric.replace("_us", "_seconds"), 1e-6

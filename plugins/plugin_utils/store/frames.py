@@ -63,7 +63,7 @@ def long(
     serials: t.Sequence[str] | None = None,
     cells: bool = True,
 ) -> pandas.DataFrame:
-    """Every figure of the store, one a row, in the columns LONG.
+    """Return every figure of the store, one a row, in the columns LONG.
 
     url: of the store (engine.resolve makes it of ssd_store_url). runs: run ids; tests, metrics: names; serials: of
       drives; None takes all.
@@ -95,8 +95,8 @@ def started(url: str) -> dict[str, str]:
 
 
 def wide(table: pandas.DataFrame) -> pandas.DataFrame:
-    """A long table with one measurement a row and its own figures as columns (`write_iops`), those of its cells as
-    `<cell> <metric>`.
+    """Return a long table with one measurement a row and its own figures as columns (`write_iops`), those of its cells
+    as `<cell> <metric>`.
 
     Rounds are left out. The columns before the figures are MEASUREMENT.
     """
@@ -153,7 +153,7 @@ class _Long:
         }
 
     def read(self, store: Store, query: t.Any) -> pandas.DataFrame:
-        """The whole table."""
+        """Return the whole table."""
         with store.reading() as connection:
             for rows in connection.execution_options(yield_per=_ROWS).execute(query).partitions():
                 alike: dict[int, list[t.Any]] = {}
@@ -194,7 +194,7 @@ class _Long:
         return comparability.conditions_key(found, self._defined.get((found["run"], found["test"])))
 
     def _joined(self, name: str, default: str) -> numpy.ndarray:
-        """A column; its pieces are given up."""
+        """Return a column; its pieces are given up."""
         import numpy
 
         pieces = self._pieces.pop(name)
@@ -223,7 +223,7 @@ class _Long:
 
 
 def _units(metric: numpy.ndarray, names: t.Sequence[str]) -> pandas.Categorical:
-    """The unit of each figure."""
+    """Return the unit of each figure."""
     import numpy
     import pandas
 

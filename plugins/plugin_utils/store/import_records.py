@@ -51,7 +51,7 @@ class Folder(t.NamedTuple):
 
 
 def read(run_dir: str) -> Folder:
-    """A run's folder but for the journals. Raises StoreError where it cannot be read."""
+    """Return a run's folder but for the journals. Raises StoreError where it cannot be read."""
     path = os.path.join(run_dir, run_record.RUN)
     try:
         run = run_record.read_run(run_dir)
@@ -77,7 +77,7 @@ def read(run_dir: str) -> Folder:
 
 
 def source(folder: Folder, host: str, raw: bool) -> str:
-    """A checksum of all that a host's part of the store is made from; the same again means that there is
+    """Return a checksum of all that a host's part of the store is made from; the same again means that there is
     nothing to do.
     """
     run = folder.run
@@ -96,8 +96,8 @@ def source(folder: Folder, host: str, raw: bool) -> str:
 
 
 def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
-    """A host's records, each test's with the `cells`, `tracked` ([[round, cell, metric, value]]) and `link` of its
-    journal; what was left out.
+    """Return a host's records, each test's with the `cells`, `tracked` ([[round, cell, metric, value]]) and `link` of
+    its journal; what was left out.
     """
     problems, budget = journal.Problems(), Budget()
     found: dict[tuple[str, str, int], _FromJournal] = {}
@@ -157,12 +157,12 @@ class _FromJournal:
 
 
 def key(record: Record) -> Key:
-    """Which record of its host and run this is."""
+    """Return which record of its host and run this is."""
     return record["kind"], record.get("drive") or "", record.get("test") or ""
 
 
 def merged(stored: t.Iterable[Record], given: t.Iterable[Record]) -> list[Record]:
-    """The newest of each key, whatever order folders come in; of two of one time the one that has its cells."""
+    """Return the newest of each key, whatever order folders come in; of two of one time the one that has its cells."""
     newest: dict[Key, Record] = {}
     for record in [*stored, *given]:
         known = newest.get(key(record))
@@ -204,15 +204,15 @@ def merged_run(before: Record | None, now: Record) -> Record:
 
 
 def known_as(identity: t.Mapping[str, t.Any]) -> str:
-    """What tells a drive from all others, wherever it is: its serial number and model, else its WWN. "" where it has
-    neither.
+    """Return what tells a drive from all others, wherever it is: its serial number and model, else its WWN. "" where it
+    has neither.
     """
     serial, wwn, model = (str(identity.get(name) or "") for name in ("serial", "wwn", "model"))
     return f"serial {model} {serial}" if serial else f"wwn {wwn}" if wwn else ""
 
 
 def figures(record: Record) -> dict[Figure, float]:
-    """What a test's record holds in numbers: {(round, cell, metric): value}."""
+    """Return what a test's record holds in numbers: {(round, cell, metric): value}."""
     found = {(NO_ROUND, NO_CELL, metric): value for metric, value in record["metrics"].items()}
     found.update(
         {
@@ -226,12 +226,12 @@ def figures(record: Record) -> dict[Figure, float]:
 
 
 def layout_text(measured: t.Iterable[Figure]) -> str:
-    """A layout as it is stored: which figure stands where in a vector."""
+    """Return a layout as it is stored: which figure stands where in a vector."""
     return json.dumps(list(measured), separators=(",", ":"))
 
 
 def layout(content: bytes) -> list[Figure]:
-    """A layout as it was stored: what each value of a vector is."""
+    """Return a layout as it was stored: what each value of a vector is."""
     return [(figure[0], figure[1], figure[2]) for figure in json.loads(unpacked(content))]
 
 
@@ -241,20 +241,20 @@ def vector(values: t.Collection[float]) -> bytes:
 
 
 def digest(text: str) -> str:
-    """A checksum of a text."""
+    """Return a checksum of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def checksum(content: t.Any) -> str:
-    """A checksum of what JSON can hold."""
+    """Return a checksum of what JSON can hold."""
     return digest(json.dumps(content, sort_keys=True))
 
 
 def packed(content: t.Any) -> bytes:
-    """A record as it is stored."""
+    """Return a record as it is stored."""
     return zlib.compress(json.dumps(content, sort_keys=True, separators=(",", ":")).encode(), 6)
 
 
 def unpacked(content: bytes) -> t.Any:
-    """What `packed` made a record of."""
+    """Return what `packed` made a record of."""
     return json.loads(zlib.decompress(content))

@@ -61,8 +61,8 @@ def _import(store: Store, folder: import_records.Folder, raw: bool) -> Imported:
 
 
 def import_all(store: Store, results_dir: str, raw: bool = False) -> list[Imported]:
-    """Every run of a results folder; one that cannot be read is told in its problems. Raises StoreError where the store
-    cannot be written.
+    """Return every run of a results folder; one that cannot be read is told in its problems. Raises StoreError where
+    the store cannot be written.
     """
     done = []
     for path in sorted(Path(results_dir).glob("*/run.json")):
@@ -166,7 +166,7 @@ def _stored(connection: t.Any, part_key: int) -> list[Record]:
 
 
 def _drive(record: Record) -> Record | None:
-    """The drive of a record of kind drive, where it is known which one it is."""
+    """Return the drive of a record of kind drive, where it is known which one it is."""
     found = record.get("identity") or {}
     identity = import_records.known_as(found) if record["kind"] == "drive" else ""
     names = {name: str(found[name]) if found.get(name) else None for name in ("serial", "wwn", "model")}

@@ -48,7 +48,7 @@ class Known:
         return self._ensure("drive", "identity", {row["identity"]: row for row in rows})
 
     def key(self, name: str, value: str) -> int | None:
-        """The key of a name of a kind, where this import has met it."""
+        """Return the key of a name of a kind, where this import has met it."""
         return self._keys[name].get(value)
 
     def _ensure(self, name: str, column: str, rows: t.Mapping[str, Record]) -> dict[str, int]:

@@ -78,7 +78,7 @@ def lines(run: Mapping, drive: Mapping, host: tuple[str | None, str | None], tim
 
 
 def _of_host(drive: Mapping, state: str | None) -> str:
-    """Which verdict of the drive is its host's fault: LOST, SLOWED or none, ""."""
+    """Return which verdict of the drive is its host's fault: LOST, SLOWED or none, ""."""
     if drive["verdict"] == LOST and state in HOST_FAULTS:
         return LOST
     return SLOWED if drive.get("host_fault") else ""

@@ -43,7 +43,7 @@ class Quarantined(t.NamedTuple):
     reason: str
 
     def text(self) -> str:
-        """Why the drive is left out, and what to do."""
+        """Return why the drive is left out, and what to do."""
         said = f": {self.reason}" if self.reason else ""
         variables = shlex.quote(json.dumps({"ssd_release_drive": self.drive}, ensure_ascii=False))
         return (
@@ -62,13 +62,13 @@ class Who(t.NamedTuple):
     drive: str
 
     def key(self) -> tuple[str, ...]:
-        """The same for all that may be `same`."""
+        """Return the same for all that may be `same`."""
         return (self.identity,) if self.identity else (self.host, self.drive)
 
 
 def same(one: Who, other: Who) -> bool:
-    """Whether both are one drive: by its own names wherever it is, else by its place. On another host the inventory has
-    to call it the same, too: a host may claim the names of another's drive.
+    """Return whether both are one drive: by its own names wherever it is, else by its place. On another host the
+    inventory has to call it the same, too: a host may claim the names of another's drive.
     """
     if not one.identity or not other.identity:
         return (one.identity, one.host, one.drive) == (other.identity, other.host, other.drive)
@@ -76,8 +76,8 @@ def same(one: Who, other: Who) -> bool:
 
 
 def standing(store_url: str, results_dir: str) -> list[Quarantined]:
-    """The drives that nobody has released yet; none where there is no store (preflight tells of one that is down, or of
-    another version). Reads only.
+    """Return the drives that nobody has released yet; none where there is no store (preflight tells of one that is
+    down, or of another version). Reads only.
     """
     try:
         url = engine.resolve(store_url, results_dir)
@@ -135,7 +135,7 @@ def _marks(connection: t.Any, which: t.Any) -> list[Quarantined]:
 
 
 def _failed(connection: t.Any, run_id: str) -> list[t.Any]:
-    """The campaigns of this run that tell against their drive."""
+    """Return the campaigns of this run that tell against their drive."""
     asked, mine = _Asked(connection), tables().run.c.run_id == run_id
     return _against(filter(asked, _campaigns(connection, mine)))
 

@@ -63,7 +63,7 @@ def layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool, in_cell
 
 
 def definitions(store: Store, runs: t.Sequence[str] | None) -> dict[tuple[str, str], dict[str, str]]:
-    """What made each test of a run what it was, by run and test."""
+    """Return what made each test of a run what it was, by run and test."""
     table = tables().run
     query = sa.select(table.c.run_id, table.c.content)
     query = query if runs is None else query.where(table.c.run_id.in_(list(runs)))
@@ -78,7 +78,7 @@ def definitions(store: Store, runs: t.Sequence[str] | None) -> dict[tuple[str, s
 def measurements(
     runs: t.Sequence[str] | None, tests: t.Sequence[str] | None, serials: t.Sequence[str] | None, valid: bool
 ) -> t.Any:
-    """The query: a row for each measurement."""
+    """Return the query: a row for each measurement."""
     run, host, drive, test, part, campaign, measurement = (
         getattr(tables(), name) for name in ("run", "host", "drive", "test", "part", "campaign", "measurement")
     )

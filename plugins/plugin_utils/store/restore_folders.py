@@ -100,7 +100,7 @@ def _order(record: import_records.Record) -> tuple[bool, str, str]:
 
 
 def collected(record: import_records.Record) -> import_records.Record:
-    """A record as it was collected: without what the importer took from its journal."""
+    """Return a record as it was collected: without what the importer took from its journal."""
     return (
         {name: value for name, value in record.items() if name not in import_records.FROM_JOURNAL}
         if record["kind"] == "test"

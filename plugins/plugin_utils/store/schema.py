@@ -40,7 +40,7 @@ class Tables(t.NamedTuple):
 
 @functools.cache
 def tables() -> Tables:
-    """The tables. What changes them changes VERSION."""
+    """Return the tables. What changes them changes VERSION."""
     make = _Maker()
     return Tables(
         metadata=make.metadata, **_of_names(make), **_of_runs(make), **_of_records(make), **_of_decisions(make)
@@ -70,7 +70,7 @@ class _Maker:
 
 
 def _of_names(make: _Maker) -> dict[str, t.Any]:
-    """What others link to: runs, and each name once."""
+    """Return what others link to: runs, and each name once."""
     return dict(
         store=make.table("store", sa.Column("version", sa.Integer, nullable=False)),
         run=make.table(
@@ -94,7 +94,7 @@ def _of_names(make: _Maker) -> dict[str, t.Any]:
 
 
 def _of_runs(make: _Maker) -> dict[str, t.Any]:
-    """What was measured."""
+    """Return what was measured."""
     return dict(
         # A host's part of a run: what is written in one transaction.
         part=make.table(
@@ -146,7 +146,7 @@ def _of_runs(make: _Maker) -> dict[str, t.Any]:
 
 
 def _of_records(make: _Maker) -> dict[str, t.Any]:
-    """How it was judged, and the records and files that all this was read from."""
+    """Return how it was judged, and the records and files that all this was read from."""
     return dict(
         judgement=make.table(
             "judgement",
@@ -177,7 +177,7 @@ def _of_records(make: _Maker) -> dict[str, t.Any]:
 
 
 def _of_decisions(make: _Maker) -> dict[str, t.Any]:
-    """What somebody decided: not made from folders."""
+    """Return what somebody decided: not made from folders."""
     return dict(
         # identity, serial: "" where the drive has none.
         quarantine=make.table(

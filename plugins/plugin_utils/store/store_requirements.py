@@ -36,8 +36,8 @@ class ValuesRefused(StoreError):
 
 
 def missing(url: str = "", tables: bool = False) -> list[str]:
-    """What this Python lacks for a store (of this URL; `tables`: to read it as tables), with the command that installs
-    it.
+    """Return what this Python lacks for a store (of this URL; `tables`: to read it as tables), with the command that
+    installs it.
     """
     wanted = STORE + (TABLES if tables else ()) + (POSTGRESQL if url.startswith("postgres") else ())
     names = [name for module, name in wanted if importlib.util.find_spec(module) is None]

@@ -48,7 +48,7 @@ class HostAction(ActionBase):
     _lost: t.ClassVar[dict[str, str]] = {}
 
     def run(self, tmp: t.Any = None, task_vars: Result | None = None) -> Result:
-        """The module's answer, as far as it passed."""
+        """Return the module's answer, as far as it passed."""
         result: Result = super().run(tmp, task_vars)
         refuse_injected_facts()
         result.update(self.ask(type(self).__module__.rpartition(".")[2], dict(self._task.args), task_vars or {}))
@@ -115,7 +115,7 @@ class HostAction(ActionBase):
             raise AnsibleConnectionFailure(late) from None
 
     def _is_diverted(self, host: str, task_vars: Result) -> bool:
-        """Whether a keyword of the task or play, and not the host's inventory, has it done on the controller."""
+        """Return whether a keyword of the task or play, and not the host's inventory, has it done on the controller."""
         hostvars = task_vars.get("hostvars")
         if self._connection.transport != "local" or host in C.LOCALHOST or hostvars is None:
             return False
@@ -128,7 +128,9 @@ class HostAction(ActionBase):
 
 
 def is_delegated(host: str, delegate: str | None) -> bool:
-    """Whether a task of this host works on another one. delegate: its delegate_to as a text without templates."""
+    """Return whether a task of this host works on another one. delegate: its delegate_to as a text without
+    templates.
+    """
     return bool(delegate) and delegate != host and not {host, delegate} <= set(C.LOCALHOST)
 
 

@@ -13,7 +13,7 @@ VARIABLE = "ANSIBLE_INJECT_FACT_VARS"
 
 
 def problem(injected: bool, config_file: str | None) -> str:
-    """What to set where facts outrank the inventory; "" where they do not. injected: ansible-core's
+    """Return what to set where facts outrank the inventory; "" where they do not. injected: ansible-core's
     INJECT_FACTS_AS_VARS.
     """
     if not injected:

@@ -58,7 +58,9 @@ class Problems:
 
 
 def events(path: str, problems: Problems) -> t.Iterator[Record]:
-    """The events of a journal.jsonl that the report knows and that pass. A line torn by a power loss is no problem."""
+    """Yield the events of a journal.jsonl that the report knows and that pass. A line torn by a power loss is no
+    problem.
+    """
     try:
         with open(path, "rb") as source:
             for number, line in enumerate(iter(lambda: source.readline(MOST_LINE_BYTES + 1), b""), 1):
@@ -99,7 +101,7 @@ def _event(line: bytes, number: int, problems: Problems) -> Record | None:
 
 @functools.cache
 def _of_event(event: str) -> sanitizer.Shape:
-    """The schema of one event: asking them all for each line would take ten times as long."""
+    """Return the schema of one event: asking them all for each line would take ten times as long."""
     schema = schemas.load("journal")
     mine: list[dict[str, t.Any]] = [{"$ref": "#/$defs/of_test"}] if event in OF_TESTS else []
     for part in schema["allOf"]:
@@ -113,7 +115,7 @@ def _of_event(event: str) -> sanitizer.Shape:
 
 
 def plan(path: str, problems: Problems) -> Record:
-    """What the report takes of a host's plan.json; {} where there is none or it does not pass."""
+    """Return what the report takes of a host's plan.json; {} where there is none or it does not pass."""
     try:
         with open(path, "rb") as source:
             content = source.read(MOST_PLAN_BYTES + 1)

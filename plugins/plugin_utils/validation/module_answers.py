@@ -29,8 +29,8 @@ Result = dict[str, t.Any]
 
 
 def passed(module: str, result: t.Any) -> Result:
-    """The result of a task, made from what a host answered to a module of ours (without ssdlab.fleet). What does not
-    pass fails, for this host alone.
+    """Return the result of a task, made from what a host answered to a module of ours (without ssdlab.fleet). What does
+    not pass fails, for this host alone.
     """
     try:
         return {**_passed(module, result), **_interpreter(result)}
@@ -63,8 +63,8 @@ def _passed(module: str, result: t.Any) -> Result:
 
 
 def screened(module: str, stdout: str) -> str:
-    """A module's output without what ansible-core would act upon or print while it reads it, before any action sees the
-    answer.
+    """Return a module's output without what ansible-core would act upon or print while it reads it, before any action
+    sees the answer.
 
     Found as ansible-core finds it: from the first line that begins with {. What stands before and after the answer is
     left out, as core prints it; output without an answer is made printable, and marked so that it stays none.
@@ -87,7 +87,7 @@ def screened(module: str, stdout: str) -> str:
 
 
 def _words(warnings: t.Any) -> t.Any:
-    """The texts of warnings, which since ansible-core 2.19 are objects with an event."""
+    """Return the texts of warnings, which since ansible-core 2.19 are objects with an event."""
     if not isinstance(warnings, list):
         return warnings
     return [str(getattr(getattr(item, "event", None), "msg", item)) for item in warnings]

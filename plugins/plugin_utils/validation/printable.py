@@ -49,15 +49,15 @@ def _shown(text: str) -> str:
 
 
 def is_printable(text: str) -> bool:
-    """Whether a text may be printed as it is: no control, format or surrogate character, no blank but the space, and
-    nothing that is not seen or that moves other letters.
+    """Return whether a text may be printed as it is: no control, format or surrogate character, no blank but the space,
+    and nothing that is not seen or that moves other letters.
     """
     return text.isprintable() and (text.isascii() or _shown(text) == text)
 
 
 def line(value: object, most: int = MOST) -> str:
-    """A text as one printable line: what is not printable is shown as an escape such as \\x1b or \\u202e; what is
-    longer ends in …
+    """Return a text as one printable line: what is not printable is shown as an escape such as \\x1b or \\u202e; what
+    is longer ends in …
     """
     text = value if isinstance(value, str) else str(value)
     if len(text) > most:
@@ -73,8 +73,8 @@ def _escaped(letter: str) -> str:
 
 
 def writable(value: t.Any) -> t.Any:
-    """A value out of JSON as every file can hold it: what no encoding has is shown as an escape such as \\udc80, in
-    keys too. The same text stays the same wherever it is met.
+    """Return a value out of JSON as every file can hold it: what no encoding has is shown as an escape such as \\udc80,
+    in keys too. The same text stays the same wherever it is met.
     """
     if isinstance(value, str):
         return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", value) if not value.isascii() else value
@@ -84,5 +84,5 @@ def writable(value: t.Any) -> t.Any:
 
 
 def lines(value: object, most: int = MOST, most_lines: int = 200) -> str:
-    """A text of several lines, each of them printable."""
+    """Return a text of several lines, each of them printable."""
     return "\n".join(line(part, most) for part in str(value).split("\n")[:most_lines])

@@ -49,8 +49,8 @@ def asked_of(run: t.Mapping[str, t.Any], host: str) -> set[tuple[str, str]]:
 def collected(
     given: t.Iterable[t.Any], run_id: str, host: str, time: str, asked: t.Collection[tuple[str, str]] | None = None
 ) -> Checked:
-    """The drive and test records that a host has for a run. Whose they are and of which run the controller knows,
-    whatever they say.
+    """Return the drive and test records that a host has for a run. Whose they are and of which run the controller
+    knows, whatever they say.
 
     time: now, by the controller's clock. A record of later would outlive what is measured after it; of several of one
     test the last counts, as in results.jsonl.
@@ -90,8 +90,8 @@ def collected(
 
 
 def stored(record: t.Any) -> Record | None:
-    """A line of results.jsonl, or in its place an error of the drive, test or host that it is about; None where it does
-    not tell which.
+    """Return a line of results.jsonl, or in its place an error of the drive, test or host that it is about; None where
+    it does not tell which.
     """
     if not isinstance(record, t.Mapping) or record.get("kind") not in KINDS:
         return None
@@ -121,7 +121,7 @@ def _passed(record: t.Mapping[str, t.Any]) -> sanitizer.Passed:
 
 @functools.cache
 def _of_kind(kind: str) -> sanitizer.Shape:
-    """The schema of one kind of record: what the others know is unknown here."""
+    """Return the schema of one kind of record: what the others know is unknown here."""
     schema = schemas.load(SCHEMA)
     mine = {"allOf": [{"$ref": f"#/$defs/{kind}"}]}
     return sanitizer.Shape({**schema, **mine})
@@ -132,7 +132,7 @@ def _is_name(value: t.Any, most: int) -> bool:
 
 
 def _error(record: t.Mapping[str, t.Any], run_id: str, host: str, time: str, why: str) -> Record | None:
-    """The record of an error in place of one that does not pass; None where its drive or test has no name."""
+    """Return the record of an error in place of one that does not pass; None where its drive or test has no name."""
     said = f"what {host} reports about this was rejected: {why}"
     kind, drive, test = record["kind"], record.get("drive"), record.get("test")
     when, started = record.get("time"), record.get("time")

@@ -64,8 +64,8 @@ class Shape:
         self._validator = functools.partial(schemas.validator, whole)
 
     def passed(self, value: t.Any, explained: bool = True, most_size: int | None = None) -> Passed:
-        """The value as code behind the gate gets it. Raises Unfit. explained: with the reason, which takes hundreds
-        of times as long to find. most_size: letters and values.
+        """Return the value as code behind the gate gets it. Raises Unfit. explained: with the reason, which takes
+        hundreds of times as long to find. most_size: letters and values.
         """
         walk = _Walk()
         clean = walk.clean(value, self._tree, ())
@@ -81,7 +81,7 @@ class Shape:
 
 @functools.cache
 def shape_of(name: str, part: str = "") -> Shape:
-    """The shape of common/schemas/<name>.schema.json, or of one of its $defs."""
+    """Return the shape of common/schemas/<name>.schema.json, or of one of its $defs."""
     schema = schemas.load(name)
     return Shape({**schema["$defs"][part], "$defs": schema["$defs"]} if part else schema)
 
@@ -116,7 +116,7 @@ _ANY = _Node(None, None, None, False, False, printable.MOST, MOST_ITEMS)
 
 
 def _expanded(schema: t.Any, defs: Schema) -> t.Any:
-    """A schema with what its references name in their place; ours never name themselves."""
+    """Return a schema with what its references name in their place; ours never name themselves."""
     if isinstance(schema, list):
         return [_expanded(item, defs) for item in schema]
     if not isinstance(schema, dict):
@@ -126,7 +126,7 @@ def _expanded(schema: t.Any, defs: Schema) -> t.Any:
 
 
 def _tree(schema: t.Any) -> _Node:
-    """Every key and item that any branch of the schema knows."""
+    """Return every key and item that any branch of the schema knows."""
     parts = list(_branches(schema))
     fields: dict[str, list[Schema]] = {}
     for part in parts:
@@ -153,7 +153,7 @@ def _tree(schema: t.Any) -> _Node:
 
 
 def _branches(schema: t.Any) -> t.Iterator[Schema]:
-    """The schema, and all that stand beside it for the same value."""
+    """Yield the schema, and all that stand beside it for the same value."""
     if not isinstance(schema, dict):
         return
     yield schema
@@ -179,7 +179,7 @@ class _Walk:
             self.problems.append(f"{where}: {message}" if where else message)
 
     def clean(self, value: t.Any, node: _Node, path: tuple[t.Any, ...]) -> t.Any:
-        """The value without what may not pass; what can't be cleaned is a problem."""
+        """Return the value without what may not pass; what can't be cleaned is a problem."""
         self._values += 1
         self.size += 1
         if self._values > MOST_VALUES or len(path) > MOST_DEPTH:

@@ -70,13 +70,13 @@ def of_drive(asked: Mapping, identity: Mapping, tests: t.Collection[Mapping] = (
 
 
 def link(identity: Mapping, tests: t.Iterable[Mapping]) -> str:
-    """How a drive is connected: as its first sample of the run says it, "8 GT/s x4", else its transport."""
+    """Return how a drive is connected: as its first sample of the run says it, "8 GT/s x4", else its transport."""
     sampled = [(str(test.get("started") or ""), str(test["link"])) for test in tests if test.get("link")]
     return min(sampled)[1] if sampled else str(identity.get("transport") or "")
 
 
 def link_of_sample(sample: Mapping) -> str | None:
-    """The link that a sample of a journal saw; None where it saw none."""
+    """Return the link that a sample of a journal saw; None where it saw none."""
     if sample.get("link_width"):
         return link_text(sample.get("link_speed_gts"), sample["link_width"])
     return f"{sample['link_rate_gbit_s']:g} Gb/s" if sample.get("link_rate_gbit_s") else None
@@ -103,8 +103,8 @@ def definitions(run: Mapping) -> dict[str, dict[str, str]]:
 
 
 def load(record: Mapping) -> str:
-    """What the host gave a test: of how many drives its array was ("array of 4 drives"), and the threads and depth that
-    its cells had by the CPUs (per_cpu): "4 threads x depth 64"; "": they are those of its definition.
+    """Return what the host gave a test: of how many drives its array was ("array of 4 drives"), and the threads and
+    depth that its cells had by the CPUs (per_cpu): "4 threads x depth 64"; "": they are those of its definition.
     """
     members = (record.get("array") or {}).get("members") or []
     told = {f"array of {len(members)} drives"} if members else set()
@@ -125,14 +125,14 @@ def conditions_key(drive: t.Any, definition: t.Any, load_text: str | None = None
 
 @functools.lru_cache(maxsize=4096)
 def of_model(told: str, model: str) -> str:
-    """A `text` without the drive's model, with it."""
+    """Return a `text` without the drive's model, with it."""
     return json.dumps({**json.loads(told), "model": model}, sort_keys=True)
 
 
 @functools.lru_cache(maxsize=4096)
 def changed(now: str, before: str) -> str:
-    """What is known to have been otherwise, of two of `text`: "LBA format 512 → 4096, definition of the test (cells)".
-    "": nothing; what only one of them tells is no difference.
+    """Return what is known to have been otherwise, of two of `text`: "LBA format 512 → 4096, definition of the test
+    (cells)". "": nothing; what only one of them tells is no difference.
     """
     if now == before or not now or not before:
         return ""

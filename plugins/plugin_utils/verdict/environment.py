@@ -22,15 +22,15 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def unknown_problem(record: Mapping) -> str:
-    """Why a steady or complete record can't count where what is unknown invalidates (ssd_unknown_causes); "" when it
-    may.
+    """Return why a steady or complete record can't count where what is unknown invalidates (ssd_unknown_causes); ""
+    when it may.
     """
     unknown = [str(item["message"]) for item in record.get("conditions") or [] if item.get("level") == UNKNOWN]
     return "; ".join(unknown) or "; ".join(uncounted(record))
 
 
 def remarks(record: Mapping) -> list[str]:
-    """What is told and spoils nothing, as sentences; the word "unknown" stands before what nobody could see."""
+    """Return what is told and spoils nothing, as sentences; the word "unknown" stands before what nobody could see."""
     others = [item for item in record.get("conditions") or [] if item.get("level") != SPOILS]
     return (
         [f"{'unknown: ' if item['level'] == UNKNOWN else ''}{item['message']}" for item in others]
@@ -54,7 +54,7 @@ def uncounted(record: Mapping) -> list[str]:
 
 
 def settings(record: Mapping) -> list[str]:
-    """The vendor's settings that were in force, in a sentence; none for a drive without them."""
+    """Return the vendor's settings that were in force, in a sentence; none for a drive without them."""
     seen = record.get("vendor_settings") or {}
     told = ", ".join(
         f"{name} {value}" for name, value in sorted((seen.get("settings") or {}).items()) if value is not None
@@ -63,7 +63,9 @@ def settings(record: Mapping) -> list[str]:
 
 
 def wear(record: Mapping) -> list[str]:
-    """What the test cost, in a sentence, and in another what speaks against it. None where the drive does not count."""
+    """Return what the test cost, in a sentence, and in another what speaks against it. None where the drive does not
+    count.
+    """
     spent = record.get("wear") or {}
     # A host may send an integer of any length, which no arithmetic takes.
     spent = {key: value for key, value in spent.items() if number(value) is not None}
@@ -81,7 +83,7 @@ def wear(record: Mapping) -> list[str]:
 
 
 def _out_of_range(spent: Mapping) -> list[str]:
-    """What no drive can count."""
+    """Return what no drive can count."""
     used, told = number(spent.get("used_pct")), number(spent.get("write_amplification"))
     found = []
     if used is not None and not 0 <= used <= MOST_USED_PCT:
@@ -95,7 +97,7 @@ def _out_of_range(spent: Mapping) -> list[str]:
 
 
 def _uncounted(record: Mapping, counted: float | None) -> list[str]:
-    """Where the drive counted much less than the test wrote to it by its journal, or much more."""
+    """Return where the drive counted much less than the test wrote to it by its journal, or much more."""
     of_cells = record.get("written_bytes")
     if counted is None or of_cells is None or record.get("outcome") not in MEASURED:
         return []

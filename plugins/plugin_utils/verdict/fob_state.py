@@ -18,7 +18,7 @@ _SATURATION = re.compile(r"write saturation", re.IGNORECASE)
 
 
 def why_not(record: Mapping) -> str:
-    """Why a test did not begin from fresh, as a sentence's end; "" where it did. record: of the test in
+    """Return why a test did not begin from fresh, as a sentence's end; "" where it did. record: of the test in
     results.jsonl.
     """
     purge = record.get("purge") or {}
@@ -34,8 +34,8 @@ def why_not(record: Mapping) -> str:
 
 
 def title(text: str, record: Mapping | None) -> str:
-    """A test's title; one that claims write saturation says so where the drive was not fresh. record: None of a test
-    that was not measured.
+    """Return a test's title; one that claims write saturation says so where the drive was not fresh. record: None of a
+    test that was not measured.
     """
     why = why_not(record) if record else ""
     return _SATURATION.sub(f"Writes, not from fresh ({why})", text) if why else text

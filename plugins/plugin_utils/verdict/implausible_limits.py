@@ -20,7 +20,7 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def far_off(run: Mapping, judgement: Mapping) -> list[str]:
-    """A sentence for each absolute limit that is more than MOST_TIMES times what was measured, or as much less.
+    """Return a sentence for each absolute limit that is more than MOST_TIMES times what was measured, or as much less.
 
     run: run.json. judgement: of judge.judge; of its figures those that count.
     """

@@ -43,7 +43,7 @@ class RunFacts:
         return list(dict.fromkeys([*self.asked, *self.drive_records, *self.test_records]))
 
     def tests_of(self, host: str, drive: str) -> list[str]:
-        """The tests asked of a drive, then those that only have records."""
+        """Return the tests asked of a drive, then those that only have records."""
         asked = self.asked.get((host, drive))
         names = list(asked.get("tests") or self.tests) if asked else []
         return list(dict.fromkeys([*names, *self.test_records.get((host, drive), {})]))
@@ -54,7 +54,7 @@ def colon(message: str) -> str:
 
 
 def invalid(facts: RunFacts, host: str, drive: str, name: str, record: Record) -> VerdictReason | None:
-    """Why a test's figures don't count, or None."""
+    """Return why a test's figures don't count, or None."""
     about = facts.tests.get(name) or {}
     found = _trouble(record, bool(about.get("tracked") or record.get("steady_state")))
     said = (environment.unknown_problem(record) if facts.strict else "") or _without_its_state(
@@ -64,7 +64,7 @@ def invalid(facts: RunFacts, host: str, drive: str, name: str, record: Record) -
 
 
 def _trouble(record: Record, steady_asked: bool) -> VerdictReason | None:
-    """Why a record is not a valid measurement, or None."""
+    """Return why a record is not a valid measurement, or None."""
     outcome = record.get("outcome")
     said = "; ".join(str(reason) for reason in record.get("reasons") or [])
     windows = record.get("steady_state") or []
@@ -85,7 +85,9 @@ def _trouble(record: Record, steady_asked: bool) -> VerdictReason | None:
 
 
 def _without_its_state(facts: RunFacts, host: str, drive: str, about: Record) -> str:
-    """Why a test that goes on from another's state (`follows`) did not have it: that one does not count itself."""
+    """Return why a test that goes on from another's state (`follows`) did not have it: that one does not
+    count itself.
+    """
     before = about.get("follows")
     if not before:
         return ""

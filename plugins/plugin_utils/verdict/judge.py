@@ -125,7 +125,7 @@ def _not_held(
     tests: list[Record],
     asked: Record,
 ) -> list[VerdictReason]:
-    """The criteria of a drive that nothing was held against."""
+    """Return the criteria of a drive that nothing was held against."""
     # What a test has too few I/Os for, its own verdict says.
     short = {
         judged_criteria.describe(c)
@@ -146,7 +146,7 @@ def _not_held(
 
 
 def _pass_findings(tests: list[Record]) -> list[VerdictReason]:
-    """The criteria that a drive met, or that there was none."""
+    """Return the criteria that a drive met, or that there was none."""
     met = [
         VerdictReason("pass", f"{test['test']}: {judged_criteria.comparison(check)}")
         for test in tests
@@ -157,19 +157,19 @@ def _pass_findings(tests: list[Record]) -> list[VerdictReason]:
 
 
 def _unjudged(test: Record) -> Record:
-    """A test of a drive that is held to nothing but what has no reference (too few peers): that is no pass."""
+    """Return a test of a drive that is held to nothing but what has no reference (too few peers): that is no pass."""
     lacking = [judged_criteria.comparison(check) for check in test["criteria"] if check["met"] is None]
     return dict(test, verdict="invalid", reasons=lacking) if lacking and test["verdict"] == "pass" else test
 
 
 def worst(verdicts: t.Iterable[str]) -> str:
-    """The verdict that decides: fail, error, invalid, not_tested, pass; nothing at all is not_tested."""
+    """Return the verdict that decides: fail, error, invalid, not_tested, pass; nothing at all is not_tested."""
     given = set(verdicts)
     return next((verdict for verdict in VERDICTS if verdict in given), "not_tested")
 
 
 def _drive_findings(facts: RunFacts, host: str, drive: str, record: Record, tests: list[Record]) -> list[VerdictReason]:
-    """What the campaign as a whole says: a drive passes only if its campaign was completed."""
+    """Return what the campaign as a whole says: a drive passes only if its campaign was completed."""
     outcome = record.get("outcome")
     # Nobody asked for what a host says of it all the same.
     if (facts.asked.get((host, drive)) or {}).get("left_out"):
@@ -185,7 +185,7 @@ def _drive_findings(facts: RunFacts, host: str, drive: str, record: Record, test
 
 
 def _why_no_record(facts: RunFacts, host: str, drive: str, record: Record) -> str:
-    """The most telling reason why a drive's campaign left no result."""
+    """Return the most telling reason why a drive's campaign left no result."""
     message = record.get("message") or ""
     outcome = record.get("outcome")
     if (facts.asked.get((host, drive)) or {}).get("left_out"):
@@ -260,14 +260,14 @@ def _judge_test(
 
 
 def _with_the_first(test: Record) -> Record:
-    """A test that was measured again, or was to be: its reasons say so."""
+    """Return a test that was measured again, or was to be: its reasons say so."""
     return dict(test, reasons=[*test["reasons"], test["again"]["told"]])
 
 
 def _judged(
     facts: RunFacts, result: Record, trouble: VerdictReason | None, criteria: list[Record], record: Record
 ) -> Record:
-    """The verdict of a test that has a record. trouble: why its figures don't count."""
+    """Return the verdict of a test that has a record. trouble: why its figures don't count."""
     name = result["test"]
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
@@ -284,15 +284,15 @@ def _judged(
 
 
 def _without_figure(criterion: Record, record: Record) -> list[str]:
-    """Why a test gave no figure for a criterion though it has the metric; empty where it gave one."""
+    """Return why a test gave no figure for a criterion though it has the metric; empty where it gave one."""
     return percentile_resolution.too_few(
         criterion, record, judged_criteria.describe(criterion)
     ) or judged_criteria.null_figure(criterion, record)
 
 
 def _measured_apart(facts: RunFacts, criterion: Record, record: Record) -> list[str]:
-    """Why a criterion was not judged that others of the model are held to: no drive gets around it by what its host
-    tells of how it measured. Empty for any other.
+    """Return why a criterion was not judged that others of the model are held to: no drive gets around it by what its
+    host tells of how it measured. Empty for any other.
     """
     if figure(criterion, record) is None:
         return []

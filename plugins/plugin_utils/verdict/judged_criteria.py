@@ -49,17 +49,17 @@ References = t.Callable[[t.Mapping[str, t.Any], str, str, str, str], Reference]
 
 
 def no_references(*_of: t.Any) -> Reference:
-    """Where nobody knows the fleet."""
+    """Return where nobody knows the fleet."""
     return Reference(None, "the fleet was not compared")
 
 
 def is_relative(criterion: t.Mapping[str, t.Any]) -> bool:
-    """Whether any of its limits needs a reference."""
+    """Return whether any of its limits needs a reference."""
     return any(criterion.get(limit) is not None for limit in RELATIVE)
 
 
 def describe(criterion: Record) -> str:
-    """A criterion in one line: "criterion wsat write_iops min 500 (model MTFD*)"."""
+    """Return a criterion in one line: "criterion wsat write_iops min 500 (model MTFD*)"."""
     words = ["criterion"] + [str(criterion[field]) for field in ("test", "cell", "metric") if criterion.get(field)]
     words += [f"{limit} {units.plain(criterion[limit])}" for limit in LIMITS if criterion.get(limit) is not None]
     text = " ".join(words + ([f"run {criterion['baseline']}"] if criterion.get("baseline") else []))
@@ -69,12 +69,12 @@ def describe(criterion: Record) -> str:
 
 
 def criteria_by_name(criteria: t.Iterable[t.Any]) -> dict[str, Record]:
-    """The criteria that can be applied, by what a check calls them (`describe`)."""
+    """Return the criteria that can be applied, by what a check calls them (`describe`)."""
     return {describe(criterion): criterion for criterion in criteria if not criterion_problems(criterion)}
 
 
 def criterion_problems(criterion: t.Any) -> list[str]:
-    """Why a criterion cannot be applied, as sentences; empty when it can."""
+    """Return why a criterion cannot be applied, as sentences; empty when it can."""
     if not isinstance(criterion, dict):
         return [f"criterion {criterion!r} is not a mapping with the keys metric and min or max"]
     name = describe(criterion)
@@ -117,7 +117,7 @@ def criterion_problems(criterion: t.Any) -> list[str]:
 
 
 def _unit_problem(criterion: Record, limit: str) -> str:
-    """Why a limit is none in the metric's own unit: every drive would meet it, or none."""
+    """Return why a limit is none in the metric's own unit: every drive would meet it, or none."""
     metric, value = str(criterion.get("metric") or ""), number(criterion[limit])
     if limit == "min" and value == 0:
         return "every figure is at least 0"
@@ -137,7 +137,7 @@ def _unit_problem(criterion: Record, limit: str) -> str:
 
 
 def _share_problems(criterion: Record, given: t.Sequence[str]) -> list[str]:
-    """Why a relative limit is no share that some drives meet and others miss."""
+    """Return why a relative limit is no share that some drives meet and others miss."""
     shares = {limit: number(criterion[limit]) for limit in given if limit in RELATIVE}
     low = [
         f"{limit} must be a share above 0, such as 0.9"
@@ -152,7 +152,7 @@ def _share_problems(criterion: Record, given: t.Sequence[str]) -> list[str]:
 
 
 def _wrong_way(criterion: Record, given: t.Sequence[str]) -> str:
-    """Why a criterion lets the worst drive pass: it bounds the better side of its metric alone."""
+    """Return why a criterion lets the worst drive pass: it bounds the better side of its metric alone."""
     metric = str(criterion.get("metric") or "")
     ways = {limit[:3] for limit in given}
     if "_latency_us" in metric and ways == {"min"}:
@@ -165,7 +165,7 @@ def _wrong_way(criterion: Record, given: t.Sequence[str]) -> str:
 
 
 def check(references: References, criterion: Record, host: str, drive: str, record: Record) -> Record | None:
-    """The criterion against the record's figure; None when the record has no such figure."""
+    """Return the criterion against the record's figure; None when the record has no such figure."""
     value = figure(criterion, record)
     if value is None:
         return None
@@ -190,8 +190,8 @@ def check(references: References, criterion: Record, host: str, drive: str, reco
 
 
 def null_figure(criterion: Record, record: Record) -> list[str]:
-    """Why a measured test can neither meet nor miss a criterion, as a sentence: it has the metric, and no figure for
-    it.
+    """Return why a measured test can neither meet nor miss a criterion, as a sentence: it has the metric, and no figure
+    for it.
     """
     found = metrics_of(criterion, record)
     if criterion["metric"] not in found or number(found[criterion["metric"]]) is not None:
@@ -224,8 +224,8 @@ def _of(share: float | None, reference: float | None) -> float | None:
 
 
 def comparison(check: Record) -> str:
-    """The figure against its limits, as a sentence with units: "write_iops 352 < 500 (criterion wsat write_iops min
-    500)".
+    """Return the figure against its limits, as a sentence with units: "write_iops 352 < 500 (criterion wsat write_iops
+    min 500)".
     """
     value, low, high, metric = check["value"], check["min"], check["max"], check["metric"]
     if check["met"] is None:
@@ -264,8 +264,8 @@ def measured_again(
 
 
 def of_left_out(criterion: Record, left_out: t.Iterable[str], cells: t.Mapping[str, t.Any]) -> list[str]:
-    """A criterion on tests that were not measured for want of time, as a sentence; without a test it is on all that
-    could have its figure. cells: of those tests, {test: ids}; one that is missing could.
+    """Return a criterion on tests that were not measured for want of time, as a sentence; without a test it is on all
+    that could have its figure. cells: of those tests, {test: ids}; one that is missing could.
     """
     names = [name for name in left_out if is_for(criterion, name)]
     if not criterion.get("test"):
@@ -274,7 +274,7 @@ def of_left_out(criterion: Record, left_out: t.Iterable[str], cells: t.Mapping[s
 
 
 def _could_have(criterion: Record, cells: t.Sequence[str] | None) -> bool:
-    """Whether one of these cells has the criterion's figure, by whether it reads and writes."""
+    """Return whether one of these cells has the criterion's figure, by whether it reads and writes."""
     if cells is None:
         return True
     side, cell = str(criterion["metric"]).partition("_")[0], criterion.get("cell")

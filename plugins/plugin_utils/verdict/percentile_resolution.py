@@ -14,8 +14,8 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def too_few(criterion: Mapping, record: Mapping, described: str) -> list[str]:
-    """Why a measured test's record has no figure for a criterion on a percentile, as a sentence; empty for any other
-    criterion.
+    """Return why a measured test's record has no figure for a criterion on a percentile, as a sentence; empty for any
+    other criterion.
     """
     short = histogram.too_few(criterion["metric"], metrics_of(criterion, record))
     if short is None:

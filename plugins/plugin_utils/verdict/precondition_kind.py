@@ -12,6 +12,6 @@ KEYS = ("passes", "bytes_written", "block_size_bytes", "data", "bandwidth_bytes_
 
 
 def kind(record: t.Mapping[str, t.Any]) -> Record | None:
-    """The KEYS of a test record's fill, each None where it is unknown; None without a fill."""
+    """Return the KEYS of a test record's fill, each None where it is unknown; None without a fill."""
     done = record.get("precondition")
     return {key: done.get(key) for key in KEYS} if done else None

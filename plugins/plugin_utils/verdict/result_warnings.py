@@ -23,12 +23,12 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def warnings(record: Mapping) -> list[str]:
-    """What was found in a test's rounds, in words."""
+    """Return what was found in a test's rounds, in words."""
     return [sentence(item) for item in record.get("validity") or []]
 
 
 def loosened(limits: Mapping) -> list[str]:
-    """What a drive's cells were held to that is looser than usual (ssd_validity_limits), as a sentence."""
+    """Return what a drive's cells were held to that is looser than usual (ssd_validity_limits), as a sentence."""
     usual = Limits()._asdict()
     found = []
     for name, value in limits.items():
@@ -42,7 +42,8 @@ def loosened(limits: Mapping) -> list[str]:
 
 
 def looser_rule(about: Mapping) -> list[str]:
-    """What a test's figures stand on that is looser than the SNIA PTS, after which it may be called, as a sentence.
+    """Return what a test's figures stand on that is looser than the SNIA PTS, after which it may be called, as a
+    sentence.
 
     about: of the test in run.json.
     """
@@ -64,7 +65,7 @@ def looser_rule(about: Mapping) -> list[str]:
 
 
 def _writes(rule: Mapping) -> bool:
-    """Whether what a rule tracks writes."""
+    """Return whether what a rule tracks writes."""
     return any(cell_names.parse(item["cell"]).get("read_pct", 0) < 100 for item in rule.get("tracked") or [])
 
 

@@ -36,7 +36,7 @@ def details(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
 
 
 def _filesystem(record: Mapping) -> list[str]:
-    """What it was measured on, where that was not the drive itself."""
+    """Return what it was measured on, where that was not the drive itself."""
     laid = record.get("filesystem")
     if not laid:
         return []
@@ -72,7 +72,7 @@ def _window(window: Mapping) -> dict[str, t.Any]:
 
 
 def _fill(record: Mapping, about: Mapping) -> dict[str, t.Any] | None:
-    """What an older record does not tell is what was asked."""
+    """Return what an older record does not tell is what was asked."""
     done, asked = precondition_kind.kind(record), about.get("precondition") or {}
     if done is None:
         return None

@@ -15,8 +15,8 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def written_bytes(record: Mapping, size_bytes: int | None) -> float:
-    """What a test wrote to the drive at least: its cells by its journal, its fill, and a purge that overwrites; of an
-    array its share of them.
+    """Return what a test wrote to the drive at least: its cells by its journal, its fill, and a purge that overwrites;
+    of an array its share of them.
     """
     first = (record.get("again") or {}).get("first") or {}
     found = 0.0

@@ -43,7 +43,7 @@ class HostConnection:
         self._connection = _open(action, task_vars, hostvars[name])
 
     def run(self, command: str) -> tuple[str, str]:
-        """A command's output and errors. Raises AnsibleError when the host cannot be reached."""
+        """Return a command's output and errors. Raises AnsibleError when the host cannot be reached."""
         rc, stdout, stderr = self._connection.exec_command(command, in_data=None, sudoable=False)
         output, errors = _text(stdout), _text(stderr)
         if rc == _SSH_FAILED and not output:
@@ -65,7 +65,7 @@ def _open(action: t.Any, task_vars: Vars, host_vars: t.Mapping[str, t.Any]) -> t
 
 
 def _play_context(action: t.Any, task_vars: Vars, magic: Vars) -> PlayContext:
-    """A fresh one: the action's own carries the address, user and password of the host that the task
+    """Return a fresh one: the action's own carries the address, user and password of the host that the task
     happens to run on.
     """
     own, task = action._play_context, copy.copy(action._task)
@@ -95,7 +95,7 @@ def _set_options(connection: t.Any, context: PlayContext, task: t.Any, host_vars
 
 
 def _values(host_vars: t.Mapping[str, t.Any], names: t.Iterable[str]) -> Vars:
-    """Those of the variables that the host has, templated, which hostvars does at each access."""
+    """Return those of the variables that the host has, templated, which hostvars does at each access."""
     found = {}
     for name in names:
         if name not in host_vars:

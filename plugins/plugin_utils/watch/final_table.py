@@ -68,7 +68,7 @@ def lines(run: Mapping, records: t.Sequence[Mapping], summary: Mapping | None) -
 
 
 def _fleet(run: Mapping, summary: Mapping | None) -> list[str]:
-    """What the report says of the fleet; of each test by the figure that the drives' rows show too."""
+    """Return what the report says of the fleet; of each test by the figure that the drives' rows show too."""
     fleet = (summary or {}).get("fleet") or {}
     told = run.get("tests") or {}
     figures: dict[str, str] = {}
@@ -81,7 +81,7 @@ def _fleet(run: Mapping, summary: Mapping | None) -> list[str]:
 
 
 def _drives(run: Mapping, records: t.Iterable[Mapping], summary: Mapping | None) -> list[Key]:
-    """Every drive asked for, then those that only have records, in that order."""
+    """Return every drive asked for, then those that only have records, in that order."""
     known = [
         *(run.get("asked") or []),
         *((summary or {}).get("drives") or []),
@@ -124,8 +124,8 @@ def _test(record: Mapping, about: Mapping) -> str:
 
 
 def _headline(metrics: Mapping, about: Mapping) -> str | None:
-    """The figure of a test without steady state: the I/Os, and the rate for large blocks; of its one direction, if it
-    has one.
+    """Return the figure of a test without steady state: the I/Os, and the rate for large blocks; of its one direction,
+    if it has one.
     """
     # The figures are those of the test's first cell, whose id tells the block size (cells.cell_id).
     block = BLOCK_OF_CELL.match(next(iter(about.get("cells") or []), ""))

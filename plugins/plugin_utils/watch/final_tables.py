@@ -136,7 +136,7 @@ def _changes(head: str, changes: t.Iterable[Mapping]) -> list[str]:
 
 
 def _otherwise(head: str, changes: t.Iterable[Mapping]) -> list[str]:
-    """What was not compared, a line for each model, test and what changed."""
+    """Return what was not compared, a line for each model, test and what changed."""
     found: dict[tuple[str, ...], int] = {}
     for item in changes:
         if item["verdict"] == OTHERWISE:
@@ -149,7 +149,7 @@ def _otherwise(head: str, changes: t.Iterable[Mapping]) -> list[str]:
 
 
 def _firmwares(item: Mapping) -> str:
-    """What the same drives ran then, where it was another one."""
+    """Return what the same drives ran then, where it was another one."""
     now, then = item.get("firmware"), item.get("against")
     return f" with firmware {now} instead of {then}" if now and then and now != then else ""
 

@@ -92,7 +92,7 @@ class Sweep:
         self._pump(lambda: self.all_ended() or self._clock() >= until, until)
 
     def all_ended(self) -> bool:
-        """Whether no host needs another question."""
+        """Return whether no host needs another question."""
         return all(host.ended for host in self.hosts.values())
 
     def silent_s(self, host: Watched) -> float | None:

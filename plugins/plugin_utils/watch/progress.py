@@ -58,7 +58,7 @@ class HostView(t.NamedTuple):
 
 
 def lines(hosts: t.Sequence[HostView], now: datetime.datetime) -> list[str]:
-    """The text of one look at the fleet. now: the time to show, and to count from, of whoever reads it."""
+    """Return the text of one look at the fleet. now: the time to show, and to count from, of whoever reads it."""
     if len(hosts) > MOST_HOSTS_IN_FULL:
         return _headline(hosts, now, slowest=True) + _cut(columns(_attention(hosts)))
     return _headline(hosts, now) + columns(
@@ -86,7 +86,7 @@ def _short(cell: str) -> str:
 
 
 def time_left(seconds: float | None) -> str:
-    """An upper bound, rounded up to what people plan by: ≤ 40 s, ≤ 7 min, ≤ 1 h 12 min."""
+    """Return an upper bound, rounded up to what people plan by: ≤ 40 s, ≤ 7 min, ≤ 1 h 12 min."""
     if seconds is None:
         return ""
     if seconds <= 90:
@@ -96,7 +96,7 @@ def time_left(seconds: float | None) -> str:
 
 
 def figure(last: t.Mapping[str, t.Any] | None) -> str:
-    """The last figure of a drive: `write 41,201 IOPS, 775.1 µs`, or how far a purge or precondition is."""
+    """Return the last figure of a drive: `write 41,201 IOPS, 775.1 µs`, or how far a purge or precondition is."""
     if not last:
         return ""
     if last.get("progress") is not None:
@@ -110,15 +110,15 @@ def figure(last: t.Mapping[str, t.Any] | None) -> str:
 
 
 def short_name(drive: str, all_drives: t.Iterable[str]) -> str:
-    """A drive as people tell it apart: of a path the last part, where no other drive has the same."""
+    """Return a drive as people tell it apart: of a path the last part, where no other drive has the same."""
     last = drive.rpartition("/")[2]
     others = {other.rpartition("/")[2] for other in all_drives if other != drive}
     return last if last and last not in others else drive
 
 
 def metric(name: str, value: float) -> str:
-    """A metric with the direction and, for a latency, the statistic that its name says: write 41,201 IOPS; read p99
-    89.1 µs.
+    """Return a metric with the direction and, for a latency, the statistic that its name says: write 41,201 IOPS; read
+    p99 89.1 µs.
     """
     for end in ("_bandwidth", "_latency_us", "_iops"):
         if name.endswith(end):
@@ -166,7 +166,7 @@ def _host_left_s(host: HostView) -> float | None:
 
 
 def _all_left_s(host: HostView) -> float | None:
-    """An upper bound of all that is left on a host, whatever drive comes next; None where a drive has none."""
+    """Return an upper bound of all that is left on a host, whatever drive comes next; None where a drive has none."""
     left = [_drive_left_s(drive) for drive in host.drives if drive["outcome"] is None]
     known = [one for one in left if one is not None]
     if not known or len(known) < len(left):
@@ -176,20 +176,22 @@ def _all_left_s(host: HostView) -> float | None:
 
 
 def _calibration_s(host: HostView) -> float:
-    """An upper bound of the reads before the first drive's tests, where the host finds how many it measures at once."""
+    """Return an upper bound of the reads before the first drive's tests, where the host finds how many it measures at
+    once.
+    """
     left_s = (host.status.get("calibration") or {}).get("left_s") or 0
     return float(min(left_s, LONGEST_S))
 
 
 def _drive_left_s(drive: t.Mapping[str, t.Any]) -> float | None:
-    """An upper bound of its test and those after it."""
+    """Return an upper bound of its test and those after it."""
     parts = [drive.get("later_s"), 0 if drive["phase"] == "queued" else drive.get("time_left_s")]
     known = [float(part) for part in parts if isinstance(part, (int, float)) and 0 <= part <= LONGEST_S]
     return sum(known) if len(known) == len(parts) else None
 
 
 def _end(now: datetime.datetime, seconds: float) -> str:
-    """The clock time, rounded up to a minute: 17:12, Tue 17:12, Tue 24 Nov 17:12."""
+    """Return the clock time, rounded up to a minute: 17:12, Tue 17:12, Tue 24 Nov 17:12."""
     at = now + datetime.timedelta(seconds=seconds + 59)
     days = (at.date() - now.date()).days
     return f"{at:%H:%M}" if not days else f"{at:%a %H:%M}" if days < 7 else f"{at:%a %d %b %H:%M}"
@@ -202,7 +204,7 @@ def _kind(host: HostView, drive: t.Mapping[str, t.Any]) -> str:
 
 
 def _rows(host: HostView) -> list[list[str]]:
-    """Every drive of a host; first what is to say of the host itself."""
+    """Return every drive of a host; first what is to say of the host itself."""
     note = _host_note(host) or _at_once(host)
     return ([[host.host, "", note]] if note else []) + [[host.host, *_drive_row(host, drive)] for drive in host.drives]
 
@@ -231,7 +233,7 @@ def _cut(rows: list[str]) -> list[str]:
 
 
 def _host_note(host: HostView) -> str:
-    """What is to say of a host as a whole; "" when all is well."""
+    """Return what is to say of a host as a whole; "" when all is well."""
     if host.silent_s is not None:
         return f"no answer for {units.duration(round(host.silent_s))}, still trying" + (
             f" ({host.problem})" if host.problem else ""
@@ -244,7 +246,7 @@ def _host_note(host: HostView) -> str:
 
 
 def _at_once(host: HostView) -> str:
-    """How many drives the host measures at the same time, where it was to find out; of a host under way."""
+    """Return how many drives the host measures at the same time, where it was to find out; of a host under way."""
     found = host.status.get("calibration")
     if not found or host.state not in states.LIVE_STATES:
         return ""

@@ -57,13 +57,13 @@ class NoStatus(Exception):
 
 
 def command(state_dir: str, run_id: str) -> str:
-    """The shell command for a connection's exec_command; the path travels as an argument of its own."""
+    """Return the shell command for a connection's exec_command; the path travels as an argument of its own."""
     path = posixpath.join(state_dir, "runs", run_id, STATUS)
     return " ".join(["/bin/sh", "-c", shlex.quote(_SCRIPT), "ssdlab-fleet-watch", shlex.quote(path)])
 
 
 def parse(stdout: str, stderr: str) -> HostStatus:
-    """What the command's output says. Raises Unreadable."""
+    """Return what the command's output says. Raises Unreadable."""
     parts = _sections(stdout)
     text = parts.get("status", "").strip()
     if "status" in parts and not text and "No such file" in stderr:
