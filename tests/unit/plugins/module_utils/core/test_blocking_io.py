@@ -55,8 +55,9 @@ def test_what_blocks_is_given_up_and_the_next_file_answers(host, act):
     with in_time(host, 0.3) as patient:
         with pytest.raises(Hangs, match="no answer in 0.3 s from (reading|writing 1 to) /blocked"):
             act(patient)
+        patient.patience_s = 60.0  # of a machine that is busy, for a file that does not block
         assert patient.read("/governor") == "powersave"
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 def test_where_the_child_was_ended_another_one_serves(host):
