@@ -39,7 +39,7 @@ _RNBD = "/sys/class/rnbd-server/ctl/devices/*/block_dev"  # a link to the device
 
 def read_machine(host: Host, facts: Machine, names: t.Sequence[str], quick: bool) -> None:
     """Everything on the host that uses block devices, once for all drives. names: those that are looked at; quick: see
-    openers.Watch.
+    open_handles.Watch.
     """
     facts.unseen += _outside(host)
     _read_mounts(host, facts)

@@ -4,8 +4,8 @@
 """What a run notes in the ledger (ledger_file) of a drive that it writes to, from its first write until it is over.
 
 That a drive is in the ledger proves nothing yet: somebody may have written since. The data is ours only where one of
-two things proves it: the kernel counted no write since we let go of the drive (`counters.untouched`), or the look found
-nothing but blank blocks and fio's fill.
+two things proves it: the kernel counted no write since we let go of the drive (`write_counters.untouched`), or the
+look found nothing but blank blocks and fio's fill.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The guard's rules: pure, over the facts that its probes read. What is unknown is a refusal.
 
-A new rule is a line in texts.REFUSALS and one in RULES, and where it needs a new fact, a field of `facts.Facts`.
+A new rule is a line in refusals.REFUSALS and one in RULES, and where it needs a new fact, a field of `facts.Facts`.
 """
 
 from __future__ import annotations

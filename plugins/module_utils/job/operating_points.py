@@ -19,7 +19,7 @@ class NoPoint(Exception):
 
 
 def with_points(test: Mapping, tests: t.Sequence[Mapping], finished: t.Sequence[Mapping]) -> Mapping:
-    """Return the test with the threads and depth of its points filled in; each has `chosen`, of load.chosen.
+    """Return the test with the threads and depth of its points filled in; each has `chosen`, of io_pattern.chosen.
 
     tests: of the drive's plan; finished: results of its tests, the newest last.
     Raises NoPoint where no cell of the sweep qualifies.
@@ -31,7 +31,7 @@ def with_points(test: Mapping, tests: t.Sequence[Mapping], finished: t.Sequence[
 
 def on_cpus(test: Mapping, cpus: int) -> Mapping:
     """Return the test with the threads and depth of its cells with per_cpu, where fio has so many CPUs; each has
-    `chosen`, of load.by_cpus.
+    `chosen`, of io_pattern.by_cpus.
     """
     cells = [
         dict(cell, threads=found["threads"], queue_depth=found["queue_depth"], chosen=found) if found else cell

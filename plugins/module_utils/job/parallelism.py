@@ -63,7 +63,7 @@ class Calibration:
         self._groups_left = parallelism_search.most_groups(len(self._drives))
 
     def record(self) -> dict[str, t.Any]:
-        """Return the fields of the journal's record: together.decide's, drives, cells and seconds. Raises
+        """Return the fields of the journal's record: parallelism_search.decide's, drives, cells and seconds. Raises
         Interrupted.
         """
         began, why = time.monotonic(), ""

@@ -47,8 +47,8 @@ class Cause(t.NamedTuple):
 
 
 def find(cell: Mapping, seen: Mapping, limits: Limits = Limits(), strict: bool = False) -> list[Cause]:
-    """Return the causes of one cell. cell: of the plan; seen: witness.evidence with idle_s and clock_jump_s; strict:
-    what is unknown spoils too.
+    """Return the causes of one cell. cell: of the plan; seen: kernel_counters.evidence with idle_s and clock_jump_s;
+    strict: what is unknown spoils too.
     """
     found = _discarded(seen, limits) + _between(seen, limits) + _beside(seen, limits)
     found += _other_io(cell, seen, limits) + _members(seen, limits) + _load(cell, seen, limits) + _time(seen, limits)

@@ -119,7 +119,7 @@ class Workbench:
 
         gap_s: time without I/O since the cell before; streams: of fio_result.streams, of a cell that has several;
           histograms: {"" or a stream's name: of fio_result.histograms}, for Tails and not for the journal;
-          seen: what its causes are judged by (CellWatch.seen); causes: of causes.find.
+          seen: what its causes are judged by (CellWatch.seen); causes: of disturbances.find.
         """
         self._see_poll_queues(cell)
         # An idle time that began is waited for.

@@ -79,7 +79,7 @@ class Found(t.NamedTuple):
 
 
 def find(cell: Mapping, seen: Mapping, limits: Limits, is_short: bool) -> list[Found]:
-    """Return the losses of a cell above their limits. is_short: its queue was not full (queue_filled.shortfalls)."""
+    """Return the losses of a cell above their limits. is_short: its queue was not full (queue_occupancy.shortfalls)."""
     shares = [(row, row.share(cell, seen, limits)) for row in TABLE]
     above = [row.text.format(share) for row, share in shares if (share or 0) > getattr(limits, row.limit)]
     work_s, gap_s = backlog_s(cell, seen), seen.get("longest_gap_s")

@@ -48,7 +48,8 @@ def runs(host: Host, state_dir: str, run_name: str | None = None, definitions_of
     """Return every run that this host knows, by id: [{run_id, run_name, state, drives, updated, definitions}]; drives:
     how many.
 
-    definitions: see digests.of_tests; of unfinished runs and of the run `definitions_of`, {} for others: they are many.
+    definitions: see test_digests.of_tests; of unfinished runs and of the run `definitions_of`, {} for others: they
+    are many.
     """
     found = [_brief(host, RunDir(state_dir, run_id), definitions_of) for run_id in run_ids(state_dir)]
     return [run for run in found if run_name is None or run["run_name"] == run_name]

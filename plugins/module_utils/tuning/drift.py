@@ -29,7 +29,7 @@ def drifted(
     """Return what is not as it was asked for, on the host or on this drive: a sentence for each setting and value.
 
     device: the drive's kernel name. kinds: of settings to look at; some cost a process. silent: what gave no answer
-      (kinds.waits_for) and is not asked again; this adds to it where the host's files have deadlines.
+      (setting_kinds.waits_for) and is not asked again; this adds to it where the host's files have deadlines.
     """
     grouped: dict[tuple[str, str | None, str], list[Setting]] = {}
     for item in _off(host, applied, device, kinds, set() if silent is None else silent):

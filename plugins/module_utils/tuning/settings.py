@@ -48,7 +48,7 @@ def apply(
     What a record of this boot already holds is not yet back: its values stay the ones to go back to.
     `keep`: the record is for an explicit restore only. order: among the records of a host that are not yet put back,
       the newest has the highest.
-    hung: what gave no answer (kinds.waits_for), which this adds to.
+    hung: what gave no answer (setting_kinds.waits_for), which this adds to.
     """
     with in_time(host, tuning_kinds.HOST_TIMEOUT_S) as patient:
         return _apply(patient, settings, record_path, {"keep": keep, "order": order}, set() if hung is None else hung)
@@ -208,7 +208,7 @@ def restore(
     """Put back what the record holds, then remove it. Nothing to do, and an empty list, without one. Raises Damaged.
 
     record: goes before the file, which may be lost or damaged by now. hanging: what gave no answer to a write
-      (kinds.waits_for), which may be done any
+      (setting_kinds.waits_for), which may be done any
     time; what belongs to it keeps the record.
 
     After a reboot run-time settings are gone, and only leave the record. A kernel name may mean another drive by now:

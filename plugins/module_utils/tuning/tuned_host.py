@@ -30,7 +30,7 @@ class TunedHost:
         self._order = order
         # What there is to put back, should the file be lost while the job works.
         self.record: tuning.Record | None = None
-        # What gave no answer (kinds.waits_for).
+        # What gave no answer (setting_kinds.waits_for).
         self.hung: set[str] = set()
         # By drive, as campaigns look at the same time: the host with deadlines, and what gave no answer since the
         # last thorough look.

@@ -28,7 +28,9 @@ _DIGITS = 9
 
 
 class _Evidence(t.NamedTuple):
-    """What tells an outlier's cause. moved, contradicted: of moves.evidence. until: of moves.last_measured."""
+    """What tells an outlier's cause. moved, contradicted: of moved_drives.hosts_by_low_drive. until: of
+    moved_drives.last_measured.
+    """
 
     moved: t.Mapping[str, list[str]]
     contradicted: t.Mapping[str, str]
@@ -44,7 +46,9 @@ class PeerStanding(t.NamedTuple):
 
 
 class EarlierRuns(t.NamedTuple):
-    """The runs of this name before this one. past: without their reports. margin: of margin.compare with the newest."""
+    """The runs of this name before this one. past: without their reports. margin: of repeatability.compare with
+    the newest.
+    """
 
     past: previous_runs.Past
     margin: dict[str, t.Any] | None
@@ -117,7 +121,9 @@ def standing(
     judgement: Mapping,
     claims: t.Iterable[moved_drives.Claim] = (),
 ) -> PeerStanding:
-    """Drives and hosts against their peers. claims: of moves.of_summary, of the runs before. The others as of make."""
+    """Drives and hosts against their peers. claims: of moved_drives.of_summary, of the runs before. The others as
+    of make.
+    """
     judged = outliers.held(of_run(run, records, valid))
     snapshots = {record["host"]: record.get("snapshot") or {} for record in records if record["kind"] == "host"}
     low = host_effects.effects(judged)

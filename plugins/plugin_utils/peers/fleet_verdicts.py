@@ -38,7 +38,7 @@ Record = dict[str, t.Any]
 class Baseline(t.NamedTuple):
     """What figures are compared with: the run `baseline` ("": none), and so many runs of its name before it.
 
-    stored: (run.json, how many) to the runs before (a nights.Past, or None), where none has its report on this
+    stored: (run.json, how many) to the runs before (a previous_runs.Past, or None), where none has its report on this
     controller.
     """
 
@@ -97,7 +97,7 @@ def judgement_of(results_dir: str, run: Record, records: t.Sequence[Record]) -> 
 
 
 def _claims(results_dir: str, run: Record) -> list[t.Any]:
-    """Return where drives were in the runs before, and which were low there (moves.of_summary)."""
+    """Return where drives were in the runs before, and which were low there (moved_drives.of_summary)."""
     from . import moved_drives
 
     earlier = earlier_reports.earlier(results_dir, run, EARLIER_RUNS)

@@ -22,9 +22,9 @@ FEWEST_DRIVES = 4
 MOST_OF_THEM = 0.75
 # Hosts with FEWEST_DRIVES beside it, from which on the spread of their medians counts.
 FEWEST_HOSTS = 5
-# A low host has to be so many times as far off as hosts go on the good side (robust.good_limit). By simulation
-# (tests/bench/fleet_statistics.py): of 96 good drives whose noise has long tails and is their hosts' to a half, at 1.6
-# one fleet in 13 had a low host.
+# A low host has to be so many times as far off as hosts go on the good side (robust_statistics.good_limit). By
+# simulation (tests/bench/fleet_statistics.py): of 96 good drives whose noise has long tails and is their hosts' to a
+# half, at 1.6 one fleet in 13 had a low host.
 BEYOND_GOOD = robust_statistics.SideLimit(math.log(2.1))
 # The variance of a normal sample's median is about so many times that of its mean.
 _OF_MEDIAN = math.pi / 2
@@ -35,9 +35,9 @@ Mapping = t.Mapping[str, t.Any]
 def effects(judged: pandas.DataFrame) -> pandas.DataFrame:
     """Hosts whose drives are worse than the other hosts' of their group: FIGURE, host, serials, by (a share), z, p.
 
-    A host is low where most of its drives are worse by more than robust.PRACTICAL and their median stands out of the
-    spread of the others, drives and, where there are enough, hosts; at the false discovery rate over all hosts and
-    figures, and beyond what hosts do on the good side.
+    A host is low where most of its drives are worse by more than robust_statistics.PRACTICAL and their median stands
+    out of the spread of the others, drives and, where there are enough, hosts; at the false discovery rate over all
+    hosts and figures, and beyond what hosts do on the good side.
     """
     columns = [*FIGURE, "host", "serials", "by", "z", "p"]
     enough = judged[judged["p"].notna()]

@@ -58,8 +58,8 @@ def marked(
     """Return the judgement, with `host_fault` true of the drives that failed only because of their host, and a reason
     that says so before the others.
 
-    fleet: low_hosts and outliers as section.make gives them. claims: of moves.of_summary, of the runs
-      before. until: of moves.last_measured.
+    fleet: low_hosts and outliers as fleet_summary.make gives them. claims: of moved_drives.of_summary, of the runs
+      before. until: of moved_drives.last_measured.
     """
     found = _only_by_host(run, judgement, fleet)
     if found:

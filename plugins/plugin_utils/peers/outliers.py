@@ -20,8 +20,8 @@ def held(frame: pandas.DataFrame) -> pandas.DataFrame:
     """Return every figure against those of the other drives of its group.
 
     Adds n (the group's drives), median and mad (of the others), by (how much worse, a share), z, p, outlier. In groups
-    of fewer than robust.FEWEST_PEERS drives these stay empty and nothing is an outlier. A drive with more than one
-    figure in a group (runs) is an error.
+    of fewer than robust_statistics.FEWEST_PEERS drives these stay empty and nothing is an outlier. A drive with more
+    than one figure in a group (runs) is an error.
     """
     known = complete(frame)
     # A latency of next to nothing is none that was measured.

@@ -33,7 +33,9 @@ class Night(t.NamedTuple):
 
 
 class Past(t.NamedTuple):
-    """runs: their ids, newest first. last: the newest one; None where there is none. claims: of moves.of_summary."""
+    """runs: their ids, newest first. last: the newest one; None where there is none. claims: of
+    moved_drives.of_summary.
+    """
 
     runs: t.Sequence[str]
     last: Night | None
@@ -52,7 +54,9 @@ class FigureTable:
         self._ends = [0]
 
     def add(self, frame: pandas.DataFrame) -> None:
-        """A run's long table (long_table.py), with serials as of frame.apart; texts may be categories."""
+        """A run's long table (long_table.py), with serials as of long_table.with_distinct_serials; texts may be
+        categories.
+        """
         for name, known in self._codes.items():
             found, texts = pandas.factorize(frame[name])
             # Of a text that is missing the code is -1, the last of these: it is the one that is empty.

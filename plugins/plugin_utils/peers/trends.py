@@ -256,7 +256,8 @@ def _shift(mine: t.Any, theirs: t.Any) -> float:
 
 
 def _change(by: float, chance: t.Callable[[float, str], float], n: int, before: int, by_test: str) -> Change:
-    """A difference counts when it is both shown and more than robust.PRACTICAL; none is when both are excluded.
+    """A difference counts when it is both shown and more than robust_statistics.PRACTICAL; none is when both are
+    excluded.
     chance: p of a shift (in logarithms), by side.
     """
     p = chance(0.0, "two-sided")

@@ -50,11 +50,12 @@ def is_size(text: str) -> bool:
 
 
 def cell_id(cell: t.Mapping[str, t.Any]) -> str:
-    """Return the cell's name in records and file names: rand-4k-w100-tc4-qd32 (loads.name_part); a mix by its share of
+    """Return the cell's name in records and file names: rand-4k-w100-tc4-qd32 (io_patterns.name_part); a mix by its
+    share of
     reads: r65. Before the drive is known, rand-preferred-… for its preferred write size.
 
-    Then, where the cell has them: 1000iops, batch16, ramp5s, sync, o_dsync, fdatasync1, what loads.id_parts tells,
-    lead. Several streams have their name: jobs-web-3f2a.
+    Then, where the cell has them: 1000iops, batch16, ramp5s, sync, o_dsync, fdatasync1, what io_patterns.id_parts
+    tells, lead. Several streams have their name: jobs-web-3f2a.
     """
     parts = [
         cell["access"][:4].replace("sequ", "seq"),
@@ -102,7 +103,7 @@ def rendered(source: t.Mapping[str, t.Any]) -> Cell:
         return {"id": cell_id(cell), **cell}
     cell = {key: value for key, value in source.items() if key != "block_size"}
     if source["block_size"] == cell_names.PREFERRED:
-        # The size of a drive that has no preference, until preferred.on_drive says that of the drive.
+        # The size of a drive that has no preference, until preferred_block_size.on_drive says that of the drive.
         cell.update(preferred=True, block_size_bytes=preferred_block_size.LEAST_BYTES)
     else:
         cell["block_size_bytes"] = size_bytes(source["block_size"])

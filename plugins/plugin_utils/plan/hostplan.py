@@ -61,7 +61,8 @@ def tests(variables: t.Mapping[str, t.Any], drives: Drives = ()) -> list[dict[st
     """Return the tests of a run: those of ssd_plan, or the one step of ssd_step. Tuning alone touches no drive. Raises
     PlanError.
 
-    drives: as drive_facts returns them; with ssd_time_budget only the tests that fit (times.within) on all of them.
+    drives: as drive_facts returns them; with ssd_time_budget only the tests that fit (time_estimates.within) on all
+    of them.
     """
     step = variables["ssd_step"]
     if step == "qualify":
@@ -144,7 +145,7 @@ def reads_s(variables: t.Mapping[str, t.Any], drives: Drives) -> float:
 
 
 def _purge_share(purge: t.Mapping[str, t.Any], drive: t.Mapping[str, t.Any]) -> float | None:
-    """times.purge_share of what a purge is on a drive, as `auto` may be an overwrite.
+    """time_estimates.purge_share of what a purge is on a drive, as `auto` may be an overwrite.
 
     None where the drive wasn't asked, or offers no purge, which preflight tells.
     """

@@ -73,7 +73,7 @@ def known(
 ) -> Known:
     """Return the ranges of what earlier runs did in the same way on such drives.
 
-    plan: plan.json. definitions: of conditions.definitions. seen: of results.timings. chosen: the purge of each
+    plan: plan.json. definitions: of comparability.definitions. seen: of results.timings. chosen: the purge of each
       test, as far as it is known.
     """
     found: Known = {}

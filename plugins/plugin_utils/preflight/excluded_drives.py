@@ -33,7 +33,7 @@ def exclude(
     """Return the views without the drives that are left out; those stand in `left_out`. A host that has begun the run
     goes on with the drives that it began with, and a single step (purge.yml) takes any drive that is there.
 
-    lost: of ledgers.lost: evidence as well. approved: what it leaves out, nobody approved to erase;
+    lost: of ledger_age.lost: evidence as well. approved: what it leaves out, nobody approved to erase;
     unapproved: nor what is not in it.
     """
     if run is None:

@@ -66,7 +66,7 @@ class HostAnswer(t.NamedTuple):
     asked: its variables; runs: run_info's; facts: host_info's; drives: drive_facts'. unreachable: why it did not
       answer.
     failures: modules that failed, {module: message}. similar: variables of the host that look like ssd_drives;
-    misplaced: those of values.MISPLACED that it has. unread: those that nothing reads.
+    misplaced: those of variable_rules.MISPLACED that it has. unread: those that nothing reads.
     checks: findings of host_checks; snapshot, wear: its snapshot and wear.
     left_out: {drive: why} of the drives that are left out of all other fields. gone: why the whole host is.
     unseen: such drives may be in use all the same: (entry, what drive_facts has of it).

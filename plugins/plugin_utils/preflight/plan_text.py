@@ -65,7 +65,8 @@ def describe(
 
     paths: device path now, by drive. criteria: None where nothing is judged. chosen: the purge of each test, as far as
       it is known.
-    looks: what was looked at of each drive. wear: what wear.wear_text says of each drive. known: of earlier.known.
+    looks: what was looked at of each drive. wear: what wear.wear_text says of each drive. known: of
+    duration_history.known.
     """
     lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {_at_once(plan)}"]
     for drive, took_all in zip(plan["drives"], estimate(plan, write_mib_s, chosen)):

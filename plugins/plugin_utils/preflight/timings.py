@@ -32,8 +32,8 @@ Records = dict[tuple[str, str], Mapping]
 class Timing(t.NamedTuple):
     """What one test took on one drive of a run.
 
-    definition: digests of conditions.definitions; of AROUND {"left": how the drive was left}. method: of the purge, ""
-    without one. fill_bytes_per_s: 0 without a fill. rounds_s: all that is neither purge nor fill.
+    definition: digests of comparability.definitions; of AROUND {"left": how the drive was left}. method: of the
+    purge, "" without one. fill_bytes_per_s: 0 without a fill. rounds_s: all that is neither purge nor fill.
     """
 
     run_id: str

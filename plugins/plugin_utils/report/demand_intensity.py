@@ -23,7 +23,7 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def curve(sweeps: t.Sequence[Mapping]) -> dict[str, t.Any] | None:
-    """One curve of the sweeps of a test (derived.sweeps), where they differ in threads alone.
+    """One curve of the sweeps of a test (derived_metrics.sweeps), where they differ in threads alone.
 
     {access, block_size_bytes, read_pct, points: those of the sweeps with their threads, by I/Os in flight, sweet_spot}.
     """

@@ -58,8 +58,8 @@ def summary(
 ) -> str:
     """summary.json (plugin_utils/common/schemas/summary.schema.json).
 
-    fleet: of peers/fleet_verdicts.py. derived: {(host, drive): {test: what derived.of_drive found}}. records: of the
-    drives. tests: of Sources.
+    fleet: of peers/fleet_verdicts.py. derived: {(host, drive): {test: what derived_metrics.of_drive found}}.
+    records: of the drives. tests: of Sources.
     """
     asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
     drives = []

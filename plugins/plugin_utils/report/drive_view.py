@@ -22,7 +22,7 @@ MOST_OPEN = 12
 
 
 def drive(sources: Sources, row: Record, judged: Record) -> Record:
-    """Return a row (rows.rows) and its entry in the judgement, with all that the page of the drive shows: path,
+    """Return a row (drive_rows.rows) and its entry in the judgement, with all that the page of the drive shows: path,
     size_bytes, identity, warnings, tests.
     """
     key = (judged["host"], judged["drive"])

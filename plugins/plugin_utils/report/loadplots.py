@@ -18,7 +18,7 @@ Mapping = t.Mapping[str, t.Any]
 
 def demand(points: t.Sequence[Mapping], threads: int | None = None) -> Markup:
     """Response time over IOPS, a curve for each number of threads. points: of a sweep, which all have `threads`, or of
-    a demand curve (demand.curve).
+    a demand curve (demand_intensity.curve).
     """
     groups: dict[int, list[Mapping]] = {}
     for point in points:
@@ -37,7 +37,7 @@ def demand(points: t.Sequence[Mapping], threads: int | None = None) -> Markup:
 
 def changes(name: str, found: t.Mapping[str, Mapping]) -> Markup:
     """Return the tests that repeat the stimulus of a test, as bars of their change in per cent; "" for fewer than two.
-    found: of derived.of_drive.
+    found: of derived_metrics.of_drive.
     """
     told = {test: parts["repeated"] for test, parts in found.items() if "repeated" in parts}
     drawn = [

@@ -25,8 +25,8 @@ MOST_CURVES = 150
 
 
 def view(sources: Sources, rows: list[Record], made: t.Container[str], earlier: t.Container[str] = ()) -> Record:
-    """Return what index.html.j2 shows. rows: rows.rows. made: the pages that there are. earlier: ids of runs whose
-    reports lie beside this one.
+    """Return what index.html.j2 shows. rows: drive_rows.rows. made: the pages that there are. earlier: ids of runs
+    whose reports lie beside this one.
     """
     fleet = sources.fleet
     frame = distributions.figures(sources) if len(rows) > 1 else None

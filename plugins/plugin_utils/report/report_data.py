@@ -18,8 +18,8 @@ class Sources(t.NamedTuple):
     """All that the pages are made from; a Key is (host, drive).
 
     `tests`: a drive's test records by name, with `cells`. `drives`, `hosts`: their records. `raw`: reads what a host
-      left (raw.read), as often as it is
-    asked. `outlines`: {test: series.outline} of each drive. `derived`: derived.of_drive of each drive.
+      left (host_journal.read), as often as it is
+    asked. `outlines`: {test: chart_series.outline} of each drive. `derived`: derived_metrics.of_drive of each drive.
     """
 
     run: Record

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The charts of a test as pictures, for a page without scripts: what series.test_series gives, as SVG. Pure."""
+"""The charts of a test as pictures, for a page without scripts: what chart_series.test_series gives, as SVG. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEAST_US = 0.001
 def plots(series: Record, limits: list[Record]) -> Record:
     """{curve, latency, percentiles, histogram, fill, convergence: SVG, windows: [SVG]}, "" where nothing can be drawn.
 
-    limits: of the test's criteria, in the units of its axes (drives.drive).
+    limits: of the test's criteria, in the units of its axes (drive_view.drive).
     """
     along, x_title = (
         (series["multiples"], "Written, multiples of the capacity")

@@ -93,7 +93,7 @@ def _without(view: t.Any, others: Others) -> t.Any:
 
 
 def _static(drive: Record) -> Record:
-    """Return the drive with its charts as pictures: stillplots.plots in `plots` of each test."""
+    """Return the drive with its charts as pictures: static_plots.plots in `plots` of each test."""
     return {
         **drive,
         "tests": [

@@ -42,7 +42,7 @@ class ReportOptions(t.NamedTuple):
 
 class Report(t.NamedTuple):
     """`path` of index.html; `changed`: whether a file was (or would be) written; `judgement`: of judge.judge();
-    `message`: of message.text().
+    `message`: of chat_message.run_message().
     """
 
     path: str

@@ -87,7 +87,7 @@ def _runs(url: str, run: Mapping, most: int) -> dict[str, str]:
 
 
 def _drives(url: str, run_id: str) -> list[dict[str, t.Any]]:
-    """As nights.Night has them."""
+    """As previous_runs.Night has them."""
     run, host, drive, part, campaign, judgement = (
         getattr(tables(), name) for name in ("run", "host", "drive", "part", "campaign", "judgement")
     )

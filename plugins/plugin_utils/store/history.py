@@ -23,7 +23,7 @@ BEFORE = ("serial", "model", "firmware", "conditions", "test", "cell", "metric",
 
 class FleetTables(t.NamedTuple):
     """What docs/fleet.md describes, as tables. figures: each figure of each drive with n, median, by, z, p and outlier.
-    low_hosts: hosts.effects.
+    low_hosts: host_effects.effects.
     changes: each model's figures against the nights before or the baseline. against: the runs that it was compared
       with.
     """

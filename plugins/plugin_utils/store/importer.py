@@ -130,7 +130,7 @@ def _import_host(
         about = {name: run.record.get(name) for name in ("criteria", "tests", "unknown_causes")}
         state = import_records.checksum([import_records.VERSION, all_records, asked, about])
         if state != row.digest:
-            # What is held to other hosts' figures is judged once all are there: verdicts.across_hosts.
+            # What is held to other hosts' figures is judged once all are there: cross_host_verdicts.across_hosts.
             judged = judge.judge({**run.record, "asked": asked}, all_records)["drives"]
             _Part(connection, known, row.id).write(all_records, judged, asked)
         files = rawfiles.write(connection, row.id, folder.path, host) if raw else rawfiles.Written(False, [])

@@ -29,8 +29,8 @@ BROKEN_OFF = ("error", "refused", "interrupted")
 
 
 class Quarantined(t.NamedTuple):
-    """A drive in quarantine. identity: as of records.known_as, "" where the drive has none; then host and drive (its
-    label) say which it is. nights: how many it had failed. reason: of last_run.
+    """A drive in quarantine. identity: as of import_records.known_as, "" where the drive has none; then host and
+    drive (its label) say which it is. nights: how many it had failed. reason: of last_run.
     """
 
     run_name: str

@@ -136,7 +136,7 @@ def _of_runs(make: _Maker) -> dict[str, t.Any]:
             make.text("started", null=True),
             make.text("finished", null=True),
             sa.Column("rounds", sa.Integer),
-            # Of a test whose threads follow the CPUs (conditions.load); null: any other.
+            # Of a test whose threads follow the CPUs (comparability.load); null: any other.
             make.text("load", null=True),
             make.link("layout", null=True),
             make.packed("figures", null=True),

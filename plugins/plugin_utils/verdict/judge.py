@@ -30,7 +30,7 @@ def judge(
     precondition, remarks}]}, and `drive_fault` where an error of the drive's own led to the verdict. Each of a test's
     `criteria` is {criterion, metric, cell, value, min, max, met, reference};
     met: None where the reference is lacking; counts: as of valid_tests, also where
-    the verdict is invalid for want of a reference; the last four of a test: beside.fields.
+    the verdict is invalid for want of a reference; the last four of a test: test_details.details.
     """
     facts = RunFacts(run, list(records), references)
     drives = [_judge_drive(facts, host, drive) for host, drive in facts.drives()]

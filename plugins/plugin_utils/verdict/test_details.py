@@ -19,7 +19,8 @@ def details(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
     """{windows, from_fresh, precondition, remarks} of a test record, `load` of one whose threads follow the CPUs, and
     `parallel_drives` where that is known; about: the test in run.json. Empty and null without a record.
 
-    windows: of every tracked variable {cell, metric, unit, steady, rounds} and FIGURES. precondition: fill.KEYS, null
+    windows: of every tracked variable {cell, metric, unit, steady, rounds} and FIGURES. precondition:
+    precondition_kind.KEYS, null
       where nothing was filled.
     """
     if record is None:
