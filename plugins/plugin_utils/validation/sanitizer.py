@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import sys
 import typing as t
 
 from ..common import schema as schemas
@@ -21,7 +22,7 @@ from . import printable
 
 try:
     import jsonschema_rs
-except ImportError:  # preflight says how to install it
+except ImportError:
     jsonschema_rs = None
 
 MOST_DEPTH = 24
@@ -57,6 +58,9 @@ class Shape:
     """A JSON schema, made ready to let many values pass."""
 
     def __init__(self, schema: Schema) -> None:
+        if jsonschema_rs is None:
+            command = f"{sys.executable} -m pip install jsonschema-rs"
+            raise ImportError(f"the controller's Python lacks jsonschema-rs; run: {command}")
         # Without references, which would be looked up for each value.
         whole = _expanded(schema, schema.get("$defs", {}))
         self._tree = _tree(whole)

@@ -49,6 +49,12 @@ def test_text_that_is_no_json_is_refused(content):
         sanitizer.decoded(content)
 
 
+def test_without_the_library_it_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr(sanitizer, "jsonschema_rs", None)
+    with pytest.raises(ImportError, match="lacks jsonschema-rs; run: .* -m pip install jsonschema-rs"):
+        sanitizer.Shape({})
+
+
 def test_a_pattern_holds_to_the_last_letter():
     schema = {"type": "string", "pattern": "^[a-z]+$"}
     assert schemas.problems("abc\n", schema) and not schemas.problems("abc", schema)
