@@ -50,7 +50,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import test_definitions
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check as gate
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
 
 MIB = 1 << 20
@@ -121,7 +121,7 @@ def campaign(folder, number, tests, figures):
         taken_s = time.monotonic() - began
     ended = summary.read(host, run)
     results = host_folder.read(run.path, run.run_id, ended.state, ended.status)
-    told = gate.collected(results.records, run.run_id, "bench", files.now())
+    told = record_check.collected(results.records, run.run_id, "bench", files.now())
     assert not results.problems + told.problems, results.problems + told.problems
     asked = [
         {

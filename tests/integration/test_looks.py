@@ -26,8 +26,12 @@ from waiting import wait_until
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import Locked, look_lock
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import data_scan as guard_look
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import detection_probability, guard_check, scan_offsets
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import (
+    data_scan,
+    detection_probability,
+    guard_check,
+    scan_offsets,
+)
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.async_reader import BlockReader
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_classifier import BlockClassifier, DataScan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
@@ -137,10 +141,10 @@ def test_as_many_looks_see_data_as_the_plan_tells(loop_drive, size_bytes, data_b
 def sees(handle, size_bytes, blocks):
     """Whether one look at so many random blocks sees data."""
     found = DataScan(size_bytes)
-    seeing = BlockClassifier(found, (), True, guard_look.never)
+    seeing = BlockClassifier(found, (), True, data_scan.never)
     with BlockReader(handle, scan_offsets.BLOCK_BYTES) as reader:
         offsets = itertools.islice(scan_offsets.random_offsets(size_bytes, scan_offsets.BLOCK_BYTES, 32), blocks // 32)
-        guard_look._some(reader, seeing, offsets, 1.0, lambda: 0.0)
+        data_scan._some(reader, seeing, offsets, 1.0, lambda: 0.0)
     return found.foreign is not None
 
 

@@ -12,8 +12,7 @@ import pytest
 from host_jobs import QUICK, events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_runner
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import parallelism_search as deciding
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_runner, parallelism_search
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import parallel_drives
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
@@ -23,8 +22,8 @@ from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 def slow_reads(monkeypatch):
     """Reads at a fixed rate, and a tenth of it for a machine that is busy: what decides at 98 % has its own tests."""
     read = {**parallel_drives.READS[0], "threads": 1, "queue_depth": 4, "rate_iops": 200}
-    monkeypatch.setattr(deciding, "KEPT_SHARE", 0.9)
-    monkeypatch.setattr(deciding, "MOST_SPREAD", 0.1)
+    monkeypatch.setattr(parallelism_search, "KEPT_SHARE", 0.9)
+    monkeypatch.setattr(parallelism_search, "MOST_SPREAD", 0.1)
     monkeypatch.setattr(parallel_drives, "READS", (read,))
     monkeypatch.setattr(parallel_drives, "LENGTH", {"read_pct": 100, "runtime_s": 2})
 

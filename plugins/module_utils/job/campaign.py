@@ -15,8 +15,7 @@ from ..drive import power_cycles
 from ..guard import ledger, ledger_format, rules
 from ..guard.held import Refused
 from ..measure import fio
-from ..purge import methods
-from ..purge import purge_step as purge_step
+from ..purge import methods, purge_step
 from ..purge.method import PurgeError
 from . import array, failure_logs, release_drive
 from .drive_context import DriveContext, Job

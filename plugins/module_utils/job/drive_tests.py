@@ -14,7 +14,7 @@ from ..machine import cpus
 from ..measure import fio, precondition_curve
 from ..measure.percentiles import Tails
 from ..measure.sampler import Sampler
-from ..purge import purge_step as purge_step
+from ..purge import purge_step
 from ..purge.method import PurgeError, Work
 from ..run import criteria
 from ..run.reducer import AttemptReducer

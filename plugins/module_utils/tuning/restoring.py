@@ -10,7 +10,7 @@ import typing as t
 from ..core.host import Host
 from ..drive import identity
 from ..drive.entry import parse
-from . import setting_kinds as tuning_kinds
+from . import setting_kinds
 from .setting_kinds import KINDS, Setting, current
 
 
@@ -23,7 +23,7 @@ def order(settings: t.Sequence[Setting]) -> list[Setting]:
 
     def rank(numbered: tuple[int, Setting]) -> tuple[t.Any, ...]:
         index, item = numbered
-        resets = tuning_kinds.has_side_effects(item) and item["wanted"] is not None
+        resets = setting_kinds.has_side_effects(item) and item["wanted"] is not None
         return (
             item["kind"] == "service",
             item.get("device") is not None,
@@ -65,7 +65,7 @@ def _back(host: Host, item: Setting) -> Setting:
 
 def may_be_back(item: Setting, hung: t.Collection[str]) -> bool:
     """Return whether it is worth another look: it failed, and what it waits for answers."""
-    return item["outcome"] == "failed" and tuning_kinds.waits_for(item) not in hung
+    return item["outcome"] == "failed" and setting_kinds.waits_for(item) not in hung
 
 
 def look_again(host: Host, item: Setting) -> Setting:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure import parallelism_search as rule
+from ...module_utils.measure import parallelism_search
 from ..common import values
 from . import cells as celling
 from .jobs import section_of, with_job
@@ -32,7 +32,7 @@ def spec(settings: Mapping, drives: t.Sequence[t.Any], any_test: bool) -> dict[s
     cells = [celling.rendered({**read, **LENGTH}) for read in READS]
     # One thread in sequence, or any at random: their jobs are the same for every size of drive.
     jobs = [with_job(cell, settings["workload_ioengine"], [section_of(cell, 0)]) for cell in cells]
-    return {**number, "together": {"repeats": rule.FEWEST_REPEATS, "cells": jobs}}
+    return {**number, "together": {"repeats": parallelism_search.FEWEST_REPEATS, "cells": jobs}}
 
 
 def span_s(plan: Mapping) -> tuple[float, float]:
@@ -43,4 +43,5 @@ def span_s(plan: Mapping) -> tuple[float, float]:
     if not asked or drives < 2:
         return 0.0, 0.0
     # Where a drive alone is unsteady, that is all.
-    return drives * rule.group_s(asked), rule.most_groups(drives) * rule.group_s(asked)
+    group_s = parallelism_search.group_s(asked)
+    return drives * group_s, parallelism_search.most_groups(drives) * group_s

@@ -18,7 +18,7 @@ FUNCTION = "/sys/bus/pci/devices/@ssd_pci@/"
 VM = "/proc/sys/vm/"
 # Kept by the drive's link itself where a kernel offers it (sysfs-bus-pci, link/).
 LINK_STATES = ("l0s_aspm", "l1_aspm", "l1_1_aspm", "l1_2_aspm", "l1_1_pcipm", "l1_2_pcipm", "clkpm")
-# Stands for the value of another file in the same folder (tuning_kinds.REFERENCE).
+# Stands for the value of another file in the same folder (setting_kinds.REFERENCE).
 HIGHEST = "@cpuinfo_max_freq@"
 
 Variables = t.Mapping[str, t.Any]

@@ -19,7 +19,7 @@ from ...module_utils.run.states import SETTLED_STATES
 from ..common import argument_specs
 from ..common.schema import plain
 from ..plan import arrays, hostplan, purge_values, render_plan
-from ..run_folder import remeasurement as second
+from ..run_folder import remeasurement
 from . import approval, remeasurement_checks, run_json
 from .findings import Finding, HostAnswer, Run, shared_value
 
@@ -157,7 +157,7 @@ def findings(approved: approval.ApprovedPlan, now: approval.ApprovedPlan) -> lis
     finding, and a second measurement may have fewer tests.
     """
     known, hosts = approved.by_drive(), {line.host for line in approved.lines}
-    narrowed = now.run_id == second.id_of(approved.run_id)
+    narrowed = now.run_id == remeasurement.id_of(approved.run_id)
     found = []
     for line in now.lines:
         then = known.get((line.host, line.drive))

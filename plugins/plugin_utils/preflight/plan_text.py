@@ -11,8 +11,7 @@ from ...module_utils.guard import detection_probability
 from ...module_utils.measure.rounds import cell_s
 from ..common import units
 from ..plan import arrays, filesystems, parallel_drives, time_estimates
-from . import alternative_test, duration_history, purge_choice
-from . import criteria_checks as judging
+from . import alternative_test, criteria_checks, duration_history, purge_choice
 from .format_duration import closely, duration, span
 
 Mapping = t.Mapping[str, t.Any]
@@ -89,7 +88,7 @@ def describe(
             ]
         lines += [f"    {line}" for line in arrays.members_text(plan, drive["drive"])]
         if criteria is not None:
-            lines += [f"    {line}" for line in judging.applying(criteria, drive) or ["no criterion applies"]]
+            lines += [f"    {line}" for line in criteria_checks.applying(criteria, drive) or ["no criterion applies"]]
         if (wear or {}).get(drive["drive"]):
             lines.append(
                 f"    {(wear or {})[drive['drive']]}, if it writes at most {_rate(write_mib_s * time_estimates.MIB)}"

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from ...module_utils.core.files import SCHEMA_VERSION
 from ..common import schema as schemas
 from ..common import units
-from ..validation import printable as texts
+from ..validation import printable
 from ..verdict import comparability, implausible_limits
 
 METRIC = re.compile(schemas.load("results")["$defs"]["metric"]["pattern"].rstrip("$"))
@@ -161,7 +161,7 @@ def spreadsheet_cell(value: t.Any) -> t.Any:
         return value
     # Also the wide forms, which some spreadsheets take for the same.
     return (
-        texts.line("'" + value if value.lstrip()[:1] in _FORMULA or value[:1] in "\t\r\n" else value)
+        printable.line("'" + value if value.lstrip()[:1] in _FORMULA or value[:1] in "\t\r\n" else value)
         if value
         else value
     )

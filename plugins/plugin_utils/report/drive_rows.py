@@ -13,8 +13,7 @@ import typing as t
 from ..common.drives import order
 from ..peers import metric_kinds
 from ..verdict.verdicts import COUNTING, VERDICTS
-from . import chart_series as report_series
-from . import page_names, thinning
+from . import chart_series, page_names, thinning
 from .report_data import Sources, racks
 
 Record = dict[str, t.Any]
@@ -145,7 +144,7 @@ def _bars(drives: list[Record]) -> None:
         figure_ = drive["figure"]
         known = peers.get(_peers(drive), [])
         own = figure_["value"] if figure_["valid"] else None
-        middle = thinning.median_without(known, own) if len(known) >= report_series.FEWEST_FOR_MEDIAN else 0
+        middle = thinning.median_without(known, own) if len(known) >= chart_series.FEWEST_FOR_MEDIAN else 0
         figure_["off_median"] = figure_["value"] / middle - 1 if middle else None
         longest = most[(figure_["test"], figure_["metric"])] or 1
         limit = figure_["min"] if figure_["min"] is not None else figure_["max"]

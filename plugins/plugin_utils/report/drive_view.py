@@ -11,8 +11,7 @@ import datetime
 import typing as t
 
 from ..common import units
-from . import chart_series as report_series
-from . import derived_metrics, interference, latencies, loadplots, measured_conditions, tables
+from . import chart_series, derived_metrics, interference, latencies, loadplots, measured_conditions, tables
 from .host_journal import HostRaw
 from .report_data import Sources
 
@@ -73,10 +72,10 @@ def _test(sources: Sources, raw: HostRaw, judged: Record, test: Record, identity
     if record is None:
         return dict(result, matrices=[], cells=[], latency=None, latencies=None, not_applicable=[], gap_s=None)
     measured = raw.measurements.get((judged["drive"], test["test"], record.get("attempt", 1)))
-    active_bytes = report_series.active_bytes(spec, identity.get("size_bytes"))
+    active_bytes = chart_series.active_bytes(spec, identity.get("size_bytes"))
     rates = interference.table(spec.get("cells") or [], measured)
     over = latencies.span(record, about.get("last_rounds"))
-    series = report_series.test_series(record, spec, about, measured, active_bytes)
+    series = chart_series.test_series(record, spec, about, measured, active_bytes)
     cells = tables.cells(spec.get("cells") or [], measured)
     return dict(
         result,

@@ -15,7 +15,7 @@ from ...module_utils.run.reducer import Budget, JournalAttempt
 from ..common import units
 from ..run_folder import remeasurement
 from ..validation import journal
-from ..verdict import comparability as compared
+from ..verdict import comparability
 from . import measured_conditions, parallelism_text
 
 Record = dict[str, t.Any]
@@ -67,7 +67,7 @@ class Measurement:
                 self.largest_gap_s = max(self.largest_gap_s or 0.0, event["gap_s"])
         elif event["event"] == "sample":
             self.samples.take(event)
-            self.link = self.link or compared.link_of_sample(event)
+            self.link = self.link or comparability.link_of_sample(event)
         elif event["event"] == "histogram":
             self.histograms.setdefault(event["cell"], {})[event["direction"]] = {
                 int(value): count for value, count in event["bins"].items()

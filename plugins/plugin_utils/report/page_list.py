@@ -15,9 +15,8 @@ from urllib.parse import quote
 
 from ...module_utils.core.files import slug
 from ..common import drives, units
-from . import drive_rows as drive_rows
+from . import drive_rows, host_journal, page, page_names, render, svg
 from . import drive_view as drive_views
-from . import host_journal, page, page_names, render, svg
 from . import host_view as host_views
 from .report_data import Sources
 

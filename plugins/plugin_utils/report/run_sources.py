@@ -12,8 +12,7 @@ import typing as t
 
 from ..peers import fleet_verdicts
 from ..run_folder import results_log
-from . import chart_series as report_series
-from . import derived_metrics, host_journal, thinning
+from . import chart_series, derived_metrics, host_journal, thinning
 from .report_data import Key, Sources
 
 Record = dict[str, t.Any]
@@ -56,7 +55,7 @@ def sources(
     }
     if whole:
         models = {key: drive["model"] or "" for key, drive in keyed.items()}
-        report_series.medians(
+        chart_series.medians(
             [
                 {"model": models.get(key, ""), "series": each}
                 for key, of_tests in outlines.items()
@@ -100,7 +99,7 @@ def _measured(
             # Most hosts have the same plan: it is kept once.
             specs.setdefault(key, {})[name] = alike.setdefault(json.dumps(spec, sort_keys=True), spec)
             about = (run.get("tests") or {}).get(name) or {}
-            outline = report_series.outline(record, spec, about, measured, report_series.active_bytes(spec, size_bytes))
+            outline = chart_series.outline(record, spec, about, measured, chart_series.active_bytes(spec, size_bytes))
             outlines.setdefault(key, {})[name] = outline if whole else _thinned(outline)
     return specs, outlines
 

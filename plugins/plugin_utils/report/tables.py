@@ -8,8 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
-from . import chart_series as report_series
-from . import latencies, matrixplots, thinning
+from . import chart_series, latencies, matrixplots, thinning
 from .host_journal import Measurement
 
 Record = dict[str, t.Any]
@@ -46,7 +45,7 @@ def matrices(cells: list[Record], measured: Measurement | None, about: Record, o
     tracked = (about.get("tracked") or [{}])[0].get("metric") or "iops"
     metric = next((name for name in ("bandwidth", "mean_latency_us") if tracked.endswith(name)), "iops")
     places = [[by_place.get((size, mix), "") for mix in mixes] for size in sizes]
-    heads = [report_series.block_size(size) for size in sizes], [f"{mix}/{100 - mix}" for mix in mixes]
+    heads = [chart_series.block_size(size) for size in sizes], [f"{mix}/{100 - mix}" for mix in mixes]
     figures = {entry["cell"]: entry.get("metrics") or {} for entry in measured.averages}
     found = (_matrix(name, places, heads, figures, over) for name in MATRIX_METRICS.get(metric, (metric,)))
     return [one for one in found if one]

@@ -13,11 +13,20 @@ from ...module_utils.core.files import SCHEMA_VERSION, read_json, write_atomic
 from ...module_utils.run import folder as rundir
 from ..peers import fleet_verdicts
 from ..run_folder import remeasurement, results_log, run_record, runs
-from ..validation import printable as texts
+from ..validation import printable
 from ..verdict import judge
-from . import assets, chat_message, page, page_list, page_names, render, run_sources, supplier
-from . import download_files as report_files
-from . import drive_rows as drive_rows
+from . import (
+    assets,
+    chat_message,
+    download_files,
+    drive_rows,
+    page,
+    page_list,
+    page_names,
+    render,
+    run_sources,
+    supplier,
+)
 from .report_data import Sources
 
 Record = dict[str, t.Any]
@@ -97,7 +106,7 @@ def _before(results_dir: str, run: Record) -> Record | None:
     if newest is None:
         return None
     try:
-        found = texts.writable(read_json(os.path.join(newest.folder, run_record.SUMMARY)))
+        found = printable.writable(read_json(os.path.join(newest.folder, run_record.SUMMARY)))
         if found is None:
             records = results_log.load(os.path.join(newest.folder, run_record.RESULTS))
             found = judge.judge(run_record.read_run(newest.folder) or {}, records)
@@ -114,7 +123,7 @@ def load_run(results_dir: str, run_id: str) -> Record:
         raise ReportError(f"{what}: give the id of a run; in {results_dir} there are: {_known(results_dir)}")
     path = os.path.join(results_dir, run_id, run_record.RUN)
     try:
-        run: Record | None = texts.writable(read_json(path))
+        run: Record | None = printable.writable(read_json(path))
     except ValueError as error:
         raise ReportError(
             f"{path} is not readable ({error}); run the playbook preflight with ssd_run_id={run_id} to write it again"
@@ -152,14 +161,14 @@ def files(sources: Sources, run_dir: str, asked: ReportOptions = ReportOptions()
     shown = page_list.chosen(rows, asked.drives, os.path.join(run_dir, "report"))
     yield "pages.css", render.css()
     yield "pages.js", render.script("tables", "charts")
-    yield "results.csv", report_files.csv_text(sources.run, sources.judgement, sources.tests)
+    yield "results.csv", download_files.csv_text(sources.run, sources.judgement, sources.tests)
     yield (
         "summary.json",
-        report_files.summary(
+        download_files.summary(
             sources.run, sources.judgement, sources.fleet, sources.derived, sources.drives, sources.tests
         ),
     )
-    yield "junit.xml", report_files.junit(sources.run, sources.judgement)
+    yield "junit.xml", download_files.junit(sources.run, sources.judgement)
     if asked.supplier_model:
         try:
             yield page_names.supplier_page(asked.supplier_model), supplier.text(sources, rows, asked.supplier_model)

@@ -19,8 +19,7 @@ from ...module_utils.run.folder import JOURNAL, PLAN, RUN_ID_PATTERN
 from ...module_utils.run.reducer import Budget, JournalAttempt
 from ..common.values import number
 from ..report.host_journal import folder_of, tests_of
-from ..run_folder import remeasurement, run_record
-from ..run_folder import results_log as results
+from ..run_folder import remeasurement, results_log, run_record
 from ..validation import journal
 from ..verdict import comparability
 from .store_requirements import StoreError
@@ -55,7 +54,7 @@ def read(run_dir: str) -> Folder:
     path = os.path.join(run_dir, run_record.RUN)
     try:
         run = run_record.read_run(run_dir)
-        loaded = results.load_all(os.path.join(run_dir, run_record.RESULTS))
+        loaded = results_log.load_all(os.path.join(run_dir, run_record.RESULTS))
         newest = remeasurement.merged(run_dir, loaded.records)
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} or results.jsonl beside it cannot be read: {error}") from error
@@ -179,7 +178,7 @@ def begun_anew(given: t.Iterable[Record]) -> str:
         (
             record["time"].rstrip("Z")
             for record in given
-            if record["kind"] == "host" and record["state"] == results.STARTED
+            if record["kind"] == "host" and record["state"] == results_log.STARTED
         ),
         default="",
     )

@@ -11,8 +11,7 @@ import os
 import typing as t
 
 from ...module_utils.run.folder import RUN_ID_PATTERN
-from ..run_folder import results_log as results
-from ..run_folder import run_record
+from ..run_folder import results_log, run_record
 from . import import_records, rawfiles
 from .engine import Store
 from .schema import tables
@@ -110,9 +109,9 @@ def collected(record: import_records.Record) -> import_records.Record:
 
 def _append(path: str, given: t.Sequence[import_records.Record]) -> bool:
     """Add what is newer than what is there; whether there was any."""
-    here = {results.key(record): record for record in results.load(path)}
-    fresh = [record for record in given if _newer(record, here.get(results.key(record)))]
-    results.append(path, fresh)
+    here = {results_log.key(record): record for record in results_log.load(path)}
+    fresh = [record for record in given if _newer(record, here.get(results_log.key(record)))]
+    results_log.append(path, fresh)
     return bool(fresh)
 
 

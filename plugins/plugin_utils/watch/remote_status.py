@@ -15,8 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import STATUS
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import state_of
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import ABSENT
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable as texts
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import sanitizer
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable, sanitizer
 
 _MARK = "--- ssdlab.fleet "
 # What a login shell prints before is left out by the marks. `sed` finds the first "pid": of the file, whether it is
@@ -107,4 +106,4 @@ def _sections(stdout: str) -> dict[str, str]:
 
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(_MARK)]
-    return texts.line(lines[-1], 300) if lines else ""
+    return printable.line(lines[-1], 300) if lines else ""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import io_pattern
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import parallelism_search as rule
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import io_pattern, parallelism_search
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import parallel_drives
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
 
@@ -35,7 +34,7 @@ def test_a_plan_has_a_number_or_the_reads_that_tell_it(asked, drives, any_test, 
 
 def test_the_cells_only_read():
     asked = spec("auto", 2)["together"]
-    assert asked["repeats"] >= rule.FEWEST_REPEATS
+    assert asked["repeats"] >= parallelism_search.FEWEST_REPEATS
     for cell in asked["cells"]:
         assert io_pattern.sides(cell) == {"read"} and ("rw=randread\n" in cell["job"] or "rw=read\n" in cell["job"])
 
@@ -45,9 +44,9 @@ def spans_of(drives):
 
 
 def test_the_time_is_that_of_each_drive_alone_and_of_the_most_that_is_ever_tried():
-    once_s = rule.group_s(spec("auto", 2)["together"])
+    once_s = parallelism_search.group_s(spec("auto", 2)["together"])
     assert spans_of(1) == (0, 0) == parallel_drives.span_s({**spec(4, 8), "drives": [{}] * 8})
-    assert spans_of(24) == (24 * once_s, rule.most_groups(24) * once_s)
+    assert spans_of(24) == (24 * once_s, parallelism_search.most_groups(24) * once_s)
 
 
 def test_24_drives_take_less_than_an_hour_whatever_is_found():

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import units
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import thinning as report_curves
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import thinning
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import all_pages, made
 
@@ -23,7 +23,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.bui
     st.integers(min_value=2, max_value=120),
 )
 def test_thinning_keeps_the_extremes_and_the_order(values, most):
-    xs, ys = report_curves.thin(list(range(len(values))), values, most)
+    xs, ys = thinning.thin(list(range(len(values))), values, most)
     assert len(ys) <= max(most, 2) and xs == sorted(xs)
     assert all(values[x] == y for x, y in zip(xs, ys))
     known = [value for value in values if value is not None]
@@ -51,12 +51,12 @@ def test_thinning_keeps_the_extremes_and_the_order(values, most):
     ],
 )
 def test_phases(values, window, expected):
-    assert report_curves.phases(values, list(window)) == expected
+    assert thinning.phases(values, list(window)) == expected
 
 
 def test_the_median_curve_of_the_others_ends_when_most_have_ended():
     curves = [([1, 2, 3], [1, 2, 3], [10, 20, 30]), ([1, 2], [1, 2], [12, 22]), ([1], [1], [50])]
-    found = report_curves.medians_without(curves, 100)
+    found = thinning.medians_without(curves, 100)
     assert [(indexes, columns[2]) for indexes, columns in found] == [
         ([0, 1], [31, 22]),
         ([0, 1], [30, 20]),
@@ -68,8 +68,8 @@ def test_the_median_curve_of_the_others_ends_when_most_have_ended():
 def test_the_median_without_a_drive_is_that_of_the_others(values):
     for index, value in enumerate(values):
         others = values[:index] + values[index + 1 :]
-        assert report_curves.median_without(sorted(values), value) == pytest.approx(statistics.median(others))
-    assert report_curves.median_without(sorted(values), None) == pytest.approx(statistics.median(values))
+        assert thinning.median_without(sorted(values), value) == pytest.approx(statistics.median(others))
+    assert thinning.median_without(sorted(values), None) == pytest.approx(statistics.median(values))
 
 
 def test_a_drive_is_not_among_those_that_its_figure_is_compared_with(tmp_path):
@@ -103,7 +103,7 @@ def test_a_drive_is_not_among_those_that_its_figure_is_compared_with(tmp_path):
     ],
 )
 def test_significant(value, short):
-    assert report_curves.significant(value) == short
+    assert thinning.significant(value) == short
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import host_journal as report_raw
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import host_journal
 
 
 def setting(name, path, outcome="changed", **more):
@@ -26,7 +26,7 @@ def journal(tmp_path, *events):
     folder = tmp_path / "raw" / "h"
     folder.mkdir(parents=True)
     (folder / "journal.jsonl").write_text("".join(json.dumps({**ENVELOPE, **event}) + "\n" for event in events))
-    return report_raw.read(str(tmp_path), "h")
+    return host_journal.read(str(tmp_path), "h")
 
 
 def test_settings_that_went_alike_are_one_line_and_a_few_stay_apart(tmp_path):
@@ -122,6 +122,6 @@ def test_a_line_that_does_not_pass_costs_only_itself(tmp_path, line):
     path = tmp_path / "raw" / "h" / "journal.jsonl"
     whole = path.read_text().splitlines()
     path.write_text("\n".join([whole[0], line, whole[1]]) + "\n")
-    raw = report_raw.read(str(tmp_path), "h")
+    raw = host_journal.read(str(tmp_path), "h")
     assert len(raw.measurements["d", "t", 1].rounds) == 2
     assert ("line 2 (round)" in raw.problem) == (line == '{"event": "round"}')

@@ -12,7 +12,7 @@ import pytest
 sa = pytest.importorskip("sqlalchemy")
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import results_log as results
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import results_log
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, importer, restore_folders, schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
@@ -59,7 +59,7 @@ def test_what_is_there_already_changes_nothing_and_what_is_newer_stays(url, run_
     put(url, run_dir)
     path = run_dir / "results.jsonl"
     newer = dict(json.loads(path.read_text().splitlines()[-1]), time="2030-01-01T00:00:00Z")
-    results.append(str(path), [newer])
+    results_log.append(str(path), [newer])
     before = path.read_text()
     assert fetch(url, run_dir.parent, raw=False) == [restore_folders.Fetched(generator.RUN_ID, False, 4)]
     assert path.read_text() == before
@@ -77,10 +77,10 @@ def test_what_a_host_measured_before_it_began_anew_does_not_come_back(url, run_d
     put(url, run_dir)
     fetch(url, tmp_path / "start", raw=False)
     host = json.loads((run_dir / "results.jsonl").read_text().splitlines()[-1])["host"]
-    results.begin_anew(str(tmp_path / "start" / generator.RUN_ID / "results.jsonl"), generator.RUN_ID, host)
+    results_log.begin_anew(str(tmp_path / "start" / generator.RUN_ID / "results.jsonl"), generator.RUN_ID, host)
     put(url, tmp_path / "start" / generator.RUN_ID)
     fetch(url, tmp_path / "report", raw=False)
-    left = results.load(str(tmp_path / "report" / generator.RUN_ID / "results.jsonl"))
+    left = results_log.load(str(tmp_path / "report" / generator.RUN_ID / "results.jsonl"))
     assert {record["kind"] for record in left if record["host"] == host} == {"host"}
     assert [record for record in left if record["kind"] == "test"]
     verdicts = {
