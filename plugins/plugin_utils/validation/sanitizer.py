@@ -192,7 +192,7 @@ class _Walk:
         if value is None or isinstance(value, bool):
             return bool(value) if value is not None else None
         if isinstance(value, str):
-            return self._text(str(value), node, path)
+            return self._text(str.__str__(value), node, path)
         if isinstance(value, (int, float)):
             return self._number(value, node, path)
         if isinstance(value, dict):
@@ -239,7 +239,8 @@ class _Walk:
             self._refuse(path, f"it is an object with {len(value)} keys; the limit is {node.most_items}")
             return found
         for key, item in value.items():
-            name = str(key)
+            # Not str(): a text that ansible-core 2.17 marked would stay one, which jsonschema-rs does not take.
+            name = str.__str__(key) if isinstance(key, str) else str(key)
             below = node.fields.get(name) if node.fields else None
             if below is None:
                 if node.fields is not None and node.others is None:
