@@ -49,9 +49,9 @@ OURS = "SSDLAB_FLEET_CHECKS"
 # Checks of one lane run one after the other, in the order of the table; lanes run side by side, but for ALONE, which
 # begins when all others have ended.
 SERVERS, CONTAINERS, SOURCE, UNITS, ALONE = "servers", "containers", "source", "units", "alone"
-# What starts servers comes first on the CPUs, as it mostly waits. The others still get a fifth of a CPU each beside
+# What starts servers comes first on the CPUs, as it mostly waits. The others still get a tenth of a CPU each beside
 # processes that want them all.
-NICE = {SERVERS: 0, CONTAINERS: 3, SOURCE: 5, UNITS: 5, ALONE: 0}
+NICE = {SERVERS: 0, CONTAINERS: 5, SOURCE: 10, UNITS: 10, ALONE: 0}
 
 
 @dataclass(frozen=True)
