@@ -124,7 +124,7 @@ def test_killed_playbook_is_attached_to(fleet):
     code, output = fleet.play()
     assert code == 0, output
     assert fleet.verdicts() == {server.name: ["pass"]}
-    assert left_behind(fleet.bed, server) == []
+    wait_for("clean server", lambda: not left_behind(fleet.bed, server))
     assert purged_tests(fleet, server) == [("first", 1), ("second", 1)]
     assert len(fleet.journal(server, "job_started")) == 1
 
@@ -169,7 +169,7 @@ def test_killed_host_job_starts_its_test_again(fleet):
     assert code == 0, output
     assert fleet.verdicts() == {server.name: ["pass"]}
     assert purged_tests(fleet, server) == [("first", 1), ("second", 1), ("second", 2)]
-    assert left_behind(fleet.bed, server) == []
+    wait_for("clean server", lambda: not left_behind(fleet.bed, server))
 
 
 def test_restore_puts_a_dead_jobs_host_back(fleet):
@@ -186,7 +186,7 @@ def test_restore_puts_a_dead_jobs_host_back(fleet):
         kill_group(play)
     code, output = fleet.play("restore")
     assert code == 0, output
-    assert left_behind(fleet.bed, server) == []
+    wait_for("clean server", lambda: not left_behind(fleet.bed, server))
     assert fleet.status(server)["restored"] is True
     # Without systemd nobody noted what the dead job left on the drive, so it is that run's alone, and only that run may
     # go on with it.
@@ -203,7 +203,7 @@ def test_stop_ends_cleanly(bed, tmp_path, request):
         wait_for("second test", lambda: in_cell(fleet, server, "second"))
         code, output = fleet.play("stop")
         assert code == 0, output
-        assert left_behind(fleet.bed, server) == []
+        wait_for("clean server", lambda: not left_behind(fleet.bed, server))
         assert fleet.status(server)["state"] == "stopped"
         wait_for_end(play, "the play that watched")
         assert play.returncode != 0
@@ -232,7 +232,7 @@ def test_host_that_goes_away(three_servers, tmp_path, request):
     finally:
         kill_group(play)
     assert fleet.verdicts() == {"server1": ["pass"], "server2": ["pass"], "server3": ["not_tested"]}
-    assert left_behind(three_servers, three_servers.servers[0]) == []
+    wait_for("clean server", lambda: not left_behind(three_servers, three_servers.servers[0]))
 
 
 def test_first_host_unreachable(three_servers, tmp_path, request):

@@ -70,7 +70,7 @@ def test_lanes_run_side_by_side_and_a_signal_lets_the_running_check_clean_up(sta
         and lines[-1] == "3 passed, 1 failed"
         and "scripts/test: stopped before the end" in lines
     ), output
-    assert "=== first\none\ntwo\n" in output and "=== second\ncleaned\n" in output and "=== beside\n19\n" in output
+    assert "=== first\none\ntwo\n" in output and "=== second\ncleaned\n" in output and "=== beside\n10\n" in output
     assert "all=yes" in lines and "    3.2 s  beside: test_x::slow" in lines
     assert lines[lines.index("The failures:") + 1 :][:2] == ["beside: test_x::bad", "    assert 1 == 2"], output
     rows = {line.split()[0]: line.split()[1:3] for line in lines if line.endswith(" CPU-s")}
