@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -119,7 +118,7 @@ def main(arguments: list[str]) -> int:
                 path.write_text(after, encoding="utf-8")
     for path in stale:
         is_check = "--check" in arguments
-        print(f"{path.relative_to(ROOT)}: {'not current: run scripts/doc_tables.py' if is_check else 'written'}")
+        print(f"{path.relative_to(ROOT)}: {'not current: run python scripts/doc_tables.py' if is_check else 'written'}")
     return 1 if stale and "--check" in arguments else 0
 
 
