@@ -10,7 +10,7 @@ import typing as t
 from ..core.blocking_io import InTime
 from ..core.deadline import Hangs
 from ..core.host import Host
-from . import setting_kinds as tuning_kinds
+from . import setting_kinds
 from .setting_kinds import KINDS, Setting, current
 from .settings import apply_one, more
 
@@ -46,7 +46,7 @@ def _off(
         if item["outcome"] not in EXCUSED and item["device"] in (None, device) and item["kind"] in kinds
     )
     # A generator: what is found silent on the way is not asked for its other settings.
-    asked = (item for item in looked_at if tuning_kinds.waits_for(item) not in silent)
+    asked = (item for item in looked_at if setting_kinds.waits_for(item) not in silent)
     seen = [_now(host, item, silent) for item in asked]
     return [item for item in seen if item["now"] != item["wanted"]]
 
@@ -54,11 +54,11 @@ def _off(
 def _now(host: Host, item: Setting, silent: set[str]) -> Setting:
     """With the value in force as `now`; NO_ANSWER where the host's files have deadlines and it kept none."""
     if isinstance(host, InTime):
-        host.patience_s = tuning_kinds.patience_s(item)
+        host.patience_s = setting_kinds.patience_s(item)
     try:
         return dict(item, now=current(host, item))
     except Hangs:
-        silent.add(tuning_kinds.waits_for(item))
+        silent.add(setting_kinds.waits_for(item))
         return dict(item, now=NO_ANSWER)
 
 

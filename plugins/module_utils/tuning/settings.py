@@ -21,8 +21,7 @@ from ..core.deadline import Hangs
 from ..core.files import Damaged, now, read_json, write_atomic
 from ..core.host import BOOT_ID, Host
 from ..run import file_shapes
-from . import restoring
-from . import setting_kinds as tuning_kinds
+from . import restoring, setting_kinds
 from .setting_kinds import KINDS, Setting, current
 
 HANGS = "{0} hangs"
@@ -50,7 +49,7 @@ def apply(
       the newest has the highest.
     hung: what gave no answer (setting_kinds.waits_for), which this adds to.
     """
-    with in_time(host, tuning_kinds.HOST_TIMEOUT_S) as patient:
+    with in_time(host, setting_kinds.HOST_TIMEOUT_S) as patient:
         return _apply(patient, settings, record_path, {"keep": keep, "order": order}, set() if hung is None else hung)
 
 
@@ -59,7 +58,7 @@ def _apply(
 ) -> list[Setting]:
     recorded = [_in_time(host, setting, hung, None, _seen) for setting in settings]
     todo = [item for item in recorded if item["before"] not in (None, item["wanted"])]
-    touched = [effect for item in todo for effect in tuning_kinds.side_effects(host, item)]
+    touched = [effect for item in todo for effect in setting_kinds.side_effects(host, item)]
     todo += [_in_time(host, effect, hung, None, _seen) for effect in touched]
     old = read_record(record_path) or {}
     if old.get("boot_id") == boot_id(host):
@@ -103,8 +102,8 @@ def _in_time(
 
     hung: see apply; waiting for each setting of a drive would take too long.
     """
-    owner, message = tuning_kinds.waits_for(item), ""
-    host.patience_s = tuning_kinds.patience_s(item)
+    owner, message = setting_kinds.waits_for(item), ""
+    host.patience_s = setting_kinds.patience_s(item)
     try:
         if owner not in hung:
             return step(host, item)
@@ -128,14 +127,14 @@ def apply_one(host: Host, item: Setting) -> Setting:
     """Change and verify one. Raises Hangs where the host's files have deadlines; else the caller sees to it that nobody
     waits for ever.
     """
-    asked, item = item, tuning_kinds.resolve(host, item)
+    asked, item = item, setting_kinds.resolve(host, item)
     value = current(host, item)
     if value == item["wanted"]:
         return _made(item, value)
     outcome, message = KINDS[item["kind"]].write(host, item, item["wanted"])
     value = current(host, item)
     if not outcome and value != item["wanted"]:
-        if tuning_kinds.is_held_down(host, asked, value):
+        if setting_kinds.is_held_down(host, asked, value):
             return _made(dict(item, wanted=value), value, "the highest while turbo is off")
         outcome, message = "failed", "{0} is {1} after writing {2}".format(item["path"], value, item["wanted"])
     return dict(item, effective=value, outcome=outcome or "changed", message=message)
@@ -153,8 +152,8 @@ def preview(host: Host, settings: t.Sequence[Setting]) -> list[Setting]:
     found = []
     for setting in settings:
         before = current(host, setting)
-        item = setting if before is None else tuning_kinds.resolve(host, setting)
-        same = before is not None and (before == item["wanted"] or tuning_kinds.is_highest(host, setting, before))
+        item = setting if before is None else setting_kinds.resolve(host, setting)
+        same = before is not None and (before == item["wanted"] or setting_kinds.is_highest(host, setting, before))
         outcome = "not_applicable" if before is None else "unchanged" if same else "changed"
         found.append(dict(item, before=before, outcome=outcome))
     return found
@@ -220,7 +219,7 @@ def restore(
         return []
     same_boot = record["boot_id"] == boot_id(host)
     hung: set[str] = set(hanging)
-    with in_time(host, tuning_kinds.HOST_TIMEOUT_S) as patient:
+    with in_time(host, setting_kinds.HOST_TIMEOUT_S) as patient:
         done = [
             _in_time(
                 patient, item, hung, None, lambda each, setting: restoring.restored(each, setting, same_boot, let_go)
