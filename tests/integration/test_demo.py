@@ -28,10 +28,10 @@ def fixture_folder(tmp_path):
         run_demo.clean_up(path)
 
 
-def start(folder, **environment):
-    """Start the demo with its drives below the folder."""
+def start(folder, *before, **environment):
+    """Start the demo with its drives below the folder, by the command before it."""
     return subprocess.Popen(
-        [str(DEMO)],
+        [*before, str(DEMO)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -94,6 +94,17 @@ def test_a_signal_leaves_nothing_behind(folder, stage, number):
     code, output = finish(process, folder)
     assert code == 128 + number, output
     assert f"ended by {signal.Signals(number).name}" in output and "cleaned up: nothing of it is left" in output
+    assert not left_behind(folder)
+
+
+def test_in_a_container_its_own_drives_are_not_refused(folder):
+    """Where the guard can't see users outside."""
+    outside = start(folder, "unshare", "--pid", "--fork", "--mount-proc")
+    reached(lambda: measuring(folder), outside, folder)
+    inside = int(Path(f"/proc/{outside.pid}/task/{outside.pid}/children").read_text())
+    os.kill(inside, signal.SIGTERM)
+    code, output = finish(outside, folder)
+    assert code == 128 + signal.SIGTERM, output
     assert not left_behind(folder)
 
 
