@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the tables of docs/ that repeat the code's own: between `<!-- table NAME -->` and `<!-- end of table -->`.
+"""Write the tables of docs/ that repeat the code's own: between `<!-- table NAME … -->` and `<!-- end of table -->`.
+
+What follows the name says which part of it: `<!-- table settings tune -->`.
 
 With --check it changes nothing, and exits with 1 where a table is not current.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import json
 import re
 import sys
 import tokenize
@@ -23,10 +26,20 @@ sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table as checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import refusals
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import validity_limits
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, scsi
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, scsi
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 
 Rows = t.List[t.Tuple[str, ...]]
-BLOCK = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end of table -->", re.DOTALL)
+BLOCK = re.compile(r"<!-- table ((\w+)((?: [\w.-]+)*)) -->\n.*?<!-- end of table -->", re.DOTALL)
+# What a reader calls the drives of a family of purge methods.
+DRIVES = {
+    "nvme": "NVMe",
+    "ata": "[SATA](purge-ata-scsi.md)",
+    "scsi": "[SAS](purge-ata-scsi.md)",
+    "any": "any",
+    "iomemory": "[ioMemory](vendor-tools.md)",
+    "micron": "[P320h, P420m](vendor-tools.md)",
+}
 # What commands are shown for.
 EXAMPLE = {"path": "<drive>", "lba_size_bytes": 512, "protection_type": 0}
 
@@ -66,6 +79,39 @@ def purge_commands_table() -> Rows:
     return rows
 
 
+def purge_methods_table() -> Rows:
+    """Return every method, those of one kind of drive together, the strongest of each first."""
+    rows: Rows = [("drives", "`purge_method`", "what it is", "class", "can set the LBA size")]
+    for family in methods.FAMILIES:
+        for method in sorted(family.METHODS, key=lambda method: -method.strength):
+            can_set = "yes" if method.sets_lba_size else ""
+            rows.append((DRIVES[method.family], f"`{method.name}`", method.what, f"`{method.purge_class}`", can_set))
+    return rows
+
+
+def settings_table(*names: str) -> Rows:
+    """Return the variables of a role, with the concern that each belongs to, or those that are named."""
+    if len(names) > 1:
+        return [("variable", "default", "meaning"), *(_setting(name, argument_specs.option(name)) for name in names)]
+    rows: Rows = [("concern (tag)", "variable", "default", "meaning")]
+    for name, about in argument_specs.options(names[0]).items():
+        switch = re.fullmatch(r"\w+?_(\w+)_enabled", name)
+        rows.append((f"`{switch[1]}`" if switch else "", *_setting(name, about)))
+    return rows
+
+
+def _setting(name: str, about: t.Mapping[str, t.Any]) -> tuple[str, ...]:
+    given = about.get("default")
+    default = given if isinstance(given, str) else json.dumps(given)
+    return f"`{name}`", f"`{default}`" if default else "empty", _of_spec(about["description"])
+
+
+def _of_spec(description: str | list[str]) -> str:
+    """Return a description of an argument spec in Markdown: V(on), O(tune_turbo), C(restore.yml) as code."""
+    lines = [description] if isinstance(description, str) else description
+    return re.sub(r"\b[VOC]\(([^()]*)\)", r"`\1`", " ".join(lines))
+
+
 def validity_limits_table() -> Rows:
     """Return each threshold of a cell's causes with its value, and the comment above it for a reason."""
     rows: Rows = [("key of `ssd_validity_limits`", "default", "why")]
@@ -85,10 +131,12 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:g}"
 
 
-TABLES: dict[str, t.Callable[[], Rows]] = {
+TABLES: dict[str, t.Callable[..., Rows]] = {
     "checks": checks_table,
     "refusals": refusals_table,
     "purge_commands": purge_commands_table,
+    "purge_methods": purge_methods_table,
+    "settings": settings_table,
     "validity_limits": validity_limits_table,
 }
 
@@ -102,7 +150,8 @@ def text(rows: Rows) -> str:
 def current(page: str) -> str:
     """Return a page's text with its tables as the code has them now. Raises KeyError for a table that nothing makes."""
     return BLOCK.sub(
-        lambda found: f"<!-- table {found[1]} -->\n{text(TABLES[found[1]]())}\n<!-- end of table -->", page
+        lambda found: f"<!-- table {found[1]} -->\n{text(TABLES[found[2]](*found[3].split()))}\n<!-- end of table -->",
+        page,
     )
 
 

@@ -75,6 +75,7 @@ METHODS = tuple(
         _sanitize_commands(name),
         _run(name),
         progress=sanitize_progress,
+        what=f"SANITIZE DEVICE, {_SANITIZE[name][0].replace('_', ' ')}",
     )
     for name, strength in (("ata_sanitize_crypto", 90), ("ata_sanitize_block", 80))
 )

@@ -198,6 +198,7 @@ METHODS = tuple(
         _erase(name),
         timeout_s=_erase_timeout_s(name),
         slow=name == "ata_security_erase",
+        what="SECURITY ERASE UNIT, enhanced" if name.endswith("enhanced") else "SECURITY ERASE UNIT",
     )
     for name, strength in (("ata_security_erase_enhanced", 70), ("ata_security_erase", 60))
 )

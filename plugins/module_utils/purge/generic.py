@@ -69,6 +69,25 @@ def _overwrite(work: Work) -> dict[str, t.Any]:
 
 
 METHODS = (
-    Method("deallocate", FAMILY, NOT_PTS, 20, _can_discard, _discard_command, _deallocate),
-    Method("overwrite", FAMILY, NOT_PTS, 10, lambda _found: "", _fill_command, _overwrite, slow=True),
+    Method(
+        "deallocate",
+        FAMILY,
+        NOT_PTS,
+        20,
+        _can_discard,
+        _discard_command,
+        _deallocate,
+        what="discards the whole drive, by ioctl on the open descriptor",
+    ),
+    Method(
+        "overwrite",
+        FAMILY,
+        NOT_PTS,
+        10,
+        lambda _found: "",
+        _fill_command,
+        _overwrite,
+        slow=True,
+        what="one pass of random data through fio",
+    ),
 )

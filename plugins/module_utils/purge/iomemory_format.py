@@ -143,4 +143,8 @@ def _format(work: Work) -> dict[str, t.Any]:
     return {"lba_format_before": iomemory.format_facts(card), "lba_format_after": iomemory.format_facts(after)}
 
 
-METHODS = (Method("iomemory_format", FAMILY, PTS, 100, _supported, commands, _format, sets_lba_size=True),)
+METHODS = (
+    Method(
+        "iomemory_format", FAMILY, PTS, 100, _supported, commands, _format, sets_lba_size=True, what="fio-format -y"
+    ),
+)

@@ -76,7 +76,7 @@ class Method(t.NamedTuple):
     read_again: further fields of the record of one that was left behind, by what the drive tells now; work.capabilities
     are those before it; raises PurgeError. sets_lba_size: whether it can do the option lba_size_bytes. `commands` may
     raise PurgeError for options that the drive can't do. slow: it writes or erases block by block, so it takes as long
-    as a full overwrite, as far as anybody can tell before.
+    as a full overwrite, as far as anybody can tell before. what: the command, as its standard names it (docs/purge.md).
     """
 
     name: str
@@ -92,6 +92,7 @@ class Method(t.NamedTuple):
     read_again: t.Callable[[Work], dict[str, t.Any]] = _nothing
     sets_lba_size: bool = False
     slow: bool = False
+    what: str = ""
 
 
 class Work:

@@ -82,4 +82,4 @@ def _erase(work: Work) -> dict[str, t.Any]:
     return {}
 
 
-METHODS = (Method("micron_rssdm", FAMILY, PTS, 100, _supported, _commands, _erase),)
+METHODS = (Method("micron_rssdm", FAMILY, PTS, 100, _supported, _commands, _erase, what="secure erase by rssdm"),)

@@ -168,6 +168,7 @@ def _format_method(name: str, kind: _Format) -> Method:
         progress=format_progress,
         read_again=read_formats,
         sets_lba_size=True,
+        what=f"Format NVM, secure erase setting {kind.ses}: {kind.title}",
     )
 
 

@@ -102,6 +102,7 @@ def _sanitize_method(name: str, kind: _Sanitize) -> Method:
         progress=sanitize_progress,
         read_again=read_formats,
         slow=kind.slow,
+        what=f"Sanitize, {kind.title} (SANACT {kind.action})",
     )
 
 

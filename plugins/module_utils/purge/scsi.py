@@ -182,6 +182,7 @@ METHODS = tuple(
         progress=progress,
         sets_lba_size=name == "scsi_format_unit",
         slow=name in ("scsi_sanitize_overwrite", "scsi_format_unit"),
+        what=kind.title,
     )
     for name, kind in _KINDS.items()
 )

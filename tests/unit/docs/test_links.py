@@ -20,7 +20,7 @@ ROW = 300
 LINES = 160
 HEADING = 80
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-WRITTEN = re.compile(r"<!-- table \w+ -->.*?<!-- end of table -->", re.DOTALL)
+WRITTEN = re.compile(r"<!-- table [\w .-]+ -->.*?<!-- end of table -->", re.DOTALL)
 
 
 def anchors(path):
