@@ -25,11 +25,13 @@ sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 # The folder has to be on the path first, as nothing of the project is installed.
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table as checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import refusals
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import validity_limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, histogram, validity_limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, scsi
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, units
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 
 Rows = t.List[t.Tuple[str, ...]]
+Fields = t.Dict[str, t.Tuple[str, str]]
 BLOCK = re.compile(r"<!-- table ((\w+)((?: [\w.-]+)*)) -->\n.*?<!-- end of table -->", re.DOTALL)
 # What a reader calls the drives of a family of purge methods.
 DRIVES = {
@@ -89,6 +91,100 @@ def purge_methods_table() -> Rows:
     return rows
 
 
+def metrics_table() -> Rows:
+    """Return the figures that a cell has, as the code makes them of one of everything."""
+    side = dict.fromkeys(("iops", "bandwidth_bytes_per_s", "ios", "mean_latency_us", "max_latency_us"), 1.0)
+    made = fio_result.metrics(*[side for _name in fio_result.SIDES])
+    made.update(histogram.metrics({name: {1000: 1} for name in fio_result.SIDES}, [1000]))
+    prefixes: dict[str, list[str]] = {}
+    for metric in made:
+        side, _line, rest = metric.partition("_")
+        name, prefix = (rest, f"`{side}_`") if side in fio_result.SIDES else (metric, "none: reads and writes together")
+        prefixes.setdefault(name, []).append(prefix)
+    rows: Rows = [("metric", "unit", "prefixes")]
+    return rows + [(f"`{name}`", units.base(name), ", ".join(found)) for name, found in prefixes.items()]
+
+
+def record_table(name: str, part: str = "") -> Rows:
+    """Return the fields of a record, or of a part of it, as its schema describes them."""
+    schema = schemas.load(name)
+    return [("field", "what it is"), *_fields(schema["$defs"][part] if part else schema, schema).values()]
+
+
+def parts_table(name: str, *parts: str) -> Rows:
+    """Return parts that records of a schema share."""
+    schema = schemas.load(name)
+    rows: Rows = [("part", "fields")]
+    for part in parts:
+        shape = schema["$defs"][part]
+        fields = _fields(shape.get("items", shape), schema)
+        rows.append((f"*{part}*", _listed(fields, shape.get("description", ""))))
+    return rows
+
+
+def events_table() -> Rows:
+    """Return the events of the journal with their fields, less drive, test and attempt."""
+    schema = schemas.load("journal")
+    fields: dict[str, Fields] = {event: {} for event in schema["properties"]["event"]["enum"]}
+    about: dict[str, str] = {}
+    for entry in schema["allOf"]:
+        asked, shape = entry["if"]["properties"], entry["then"]
+        for event in {asked["event"]["const"]} & set(fields):
+            about.setdefault(event, shape.get("description", ""))
+            # What only some records of an event must have is in an entry of its own.
+            own = _fields(shape if len(asked) == 1 else {**shape, "required": ()}, schema)
+            fields[event] = {**own, **fields[event]}
+    for event in fields:
+        fields[event] = {name: told for name, told in fields[event].items() if name not in ("drive", "test", "attempt")}
+    return [("event", "fields"), *((f"`{event}`", _listed(fields[event], about[event])) for event in fields)]
+
+
+def _fields(shape: t.Mapping[str, t.Any], schema: t.Mapping[str, t.Any]) -> Fields:
+    """Return each field of an object: its name, marked where it may be null or miss (?), and what its schema says."""
+    if "$ref" in shape:
+        shape = schema["$defs"][shape["$ref"].rpartition("/")[2]]
+    told = {}
+    for name, about in shape["properties"].items():
+        mark = (
+            f"`{name}`"
+            + (" or null" if _may_be_null(about) else "")
+            + ("" if name in shape.get("required", ()) else "?")
+        )
+        told[name] = (mark, "; ".join(filter(None, [_form(about, schema), about.get("description", "")])))
+    return told
+
+
+def _may_be_null(shape: t.Mapping[str, t.Any]) -> bool:
+    return (
+        "null" in shape.get("type", "") or None in shape.get("enum", ()) or {"type": "null"} in shape.get("anyOf", ())
+    )
+
+
+def _form(shape: t.Mapping[str, t.Any], schema: t.Mapping[str, t.Any]) -> str:
+    """Return what a value may be, where that is more than its type: words, the keys of a mapping, a part."""
+    if "$ref" in shape:
+        name = shape["$ref"].rpartition("/")[2]
+        part = schema["$defs"][name]
+        return f"*{name}*" if "properties" in part.get("items", part) else _form(part, schema)
+    words = [shape["const"]] if "const" in shape else shape.get("enum", ())
+    if words:
+        return ", ".join(
+            f"`{word if isinstance(word, str) else json.dumps(word)}`" for word in words if word is not None
+        )
+    if "properties" in shape:
+        return "{" + ", ".join(f"`{key}`" for key in shape["properties"]) + "}"
+    if "items" in shape:
+        found = _form(shape["items"], schema)
+        return f"[{found}]" if found else ""
+    return "".join(_form(one, schema) for one in shape.get("anyOf", ()))
+
+
+def _listed(fields: Fields, about: str) -> str:
+    """Return fields in one cell: those that need no word in a row, the others on a line of their own."""
+    plain = ", ".join(mark for mark, text in fields.values() if not text)
+    return "<br>".join(filter(None, [about, plain, *(f"{mark}: {text}" for mark, text in fields.values() if text)]))
+
+
 def settings_table(*names: str) -> Rows:
     """Return the variables of a role, with the concern that each belongs to, or those that are named."""
     if len(names) > 1:
@@ -135,6 +231,10 @@ TABLES: dict[str, t.Callable[..., Rows]] = {
     "checks": checks_table,
     "refusals": refusals_table,
     "purge_commands": purge_commands_table,
+    "metrics": metrics_table,
+    "record": record_table,
+    "parts": parts_table,
+    "events": events_table,
     "purge_methods": purge_methods_table,
     "settings": settings_table,
     "validity_limits": validity_limits_table,
