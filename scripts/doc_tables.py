@@ -10,6 +10,7 @@ With --check it changes nothing, and exits with 1 where a table is not current.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import io
 import json
@@ -24,9 +25,22 @@ sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
 # The folder has to be on the path first, as nothing of the project is installed.
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table as checks
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import hidden_capacity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import refusals
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, histogram, validity_limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import test_conditions
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
+    data_pattern,
+    disturbances,
+    drive_environment,
+    fio_result,
+    histogram,
+    lost_time,
+    queue_occupancy,
+    sampler,
+    validity_limits,
+)
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, scsi
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 
@@ -42,6 +56,9 @@ DRIVES = {
     "iomemory": "[ioMemory](vendor-tools.md)",
     "micron": "[P320h, P420m](vendor-tools.md)",
 }
+CAUSE = re.compile(
+    r"^(\w+) (spoils|unknown|told): (.+?)(?=^\w+ (?:spoils|unknown|told): |\Z)", re.DOTALL | re.MULTILINE
+)
 # What commands are shown for.
 EXAMPLE = {"path": "<drive>", "lba_size_bytes": 512, "protection_type": 0}
 
@@ -208,6 +225,36 @@ def _of_spec(description: str | list[str]) -> str:
     return re.sub(r"\b[VOC]\(([^()]*)\)", r"`\1`", " ".join(lines))
 
 
+def causes_table(of: str) -> Rows:
+    """Return what may spoil a cell, or of the drive's world a test, as the functions that find it say."""
+    if of == "cells":
+        found = _causes(disturbances, queue_occupancy, lost_time)
+        wanted = list(disturbances.TITLES)
+    else:
+        found = _causes(drive_environment, sampler, active_settings, data_pattern, test_conditions)
+        for cause, text in drive_environment.MISSING.items():
+            found.setdefault(cause, []).append(("unknown", text, "none"))
+        wanted = [*found]
+    rows: Rows = [("cause", "level", "evidence", "limit")]
+    return rows + [(f"`{cause}`", *told) for cause in wanted for told in found[cause]]
+
+
+def _causes(*modules: t.Any) -> dict[str, list[tuple[str, str, str]]]:
+    """Return {cause: [(level, evidence, limit)]} of docstrings' "<cause> <level>: <evidence>. Limit: <limit>"."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for module in modules:
+        values = {**vars(module), **vars(hidden_capacity), **validity_limits.Limits()._asdict()}
+        for function in ast.walk(ast.parse(inspect.getsource(module))):
+            said = (ast.get_docstring(function) if isinstance(function, ast.FunctionDef) else None) or ""
+            for cause, level, told in CAUSE.findall(said):
+                evidence, _label, limit = " ".join(told.split()).partition(". Limit: ")
+                for name in set(re.findall(r"\w+", limit)) & {key for key in values if "_" in key}:
+                    if isinstance(values[name], (int, float)):
+                        limit = limit.replace(name, f"`{name}` {_number(values[name])}")
+                found.setdefault(cause, []).append((level, evidence, limit))
+    return found
+
+
 def validity_limits_table() -> Rows:
     """Return each threshold of a cell's causes with its value, and the comment above it for a reason."""
     rows: Rows = [("key of `ssd_validity_limits`", "default", "why")]
@@ -237,6 +284,7 @@ TABLES: dict[str, t.Callable[..., Rows]] = {
     "events": events_table,
     "purge_methods": purge_methods_table,
     "settings": settings_table,
+    "causes": causes_table,
     "validity_limits": validity_limits_table,
 }
 

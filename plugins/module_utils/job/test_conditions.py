@@ -152,6 +152,9 @@ class Conditions:
 def hidden(found: hidden_capacity.Hidden) -> list[Cause]:
     """Hidden over-provisioning, as a remark: it is the drive's owner's choice, but whoever compares figures has to
     know.
+
+    hidden_capacity told: over-provisioning that the label does not show: `tnvmcap` against the namespace, `hdparm -N`.
+      Limit: HIDDEN_SHARE
     """
     if found.share is None or found.share <= hidden_capacity.HIDDEN_SHARE:
         return []

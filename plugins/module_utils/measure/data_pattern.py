@@ -49,6 +49,9 @@ def compressible(job: str) -> list[str]:
 def remarks(test: t.Mapping[str, t.Any]) -> list[str]:
     """Return what of a rendered test's jobs writes such data, as sentences; once for a step, and for the cells
     together.
+
+    data told: the job's `zero_buffers`, `buffer_pattern`, `buffer_compress_percentage`, `dedupe_percentage`, no
+      `refill_buffers`: data that can be compressed or repeats. Limit: any
     """
     fill = test.get("precondition") or {}
     jobs = [("its preconditioning", [fill.get("job") or ""])]

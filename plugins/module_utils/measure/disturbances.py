@@ -56,7 +56,11 @@ def find(cell: Mapping, seen: Mapping, limits: Limits = Limits(), strict: bool =
 
 
 def _discarded(seen: Mapping, limits: Limits) -> list[Cause]:
-    """Blocks that somebody gave back: the drive is in part as fresh again, now and in every round that follows."""
+    """Find blocks that somebody gave back: the drive is in part as fresh again, now and in every round that follows.
+
+    discarded spoils: sectors discarded by others: in a cell, between two cells, during or after the fill. Limit: any
+      (other_discard_bytes)
+    """
     since = (seen.get("between_bytes") or {}).get("discard", 0)
     while_on = max(0, (seen["kernel_bytes"] or {}).get("discard", 0) - seen.get("trimmed_bytes", 0))
     if since + while_on <= limits.other_discard_bytes:
@@ -70,7 +74,11 @@ def _discarded(seen: Mapping, limits: Limits) -> list[Cause]:
 
 
 def _between(seen: Mapping, limits: Limits) -> list[Cause]:
-    """Writes since our own last I/O; reads change nothing."""
+    """Find writes since our own last I/O; reads change nothing.
+
+    other_io spoils: sectors written since our own last I/O: the cell before, the fill, the purge. Limit: more than
+      other_write_bytes
+    """
     written = (seen.get("between_bytes") or {}).get("write", 0)
     if written <= limits.other_write_bytes:
         return []
@@ -79,7 +87,11 @@ def _between(seen: Mapping, limits: Limits) -> list[Cause]:
 
 
 def _beside(seen: Mapping, limits: Limits) -> list[Cause]:
-    """I/O on other namespaces of the controller: none of ours are measured at the same time (preflight)."""
+    """Find I/O on other namespaces of the controller: none of ours are measured at the same time (preflight).
+
+    other_io spoils: bytes of other namespaces of the same NVMe controller or subsystem. Limit: more than other_io_share
+      of fio's, and more than other_read_bytes
+    """
     others = seen.get("beside_bytes") or 0
     if others <= max(limits.other_read_bytes, limits.other_io_share * sum(seen["fio_bytes"].values())):
         return []
@@ -88,8 +100,13 @@ def _beside(seen: Mapping, limits: Limits) -> list[Cause]:
 
 
 def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
-    """Sectors against fio's own bytes in each direction. fio's JSON leaves the ramp out, so there the process's own
-    counts.
+    """Compare sectors with fio's own bytes in each direction; where there is a ramp, which fio's JSON leaves out, with
+    the process's own counts.
+
+    other_io spoils: sectors read and written, compared with fio's own bytes in each direction. Limit: more than
+      other_io_share of fio's bytes, and more than other_read_bytes, other_write_bytes
+    other_io unknown: `queue/iostats` is 0, or the kernel counted less than fio did (passthrough, drivers that don't
+      count). Limit: a deficit of more than other_io_share
     """
     kernel, fio_bytes = seen["kernel_bytes"], seen["fio_bytes"]
     if kernel is None:
@@ -138,7 +155,12 @@ def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
 
 
 def _members(seen: Mapping, limits: Limits) -> list[Cause]:
-    """Of an array: that its I/O reached its drives, each of them its part, and that nobody else used one."""
+    """Check of an array that its I/O reached its drives, each of them its part, and that nobody else used one.
+
+    other_io spoils: on an array, I/O of its drives against the array's, and each drive's part against its share. Limit:
+      more than other_io_share and the bytes above; from 1 GiB on, less than half of the share
+    other_io unknown: the kernel does not count the I/O of one of the array's drives. Limit: any
+    """
     told, kernel = seen.get("member_bytes"), seen["kernel_bytes"]
     if not told or kernel is None:
         return []
@@ -165,7 +187,15 @@ def _members(seen: Mapping, limits: Limits) -> list[Cause]:
 
 
 def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
-    """Return whether the queue was as full as asked, and whether the host let it be."""
+    """Find out whether the queue was as full as asked, and whether the host let it be.
+
+    host_limited spoils: fio's CPUs never idle and the queue short. Limit: cpu_idle_min
+    host_limited told: fio's CPUs never idle, the queue full, and what fio waited is unknown or below its limit. Limit:
+      cpu_idle_min
+    host_limited unknown: `/proc/stat` does not list fio's CPUs. Limit: none
+    host_limited unknown: fio's threads poll (`io_uring_polled`) and use a whole CPU each, so their CPU time shows
+      nothing. Limit: fio_cpu_max
+    """
     short = shortfalls(cell, seen, limits)
     found = [Cause(HOST_LIMITED, SPOILS, text) for text in thread_limit(cell, seen, limits)]
     lost = lost_time.find(cell, seen, limits, bool(short))
@@ -206,6 +236,16 @@ def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
 
 
 def _time(seen: Mapping, limits: Limits) -> list[Cause]:
+    """Find pauses before a cell, and clocks that were set.
+
+    idle_gap spoils: time without I/O since the test's previous cell, by the monotonic clock; waiting for a late I/O is
+      not idling. Limit: idle_gap_s
+    suspended spoils: `CLOCK_BOOTTIME` against `CLOCK_MONOTONIC` since the previous cell: the machine slept, and its
+      drive lost power or went to a low-power state. Limit: suspended_s
+    stalled told: fio's longest latency of the cell. Limit: stall_s
+    clock_jump told: wall clock against `CLOCK_BOOTTIME` since the previous cell; all durations are measured by the
+      monotonic clock. Limit: clock_jump_s
+    """
     found = []
     if (seen.get("longest_s") or 0) > limits.stall_s:
         text = (

@@ -93,13 +93,22 @@ def cause_of(key: str) -> str:
 
 
 def _links(first: World, now: World) -> dict[str, str]:
-    """Return a link that runs slower than it did."""
+    """Find a link that runs slower than it did: slower, narrower or gone.
+
+    link spoils: of PCI Express: `current_link_speed`, `current_link_width`; of SATA or SAS: `ata_link/*/sata_spd`,
+      `sas_phy/*/negotiated_linkrate`; every sample. Limit: any fall below the baseline
+    """
     told = sampler.spoilt(first, now).get("link")
     return {"link": told} if told else {}
 
 
 def _power(first: World, now: World) -> dict[str, str]:
-    """Less power than before, or a link that saves it."""
+    """Find less power than before, or a link that saves it.
+
+    power_state spoils: NVMe feature 02h and the state's descriptor, the function's `power_state`,
+      `link_power_management_policy`. Limit: a higher-numbered power state that does I/O (in others the drive only
+      idles); any change of the other two
+    """
     found = []
     before, after = first["power_state"], now["power_state"]
     # In a state without I/O a drive merely idles, and comes back by itself: in which state it works nobody saw then.
@@ -128,7 +137,12 @@ def limit_c(world: World) -> int | None:
 
 
 def _heat(first: World, before: World, now: World) -> dict[str, str]:
-    """At the drive's own limit now, or in between: its own memory of the highest rose to it."""
+    """Find a drive at its own limit now, or in between: its own memory of the highest rose to it.
+
+    temperature spoils: WCTEMP, else CCTEMP; `op_limit_max`, else `limit_max` and `drive_trip` of smartctl; the
+      temperature at which a card throttles (`fio-status`); the highest since power-on, if the drive records it. Limit:
+      BELOW_LIMIT_C below the limit
+    """
     limit = limit_c(now) or limit_c(first)
     if limit is None:
         return {}
@@ -149,6 +163,11 @@ def _heat(first: World, before: World, now: World) -> dict[str, str]:
 
 
 def _counters(before: World, now: World) -> dict[str, str]:
+    """Find new media errors.
+
+    media_errors spoils: `nvme smart-log`, attributes 187, 197 and 198, the SCSI error counter log, `rssdm -S`. Limit:
+      more than MEDIA_ERRORS_MORE
+    """
     one, other = before["media_errors"], now["media_errors"]
     if one is None or other is None or other - one <= MEDIA_ERRORS_MORE:
         return {}
@@ -160,8 +179,12 @@ def _counters(before: World, now: World) -> dict[str, str]:
 
 
 def _write_cache(before: World, now: World) -> dict[str, str]:
-    """Another write cache at the end of a test than when it began to measure; a purge and our own settings come before
-    that.
+    """Find another write cache at the end of a test than when it began to measure; a purge and our own settings come
+    before that.
+
+    write_cache spoils: `queue/write_cache`, and what the drive itself reports (NVMe feature 06h, the caching mode
+      page), which the kernel may not know. Limit: any change since the measurement began; tuning repeats its settings
+      before that
     """
     one, other = before.get("write_cache"), now.get("write_cache")
     if one is None or other is None or one == other:
@@ -170,6 +193,10 @@ def _write_cache(before: World, now: World) -> dict[str, str]:
 
 
 def _cached(now: World) -> list[Cause]:
+    """Find a loop device that uses the page cache.
+
+    direct_io spoils: `loop/dio`. Limit: 0
+    """
     text = "the loop device uses the page cache (loop/dio is 0), so memory was measured: attach it with --direct-io=on"
     return [Cause("direct_io", SPOILS, text)] if now["direct_io"] is False else []
 
@@ -177,6 +204,9 @@ def _cached(now: World) -> list[Cause]:
 def unknown(first: World, now: World, unseen_s: float = 0.0) -> list[Cause]:
     """Return what can't be told of this drive, or no longer: never "fine". A drive of software has none of it, which is
     one sentence. unseen_s: the longest that no sample was taken.
+
+    world unknown: a drive of software has no link, power state, temperature or counters. Limit: none
+    health unknown: its health cannot be read, or no longer. Limit: none
     """
     if now["transport"] in VIRTUAL:
         text = "{0} drives have no link, power state, temperature or counters: whether the conditions held is unknown"
@@ -231,6 +261,10 @@ def _told(now: World) -> list[tuple[str, bool]]:
 
 
 def _uncached(now: World) -> list[tuple[str, str]]:
+    """Find a loop device of which the kernel does not tell.
+
+    direct_io unknown: `loop/dio` cannot be read. Limit: none
+    """
     loop = now["transport"] == "loop" and now["direct_io"] is None
     return [("direct_io", "whether the loop device bypasses the page cache is unknown")] if loop else []
 

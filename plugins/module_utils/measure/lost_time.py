@@ -30,12 +30,20 @@ class Loss(t.NamedTuple):
 
 
 def _stolen(_cell: Mapping, seen: Mapping, _limits: Limits) -> float | None:
+    """Return what the hypervisor took.
+
+    host_limited spoils: time that the hypervisor took from fio's CPUs. Limit: steal_max, if not outlasted
+    """
     share: float | None = seen["cpu_steal"]
     return share
 
 
 def _throttled(cell: Mapping, seen: Mapping, _limits: Limits) -> float | None:
-    """Throttled time is a sum over CPUs; no more of them than fio has threads can wait at once."""
+    """Return what a quota took: a sum over CPUs, of which no more than fio has threads can wait at once.
+
+    host_limited spoils: time lost to the control group's CPU quota (`cpu.stat`, parent groups too). Limit:
+      throttled_max of the cell's time, if not outlasted
+    """
     held_s: float | None = seen["throttled_s"]
     return None if held_s is None else held_s / max(0.001, seen["elapsed_s"] * min(cell["threads"], seen["cpus"]))
 
@@ -43,6 +51,9 @@ def _throttled(cell: Mapping, seen: Mapping, _limits: Limits) -> float | None:
 def _waited(cell: Mapping, seen: Mapping, limits: Limits) -> float | None:
     """Return what fio's threads waited for CPUs that were never idle: no more than others ran there, as they also wait
     for each other.
+
+    host_limited spoils: time that fio's threads waited for CPUs that others kept busy (`schedstat`): at most what
+      others used of CPUs that were never idle (cpu_idle_min). Limit: waited_max, if not outlasted
     """
     waited_s: float | None = seen.get("waited_s")
     idle: float | None = seen["cpu_idle"]
@@ -79,7 +90,11 @@ class Found(t.NamedTuple):
 
 
 def find(cell: Mapping, seen: Mapping, limits: Limits, is_short: bool) -> list[Found]:
-    """Return the losses of a cell above their limits. is_short: its queue was not full (queue_occupancy.shortfalls)."""
+    """Return the losses of a cell above their limits. is_short: its queue was not full (queue_occupancy.shortfalls).
+
+    host_limited told: any of what took time from fio's CPUs, outlasted. Limit: the same, and a rate off by at most
+      rate_error_max
+    """
     shares = [(row, row.share(cell, seen, limits)) for row in TABLE]
     above = [row.text.format(share) for row, share in shares if (share or 0) > getattr(limits, row.limit)]
     work_s, gap_s = backlog_s(cell, seen), seen.get("longest_gap_s")

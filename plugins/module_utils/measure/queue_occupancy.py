@@ -14,7 +14,10 @@ Mapping = t.Mapping[str, t.Any]
 
 
 def thread_limit(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
-    """That fio's threads had no time left, so that more of them would have done more."""
+    """Find fio's threads out of time, so that more of them would have done more.
+
+    host_limited spoils: fio's user and system time by thread. Limit: fio_cpu_max
+    """
     if seen["fio_cpu"] < limits.fio_cpu_max or cell.get("polled"):
         return []
     text = "fio's threads used {0:.0%} of a CPU each: this measures the host; use more threads or larger blocks"
@@ -24,6 +27,11 @@ def thread_limit(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
 def shortfalls(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
     """Return what shows that fewer I/Os than asked were in flight. Not where the test leaves the queue open: a rate
     limit, or completions in batches.
+
+    queue_not_filled spoils: Little's law: fio's I/Os × mean latency ÷ runtime against threads × depth. Limit: below
+      queued_min, above queued_max
+    queue_not_filled spoils: the kernel's time in queue ÷ runtime; skipped if it merged more than other_io_share. Limit:
+      below in_flight_min of the depth
     """
     jobs = cell.get("jobs") or []
     found = []
@@ -66,7 +74,11 @@ def _is_counted(seen: Mapping) -> bool:
 
 
 def _reachable(cell: Mapping, queue: Mapping, limits: Limits) -> tuple[int, list[str]]:
-    """(I/Os that the drive can have in flight of those asked, what keeps them fewer than that)."""
+    """Return how many of the I/Os asked for the drive can have in flight, and what keeps them fewer than that.
+
+    queue_not_filled spoils: `queue/nr_requests` × the hardware queues that the threads can use; `device/queue_depth`.
+      Limit: room for less than queue_limit_min of the depth; a SCSI depth below device_depth
+    """
     asked = io_pattern.asked_in_flight(cell)
     depth, requests = queue["device_depth"], queue["nr_requests"]
     found = []

@@ -87,6 +87,10 @@ def too_hot(now: Sample, limit_c: int | None, before: str | None = None) -> dict
 
 
 def _throttling(first: Sample, now: Sample) -> dict[str, str]:
+    """Find a drive that slowed down because of heat.
+
+    throttled spoils: TMT1 and TMT2 transitions and seconds, minutes above WCTEMP and CCTEMP. Limit: any increase
+    """
     told = {}
     for level in ("t1", "t2"):
         count, seconds = (_more(first[key], now[key], level) for key in ("throttle_counts", "throttle_s"))
@@ -104,7 +108,12 @@ def _more(first: t.Mapping[str, int] | None, now: t.Mapping[str, int] | None, ke
 
 
 def _warnings(first: Sample, now: Sample) -> dict[str, str]:
-    """Warnings that came up; what was there before, preflight has told, but being too hot is no less true for that."""
+    """Find warnings that came up; what was there before, preflight has told, but being too hot is no less true for
+    that.
+
+    health spoils: critical_warning; the kernel's `status` of a P320h or P420m; health data that can no longer be read.
+      Limit: any new bit; a temperature warning even if it was there before
+    """
     if now["critical_warning"] is None:
         return {}
     known = (first["critical_warning"] or 0) & ~TOO_HOT
@@ -131,6 +140,10 @@ def _slower(before: float | None, after: float | None) -> dict[str, str]:
 
 
 def _errors(first: Sample, now: Sample) -> dict[str, str]:
+    """Find new errors on the link.
+
+    pcie_errors spoils: `aer_dev_*` of the drive and every port above it. Limit: any increase
+    """
     before, after = (
         [{"address": address, "aer": counts} for address, counts in sample["aer"].items()] for sample in (first, now)
     )

@@ -55,6 +55,9 @@ def _read_iomemory(host: Host, serial: str) -> Settings:
 def differences(found: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -> list[str]:
     """Return, in sentences, what is active and not as requested. options: the drive's part of the plan (vendor_rssdm,
     vendor_iomemory_dma_delay).
+
+    vendor_settings spoils: `rssdm -L -d`, `/sys/module/*/parameters/iodrive_dma_delay`; kept with every result. Limit:
+      any difference from the inventory's (`vendor_rssdm`, `vendor_iomemory_dma_delay`)
     """
     try:
         requested = _requested(found["tool"], options)
@@ -71,7 +74,10 @@ def differences(found: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) ->
 
 
 def unknown(found: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -> list[str]:
-    """Return, in sentences, what can't be known: the tool failed, or does not show what is requested."""
+    """Return, in sentences, what can't be known: the tool failed, or does not show what is requested.
+
+    vendor_settings unknown: the vendor's tool failed, or does not show what the inventory wants. Limit: none
+    """
     if found["error"]:
         return ["the vendor's settings are unknown: {0}".format(found["error"])]
     try:
@@ -86,7 +92,10 @@ def unknown(found: t.Mapping[str, t.Any], options: t.Mapping[str, t.Any]) -> lis
 
 
 def pending(found: t.Mapping[str, t.Any]) -> list[str]:
-    """Return, in sentences, what was set and is not active yet."""
+    """Return, in sentences, what was set and is not active yet.
+
+    vendor_settings told: a setting that waits for a power cycle, if the inventory does not name it. Limit: any
+    """
     text = (
         "its {0} was set to {1} but measured at {2}: the change takes a power cycle (ioMemory: a reload of the driver)"
     )
