@@ -81,10 +81,11 @@ def _of_check(look: t.Any) -> tuple[str, str, str]:
 
 def refusals_table() -> Rows:
     """Return each code of the guard: what it says, what to do, what lifts it."""
-    rows: Rows = [("code", "what is wrong", "what to do", "lifted by")]
+    rows: Rows = [("code", "what is wrong", "what counts", "what to do", "lifted by")]
     for code, text in refusals.REFUSALS.items():
         problem = re.sub(r"(: ?)?\{detail\}", lambda found: "" if found[1] else "…", text.problem)
-        rows.append((f"`{code}`", problem, text.remedy, f"`{text.overridable}`" if text.overridable else "nothing"))
+        lifted_by = f"`{text.overridable}`" if text.overridable else "nothing"
+        rows.append((f"`{code}`", problem, text.found, text.remedy, lifted_by))
     return rows
 
 

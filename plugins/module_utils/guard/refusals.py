@@ -12,12 +12,13 @@ from ..drive.entry import GUARD_OPTIONS
 
 class Text(t.NamedTuple):
     """What is wrong (`{detail}` is the finding), what the operator can do, and the option of the drive's entry that
-    lifts it ("": none does).
+    lifts it ("": none does). found: what counts, where the problem does not say it.
     """
 
     problem: str
     remedy: str
     overridable: str = ""
+    found: str = ""
 
 
 _KEEP_OUT = "or take the drive out of ssd_drives."
@@ -44,14 +45,19 @@ REFUSALS: dict[str, Text] = {
     ),
     "not_whole_drive": Text("it is not a whole drive: {detail}", "Name the whole drive; discover.yml lists them."),
     "no_capacity": Text(
-        "its capacity is {detail}", "Check the drive's health and the kernel log; the drive may be in recovery mode."
+        "its capacity is {detail}",
+        "Check the drive's health and the kernel log; the drive may be in recovery mode.",
+        found="0 bytes, or a placeholder that drives show in recovery mode",
     ),
     "read_only": Text(
         "it is read-only: {detail}",
         "Find the cause (worn out, write-protected); if only the kernel's flag is set, clear it with blockdev --setrw.",
+        found="the kernel's flag, a write-protected namespace, critical_warning's read-only bit",
     ),
     "root_disk": Text(
-        "the running system is on it: {detail}", "Take the drive out of ssd_drives: this host runs from it."
+        "the running system is on it: {detail}",
+        "Take the drive out of ssd_drives: this host runs from it.",
+        found="/, /boot, /boot/efi, /usr or /var lies on it, through any number of layers",
     ),
     "mounted": Text(
         "it is mounted: {detail}",
@@ -61,6 +67,7 @@ REFUSALS: dict[str, Text] = {
     "hibernation": Text(
         "the host resumes from it: {detail}",
         "Remove resume= from the kernel command line and the initramfs, " + _KEEP_OUT,
+        found="the target of resume=",
     ),
     "held": Text(
         "another device is built on it: {detail}",
@@ -70,17 +77,35 @@ REFUSALS: dict[str, Text] = {
         "another process holds it exclusively{detail}",
         "Find that process (lsof, fuser -v) and stop it, " + _KEEP_OUT,
     ),
-    "opened": Text("it is open in {detail}", "Stop what uses the drive (a virtual machine, a database), " + _KEEP_OUT),
+    "opened": Text(
+        "it is open in {detail}",
+        "Stop what uses the drive (a virtual machine, a database), " + _KEEP_OUT,
+        found=(
+            "a process has it open, mapped or registered with io_uring, by any of its nodes, or has "
+            "the file behind a loop device open"
+        ),
+    ),
     "unseen_users": Text(
         "this host cannot see who uses it: {detail}",
         "Run the play on the machine itself, as root; if nothing outside can use the drive, set allow: [unseen_users], "
         + _KEEP_OUT,
         ALLOW,
+        found="a container, or processes that may not be inspected",
     ),
-    "exported": Text("it is exported by {detail}", "Remove the export (nvmetcli, targetcli), " + _KEEP_OUT),
+    "exported": Text(
+        "it is exported by {detail}",
+        "Remove the export (nvmetcli, targetcli), " + _KEEP_OUT,
+        found="by nvmet, LIO, SCST or a USB gadget",
+    ),
     "configured": Text(
         "the host is configured to use it: {detail}",
         "If nothing on the drive is needed, remove that entry, " + _KEEP_OUT,
+        found=(
+            "fstab, crypttab, mdadm.conf, zpool.cache, LVM and its devices file, a mount unit, a "
+            "Kubernetes local volume, a Ceph OSD, a machine of libvirt or Proxmox, a container or a "
+            "volume of Docker, LXC or podman, Pacemaker, LINSTOR or DRBD (below /var/lib), an export "
+            "saved by LIO, nvmet or tgt"
+        ),
     ),
     "mentioned": Text(
         "a file on the host names it: {detail}",
@@ -90,6 +115,10 @@ REFUSALS: dict[str, Text] = {
         )
         + _KEEP_OUT,
         ALLOW,
+        found=(
+            "for whatever purpose: a line of a file below /etc, a link or a unit's name there, a "
+            "crontab, or the boot configuration"
+        ),
     ),
     "partition_table": Text(
         "it has a partition table: {detail}",
@@ -109,10 +138,15 @@ REFUSALS: dict[str, Text] = {
         )
         + _KEEP_OUT,
         ALLOW,
+        found=(
+            "also a table that is neither GPT nor MBR, or lies in a partition: what its partitions "
+            "hold is not known, or is somebody's"
+        ),
     ),
     "shared_filesystem": Text(
         "it has a file system that several hosts may share: {detail}",
         "Ask who uses it; wipe it there (wipefs --all), " + _KEEP_OUT,
+        found="VMFS, GFS2, OCFS2, GPFS …",
     ),
     "unsigned_data": Text(
         "it holds data of an unknown kind, and no run of this collection left it there: {detail}",
@@ -122,41 +156,50 @@ REFUSALS: dict[str, Text] = {
         )
         + _KEEP_OUT,
         OVERWRITE,
+        found="blocks that were read are not blank, and not proved to be what a run of ours left there",
     ),
     "evidence": Text(
         "it is kept as evidence: {detail}",
         "Once you have examined it, add release_evidence with that run's id to this drive's entry, " + _KEEP_OUT,
         RELEASE,
+        found="kept as that run left it",
     ),
     "shared_namespace": Text(
         "more than one controller or host may reach it: {detail}",
         "Detach the namespace from the others (nvme detach-ns), " + _KEEP_OUT,
+        found="NMIC, CMIC, ANA paths, attached controllers",
     ),
     "reserved": Text(
         "a host has reserved it: {detail}",
         "Find out who holds the reservation and have that host release it, " + _KEEP_OUT,
+        found="a persistent reservation or registration",
     ),
     "fabric": Text(
         "it is not local to this host: {detail}",
         "Only local drives are qualified; take the drive out of ssd_drives.",
+        found="nvme-tcp, nvme-rdma, nvme-fc, iscsi, fc, or a path of a multipath device",
     ),
     "transport": Text(
         "it is not an NVMe, SATA or SAS drive; its transport is {detail}",
         "If it is a drive to test, set allow: [transport], " + _KEEP_OUT,
         ALLOW,
+        found="usb, mmc, virtio, nbd or unknown: not those of a local drive",
     ),
     "removable": Text(
         "it is removable or virtual media: {detail}",
         "If it is a drive to test, set allow: [removable], " + _KEEP_OUT,
         ALLOW,
+        found="removable or virtual media",
     ),
     "raid_volume": Text(
         "it is a volume of a RAID controller: {detail}",
         "Set the controller to HBA or JBOD mode, so that it shows the drives themselves, " + _KEEP_OUT,
+        found="a RAID controller's logical volume",
     ),
     "sanitize_running": Text(
         "a sanitize is running that this run did not start: {detail}",
         "Wait until it ends (nvme sanitize-log), then start again.",
+        found="one that this run did not start",
     ),
     "sanitize_failed": Text(
         "its last sanitize failed: {detail}",
@@ -169,9 +212,12 @@ REFUSALS: dict[str, Text] = {
     "ata_security": Text(
         "ATA security is on: {detail}",
         "Unlock it and disable its password (hdparm --security-disable), or power-cycle it, " + _KEEP_OUT,
+        found="locked, enabled, or attempts expired; frozen where the purge method needs security erase",
     ),
     "opal_locked": Text(
-        "Opal hides its data: {detail}", "Unlock or revert it with its owner's password (sedutil-cli), " + _KEEP_OUT
+        "Opal hides its data: {detail}",
+        "Unlock or revert it with its owner's password (sedutil-cli), " + _KEEP_OUT,
+        found="or an MBR shadow that hides the data",
     ),
     "identity_changed": Text(
         "it is not the same drive as before: {detail}", "Start over with preflight; never force this one."
@@ -182,9 +228,15 @@ REFUSALS: dict[str, Text] = {
     "not_held": Text(
         "this job does not hold it{detail}", "Nothing was written. Report this, and attach the run's journal."
     ),
-    "purge_unsupported": Text("this purge cannot be used: {detail}", "Choose another purge_method, or auto."),
+    "purge_unsupported": Text(
+        "this purge cannot be used: {detail}",
+        "Choose another purge_method, or auto.",
+        found="the named purge method is not offered",
+    ),
     "purge_hits_others": Text(
-        "the purge would erase more than this drive: {detail}", "Choose another purge_method, or auto."
+        "the purge would erase more than this drive: {detail}",
+        "Choose another purge_method, or auto.",
+        found="other namespaces",
     ),
     "untrusted_state": Text(
         "this collection's state folders cannot be trusted: {detail}",
@@ -192,6 +244,10 @@ REFUSALS: dict[str, Text] = {
         "evidence. Find out who changed them. Check in the reports of earlier runs that the drive need not be kept. "
         "Then make root the only writer "
         "(chown root, chmod go-w), or move a damaged file away.",
+        found=(
+            "somebody other than root may write to the state folder, a folder above it, the drive's "
+            "ledger entry or the folder of our locks, or the entry is damaged"
+        ),
     ),
     "probe_failed": Text(
         "it could not be checked: {detail}",

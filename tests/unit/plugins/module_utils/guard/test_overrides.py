@@ -59,7 +59,6 @@ def test_what_cannot_be_overridden_is_a_bad_selector_that_says_so(drive_of, code
     assert refusal["code"] == "bad_selector" and says in refusal["message"] and result["overridden"] == []
 
 
-# docs/internals/guard.md
 def test_only_these_codes_can_be_overridden():
     allowed = {code for code, text in refusals.REFUSALS.items() if text.overridable == "allow"}
     assert allowed == {
