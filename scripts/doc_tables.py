@@ -43,6 +43,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, met
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import frames
 
 Rows = t.List[t.Tuple[str, ...]]
 Fields = t.Dict[str, t.Tuple[str, str]]
@@ -121,6 +122,12 @@ def metrics_table() -> Rows:
         prefixes.setdefault(name, []).append(prefix)
     rows: Rows = [("metric", "unit", "prefixes")]
     return rows + [(f"`{name}`", units.base(name), ", ".join(found)) for name, found in prefixes.items()]
+
+
+def columns_table(of: str) -> Rows:
+    """Return the columns of the store's long table: the usual ones, or those that may be asked for too."""
+    columns = {"long": frames.COLUMNS, "more": frames.MORE_COLUMNS}[of]
+    return [("column", "content"), *((f"`{name}`", content) for name, content in columns.items())]
 
 
 def record_table(name: str, part: str = "") -> Rows:
@@ -280,6 +287,7 @@ TABLES: dict[str, t.Callable[..., Rows]] = {
     "refusals": refusals_table,
     "purge_commands": purge_commands_table,
     "metrics": metrics_table,
+    "columns": columns_table,
     "record": record_table,
     "parts": parts_table,
     "events": events_table,

@@ -20,26 +20,37 @@ if t.TYPE_CHECKING:
     import numpy
     import pandas
 
-# Of the long table, in this order. "cell" is missing for a test's own figures, "round" 0 for what is averaged over the
-# window.
-LONG = (
-    "run",
-    "host",
-    "serial",
-    "model",
-    "firmware",
-    "capacity_bytes",
-    "link",
-    "test",
-    "round",
-    "cell",
-    "metric",
-    "unit",
-    "value",
-)
+# Of the long table, in this order, with what they hold.
+COLUMNS = {
+    "run": "the run's id",
+    "host": "name in the inventory",
+    "serial": "the drive's, else its name in the inventory, after its host where that is the path of a file",
+    "model": "the drive's",
+    "firmware": "the drive's",
+    "capacity_bytes": "Int64",
+    "link": 'as in the first sample ("8 GT/s x4"), else the transport',
+    "test": "name of the test",
+    "round": (
+        "0: averaged over the steady window; otherwise the round in which a tracked variable had this value, which "
+        "`rounds=False` omits"
+    ),
+    "cell": "missing for a figure of the test as a whole",
+    "metric": "name of the figure",
+    "unit": "the base unit: bytes/s, µs, IOPS",
+    "value": "a float in that unit",
+}
+LONG = tuple(COLUMNS)
 # What else there is, for those who compare: peers need the first four alike, other nights `conditions`
-# (verdict/comparability.py); `drive` is its name in the inventory.
-MORE = ("lba_bytes", "metadata_bytes", "engine", "load", "drive", "conditions")
+# (verdict/comparability.py).
+MORE_COLUMNS = {
+    "lba_bytes": "Int64",
+    "metadata_bytes": "Int64, of a block",
+    "engine": "fio's ioengine",
+    "load": "of how many drives an array was; threads and depth, where the host chose them",
+    "drive": "its name in the inventory",
+    "conditions": "must be equal before figures of two runs may be compared",
+}
+MORE = tuple(MORE_COLUMNS)
 # What tells one measurement from another in the wide table.
 MEASUREMENT = ("run", "host", "serial", "model", "firmware", "capacity_bytes", "link", "test")
 # What of a measurement comes with its row, and what with its layout.
