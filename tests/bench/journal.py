@@ -50,8 +50,6 @@ def event(kind: str, number: int) -> bytes:
             "gap_s": None,
             "read": None,
             "write": {**SIDE, "percentiles_us": {}},
-            "accepted": True,
-            "reasons": [],
             "raw": "x",
         },
         "histogram": {

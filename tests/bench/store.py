@@ -47,7 +47,7 @@ PLANNED = {
     "cells": [{"id": cell, "block_size_bytes": 4096, "read_pct": 50, "runtime_s": 60} for cell in CELLS],
 }
 ENDED = {"ended": None, "reasons": [], "disturbed": [], "conditions": [], "vendor_settings": None, "wear": None}
-CELL = {"round": 1, "seed": 1, "accepted": True, "reasons": [], "causes": [], "seconds": 60, "gap_s": None, "raw": "x"}
+CELL = {"round": 1, "seed": 1, "causes": [], "seconds": 60, "gap_s": None, "raw": "x"}
 TEST = {
     **OF_TEST,
     "outcome": "complete",

@@ -99,7 +99,7 @@ class Bench:
             return json.load(file)[self.kind][self.path]
 
     def note(self, event, **fields):
-        """Into the journal, as journal.schema.json wants it."""
+        """Into the journal, as records/events.py wants it."""
         common = {
             "schema_version": 1,
             "time": now(),

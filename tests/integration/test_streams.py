@@ -16,8 +16,8 @@ import pytest
 from host_jobs import events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 MIB = 1 << 20
 KIB = 1 << 10
@@ -91,7 +91,7 @@ def test_streams_run_at_once_and_each_is_told_of(measured):
     assert whole["iops"] == pytest.approx(reads["read_iops"] + log["write_iops"])
     assert whole["sync_p50_latency_us"] == log["sync_p50_latency_us"] > 0
     assert end["metrics"]["read_iops"] == whole["read_iops"]
-    assert all(schema.problems(record, schema.load("journal")) == [] for record in journal)
+    assert all(documents.validator("journal", record["event"]).is_valid(record) for record in journal)
     # The drive got the trims where they belong, and nowhere else: the first quarter reads as nothing in part.
     trimmed = [at for at in range(0, len(data), 64 * KIB) if not data[at : at + 64 * KIB].strip(b"\0")]
     assert len(trimmed) >= trims["trim_ios"] / 2 > 10 and max(trimmed) < len(data) // 4

@@ -84,10 +84,10 @@ class Measuring:
         try:
             result = self._station.bench.cell(name, cell, size_bytes, value)
         except fio.FioError as error:
-            self._station.note("cell", accepted=False, reasons=[str(error)], **fields)
+            self._station.note("cell_refused", message=str(error), **fields)
             raise type(error)("round {0}, cell {1}: {2}".format(number, cell["id"], error)) from None
         noted = {key: value for key, value in result.items() if key != "histograms"}
         found = [item._asdict() for item in result["causes"]]
-        self._station.note("cell", accepted=True, reasons=[], **dict(fields, **dict(noted, causes=found)))
+        self._station.note("cell", **dict(fields, **dict(noted, causes=found)))
         histograms: Histograms = result["histograms"]
         return histograms

@@ -4,13 +4,15 @@
 """The shape that the files of a run must have for anybody to go by them: a table a file, what is missing or of another
 type is damage.
 
-Formal schemas are in plugin_utils/common/schemas; this is what the code relies on, without a library.
+The journal's lines are records/events.py. Formal schemas of the other files are in plugin_utils/common/schemas; this
+is what the code relies on, without a library.
 """
 
 from __future__ import annotations
 
 import typing as t
 
+from ..records import base, events
 from . import states
 
 # A key that ends with ? may be missing. A value is a type, a tuple of types, the set of what it may be, a list with the
@@ -18,7 +20,6 @@ from . import states
 Fields = t.Mapping[str, t.Any]
 
 _NO_VALUE = type(None)
-_TEST: Fields = {"drive": str, "test": str, "attempt": int}
 
 STATUS: Fields = {
     "run_id": str,
@@ -56,34 +57,6 @@ TUNING: Fields = {
 }
 ARRAY: Fields = {"boot_id": (str, _NO_VALUE), "name": str, "members": list}
 
-# Of a journal's record: of each, of those of a drive, and of the events that later jobs and the results are made from.
-RECORD: Fields = {"event": str, "time": str}
-_CAUSE: Fields = {"cause": str, "level": str, "message": str}
-EVENTS: t.Mapping[str, Fields] = {
-    "job_started": {"boot_id?": str},
-    "tuned": {"settings": [{"path": str}]},
-    "restored": {"settings?": [{"path": str}]},
-    "calibration": {"parallel_drives": int},
-    "guard": {"drive": str},
-    "baseline": {"drive": str, "boot_id": (str, _NO_VALUE), "world": dict},
-    "drive_started": {"drive": str, "identity?": dict},
-    "drive_finished": {"drive": str, "outcome?": str, "message?": str},
-    "test_started": _TEST,
-    "purge_started": {"drive": str, "test?": str, "method": str, "sentinels?": dict, "timeout_s?": (int, float)},
-    "purge": _TEST,
-    "precondition": _TEST,
-    "array": dict(_TEST, level=int, members=list),
-    "array_stopped": dict(_TEST, members=list),
-    "filesystem": dict(_TEST, type=str, uuid=str),
-    "filesystem_unmounted": _TEST,
-    "fill_curve": dict(_TEST, bandwidth_bytes_per_s=list),
-    "measurement_started": dict(_TEST, user_capacity_bytes=int),
-    "cell": dict(_TEST, round=int, cell=str, accepted=bool, **{"causes?": [_CAUSE]}),
-    "round": dict(_TEST, round=int, elapsed_s=(int, float)),
-    "histogram": dict(_TEST, cell=str, direction={"read", "write", "trim", "sync"}, ios=int, bins=dict),
-    "test_finished": dict(_TEST, ended=(str, _NO_VALUE), reasons=list, disturbed=list, conditions=list),
-}
-
 
 def problem(data: t.Any, fields: Fields, where: str = "") -> str:
     """Return what is wrong with the shape of `data`: "" when nothing is, else one short sentence."""
@@ -120,5 +93,10 @@ def _value_problem(value: t.Any, wanted: t.Any, name: str) -> str:
 
 def record_problem(record: t.Any) -> str:
     """Return the same for a record of a journal."""
-    found = problem(record, RECORD)
-    return found or problem(record, EVENTS.get(record["event"], {}))
+    try:
+        line = base.parse(events.Line, record)
+        if line.event in events.EVENTS:
+            base.parse(events.EVENTS[line.event], record)
+    except base.WrongShape as error:
+        return str(error)
+    return ""

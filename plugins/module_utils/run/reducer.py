@@ -57,7 +57,7 @@ class AttemptReducer:
         kind = event["event"]
         if kind == "measurement_started":
             self._rounds.resize(event["user_capacity_bytes"])
-        elif kind == "cell" and event["accepted"]:
+        elif kind == "cell":
             self._take_cell(event)
         elif kind == "round":
             self._take_round(event)

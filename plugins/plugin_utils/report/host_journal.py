@@ -59,7 +59,7 @@ class Measurement:
                     "tracked": self._journal.tracked(),
                 }
             )
-        elif event["event"] == "cell" and event.get("accepted"):
+        elif event["event"] == "cell":
             self.cells.setdefault(event["cell"], {})[event["round"]] = cell_figures(
                 event.get("read"), event.get("write")
             )

@@ -101,12 +101,19 @@ def test_records_tell_what_stands(tmp_path, state, alive, entry, events, told):
 
 
 def test_a_test_record_merges_its_events_without_the_cells(tmp_path):
-    purge = ("purge", {"drive": "A1", "test": "iops", "attempt": 1, "method": "deallocate", "seconds": 1.5})
+    done = {
+        "method": "deallocate",
+        "seconds": 1.5,
+        "verified": True,
+        "verification": {"sentinels": 8, "survived": 0},
+        "purge_class": "pts",
+    }
+    purge = ("purge", {"drive": "A1", "test": "iops", "attempt": 1, **done})
     events = [started(), purge, *steady()]
     skipped = [{"id": "rand-512", "reason": "below the logical block size"}]
     folder = Folder(tmp_path).plan(not_applicable=skipped).status("finished", drives=[("A1", DONE)]).journal(*events)
     record = records(folder)[0]
-    assert record["purge"] == {"method": "deallocate", "seconds": 1.5}
+    assert record["purge"] == done
     assert record["precondition"] is None and "cells" not in record
     assert (record["test"], record["attempt"], record["title"], record["rounds"]) == ("iops", 1, "Random IOPS", 5)
     assert record["started"] <= record["finished"] == record["time"]

@@ -54,7 +54,8 @@ def test_a_job_that_ends_while_we_look_is_not_dead(tmp_path, monkeypatch):
 
 
 def test_a_lost_status_is_made_of_the_plan_and_the_journal(tmp_path):
-    folder = Folder(tmp_path).plan().status("finished").journal(("drive_finished", {"drive": "A1", "outcome": "error"}))
+    end = {"drive": "A1", "outcome": "error", "message": "it hangs"}
+    folder = Folder(tmp_path).plan().status("finished").journal(("drive_finished", end))
     os.unlink(folder.run_dir.status)
     run = folder.read()
     (entry,) = run.status["drives"]

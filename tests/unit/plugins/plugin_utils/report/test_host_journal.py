@@ -56,11 +56,10 @@ def test_the_largest_gap_between_cells_is_kept(tmp_path):
         "test": "t",
         "attempt": 1,
         "cell": "c",
-        "accepted": True,
         "read": None,
         "write": None,
     }
-    cell = {**cell, "seed": 1, "reasons": [], "seconds": 1.0, "raw": "raw/d/x.json.gz"}
+    cell = {**cell, "seed": 1, "causes": [], "seconds": 1.0, "raw": "raw/d/x.json.gz"}
     raw = journal(
         tmp_path,
         *({**cell, "round": number, "gap_s": gap} for number, gap in enumerate((None, 0.04, 0.3, 0.05), start=1)),

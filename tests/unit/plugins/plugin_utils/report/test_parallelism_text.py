@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import parallelism_search
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import json_schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import parallelism_text
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check, sanitizer
 
@@ -33,6 +35,7 @@ def told(most, drives=DRIVES):
     }
 
 
+CALIBRATION = sanitizer.Shape(json_schema.of(events.Calibration))
 HOST = {"schema_version": 1, "kind": "host", "time": "2026-11-21T13:00:00Z", "run_id": "r", "host": "h", "state": "ok"}
 
 
@@ -41,7 +44,7 @@ def test_what_the_rule_made_passes_the_gate_and_is_shown(most):
     true = told(most)
     assert true["parallel_drives"] == most
     assert record_check.stored({**HOST, "message": "", "calibration": true})["calibration"] == true
-    assert sanitizer.shape_of("journal", "calibration").passed(true) == (true, 0)
+    assert CALIBRATION.passed(true) == (true, 0)
     first, *trials = parallelism_text.lines(true)
     assert first == f"{most}: {true['why']}" and len(trials) == len(true["trials"])
 
@@ -57,7 +60,7 @@ def test_a_trial_with_too_few_figures_says_so():
 )
 def test_what_has_another_shape_does_not_pass(change):
     with pytest.raises(sanitizer.Unfit):
-        sanitizer.shape_of("journal", "calibration").passed({**told(2), **change})
+        CALIBRATION.passed({**told(2), **change})
 
 
 def test_a_flood_of_trials_costs_the_host_its_own_record_alone():

@@ -105,7 +105,7 @@ def test_rounds_without_end_are_not_counted_one_by_one():
 
 ENVELOPE = {"schema_version": 1, "time": TIME, "run_id": "r1", "host": "h1"}
 OF_TEST = {**ENVELOPE, "drive": "S1", "test": "wsat", "attempt": 1}
-CELL = {"event": "cell", "cell": "c", "seed": 1, "accepted": True, "reasons": [], "seconds": 1, "gap_s": None}
+CELL = {"event": "cell", "cell": "c", "seed": 1, "seconds": 1, "gap_s": None, "causes": []}
 CELL.update(write=None, raw="x", **OF_TEST)
 READ = {"ios": 100, "bytes": 1, "bandwidth_bytes_per_s": 1, "mean_latency_us": 1, "max_latency_us": 1}
 STATUS = {

@@ -1,0 +1,699 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The events of a run's journal, a class each: what the host job writes, and all that a run's results are made of.
+
+The journal is append-only, and an event is on the disk before the next step. Units are in the names.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from .base import (
+    Annotated,
+    CellId,
+    Count,
+    HostName,
+    Label,
+    Limits,
+    NotNegative,
+    Number,
+    Positive,
+    RunId,
+    Scalar,
+    Share,
+    TestName,
+    Text,
+    Time,
+)
+
+Commands = t.List[Annotated[t.List[str], Limits(min_items=1)]]
+Json = t.Dict[str, t.Any]
+PurgeClass = t.Literal["pts", "not_pts"]
+Level = t.Literal["spoils", "unknown", "told"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """What each line of a journal begins with; the fields of its event are beside them."""
+
+    schema_version: t.Literal[1]
+    time: Time
+    run_id: RunId
+    host: HostName
+    event: str
+
+
+@dataclass(frozen=True)
+class DriveEvent:
+    """An event of one drive."""
+
+    drive: Label
+
+
+@dataclass(frozen=True)
+class TestEvent(DriveEvent):
+    """An event of one attempt at a test of a drive."""
+
+    test: TestName
+    attempt: Number
+
+
+@dataclass(frozen=True)
+class JobStarted:
+    """A host job began."""
+
+    boot_id: t.Optional[str]
+    pid: Positive
+    engine_version: str
+    fio_version: str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting of the host: its value before, the one asked for, and the one in force."""
+
+    name: str
+    path: str
+    before: t.Optional[str]
+    wanted: t.Optional[str]
+    effective: t.Optional[str]
+    outcome: t.Literal["changed", "unchanged", "not_applicable", "managed", "failed", "restored"]
+    message: str
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Settings were made. side_effects: what they reset, to be restored too; keep, order: as in tuning.json."""
+
+    settings: t.List[Setting]
+    side_effects: t.Optional[t.List[Json]] = None
+    keep: t.Optional[bool] = None
+    order: t.Optional[int] = None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What the host is (machine/snapshot.py)."""
+
+    cpu: Json
+    memory: Json
+    bios: Json
+    kernel: Json
+    command_line: t.Optional[str]
+    tools: Json
+    pcie: Json
+    numa: Json
+    tunables: Json
+    drivers: Json
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a drive kept of its rate alone; null: too few figures."""
+
+    drive: Label
+    share: t.Optional[Share]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A number of drives that was tried. held: whether each kept enough; cell, drive, share: what kept least;
+    confirms: it was tried beside all neighbours; kept: the least of each drive.
+    """
+
+    number: Annotated[int, Limits(minimum=2, maximum=1000)]
+    held: bool
+    cell: CellId
+    drive: Label
+    share: t.Optional[Share]
+    confirms: bool = False
+    kept: t.Optional[Annotated[t.List[Kept], Limits(max_items=1000)]] = None
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The median of a drive's own repetitions."""
+
+    drive: Label
+    cell: CellId
+    iops: NotNegative
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How many drives the host measures at the same time, and how it found out (job/parallelism.py)."""
+
+    parallel_drives: Annotated[int, Limits(minimum=1, maximum=1000)]
+    kept_share: Annotated[float, Limits(minimum=0, maximum=1)]
+    why: Annotated[str, Limits(max_length=500)]
+    trials: Annotated[t.List[Trial], Limits(max_items=100)]
+    drives: Annotated[t.List[Label], Limits(max_items=1000)]
+    cells: Annotated[t.List[CellId], Limits(max_items=100)]
+    seconds: NotNegative
+    alone: t.Optional[Annotated[t.List[Alone], Limits(max_items=2000)]] = None
+
+
+@dataclass(frozen=True)
+class Restored:
+    """Settings were restored."""
+
+    settings: t.List[Setting]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A code of the guard and its sentence."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was scanned of a drive."""
+
+    blocks: Count
+    size_bytes: Count
+    seconds: NotNegative
+    whole: bool
+    seen_bytes: Count
+    aimed_blocks: t.Optional[Count] = None
+    allocated_bytes: t.Optional[Count] = None
+
+
+@dataclass(frozen=True)
+class Guard(DriveEvent):
+    """The guard checked a drive before a step."""
+
+    step: t.Literal["calibration", "start", "purge", "array", "filesystem", "precondition", "measure"]
+    eligible: bool
+    refusals: t.List[Finding]
+    identity: t.Optional[Json]
+    overridden: t.Optional[t.List[Finding]] = None
+    look: t.Optional[Look] = None
+
+
+@dataclass(frozen=True)
+class Left(DriveEvent):
+    """How a run left a drive."""
+
+    state: t.Literal["blank", "as_is", "evidence"]
+    reason: str
+    seconds: NotNegative
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log of a drive. file: in its raw folder; empty where there is none, as message says."""
+
+    log: str
+    file: str
+    size_bytes: t.Optional[Count]
+    message: str
+
+
+@dataclass(frozen=True)
+class LogsKept(DriveEvent):
+    """What a drive that failed logged of itself."""
+
+    reason: str
+    logs: t.List[Log]
+
+
+@dataclass(frozen=True)
+class Power:
+    """The boot in which a drive is measured, and how often its own power came on; null: it does not count."""
+
+    boot_id: t.Optional[str]
+    power_cycles: t.Optional[Count]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where fio runs for a drive; null: not bound."""
+
+    cpus: t.Optional[str]
+    node: t.Optional[int]
+    interrupt_cpus: t.Optional[str]
+    note: str
+
+
+@dataclass(frozen=True)
+class DriveStarted(DriveEvent):
+    """A drive's campaign began."""
+
+    identity: Json
+    path: str
+    tests: t.List[str]
+    power: t.Optional[Power] = None
+    place: t.Optional[Place] = None
+
+
+@dataclass(frozen=True)
+class VendorSettings:
+    """Settings that a vendor's tool makes: those in force, and those that wait for a power cycle."""
+
+    tool: t.Literal["rssdm", "iomemory"]
+    settings: t.Dict[str, Scalar]
+    pending: t.Dict[str, Scalar]
+    error: Annotated[str, Limits(max_length=1000)]
+
+
+@dataclass(frozen=True)
+class Baseline(DriveEvent):
+    """A drive's environment (measure/drive_environment.py) before its first test."""
+
+    boot_id: t.Optional[str]
+    world: Json
+    vendor_settings: t.Optional[VendorSettings]
+
+
+@dataclass(frozen=True)
+class TestStarted(TestEvent):
+    """A test of a drive began."""
+
+    title: str
+
+
+@dataclass(frozen=True)
+class AtaPasswordSet(DriveEvent):
+    """Before a SATA drive gets our password."""
+
+    password: Annotated[str, Limits(min_length=1, max_length=32)]
+    method: str
+    path: str
+
+
+@dataclass(frozen=True)
+class AtaPasswordCleared(DriveEvent):
+    """The password is proved to be off."""
+
+    security: Json
+
+
+@dataclass(frozen=True)
+class Sentinels:
+    """The blocks that a purge is verified by."""
+
+    size_bytes: Positive
+    block_bytes: Positive
+    seed: Text
+
+
+@dataclass(frozen=True)
+class PurgeStarted(TestEvent):
+    """Before a purge begins."""
+
+    method: str
+    why: str
+    commands: Commands
+    timeout_s: NotNegative
+    purge_class: PurgeClass
+    capabilities: Json
+    sentinels: Sentinels
+
+
+@dataclass(frozen=True)
+class Verification:
+    """How many sentinels survived a purge."""
+
+    sentinels: Count
+    survived: Count
+    unreadable: t.Optional[Count] = None
+
+
+@dataclass(frozen=True)
+class Purge(TestEvent):
+    """A purge ended. resumed: a later job waited for it."""
+
+    method: str
+    seconds: NotNegative
+    verified: bool
+    verification: Verification
+    purge_class: PurgeClass
+    why: t.Optional[str] = None
+    commands: t.Optional[Commands] = None
+    timeout_s: t.Optional[NotNegative] = None
+    capabilities: t.Optional[Json] = None
+    resumed: bool = False
+    lba_format_before: t.Optional[Json] = None
+    lba_format_after: t.Optional[Json] = None
+
+
+@dataclass(frozen=True)
+class Precondition(TestEvent):
+    """A fill ended. bandwidth_bytes_per_s: fio's, of the whole blocks; kernel_bytes_written: null where the
+    kernel does not count.
+    """
+
+    passes: Positive
+    bytes_written: Count
+    seconds: NotNegative
+    bandwidth_bytes_per_s: NotNegative
+    remainder_bytes: Count
+    block_size_bytes: Positive
+    data: t.Literal["random", "zeros"]
+    kernel_bytes_written: t.Optional[Count]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A drive of an array."""
+
+    drive: Label
+    path: str
+    size_bytes: Positive
+
+
+@dataclass(frozen=True)
+class Array(TestEvent):
+    """An array was made; members in the order of its stripes."""
+
+    level: t.Literal[0]
+    chunk_bytes: Annotated[int, Limits(minimum=4096)]
+    device: Text
+    size_bytes: Positive
+    members: Annotated[t.List[Member], Limits(min_items=2)]
+    commands: Commands
+    seconds: NotNegative
+
+
+@dataclass(frozen=True)
+class Wear:
+    """What a test cost by the drive's own counts, purge and fill included."""
+
+    host_bytes: t.Optional[Count]
+    media_bytes: t.Optional[Count]
+    write_amplification: t.Optional[NotNegative]
+    used_pct: t.Optional[int]
+
+
+@dataclass(frozen=True)
+class StoppedMember:
+    """What was written to a drive of an array; null: the kernel does not count."""
+
+    drive: Label
+    bytes_written: t.Optional[Count]
+    wear: t.Optional[Wear] = None
+
+
+@dataclass(frozen=True)
+class ArrayStopped(TestEvent):
+    """An array was stopped. bytes_written: to the array."""
+
+    bytes_written: t.Optional[Count]
+    members: t.List[StoppedMember]
+    seconds: NotNegative
+
+
+@dataclass(frozen=True)
+class Filesystem(TestEvent):
+    """A file system was made. mount_options: as requested; options: in force."""
+
+    type: t.Literal["ext4", "xfs"]
+    uuid: Text
+    block_size_bytes: Positive
+    mount_options: t.List[str]
+    options: t.List[str]
+    stripe: t.Optional[Json]
+    commands: Commands
+    file_bytes: Positive
+    seconds: NotNegative
+
+
+@dataclass(frozen=True)
+class FilesystemUnmounted(TestEvent):
+    """A file system was unmounted. reason: why it was not wiped."""
+
+    uuid: Text
+    wiped: bool
+    reason: str
+    seconds: NotNegative
+
+
+@dataclass(frozen=True)
+class FillCurve(TestEvent):
+    """The rate of each step of a fill, by the kernel's count. step_bytes: 1 % of the ActiveRange."""
+
+    step_bytes: Annotated[float, Limits(exclusive_minimum=0)]
+    samples: Annotated[int, Limits(minimum=2)]
+    bandwidth_bytes_per_s: Annotated[t.List[NotNegative], Limits(min_items=1, max_items=1000)]
+
+
+@dataclass(frozen=True)
+class Histogram(TestEvent):
+    """Latencies over some rounds: how many I/Os fell into each of fio's bins, by the ns in its middle."""
+
+    cell: CellId
+    direction: t.Literal["read", "write", "trim", "sync"]
+    first_round: Number
+    last_round: Number
+    ios: Positive
+    bins: Annotated[
+        t.Dict[str, Annotated[int, Limits(minimum=1, maximum=9007199254740991)]],
+        Limits(min_properties=1, max_properties=1856, property_names="^[0-9]{1,11}$"),
+    ]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The threads and depth of a cell that the host chose."""
+
+    threads: Positive
+    queue_depth: Positive
+    cell: t.Optional[CellId] = None
+    cpus: t.Optional[Count] = None
+
+
+@dataclass(frozen=True)
+class StreamQueue:
+    """The queue of one of several streams."""
+
+    queued: t.Optional[NotNegative]
+    mean_latency_s: t.Optional[NotNegative]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a cell's disturbances were judged by; null: nobody counts it."""
+
+    fio_bytes: t.Optional[t.Dict[str, int]]
+    process_bytes: t.Optional[t.Dict[str, int]]
+    kernel_bytes: t.Optional[t.Dict[str, int]]
+    merged_share: t.Optional[NotNegative]
+    run_s: t.Optional[NotNegative]
+    mean_latency_s: t.Optional[NotNegative]
+    queued: t.Optional[NotNegative]
+    in_flight: t.Optional[float]
+    limits: t.Dict[str, t.Optional[int]]
+    fio_cpu: t.Optional[NotNegative]
+    cpus: Positive
+    cpu_idle: t.Optional[float]
+    cpu_steal: t.Optional[float]
+    throttled_s: t.Optional[float]
+    elapsed_s: t.Optional[NotNegative]
+    idle_s: t.Optional[NotNegative]
+    clock_jump_s: float
+    longest_gap_s: t.Optional[NotNegative] = None
+    waited_s: t.Optional[NotNegative] = None
+    beside_bytes: t.Optional[Count] = None
+    member_bytes: t.Optional[Annotated[t.Dict[str, t.Optional[t.Dict[str, Count]]], Limits(max_properties=1000)]] = None
+    between_bytes: t.Optional[t.Dict[str, int]] = None
+    suspended_s: t.Optional[float] = None
+    longest_s: t.Optional[NotNegative] = None
+    trimmed_bytes: t.Optional[Count] = None
+    streams: t.Optional[Annotated[t.Dict[str, StreamQueue], Limits(max_properties=64)]] = None
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What disturbed a cell, or can't be known."""
+
+    cause: t.Literal[
+        "other_io", "discarded", "queue_not_filled", "host_limited", "idle_gap", "suspended", "clock_jump", "stalled"
+    ]
+    level: Level
+    message: Annotated[str, Limits(max_length=2000)]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What fio measured of one direction. percentiles_us: null where fewer than 10 I/Os lie beyond."""
+
+    iops: NotNegative
+    bandwidth_bytes_per_s: NotNegative
+    ios: Count
+    bytes: Count
+    mean_latency_us: NotNegative
+    max_latency_us: NotNegative
+    percentiles_us: Annotated[t.Dict[str, t.Optional[NotNegative]], Limits(property_names="^[0-9]+(\\.[0-9]+)?$")]
+    min_latency_us: t.Optional[NotNegative] = None
+    stddev_latency_us: t.Optional[NotNegative] = None
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream of a cell, named <cell>.<stream>."""
+
+    name: CellId
+    read: t.Optional[Figures] = None
+    write: t.Optional[Figures] = None
+    trim: t.Optional[Figures] = None
+    sync: t.Optional[Figures] = None
+
+
+@dataclass(frozen=True)
+class _OfCell(TestEvent):
+    """An event of a cell in a round. seed: of fio's random numbers."""
+
+    round: Number
+    cell: CellId
+    seed: Count
+
+
+@dataclass(frozen=True)
+class Cell(_OfCell):
+    """A cell ended. gap_s: since the cell before; raw: fio's own output; chosen: where the host chose its load."""
+
+    causes: Annotated[t.List[Cause], Limits(max_items=100)]
+    seconds: NotNegative
+    gap_s: t.Optional[NotNegative]
+    read: t.Optional[Figures]
+    write: t.Optional[Figures]
+    raw: str
+    trim: t.Optional[Figures] = None
+    sync: t.Optional[Figures] = None
+    streams: t.Optional[Annotated[t.List[Stream], Limits(max_items=64)]] = None
+    started: t.Optional[Time] = None
+    chosen: t.Optional[Chosen] = None
+    seen: t.Optional[Seen] = None
+
+
+@dataclass(frozen=True)
+class CellRefused(_OfCell):
+    """What fio reported of a cell can't be taken, so its test ends."""
+
+    message: Text
+    chosen: t.Optional[Chosen] = None
+
+
+@dataclass(frozen=True)
+class Round(TestEvent):
+    """All cells of a round ended. elapsed_s: since the first round began."""
+
+    round: Number
+    elapsed_s: NotNegative
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a drive's environment, its settings and the data mean for a test."""
+
+    cause: Annotated[str, Limits(pattern="^[a-z][a-z0-9_]{0,39}$")]
+    level: Level
+    message: Annotated[str, Limits(max_length=1000)]
+
+
+@dataclass(frozen=True)
+class TestFinished(TestEvent):
+    """A test ended. ended: what its rounds did not decide, with its reasons; disturbed: what makes all rounds
+    invalid, as sentences.
+    """
+
+    ended: t.Optional[t.Literal["invalid", "error", "interrupted"]]
+    reasons: t.List[str]
+    disturbed: t.List[str]
+    conditions: Annotated[t.List[Condition], Limits(max_items=200)]
+    vendor_settings: t.Optional[VendorSettings]
+    wear: t.Optional[Wear]
+
+
+@dataclass(frozen=True)
+class MeasurementStarted(TestEvent):
+    """The first round begins. user_capacity_bytes: after the purge, which may change it; of an array, its
+    own.
+    """
+
+    user_capacity_bytes: Positive
+
+
+@dataclass(frozen=True)
+class Sample(TestEvent):
+    """What was sampled of a drive while it was measured."""
+
+    temperature_c: t.Optional[int]
+    critical_warning: t.Optional[Count]
+    warning_temp_min: t.Optional[Count]
+    critical_temp_min: t.Optional[Count]
+    throttle_counts: t.Optional[t.Dict[str, int]]
+    throttle_s: t.Optional[t.Dict[str, int]]
+    media_errors: t.Optional[Count]
+    error: str
+    link_speed_gts: t.Optional[Annotated[float, Limits(exclusive_minimum=0)]]
+    link_width: t.Optional[Positive]
+    aer: t.Dict[str, t.Dict[str, Count]]
+    seconds: NotNegative
+    link_rate_gbit_s: t.Optional[Annotated[float, Limits(exclusive_minimum=0)]] = None
+
+
+@dataclass(frozen=True)
+class DriveFinished(DriveEvent):
+    """A drive's campaign ended. drive_fault: the drive itself led to the error."""
+
+    outcome: t.Literal["complete", "refused", "error", "interrupted"]
+    message: str
+    drive_fault: bool = False
+
+
+@dataclass(frozen=True)
+class JobFinished:
+    """A host job ended."""
+
+    state: t.Literal["finished", "stopped", "failed"]
+
+
+@dataclass(frozen=True)
+class Crash:
+    """An error that nobody expected."""
+
+    traceback: str
+    message: t.Optional[str] = None
+    drive: t.Optional[Label] = None
+
+
+EVENTS: t.Dict[str, t.Any] = {
+    "job_started": JobStarted,
+    "tuned": Tuned,
+    "snapshot": Snapshot,
+    "calibration": Calibration,
+    "restored": Restored,
+    "guard": Guard,
+    "left": Left,
+    "logs_kept": LogsKept,
+    "drive_started": DriveStarted,
+    "baseline": Baseline,
+    "test_started": TestStarted,
+    "ata_password_set": AtaPasswordSet,
+    "ata_password_cleared": AtaPasswordCleared,
+    "purge_started": PurgeStarted,
+    "purge": Purge,
+    "precondition": Precondition,
+    "array": Array,
+    "array_stopped": ArrayStopped,
+    "filesystem": Filesystem,
+    "filesystem_unmounted": FilesystemUnmounted,
+    "fill_curve": FillCurve,
+    "histogram": Histogram,
+    "cell": Cell,
+    "cell_refused": CellRefused,
+    "round": Round,
+    "test_finished": TestFinished,
+    "measurement_started": MeasurementStarted,
+    "sample": Sample,
+    "drive_finished": DriveFinished,
+    "job_finished": JobFinished,
+    "crash": Crash,
+}

@@ -1,0 +1,90 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The JSON Schema of a record's dataclass: what the gate holds a host's data to, and what docs/ print. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing as t
+
+from ...module_utils.records import events
+from ...module_utils.records.base import Limits
+
+Schema = dict[str, t.Any]
+_TYPES: dict[t.Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+# By the names of Limits' fields.
+_KEYWORDS = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "exclusive_minimum": "exclusiveMinimum",
+    "min_length": "minLength",
+    "max_length": "maxLength",
+    "pattern": "pattern",
+    "min_items": "minItems",
+    "max_items": "maxItems",
+    "min_properties": "minProperties",
+    "max_properties": "maxProperties",
+}
+
+
+@functools.cache
+def of(kind: t.Any) -> Schema:
+    """Return the schema of a dataclass. All callers share it: do not change it."""
+    hints = t.get_type_hints(kind, include_extras=True)
+    fields = dataclasses.fields(kind)
+    required = [one.name for one in fields if one.default is one.default_factory is dataclasses.MISSING]
+    return {
+        "type": "object",
+        "required": required,
+        "properties": {one.name: _of_hint(hints[one.name]) for one in fields},
+    }
+
+
+def of_event(event: str) -> Schema:
+    """Return the schema of a journal's line with this event."""
+    line, fields = of(events.Line), of(events.EVENTS[event])
+    return {
+        "type": "object",
+        "required": [*line["required"], *fields["required"]],
+        "properties": {**line["properties"], **fields["properties"], "event": {"const": event}},
+    }
+
+
+def _of_hint(hint: t.Any) -> Schema:
+    origin, arguments = t.get_origin(hint), t.get_args(hint)
+    if origin is t.Annotated:
+        return _limited(_of_hint(arguments[0]), arguments[1:])
+    if origin is t.Union:
+        return _union([_of_hint(one) for one in arguments])
+    if origin is t.Literal:
+        return {"enum": list(arguments)}
+    if origin is list:
+        return {"type": "array", "items": _of_hint(arguments[0])}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _of_hint(arguments[1])}
+    if dataclasses.is_dataclass(hint):
+        return of(t.cast(t.Hashable, hint))
+    return {} if hint is t.Any else {"type": _TYPES[hint]}
+
+
+def _limited(schema: Schema, limits: t.Iterable[t.Any]) -> Schema:
+    for one in limits:
+        if isinstance(one, Limits):
+            given = {_KEYWORDS[name]: getattr(one, name) for name in _KEYWORDS if getattr(one, name) is not None}
+            names = {"propertyNames": {"pattern": one.property_names}} if one.property_names else {}
+            schema = {**schema, **given, **names, **({"format": "name"} if one.is_name else {})}
+    return schema
+
+
+def _union(parts: t.Sequence[Schema]) -> Schema:
+    """Return one schema for all: by their types where they say no more than these, and a null beside anything."""
+    if all(set(part) == {"type"} for part in parts):
+        return {"type": [part["type"] for part in parts]}
+    others = [part for part in parts if part != {"type": "null"}]
+    if len(others) == 1 and isinstance(others[0].get("type"), str):
+        return {**others[0], "type": [others[0]["type"], "null"]}
+    if len(others) == 1 and "enum" in others[0]:
+        return {"enum": [*others[0]["enum"], None]}
+    return {"anyOf": list(parts)}
