@@ -78,7 +78,7 @@ state:
   type: str
   sample: finished
 status:
-  description: The run's C(status.json), as in C(plugins/plugin_utils/common/schemas/status.schema.json); empty if
+  description: The run's C(status.json), as in C(plugins/module_utils/records/run_files.py); empty if
     there is none.
   returned: when O(run_id) is given
   type: dict

@@ -13,7 +13,7 @@ import typing as t
 
 from ..core.files import Damaged, now, read_json, write_atomic
 from ..core.host import BOOT_ID, Host
-from ..run import file_shapes
+from ..records import base, run_files
 from ..run.folder import RunDir
 from ..tools import mdadm
 from ..tuning.setting_kinds import Setting
@@ -47,7 +47,7 @@ def stop(host: Host, run_dir: RunDir) -> list[Setting]:
     """
     try:
         record = read_json(path_of(run_dir))
-        wrong = "" if record is None else file_shapes.problem(record, file_shapes.ARRAY)
+        wrong = "" if record is None else base.problem(run_files.MadeArray, record)
     except Damaged as error:
         record, wrong = {}, str(error)
     if wrong:

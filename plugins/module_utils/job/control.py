@@ -17,7 +17,8 @@ from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
 from ..guard import ledger, ledger_format
 from ..purge.purge_step import may_be_running
-from ..run import archive, engines, file_shapes, plan_digest, summary
+from ..records import base, run_files
+from ..run import archive, engines, plan_digest, summary
 from ..run.folder import RunDir, Status, read_journal, run_ids
 from ..run.liveness import is_live, job_of, run_state
 from ..run.states import ABSENT, FINAL_STATES, LIVE_STATES, STOPPED
@@ -185,7 +186,7 @@ def _mark_stopped(host: Host, run_dir: RunDir) -> None:
     status = run_dir.read_status()
     if status is None:
         known = summary.read(host, run_dir).status
-        status = known if not file_shapes.problem(known, file_shapes.STATUS) else None
+        status = known if not base.problem(run_files.Status, known) else None
     if status and status["state"] not in FINAL_STATES:
         Status(run_dir.status, status).set(state=STOPPED, message="the host job had died")
 

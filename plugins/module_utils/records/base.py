@@ -61,6 +61,7 @@ Text = Annotated[str, Limits(min_length=1)]
 Label = Annotated[str, Limits(min_length=1, max_length=4096, is_name=True)]
 TestName = Annotated[str, Limits(pattern="^[a-z0-9][a-z0-9_-]{0,40}$")]
 CellId = Annotated[str, Limits(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$")]
+Json = t.Dict[str, t.Any]
 Scalar = t.Union[str, float, bool, None]
 Record = t.TypeVar("Record")
 
@@ -81,6 +82,15 @@ def parse(kind: t.Type[Record], data: t.Any, where: str = "") -> Record:
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise WrongShape(f"{name} is missing")
     return kind(**values)
+
+
+def problem(kind: t.Any, data: t.Any) -> str:
+    """Return what keeps parsed JSON from being such a record; "" when nothing does."""
+    try:
+        parse(kind, data)
+    except WrongShape as error:
+        return str(error)
+    return ""
 
 
 @functools.lru_cache(maxsize=None)

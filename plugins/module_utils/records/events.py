@@ -16,6 +16,7 @@ from .base import (
     CellId,
     Count,
     HostName,
+    Json,
     Label,
     Limits,
     NotNegative,
@@ -30,7 +31,6 @@ from .base import (
 )
 
 Commands = t.List[Annotated[t.List[str], Limits(min_items=1)]]
-Json = t.Dict[str, t.Any]
 PurgeClass = t.Literal["pts", "not_pts"]
 Level = t.Literal["spoils", "unknown", "told"]
 

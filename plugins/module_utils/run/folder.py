@@ -25,7 +25,7 @@ from ..core.files import (
     read_json,
     write_atomic,
 )
-from . import file_shapes
+from ..records import base, events, run_files
 
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 # What a drive under way says changes within this time: a cell is not disturbed, and of a large drive's fill 0.1 % takes
@@ -79,26 +79,26 @@ class RunDir:
     def read_status(self) -> dict[str, t.Any] | None:
         """status.json, or None when the run never got that far or the file is damaged (`status_damage`)."""
         try:
-            return _read(self.status, file_shapes.STATUS)
+            return _read(self.status, run_files.Status)
         except Damaged:
             return None
 
     def status_damage(self) -> str:
         """Return what is wrong with status.json; "" when nothing is, or there is none."""
         try:
-            _read(self.status, file_shapes.STATUS)
+            _read(self.status, run_files.Status)
         except Damaged as error:
             return str(error)
         return ""
 
     def read_plan(self) -> dict[str, t.Any] | None:
         """plan.json, or None without one. Raises Damaged."""
-        return _read(self.plan, file_shapes.PLAN)
+        return _read(self.plan, run_files.Plan)
 
 
-def _read(path: str, fields: file_shapes.Fields) -> dict[str, t.Any] | None:
+def _read(path: str, kind: t.Any) -> dict[str, t.Any] | None:
     data = read_json(path)
-    problem = "" if data is None else file_shapes.problem(data, fields)
+    problem = "" if data is None else base.problem(kind, data)
     if problem:
         raise Damaged(path, problem)
     return data
@@ -139,7 +139,9 @@ def _record(line: str) -> dict[str, t.Any] | None:
         record = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return None if file_shapes.record_problem(record) else record
+    kind = record.get("event") if isinstance(record, dict) else None
+    wrong = base.problem(events.Line, record) or (kind in events.EVENTS and base.problem(events.EVENTS[kind], record))
+    return None if wrong else record
 
 
 class Reserve:

@@ -20,7 +20,7 @@ from ..core.blocking_io import InTime, in_time
 from ..core.deadline import Hangs
 from ..core.files import Damaged, now, read_json, write_atomic
 from ..core.host import BOOT_ID, Host
-from ..run import file_shapes
+from ..records import base, run_files
 from . import restoring, setting_kinds
 from .setting_kinds import KINDS, Setting, current
 
@@ -192,7 +192,7 @@ def paths_of(item: Setting) -> str:
 def read_record(record_path: str) -> Record | None:
     """tuning.json, or None without one. Raises Damaged."""
     record = read_json(record_path)
-    problem = "" if record is None else file_shapes.problem(record, file_shapes.TUNING)
+    problem = "" if record is None else base.problem(run_files.Tuning, record)
     unknown = (
         [] if record is None or problem else [item["kind"] for item in record["settings"] if item["kind"] not in KINDS]
     )

@@ -31,7 +31,7 @@ _KEYWORDS = {
 
 @functools.cache
 def of(kind: t.Any) -> Schema:
-    """Return the schema of a dataclass. All callers share it: do not change it."""
+    """Return the schema of a dataclass, with what its JSON_SCHEMA adds. All callers share it: do not change it."""
     hints = t.get_type_hints(kind, include_extras=True)
     fields = dataclasses.fields(kind)
     required = [one.name for one in fields if one.default is one.default_factory is dataclasses.MISSING]
@@ -39,6 +39,7 @@ def of(kind: t.Any) -> Schema:
         "type": "object",
         "required": required,
         "properties": {one.name: _of_hint(hints[one.name]) for one in fields},
+        **getattr(kind, "JSON_SCHEMA", {}),
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ...module_utils.records.run_files import Status
 from ...module_utils.run import summary
 from ...module_utils.run.drive_records import RunReducer
 from ...module_utils.run.folder import JOURNAL, PLAN
@@ -41,7 +42,7 @@ def read(folder: str, run_id: str, state: str, status: t.Any) -> HostResults:
     records: list[Record] = []
     problems = [found.text()] if found.count else []
     try:
-        passed = sanitizer.shape_of("status").passed(status).value
+        passed = sanitizer.shape_of_record(Status).passed(status).value
         records = reducer.records(passed, run_id, state in LIVE_STATES)
     except sanitizer.Unfit as refused:
         problems.append(f"its status: {refused}")

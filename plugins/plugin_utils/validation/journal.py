@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import typing as t
 
+from ...module_utils.records.run_files import CollectedPlan
 from ...module_utils.run import drive_records
 from ...module_utils.run.folder import JOURNAL, PLAN
 from ..common import json_schema
@@ -117,7 +118,7 @@ def plan(path: str, problems: Problems) -> Record:
             content = source.read(MOST_PLAN_BYTES + 1)
         if len(content) > MOST_PLAN_BYTES:
             raise sanitizer.Unfit(["it is too long"])
-        passed: Record = sanitizer.shape_of("collected_plan").passed(sanitizer.decoded(content)).value
+        passed: Record = sanitizer.shape_of_record(CollectedPlan).passed(sanitizer.decoded(content)).value
         return passed
     except FileNotFoundError:
         return {}

@@ -17,6 +17,7 @@ import math
 import sys
 import typing as t
 
+from ..common import json_schema
 from ..common import schema as schemas
 from . import printable
 
@@ -81,6 +82,12 @@ class Shape:
             why = schemas.explained(self._validator(), clean) if explained else []
             raise Unfit(why or ["it does not fit its schema"])
         return Passed(clean, walk.dropped)
+
+
+@functools.cache
+def shape_of_record(kind: t.Any) -> Shape:
+    """Return the shape of a record's dataclass."""
+    return Shape(json_schema.of(kind))
 
 
 @functools.cache

@@ -12,6 +12,7 @@ import shlex
 import typing as t
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.run_files import Status
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import STATUS
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import state_of
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import ABSENT
@@ -70,7 +71,7 @@ def parse(stdout: str, stderr: str) -> HostStatus:
     if not text or not _SECTIONS <= parts.keys():
         raise NoStatus(_last_line(stderr) or ("the answer is cut off" if text else _last_line(stdout)) or "no output")
     try:
-        status = sanitizer.shape_of("status").passed(sanitizer.decoded(text)).value
+        status = sanitizer.shape_of_record(Status).passed(sanitizer.decoded(text)).value
     except sanitizer.Unfit as refused:
         raise NoStatus(f"its status.json cannot be trusted: {refused}") from refused
     return HostStatus(_state(status, parts), status)

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import file_shapes, states
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import run_files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import states
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import json_schema
 from ansible_collections.ssdlab.fleet.plugins.test.run_states import TestModule as RunStates
 
@@ -37,8 +38,7 @@ def test_a_tests_page_names_the_states_that_it_is_true_for(name):
 
 def test_the_shape_and_the_schema_of_a_status_allow_the_states_that_are_written():
     written = {*states.LIVE_STATES, *states.FINAL_STATES}
-    assert file_shapes.STATUS["state"] == written
-    assert set(schema("status")["properties"]["state"]["enum"]) == written
+    assert set(json_schema.of(run_files.Status)["properties"]["state"]["enum"]) == written
 
 
 def test_the_schemas_of_answers_and_journals_allow_the_states_that_they_may_hold():

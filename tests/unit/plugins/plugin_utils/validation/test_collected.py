@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import run_files
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import module_answers, record_check, sanitizer
@@ -77,7 +78,7 @@ NOT_TAKEN, NOT_OF_STREAMS = ("job", "preferred"), ("range",)
 def test_a_cell_of_a_hosts_plan_keeps_what_its_results_are_made_of(plan):
     """A key that the gate drops would be taken for one that the test does not have."""
     sent = planned(load_plan(plan), identity_of(1 << 40))
-    came = sanitizer.shape_of("collected_plan").passed(sent).value
+    came = sanitizer.shape_of_record(run_files.CollectedPlan).passed(sent).value
     for before, after in zip(sent["drives"][-1]["tests"], came["drives"][-1]["tests"]):
         assert [without(cell) for cell in before["cells"]] == after["cells"]
         assert {key: before.get(key) for key in OF_REDUCER} == {key: after.get(key) for key in OF_REDUCER}

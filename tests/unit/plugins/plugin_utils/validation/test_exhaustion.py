@@ -14,6 +14,7 @@ import signal
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import run_files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import drive_records, reducer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import host_diff
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
@@ -221,7 +222,7 @@ def test_a_plan_spans_no_table_that_it_does_not_fill():
     cells = [{"id": f"c{number}", "block_size_bytes": 512 + number, "read_pct": number % 101} for number in range(500)]
     told = {"drives": [{"drive": "S1", "tests": [{"name": "iops", "cells": cells * 11}]}]}
     with pytest.raises(sanitizer.Unfit):
-        sanitizer.shape_of("collected_plan").passed(told)
+        sanitizer.shape_of_record(run_files.CollectedPlan).passed(told)
     measured = host_journal.Measurement()
     measured.averages = [{"cell": "c1", "metrics": {"iops": 5.0, interference.METRIC: 5.0}}]
     rates = [{"name": "r", "read_pct": 100}, {"name": "w", "read_pct": 0}]
