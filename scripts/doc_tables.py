@@ -11,6 +11,7 @@ With --check it changes nothing, and exits with 1 where a table is not current.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 import io
 import json
@@ -40,6 +41,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
     validity_limits,
 )
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, scsi
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events, run_files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
@@ -149,19 +151,79 @@ def parts_table(name: str, *parts: str) -> Rows:
 
 def events_table() -> Rows:
     """Return the events of the journal with their fields, less drive, test and attempt."""
-    schema = schemas.load("journal")
-    fields: dict[str, Fields] = {event: {} for event in schema["properties"]["event"]["enum"]}
-    about: dict[str, str] = {}
-    for entry in schema["allOf"]:
-        asked, shape = entry["if"]["properties"], entry["then"]
-        for event in {asked["event"]["const"]} & set(fields):
-            about.setdefault(event, shape.get("description", ""))
-            # What only some records of an event must have is in an entry of its own.
-            own = _fields(shape if len(asked) == 1 else {**shape, "required": ()}, schema)
-            fields[event] = {**own, **fields[event]}
-    for event in fields:
-        fields[event] = {name: told for name, told in fields[event].items() if name not in ("drive", "test", "attempt")}
-    return [("event", "fields"), *((f"`{event}`", _listed(fields[event], about[event])) for event in fields)]
+    of_all = ("drive", "test", "attempt")
+    rows: Rows = [("event", "fields")]
+    for event, kind in events.EVENTS.items():
+        fields = {name: told for name, told in _dataclass_fields(kind).items() if name not in of_all}
+        rows.append((f"`{event}`", _listed(fields, _about(kind))))
+    return rows
+
+
+def file_table(name: str) -> Rows:
+    """Return the fields of a file of a run."""
+    return [("field", "what it is"), *_dataclass_fields(getattr(run_files, name)).values()]
+
+
+def event_parts_table() -> Rows:
+    """Return the records that events are made of."""
+    parts: dict[str, t.Any] = {}
+    for kind in events.EVENTS.values():
+        parts.update({part.__name__: part for part in _parts(kind)})
+    rows: Rows = [("part", "fields")]
+    return rows + [(f"*{name}*", _listed(_dataclass_fields(part), _about(part))) for name, part in parts.items()]
+
+
+def _parts(kind: t.Any) -> t.Iterator[t.Any]:
+    """Yield the dataclasses that a dataclass has in its fields, and those in theirs."""
+    for hint in t.get_type_hints(kind).values():
+        for part in _dataclasses_in(hint):
+            yield part
+            yield from _parts(part)
+
+
+def _dataclasses_in(hint: t.Any) -> list[t.Any]:
+    if dataclasses.is_dataclass(hint):
+        return [hint]
+    return [part for argument in t.get_args(hint) for part in _dataclasses_in(argument)]
+
+
+def _about(kind: t.Any) -> str:
+    return " ".join((inspect.getdoc(kind) or "").split())
+
+
+def _dataclass_fields(kind: t.Any) -> Fields:
+    """Return each field: its name, marked where it may be null or miss (?), and the comment above it."""
+    hints, comments = t.get_type_hints(kind), _field_comments(kind)
+    told = {}
+    for field in dataclasses.fields(kind):
+        may_miss = field.default is not dataclasses.MISSING
+        may_be_null = type(None) in t.get_args(hints[field.name]) and not may_miss
+        mark = f"`{field.name}`" + (" or null" if may_be_null else "") + ("?" if may_miss else "")
+        parts = [f"*{part.__name__}*" for part in _dataclasses_in(hints[field.name])]
+        words = [f"`{json.dumps(word)}`".replace('"', "") for word in _words(hints[field.name])]
+        told[field.name] = (mark, "; ".join(filter(None, [", ".join(parts + words), comments.get(field.name, "")])))
+    return told
+
+
+def _words(hint: t.Any) -> list[t.Any]:
+    """Return the words that a value may be."""
+    if t.get_origin(hint) is t.Literal:
+        return list(t.get_args(hint))
+    return [word for argument in t.get_args(hint) for word in _words(argument)]
+
+
+def _field_comments(kind: t.Any) -> dict[str, str]:
+    """Return the comments above the fields of a class and of those that it extends."""
+    found: dict[str, str] = {}
+    for one in (each for each in kind.__mro__ if dataclasses.is_dataclass(each)):
+        comment: list[str] = []
+        for line in map(str.strip, inspect.getsource(one).splitlines()):
+            name = re.match(r"(\w+): ", line)
+            if line.startswith("#"):
+                comment.append(line.lstrip("# "))
+            elif name and comment:
+                found[name[1]], comment = " ".join(comment), []
+    return found
 
 
 def _fields(shape: t.Mapping[str, t.Any], schema: t.Mapping[str, t.Any]) -> Fields:
@@ -291,6 +353,8 @@ TABLES: dict[str, t.Callable[..., Rows]] = {
     "record": record_table,
     "parts": parts_table,
     "events": events_table,
+    "event_parts": event_parts_table,
+    "file": file_table,
     "purge_methods": purge_methods_table,
     "settings": settings_table,
     "causes": causes_table,

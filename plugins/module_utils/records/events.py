@@ -78,8 +78,10 @@ class Setting:
     name: str
     path: str
     before: t.Optional[str]
+    # Null for what another setting resets as a side effect.
     wanted: t.Optional[str]
     effective: t.Optional[str]
+    # managed: an interrupt that the kernel places itself.
     outcome: t.Literal["changed", "unchanged", "not_applicable", "managed", "failed", "restored"]
     message: str
 
@@ -89,8 +91,11 @@ class Tuned:
     """Settings were made. side_effects: what they reset, to be restored too; keep, order: as in tuning.json."""
 
     settings: t.List[Setting]
+    # What else is to be put back: what the settings reset.
     side_effects: t.Optional[t.List[Json]] = None
+    # tuning.json's.
     keep: t.Optional[bool] = None
+    # tuning.json's.
     order: t.Optional[int] = None
 
 
@@ -146,13 +151,19 @@ class Alone:
 class Calibration:
     """How many drives the host measures at the same time, and how it found out (job/parallelism.py)."""
 
+    # How many drives are worked on at the same time.
     parallel_drives: Annotated[int, Limits(minimum=1, maximum=1000)]
+    # What each drive has to keep of its IOPS alone.
     kept_share: Annotated[float, Limits(minimum=0, maximum=1)]
     why: Annotated[str, Limits(max_length=500)]
+    # Each number that was tried, in order: what kept least, and of each drive its least; share: null where it has
+    # too few figures. confirms: beside all neighbours.
     trials: Annotated[t.List[Trial], Limits(max_items=100)]
+    # Of the host, in the order in which they run.
     drives: Annotated[t.List[Label], Limits(max_items=1000)]
     cells: Annotated[t.List[CellId], Limits(max_items=100)]
     seconds: NotNegative
+    # The median of each drive's own repetitions.
     alone: t.Optional[Annotated[t.List[Alone], Limits(max_items=2000)]] = None
 
 
@@ -192,6 +203,7 @@ class Guard(DriveEvent):
     eligible: bool
     refusals: t.List[Finding]
     identity: t.Optional[Json]
+    # What was found and the drive's entry overrides.
     overridden: t.Optional[t.List[Finding]] = None
     look: t.Optional[Look] = None
 
@@ -220,6 +232,7 @@ class LogsKept(DriveEvent):
     """What a drive that failed logged of itself."""
 
     reason: str
+    # file: in the drive's raw folder; empty where the drive or the host's tools offered none, as message says.
     logs: t.List[Log]
 
 
@@ -248,6 +261,7 @@ class DriveStarted(DriveEvent):
     identity: Json
     path: str
     tests: t.List[str]
+    # The boot in which the drive is measured, and how often its own power came on; null where it does not tell.
     power: t.Optional[Power] = None
     place: t.Optional[Place] = None
 
@@ -267,6 +281,7 @@ class Baseline(DriveEvent):
     """A drive's environment (measure/drive_environment.py) before its first test."""
 
     boot_id: t.Optional[str]
+    # measure/drive_environment.py, read_environment.
     world: Json
     vendor_settings: t.Optional[VendorSettings]
 
@@ -338,6 +353,7 @@ class Purge(TestEvent):
     commands: t.Optional[Commands] = None
     timeout_s: t.Optional[NotNegative] = None
     capabilities: t.Optional[Json] = None
+    # true if a later job waited for it.
     resumed: bool = False
     lba_format_before: t.Optional[Json] = None
     lba_format_after: t.Optional[Json] = None
@@ -376,6 +392,7 @@ class Array(TestEvent):
     chunk_bytes: Annotated[int, Limits(minimum=4096)]
     device: Text
     size_bytes: Positive
+    # In the order of the stripes.
     members: Annotated[t.List[Member], Limits(min_items=2)]
     commands: Commands
     seconds: NotNegative
@@ -387,6 +404,7 @@ class Wear:
 
     host_bytes: t.Optional[Count]
     media_bytes: t.Optional[Count]
+    # Micron's SATA drives count pages: theirs has no media_bytes.
     write_amplification: t.Optional[NotNegative]
     used_pct: t.Optional[int]
 
@@ -404,6 +422,7 @@ class StoppedMember:
 class ArrayStopped(TestEvent):
     """An array was stopped. bytes_written: to the array."""
 
+    # To the array, by the kernel's count; null: it does not count.
     bytes_written: t.Optional[Count]
     members: t.List[StoppedMember]
     seconds: NotNegative
@@ -416,7 +435,9 @@ class Filesystem(TestEvent):
     type: t.Literal["ext4", "xfs"]
     uuid: Text
     block_size_bytes: Positive
+    # As asked.
     mount_options: t.List[str]
+    # In force.
     options: t.List[str]
     stripe: t.Optional[Json]
     commands: Commands
@@ -430,6 +451,7 @@ class FilesystemUnmounted(TestEvent):
 
     uuid: Text
     wiped: bool
+    # Why it was not wiped.
     reason: str
     seconds: NotNegative
 
@@ -438,8 +460,11 @@ class FilesystemUnmounted(TestEvent):
 class FillCurve(TestEvent):
     """The rate of each step of a fill, by the kernel's count. step_bytes: 1 % of the ActiveRange."""
 
+    # How much each figure is the rate of: 1 % of the ActiveRange.
     step_bytes: Annotated[float, Limits(exclusive_minimum=0)]
+    # How often the kernel's count was read meanwhile.
     samples: Annotated[int, Limits(minimum=2)]
+    # Of each step.
     bandwidth_bytes_per_s: Annotated[t.List[NotNegative], Limits(min_items=1, max_items=1000)]
 
 
@@ -452,6 +477,8 @@ class Histogram(TestEvent):
     first_round: Number
     last_round: Number
     ios: Positive
+    # Latencies over these rounds: how many I/Os fell into each of fio's bins, told by the ns in its middle (29
+    # groups of 64).
     bins: Annotated[
         t.Dict[str, Annotated[int, Limits(minimum=1, maximum=9007199254740991)]],
         Limits(min_properties=1, max_properties=1856, property_names="^[0-9]{1,11}$"),
@@ -486,9 +513,12 @@ class Seen:
     merged_share: t.Optional[NotNegative]
     run_s: t.Optional[NotNegative]
     mean_latency_s: t.Optional[NotNegative]
+    # I/Os in flight by fio.
     queued: t.Optional[NotNegative]
+    # I/Os in flight by the kernel's count.
     in_flight: t.Optional[float]
     limits: t.Dict[str, t.Optional[int]]
+    # Share of a CPU, by thread.
     fio_cpu: t.Optional[NotNegative]
     cpus: Positive
     cpu_idle: t.Optional[float]
@@ -497,14 +527,21 @@ class Seen:
     elapsed_s: t.Optional[NotNegative]
     idle_s: t.Optional[NotNegative]
     clock_jump_s: float
+    # No thread of fio submitted nothing for longer.
     longest_gap_s: t.Optional[NotNegative] = None
+    # For how long fio's threads together waited for a CPU.
     waited_s: t.Optional[NotNegative] = None
+    # Of other namespaces of the controller.
     beside_bytes: t.Optional[Count] = None
+    # Of the drives of an array, by kernel name; null: the kernel does not count that drive's I/O.
     member_bytes: t.Optional[Annotated[t.Dict[str, t.Optional[t.Dict[str, Count]]], Limits(max_properties=1000)]] = None
+    # Written and discarded since our own last I/O.
     between_bytes: t.Optional[t.Dict[str, int]] = None
     suspended_s: t.Optional[float] = None
+    # The longest I/O.
     longest_s: t.Optional[NotNegative] = None
     trimmed_bytes: t.Optional[Count] = None
+    # Of several streams, by name.
     streams: t.Optional[Annotated[t.Dict[str, StreamQueue], Limits(max_properties=64)]] = None
 
 
@@ -531,6 +568,7 @@ class Figures:
     max_latency_us: NotNegative
     percentiles_us: Annotated[t.Dict[str, t.Optional[NotNegative]], Limits(property_names="^[0-9]+(\\.[0-9]+)?$")]
     min_latency_us: t.Optional[NotNegative] = None
+    # By n - 1, as fio tells it.
     stddev_latency_us: t.Optional[NotNegative] = None
 
 
@@ -560,14 +598,18 @@ class Cell(_OfCell):
 
     causes: Annotated[t.List[Cause], Limits(max_items=100)]
     seconds: NotNegative
+    # Since the cell before ended; null for the first.
     gap_s: t.Optional[NotNegative]
     read: t.Optional[Figures]
     write: t.Optional[Figures]
     raw: str
     trim: t.Optional[Figures] = None
+    # Flushes; they move no bytes.
     sync: t.Optional[Figures] = None
+    # Of a cell with several streams: the figures of each, named `<cell>.<stream>`.
     streams: t.Optional[Annotated[t.List[Stream], Limits(max_items=64)]] = None
     started: t.Optional[Time] = None
+    # Its threads and depth, where the host chose them: those of the cell of a sweep, or by the CPUs that fio had.
     chosen: t.Optional[Chosen] = None
     seen: t.Optional[Seen] = None
 
@@ -585,6 +627,7 @@ class Round(TestEvent):
     """All cells of a round ended. elapsed_s: since the first round began."""
 
     round: Number
+    # Since the first round began.
     elapsed_s: NotNegative
 
 
@@ -636,6 +679,7 @@ class Sample(TestEvent):
     link_width: t.Optional[Positive]
     aer: t.Dict[str, t.Dict[str, Count]]
     seconds: NotNegative
+    # Of a SATA or SAS link.
     link_rate_gbit_s: t.Optional[Annotated[float, Limits(exclusive_minimum=0)]] = None
 
 
@@ -645,6 +689,7 @@ class DriveFinished(DriveEvent):
 
     outcome: t.Literal["complete", "refused", "error", "interrupted"]
     message: str
+    # Only with the outcome error: the drive did not do its I/O, or hangs.
     drive_fault: bool = False
 
 

@@ -37,21 +37,32 @@ class DriveStatus:
     entry last changed; news_within_s: how long at most until it should change again, while the drive is under way.
     """
 
+    # The selector's value.
     drive: Label
     path: t.Optional[str]
     phase: t.Literal["queued", "guard", "purge", "precondition", "measure", "done"]
+    # Set with the phase done.
     outcome: t.Optional[t.Literal["complete", "refused", "error", "interrupted"]]
     test: t.Optional[str]
+    # Counted from 1; 0 before the first.
     test_index: Count
     tests: Count
+    # Counted from 1; 0 before the first.
     round: Count
     round_max: t.Optional[Positive]
     cell: t.Optional[str]
+    # The last figure of the round before, or how far a purge or precondition is.
     last: t.Optional[LastFigure]
+    # An upper bound of this test; null: unknown.
     time_left_s: t.Optional[NotNegative]
+    # Why, when refused or ended with an error.
     message: str
+    # An upper bound of the tests after this one; null: unknown.
     later_s: t.Optional[NotNegative]
+    # When this entry last changed; null: never yet.
     updated: t.Optional[Annotated[str, Limits(max_length=40)]]
+    # How long at most until it should change again, while the drive is under way: then watch says "no news". null:
+    # the drive does not report its progress.
     news_within_s: t.Optional[NotNegative]
 
     JSON_SCHEMA: t.ClassVar[Json] = {
@@ -80,19 +91,28 @@ class Status:
     schema_version: t.Literal[1]
     run_id: RunId
     run_name: Text
+    # The inventory name.
     host: Text
+    # /proc/sys/kernel/random/boot_id when the job began.
     boot_id: t.Optional[str]
     pid: Positive
+    # Field 22 of /proc/PID/stat, in clock ticks since boot.
     pid_start: t.Optional[Annotated[str, Limits(pattern="^[0-9]+$")]]
+    # The systemd unit, null where the job is a session of its own.
     unit: t.Optional[str]
     engine_version: Text
+    # The last three are final; running with a dead pid or another boot id is dead.
     state: t.Literal["starting", "running", "finished", "stopped", "failed"]
     started: _StatusTime
     updated: _StatusTime
+    # Whether the host's settings are back as they were.
     restored: bool
     message: str
     drives: Annotated[t.List[DriveStatus], Limits(max_items=1000)]
+    # How many are worked on at the same time; with ssd_parallel_drives: auto 1 until it is found.
     parallel_drives: t.Optional[Positive] = None
+    # ssd_parallel_drives: auto. left_s: an upper bound of the reads that are still to come; why: of the number,
+    # once it is found.
     calibration: t.Optional[CalibrationStatus] = None
 
 
