@@ -88,7 +88,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Tuned:
-    """Settings were made. side_effects: what they reset, to be restored too; keep, order: as in tuning.json."""
+    """Settings were made. A later play can rebuild tuning.json from it."""
 
     settings: t.List[Setting]
     # What else is to be put back: what the settings reset.
@@ -342,7 +342,7 @@ class Verification:
 
 @dataclass(frozen=True)
 class Purge(TestEvent):
-    """A purge ended. resumed: a later job waited for it."""
+    """A purge ended."""
 
     method: str
     seconds: NotNegative
@@ -353,7 +353,7 @@ class Purge(TestEvent):
     commands: t.Optional[Commands] = None
     timeout_s: t.Optional[NotNegative] = None
     capabilities: t.Optional[Json] = None
-    # true if a later job waited for it.
+    # A later job waited for it.
     resumed: bool = False
     lba_format_before: t.Optional[Json] = None
     lba_format_after: t.Optional[Json] = None
@@ -386,7 +386,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Array(TestEvent):
-    """An array was made; members in the order of its stripes."""
+    """An array was made."""
 
     level: t.Literal[0]
     chunk_bytes: Annotated[int, Limits(minimum=4096)]
@@ -420,7 +420,7 @@ class StoppedMember:
 
 @dataclass(frozen=True)
 class ArrayStopped(TestEvent):
-    """An array was stopped. bytes_written: to the array."""
+    """An array was stopped."""
 
     # To the array, by the kernel's count; null: it does not count.
     bytes_written: t.Optional[Count]
@@ -430,7 +430,7 @@ class ArrayStopped(TestEvent):
 
 @dataclass(frozen=True)
 class Filesystem(TestEvent):
-    """A file system was made. mount_options: as requested; options: in force."""
+    """A file system was made."""
 
     type: t.Literal["ext4", "xfs"]
     uuid: Text
@@ -447,7 +447,7 @@ class Filesystem(TestEvent):
 
 @dataclass(frozen=True)
 class FilesystemUnmounted(TestEvent):
-    """A file system was unmounted. reason: why it was not wiped."""
+    """A file system was unmounted."""
 
     uuid: Text
     wiped: bool
@@ -458,7 +458,7 @@ class FilesystemUnmounted(TestEvent):
 
 @dataclass(frozen=True)
 class FillCurve(TestEvent):
-    """The rate of each step of a fill, by the kernel's count. step_bytes: 1 % of the ActiveRange."""
+    """The rate of each step of a fill, by the kernel's count."""
 
     # How much each figure is the rate of: 1 % of the ActiveRange.
     step_bytes: Annotated[float, Limits(exclusive_minimum=0)]
@@ -594,7 +594,7 @@ class _OfCell(TestEvent):
 
 @dataclass(frozen=True)
 class Cell(_OfCell):
-    """A cell ended. gap_s: since the cell before; raw: fio's own output; chosen: where the host chose its load."""
+    """A cell ended. raw: the file of fio's own output."""
 
     causes: Annotated[t.List[Cause], Limits(max_items=100)]
     seconds: NotNegative
@@ -624,7 +624,7 @@ class CellRefused(_OfCell):
 
 @dataclass(frozen=True)
 class Round(TestEvent):
-    """All cells of a round ended. elapsed_s: since the first round began."""
+    """All cells of a round ended."""
 
     round: Number
     # Since the first round began.
@@ -685,7 +685,7 @@ class Sample(TestEvent):
 
 @dataclass(frozen=True)
 class DriveFinished(DriveEvent):
-    """A drive's campaign ended. drive_fault: the drive itself led to the error."""
+    """A drive's campaign ended."""
 
     outcome: t.Literal["complete", "refused", "error", "interrupted"]
     message: str

@@ -31,11 +31,7 @@ class LastFigure:
 
 @dataclass(frozen=True)
 class DriveStatus:
-    """Where a drive is. test_index and round count from 1, 0 before the first.
-
-    later_s, time_left_s: upper bounds, of the tests after this one and of this test; null: unknown. updated: when this
-    entry last changed; news_within_s: how long at most until it should change again, while the drive is under way.
-    """
+    """Where a drive is."""
 
     # The selector's value.
     drive: Label
@@ -82,11 +78,7 @@ class CalibrationStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """status.json: written as a whole at each change.
-
-    boot_id: when the job began; pid_start: field 22 of /proc/PID/stat, in clock ticks since boot; unit: of systemd,
-    null where the job is a session of its own; restored: whether the host's settings are back as they were.
-    """
+    """status.json: written as a whole at each change."""
 
     schema_version: t.Literal[1]
     run_id: RunId
