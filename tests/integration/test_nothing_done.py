@@ -18,6 +18,7 @@ ON_CONTROLLER = {"awx", "notify", "render"}
 PARTS = {"retest", "servers"}
 PLAYBOOKS = sorted({path.stem for path in REPO.glob("playbooks/*.yml")} - ON_CONTROLLER - PARTS)
 NO_SERVER, NOT_THERE, NO_TAG = "No server to work on", "is not there, so its servers", "Nothing to do: no"
+UNCHECKED = "would skip the checks that this playbook begins with"
 RUN = "20261121T130000Z-qualify"
 
 
@@ -40,6 +41,7 @@ def test_a_playbook_without_a_server_fails(lab, tmp_path, name):
         ("-e", "ssd_hosts=rakc1"): NO_SERVER,
         ("-i", str(tmp_path / "elsewhere.yml")): NOT_THERE,
         ("--tags", "deploy"): NO_TAG,
+        ("--skip-tags", "always"): UNCHECKED,
     }
     # By the checkout's ansible.cfg Ansible itself ends where an inventory is not there.
     plain = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "false"}
@@ -83,6 +85,12 @@ def test_the_main_job_at_the_root_of_a_checkout_fails_too(lab):
     assert code != 0 and NO_TAG in " ".join(output.split()), output
 
 
+@pytest.mark.parametrize("tags", [("--skip-tags", "cpu,tagged"), ("--tags", "cpu", "--skip-tags", "always")])
+def test_no_other_tags_skip_the_checks_either(lab, tags):
+    code, output = lab.play("tune", *tags)
+    assert code != 0 and UNCHECKED in " ".join(output.split()), output
+
+
 @pytest.mark.parametrize(("arguments", "succeeds"), [(["--tags", "queue"], True), (["--tags", "queu"], False)])
 def test_tuning_goes_by_its_own_tags(lab, loop_drive, arguments, succeeds):
     lab.hosts["rack1-07"]["ssd_drives"] = [loop_drive().selector]
@@ -109,7 +117,7 @@ def test_a_playbook_of_the_users_own_goes_by_its_tags(lab, tmp_path, tag, name):
     assert NO_TAG not in output, output
 
 
-@pytest.mark.parametrize("name", ["cleanup", "stop"])
+@pytest.mark.parametrize("name", ["cleanup", "restore", "stop"])
 def test_a_run_that_no_host_has_is_an_error(lab, name):
     folder = lab.state / "runs" / RUN
     folder.mkdir(parents=True)
