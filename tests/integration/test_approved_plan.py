@@ -184,6 +184,12 @@ def test_a_run_is_bound_to_its_own_approved_plan_to_the_end(site, approved, driv
     code, said = site.play("qualify", "-e", f"ssd_approved_plan={approved}")
     assert code == 0 and drives[0].digest() == before, said
     assert "this run is finished on this host, so nothing is started there" in said
+    # Nor where the host has forgotten it.
+    code, said = site.play("cleanup")
+    assert code == 0 and not list(site.state.glob("runs/*")), said
+    code, said = site.play("start", "-e", f"ssd_approved_plan={approved}")
+    assert code != 0 and "has already written to this drive; make and approve a new plan" in words(said), said
+    assert drives[0].digest() == before
 
 
 def test_single_steps_are_held_to_a_plan_of_their_own(site, approved, drives):

@@ -20,11 +20,22 @@ from ..common import argument_specs
 from ..common.schema import plain
 from ..plan import arrays, hostplan, purge_values, render_plan
 from ..run_folder import remeasurement
-from . import approval, remeasurement_checks, run_json
+from . import approval, examine_arguments, remeasurement_checks, run_json
 from .findings import Finding, HostAnswer, Run, shared_value
 
-# A host's variables that say what else may be erased, or how well a drive is checked before that.
-OVERRIDES = ("preflight_levels", "ssd_leave", "ssd_look", "ssd_look_s", "vendor_iomemory", "vendor_rssdm")
+# A host's variables that say what else may be erased or done to the host, or how well a drive is checked before that.
+OVERRIDES = (
+    "preflight_levels",
+    "ssd_leave",
+    "ssd_look",
+    "ssd_look_s",
+    "ssd_retest",
+    examine_arguments.BOOT,
+    "tune_boot_arguments",
+    *sorted(examine_arguments.PREPARED),
+    "vendor_power_cycle",
+    "vendor_power_cycle_force",
+)
 DIGEST_LETTERS = 16
 ADVICE = "make and approve a new plan, or undo the change"
 Plans = t.Mapping[str, t.Mapping[str, t.Any]]
@@ -96,9 +107,13 @@ def _guard_options(selector: t.Any) -> list[str]:
 
 
 def _set(names: t.Sequence[str], variables: t.Mapping[str, t.Any]) -> list[str]:
-    """Return those of a host's variables that are not at their defaults."""
-    values = {name: plain(variables.get(name)) for name in names}
+    """Return those of a host's variables that are not at their defaults, each in its type: a survey gives texts."""
+    values = {name: _in_type(name, plain(variables.get(name))) for name in names}
     return [_shown(name, value) for name, value in values.items() if value not in (None, argument_specs.default(name))]
+
+
+def _in_type(name: str, value: t.Any) -> t.Any:
+    return value if value is None else argument_specs.in_type(name.split("_", 1)[0], {name: value}).get(name, value)
 
 
 def _shown(name: str, value: t.Any) -> str:
@@ -175,6 +190,26 @@ def findings(approved: approval.ApprovedPlan, now: approval.ApprovedPlan) -> lis
             )
             found.append(Finding(f"ssd_approved_plan: {differences}; {ADVICE}", line.host, line.drive))
     return found
+
+
+def carried_out(
+    views: t.Sequence[HostAnswer], run: Run, now: approval.ApprovedPlan, collected: t.Container[tuple[str, str]]
+) -> list[Finding]:
+    """Return the drives that this run has written to on hosts that have forgotten it (cleanup.yml): what was approved
+    is done. collected: (host, drive) of the drives of which this controller has the run's results.
+    """
+    wrote = {
+        (view.name, str(entry["drive"]))
+        for view in views
+        for entry in view.drives or ()
+        if (entry.get("own_data") or {}).get("run_id") == run.id
+    }
+    what = f"ssd_approved_plan: run {run.id} has already written to this drive; make and approve a new plan"
+    return [
+        Finding(what, line.host, line.drive)
+        for line in now.lines
+        if line.host not in run.attach and ((key := (line.host, line.drive)) in wrote or key in collected)
+    ]
 
 
 def can_be_left_out(differing: t.Sequence[Finding], now: approval.ApprovedPlan, run: Run) -> bool:

@@ -287,7 +287,9 @@ def _compare(
     found = approval_check.unusable(approved, views, run, plan.lines if plan and destructive else ())
     if not (run and approved and plan):
         return _Compared(plan, found, {})
-    differing = approval_check.findings(approved, plan)
+    drives = [(line.host, line.drive) for line in plan.lines]
+    collected = last_run_of_drive.of_drives([one for one in chosen.own if one.id == run.id], drives)
+    differing = approval_check.findings(approved, plan) + approval_check.carried_out(views, run, plan, collected)
     if destructive and approval_check.can_be_left_out(differing, plan, run):
         return _Compared(plan, found, {(one.host, one.drive): one.message for one in differing})
     return _Compared(plan, found + differing, {})

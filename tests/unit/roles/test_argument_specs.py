@@ -16,7 +16,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemo
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs as settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import examine_arguments, findings, variable_rules
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
+    approval_check,
+    examine_arguments,
+    findings,
+    variable_rules,
+)
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 NAMES = sorted(path.parent.parent.name for path in ROLES.glob("*/meta/main.yml"))
@@ -156,7 +161,8 @@ def test_preflight_notes_every_variable_that_counts():
     controller_only = {"ssd_ask_hosts", "ssd_become", "ssd_store_url", "ssd_approved_plan"}
     roles = {name for role in ("ssd", "preflight", "tune") for name in load(role, "defaults/main.yml")}
     prepared = {*examine_arguments.PREPARED, examine_arguments.BOOT}
-    wanted = {*roles, *hostplan.VARIABLES, *hostplan.GIVEN, *prepared, "ssd_step"} - controller_only
+    approved = set(approval_check.OVERRIDES)
+    wanted = {*roles, *hostplan.VARIABLES, *hostplan.GIVEN, *prepared, *approved, "ssd_step"} - controller_only
     assert sorted(others) == others and {*others, *load("tune", "defaults/main.yml")} == wanted
     assert not [name for name in others if name.startswith("tune_")]
     assert variables["__preflight_unset"] == findings.UNSET

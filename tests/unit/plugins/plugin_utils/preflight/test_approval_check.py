@@ -7,6 +7,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import RUNNING
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import approval, approval_check, decision
+from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, QUICK
 
 RUN_ID = "20261121T130000Z-qualify"
@@ -29,6 +30,16 @@ def entries(view, **options):
     given = [dict(entry, **(options if place == 0 else {})) for place, entry in enumerate(view.asked["ssd_drives"])]
     told = [dict(drive, selector=entry) for drive, entry in zip(view.drives, given)]
     return view.of(view.name, {**view.asked, "ssd_drives": given}, view.runs, view.facts, told)
+
+
+def ledger(run_id):
+    return {
+        "run_id": run_id,
+        "state": "released",
+        "released": "2026-11-21T14:00:00.000Z",
+        "reason": "",
+        "proved": "counters",
+    }
 
 
 def identity(view, **names):
@@ -75,6 +86,12 @@ def test_a_drive_and_a_host_that_have_gone_are_less(fleet):
         (lambda fleet: [fleet(ssd_look_s=0.1)], "approved none, now ssd_look_s=0.1"),
         (lambda fleet: [fleet(preflight_levels={"wear": "ok"})], 'now preflight_levels={"wear": "ok"}'),
         (lambda fleet: [fleet(vendor_iomemory=[{"card": "fct0"}])], "now vendor_iomemory="),
+        (lambda fleet: [fleet(vendor_iomemory_dma_delay=3)], 'approved none, now vendor_iomemory_dma_delay="3"'),
+        (lambda fleet: [fleet(vendor_power_cycle=True)], "approved none, now vendor_power_cycle=true"),
+        (lambda fleet: [fleet(vendor_power_cycle_force=True)], "approved none, now vendor_power_cycle_force=true"),
+        (lambda fleet: [fleet(tune_boot_enabled=True)], "approved none, now tune_boot_enabled=true"),
+        (lambda fleet: [fleet(tune_boot_arguments=["a=b"])], 'approved none, now tune_boot_arguments=["a=b"]'),
+        (lambda fleet: [fleet(ssd_retest=1)], "approved none, now ssd_retest=1"),
         (
             lambda fleet: [identity(fleet(), wwn="eui.2")],
             "other identity: approved serial S1, now serial S1, wwn eui.2",
@@ -88,6 +105,12 @@ def test_anything_else_is_refused_by_name_with_what_differs(fleet, other, told):
     assert len(found) == 1 and told in found[0] and approval_check.ADVICE in found[0]
     assert [drive["drive"] for plan in decided.plans.values() for drive in plan["drives"]] == ["S1"]
     assert all(drives in (["S9"], ["S2"]) for drives in decided.left_out.values())
+
+
+def test_a_value_counts_in_its_type(fleet):
+    """Surveys and -e give texts."""
+    approved = plan_of(fleet(ssd_retest=1, vendor_power_cycle=False))
+    assert decide(fleet(ssd_retest="1", vendor_power_cycle="no"), approved=approved).findings == []
 
 
 def test_what_is_not_approved_is_left_out_where_other_drives_remain(fleet):
@@ -210,3 +233,27 @@ def test_where_nothing_would_start_nothing_has_to_be_approved(fleet):
     runs = [{"run_id": RUN_ID, "run_name": "qualify", "state": RUNNING}]
     decided = decide(fleet(runs=runs, ssd_run_id=RUN_ID, ssd_approval="required"))
     assert decided.findings == []
+
+
+def test_a_plan_that_was_carried_out_is_not_carried_out_again_where_the_host_forgot_the_run(fleet, tmp_path):
+    """As after cleanup.yml. The host's ledger still says which run wrote to the drive."""
+    view = fleet("h1", ("S1", "S2"))
+    approved = plan_of(view)
+    used = view._replace(drives=[{**view.drives[0], "own_data": ledger(RUN_ID)}, view.drives[1]])
+    decided = decide(used, approved=approved)
+    assert decided.findings == [] and decided.left_out == {"h1": ["S1"]}
+    told = f"h1: drive S1: ssd_approved_plan: run {RUN_ID} has already written to this drive; make and approve a new"
+    assert any(line.startswith(told) for line in decided.warnings)
+    # It goes on where the host knows it, and another run's data is the guard's business.
+    runs = [{"run_id": RUN_ID, "run_name": "qualify", "state": "dead"}]
+    assert decide(used._replace(runs=runs), approved=approved).left_out == {}
+    other = view._replace(drives=[{**view.drives[0], "own_data": ledger("20261122T130000Z-qualify")}, view.drives[1]])
+    assert decide(other, approved=approved).left_out == {}
+    # Also where another run wrote to it since: by what the controller collected.
+    begun, collected = fleets.fleet(hosts=1, drives=1, run_id=RUN_ID)
+    asked = [{**begun["asked"][0], "host": "h1", "drive": name} for name in ("S1", "S2")]
+    records = [
+        {**record, "host": "h1", "drive": "S1", "left": "blank"} for record in collected if record["kind"] == "drive"
+    ]
+    fleets.write(tmp_path / "results", {**begun, "asked": asked}, records)
+    assert decide(other, approved=approved).left_out == {"h1": ["S1"]}
