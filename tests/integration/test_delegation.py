@@ -82,6 +82,22 @@ def test_no_role_acts_on_the_controller_in_place_of_its_host(lab, name):
     assert code != 0 and f"on the controller what is meant for {OWNER}" in " ".join(output.split()), output
 
 
+@pytest.mark.parametrize(("name", "value"), [("ansible_host", "192.0.2.1"), ("ansible_ssh_port", 2222)])
+@pytest.mark.parametrize("way", ["include", "block"])
+def test_no_role_acts_where_variables_of_its_task_lead(lab, name, value, way):
+    """Which is delegation by another name."""
+    lab.hosts[OWNER].pop("ansible_python_interpreter")
+    before = lab.drive.digest()
+    called, given = {"ansible.builtin.include_role": {"name": "ssdlab.fleet.purge"}}, {name: value}
+    task = {**called, "vars": given} if way == "include" else {"block": [called], "vars": given}
+    code, output = lab.own({"tasks": [task]})
+    assert lab.drive.digest() == before and lab.run_folders() == [], output
+    assert code != 0 and f"{name} among the vars of a task" in " ".join(output.split()), output
+    # The inventory and the play say where their host is.
+    code, output = lab.own({"vars": given, "tasks": [called]})
+    assert code == 0 and set(lab.drive.file.read_bytes()) == {0}, output
+
+
 # Those that ask the host before any preflight, each through a module of its own.
 ALONE = {
     "rssdm": ("vendor", {"vendor_rssdm": [{"serial": "A1", "power_limiting": "off"}]}, {}),

@@ -32,6 +32,12 @@ LOCAL = (
     "from the task, its apply, block, role or play; where {host} is the controller, its inventory says so "
     "(ansible_connection: local)"
 )
+# Where a task's own variables lead is another place than its host's, as far as anybody knows.
+PLACES = ("ansible_host", "ansible_port", "ansible_ssh_host", "ansible_ssh_port")
+ELSEWHERE = (
+    "{names} among the vars of a task, its block or its include may lead to another host than {host}, whose drives and "
+    "settings these are; nothing was done. Set it in the inventory of {host}, or in the vars of the play"
+)
 LATE = "it did not answer within {} s (ssd_task_timeout_s; collecting: ssd_collect_timeout_s)"
 Result = dict[str, t.Any]
 
@@ -57,13 +63,10 @@ class HostAction(ActionBase):
 
     def ask(self, module: str, arguments: Result, task_vars: Result) -> Result:
         """Run a module (named without ssdlab.fleet) on the host; what passed of its answer, `failed`
-        where it does not. Raises AnsibleActionFail for a task that is delegated to another host and may not be.
+        where it does not. Raises AnsibleActionFail for a task that is led to another host and may not be.
         """
-        host, delegate = task_vars.get("inventory_hostname", ""), self._task.delegate_to
-        if not self.MAY_BE_DELEGATED and is_delegated(host, delegate):
-            raise AnsibleActionFail(DELEGATED.format(host=host, delegate=delegate))
-        if not self.MAY_BE_DELEGATED and self._is_diverted(host, task_vars):
-            raise AnsibleActionFail(LOCAL.format(host=host))
+        if not self.MAY_BE_DELEGATED:
+            self._refuse_other_hosts(task_vars)
         self._asked = module
         with self._answered(), _told_in_words():
             answer = self._execute_module(module_name=COLLECTION + module, module_args=arguments, task_vars=task_vars)
@@ -113,6 +116,17 @@ class HostAction(ActionBase):
             self._connection._shell.tmpdir = None
             signal_all(children(os.getpid()), signal.SIGTERM)
             raise AnsibleConnectionFailure(late) from None
+
+    def _refuse_other_hosts(self, task_vars: Result) -> None:
+        """Fail where the task leads to another host than its own. Raises AnsibleActionFail."""
+        host, delegate = task_vars.get("inventory_hostname", ""), self._task.delegate_to
+        if is_delegated(host, delegate):
+            raise AnsibleActionFail(DELEGATED.format(host=host, delegate=delegate))
+        if self._is_diverted(host, task_vars):
+            raise AnsibleActionFail(LOCAL.format(host=host))
+        places = [name for name in PLACES if name in self._task.get_vars()]
+        if places:
+            raise AnsibleActionFail(ELSEWHERE.format(host=host, names=", ".join(places)))
 
     def _is_diverted(self, host: str, task_vars: Result) -> bool:
         """Return whether a keyword of the task or play, and not the host's inventory, has it done on the controller."""
