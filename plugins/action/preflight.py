@@ -7,11 +7,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import typing as t
+from pathlib import Path
 
 from ansible import constants as C
+from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
@@ -171,7 +174,20 @@ def _others(
 def _unread(variables: t.Mapping[str, t.Any], seen: t.Collection[str]) -> dict[str, list[spelling.Unknown]]:
     """Variables of the play's hosts that nothing reads. Nothing of them is evaluated."""
     hostvars = variables.get("hostvars")
-    return spelling.unknown({host: hostvars.raw_get(host) for host in seen} if hostvars else {}, variables)
+    hosts = {host: hostvars.raw_get(host) for host in seen} if hostvars else {}
+    return spelling.unknown(hosts, variables, _inventory_plugins(hostvars))
+
+
+def _inventory_plugins(hostvars: t.Any) -> list[t.Any]:
+    """Return the settings of the inventory's plugins, such as ansible.builtin.constructed."""
+    inventory, loader = getattr(hostvars, "_inventory", None), getattr(hostvars, "_loader", None)
+    found = []
+    for path in map(Path, inventory._sources if inventory else ()):
+        for file in path.iterdir() if path.is_dir() else [path]:
+            if file.suffix in (".yml", ".yaml") and file.is_file():
+                with contextlib.suppress(AnsibleError):  # no YAML, or vaulted without its password
+                    found.append(loader.load_from_file(str(file)))
+    return [each for each in found if isinstance(each, dict) and "plugin" in each]
 
 
 def _approved(given: t.Any) -> tuple[approval.ApprovedPlan | None, list[str]]:
@@ -193,7 +209,10 @@ def _fleet_drives(variables: t.Mapping[str, t.Any]) -> list[str]:
     every = inventory.groups["all"]
     files = get_vars_from_inventory_sources(loader, inventory._sources, [every], "task")
     files = {**files, **get_vars_from_path(loader, loader.get_basedir(), [every], "task")}
-    advice = "name each drive at its host; in AWX, delete it from the inventory's variables, which no sync does"
+    advice = (
+        "name each drive at its host, or as a template at a group of servers, such as ssd_servers; in AWX, delete it "
+        "from the inventory's variables, which no sync does"
+    )
     given = {**every.vars, **files}.get("ssd_drives")
     return [f"ssd_drives: is set for all hosts (group all), not for the host that has them; {advice}"] if given else []
 

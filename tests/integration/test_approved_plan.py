@@ -227,3 +227,4 @@ def test_drives_of_all_hosts_are_refused_as_awx_never_removes_them(site, drives,
         more = []
     code, said = site.play("preflight", "-e", "ssd_mode=plan", *more)
     assert code != 0 and "ssd_drives: is set for all hosts (group all)" in words(said), said
+    assert "or as a template at a group of servers, such as ssd_servers" in words(said), said

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 
 import pytest
@@ -176,6 +177,20 @@ def test_names_of_the_users_own_stop_nothing(fleet):
     assert "rack1-07, rack1-08: unknown_variable: ssd_site" in flat, output
     # Which both are, here.
     assert "found 1 thing to fix" in flat and "rack1-07: same_machine" in flat and code != 0, output
+
+
+def test_names_that_an_inventory_plugin_uses_are_no_finding(fleet, tmp_path):
+    released(fleet)
+    fleet.vars.update(ssd_site="north", ssd_host="asset")
+    (tmp_path / "plugins").mkdir()
+    config = {
+        "plugin": "ansible.builtin.constructed",
+        "compose": {"place": "ssd_site"},
+        "groups": {"assets": "ssd_host is defined"},
+    }
+    (tmp_path / "plugins/groups.yml").write_text(json.dumps(config))
+    _code, output = fleet.play("preflight", "-e", "ssd_mode=plan", "-i", str(tmp_path / "plugins"))
+    assert "would erase" in output and "ssd_site" not in output and "did you mean" not in output, output
 
 
 def test_a_shipped_suite_lists_what_a_drive_cannot_do(fleet):

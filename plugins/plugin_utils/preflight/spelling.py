@@ -48,9 +48,12 @@ class Unknown(t.NamedTuple):
     meant: str = ""
 
 
-def unknown(hosts: t.Mapping[str, Variables], play: Variables) -> dict[str, list[Unknown]]:
+def unknown(
+    hosts: t.Mapping[str, Variables], play: Variables, inventory_plugins: t.Sequence[t.Any] = ()
+) -> dict[str, list[Unknown]]:
     """Return {host: its variables that nothing reads}, without those that a template uses. hosts: each host's variables
-    as they stand; play: those of the task, which also has what its play sets for all.
+    as they stand; play: those of the task, which also has what its play sets for all; inventory_plugins: their
+    settings, whose values are expressions (compose, groups).
     """
     suspects = {host: [*filter(None, map(judge, variables))] for host, variables in hosts.items()}
     names = {each.name for found in suspects.values() for each in found}
@@ -59,6 +62,7 @@ def unknown(hosts: t.Mapping[str, Variables], play: Variables) -> dict[str, list
     if not names:
         return {}
     used = set().union(*(_used(variables, names) for variables in (play, *hosts.values())))
+    used.update(*(NAME.findall(text) for text in _texts(inventory_plugins)))
     kept = {host: [each for each in [*found, *of_play] if each.name not in used] for host, found in suspects.items()}
     return {host: found for host, found in kept.items() if found}
 
@@ -148,18 +152,18 @@ def _used(variables: Variables, names: t.Collection[str]) -> set[str]:
     for key, value in variables.items():
         if key not in NO_TEXTS:
             with contextlib.suppress(AnsibleError):  # a vaulted value without its password
-                words = {word for text in _templates(value) for word in NAME.findall(text)}
+                templates = [text for text in _texts(value) if "{{" in text or "{%" in text]
+                words = {word for text in templates for word in NAME.findall(text)}
                 found |= {word for word in words if word in names and word != key}
     return found
 
 
-def _templates(value: t.Any) -> t.Iterator[str]:
+def _texts(value: t.Any) -> t.Iterator[str]:
     if isinstance(value, str):
-        if "{{" in value or "{%" in value:
-            yield value
+        yield value
     elif isinstance(value, t.Mapping):
         for each in value.values():
-            yield from _templates(each)
+            yield from _texts(each)
     elif isinstance(value, (list, tuple)):
         for each in value:
-            yield from _templates(each)
+            yield from _texts(each)

@@ -98,6 +98,18 @@ def test_a_name_that_a_template_uses_is_its_users_own(text):
     assert spelling.unknown({"h1": itself}, {}) == {"h1": [Unknown("ssd_drive", "ssd_drives")]}
 
 
+def test_a_name_that_an_inventory_plugin_uses_is_its_users_own():
+    """What it sets is not: its keys."""
+    one = {"ssd_drive": "S1", "ssd_site": "A", "ssd_dirves": []}
+    misspelt = {"h1": [Unknown("ssd_dirves", "ssd_drives")]}
+    config = {
+        "plugin": "ansible.builtin.constructed",
+        "compose": {"ssd_dirves": "[{'serial': ssd_drive}]"},
+        "keyed_groups": [{"key": "ssd_site"}],
+    }
+    assert spelling.unknown({"h1": one}, {}, [config]) == misspelt
+
+
 def test_what_a_play_sets_counts_for_each_host():
     found = [Unknown("tune_govenor", "tune_governor")]
     assert spelling.unknown({"h1": {}, "h2": {}}, {"tune_govenor": "x"}) == {"h1": found, "h2": found}
