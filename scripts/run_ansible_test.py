@@ -5,7 +5,7 @@
 
 ansible-test wants the collection in a real folder .../ansible_collections/<namespace>/<name>, so its files are
 copied to one below .cache, which also keeps its virtual environments between runs. It bootstraps pip by a script from a
-site of its own; a stand-in that shows PyPI's pip to them does the same, so that PyPI is all it needs.
+site of its own; a stand-in that uses PyPI's pip wheel does the same, so that PyPI is all it needs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import os
 import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,11 +27,13 @@ COPY = CACHE / "ansible_collections/ssdlab/fleet"
 # Left out: the links that make a checkout find itself; the collection has none.
 KEPT, LEFT_OUT = ("tests/output/", ".git/"), ("playbooks/collections/", "collections/ansible_collections/")
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
-# Its environments share one pip, which Python compiles once.
 STAND_IN = """\
-import pathlib, sysconfig
+import sys
 
-pathlib.Path(sysconfig.get_path("purelib"), "pip.pth").write_text({folder!r})
+sys.path.insert(0, {wheel!r})
+from pip._internal.cli.main import main
+
+sys.exit(main(["install"] + [option for option in sys.argv[1:] if option not in ("--no-setuptools", "--no-wheel")]))
 """
 
 
@@ -85,10 +86,7 @@ def provide_pip(home):
         check=True,
     )
     wheel = next(script.parent.glob(f"pip-{version}-*.whl"))
-    folder = wheel.with_suffix("")
-    with zipfile.ZipFile(wheel) as packed:
-        packed.extractall(folder)
-    script.write_text(STAND_IN.format(folder=str(folder)))
+    script.write_text(STAND_IN.format(wheel=str(wheel)))
 
 
 def main(arguments):
