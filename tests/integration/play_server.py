@@ -179,26 +179,6 @@ def _import_all() -> None:
         templates.get_template(name)
 
 
-def _parse_roles() -> None:
-    """Parse the collection's roles once: each play begins with what is parsed, as if it had read the files itself."""
-    from ansible.parsing.dataloader import DataLoader
-    from ansible.template import trust_as_template
-
-    loader = DataLoader()
-    for path in sorted(Path(COLLECTIONS, "ansible_collections/ssdlab/fleet/roles").glob("*/*/*.yml")):
-        loader.load_from_file(str(path), unsafe=True, trusted_as_template=True)
-    begin = DataLoader.__init__
-
-    def begin_with_roles(self: DataLoader) -> None:
-        begin(self)
-        self._FILE_CACHE.update(loader._FILE_CACHE)
-
-    DataLoader.__init__ = begin_with_roles
-    # Each reader gets a copy. A text with its tags never changes, so a copy need not be another one.
-    tagged = type(trust_as_template("text"))
-    tagged.__deepcopy__ = lambda text, _memo: text
-
-
 def _play(request: dict, descriptors: list[int]) -> None:
     """Be ansible-playbook. Does not return."""
     # The handlers of the server remove its temporary folder, which all plays share.
@@ -240,7 +220,6 @@ def _tell_end(connection: socket.socket, play: int) -> None:
 
 def _serve(listening: socket.socket) -> None:
     _import_all()
-    _parse_roles()
     null = os.open(os.devnull, os.O_RDONLY)
     owner = os.dup(0)
     os.dup2(null, 0)
