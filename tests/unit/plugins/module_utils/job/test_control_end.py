@@ -21,6 +21,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
+from ansible_collections.ssdlab.fleet.tests.fixtures.journal_events import RECORDS
 
 
 def test_a_run_whose_settings_are_not_back_is_not_removed(run_dir):
@@ -151,6 +152,11 @@ def deaf(run_dir, monkeypatch):
             boot_id, started = Host().get("/proc/sys/kernel/random/boot_id"), pid_start(Host(), process.pid)
             drive = dict(queued("A"), phase=phase)
             status = {
+                "schema_version": 1,
+                "unit": None,
+                "engine_version": "0.1.0",
+                "started": now(),
+                "message": "",
                 "run_id": "r",
                 "run_name": "n",
                 "host": "h",
@@ -164,9 +170,7 @@ def deaf(run_dir, monkeypatch):
             }
             write_atomic(run_dir.status, json.dumps(status))
             with open(run_dir.journal, "w") as out:
-                out.writelines(
-                    json.dumps({"event": event, "drive": "A", "time": now(), "method": "m"}) + "\n" for event in events
-                )
+                out.writelines(json.dumps({**RECORDS[event], "drive": "A"}) + "\n" for event in events)
             threading.Thread(
                 target=process.wait, daemon=True
             ).start()  # else it stays a zombie, which has a start time too
@@ -199,15 +203,7 @@ def test_any_other_job_that_does_not_listen_is_killed(deaf, phase, events):
 
 
 def event(name, drive="A", **more):
-    return {
-        "event": name,
-        "time": files.now(),
-        "drive": drive,
-        "test": "t",
-        "attempt": 1,
-        "identity": {"serial": drive},
-        **more,
-    }
+    return {**RECORDS[name], "drive": drive, "test": "t", "identity": {"serial": drive}, **more}
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,9 @@ def test_unfinished_names_the_drives_of_a_live_job_only(tmp_path):
     "state, asked_for, told", [("running", None, True), ("finished", None, False), ("finished", RUN, True)]
 )
 def test_a_run_tells_how_its_tests_are_defined_where_that_counts(tmp_path, state, asked_for, told):
-    Folder(tmp_path).status(state).plan(cells=[{"id": "c", "runtime_s": 1}], rounds={"max": 5})
+    Folder(tmp_path).status(state).plan(
+        cells=[{"id": "c", "block_size_bytes": 4096, "read_pct": 0, "runtime_s": 1}], rounds={"max": 5}
+    )
     (run,) = summary.runs(HOST, str(tmp_path), definitions_of=asked_for)
     assert list(run["definitions"]) == (["iops"] if told else [])
 
