@@ -79,7 +79,6 @@ class ActionModule(HostAction):
             "changed": changed,
             "run_id": args["run_id"],
             "results_dir": results_dir,
-            "ssd_run": {"id": args["run_id"], "results_dir": results_dir},
             "state": info["state"],
             "unfinished": info["unfinished"],
             "restored": info["status"].get("restored") is not False,

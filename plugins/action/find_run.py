@@ -45,6 +45,8 @@ class ActionModule(ActionBase):
         # Whoever asks for an existing run wants to see it; nothing here erases.
         return {
             "changed": False,
-            "ssd_run": {"id": run_id, "name": name, "results_dir": results_dir, "destructive": True},
-            "hosts_without_run": without,
+            "decision": {
+                "run": {"id": run_id, "name": name, "results_dir": results_dir, "destructive": True},
+                "hosts_without_run": without,
+            },
         }

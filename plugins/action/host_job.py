@@ -59,7 +59,7 @@ class ActionModule(HostAction):
         host, run_id = variables["inventory_hostname"], str(arguments["run_id"])
         folder = self._run_folder(run_id, variables)
         arguments["plan"] = self._plan(folder, host)
-        known = (variables.get("ssd_attach") or {}).get(host)
+        known = ((variables.get("ssd_decision") or {}).get("attach") or {}).get(host)
         # Before it is asked: the answer may get lost with the host.
         if not self._task.check_mode and not known:
             self._begin_anew(folder, run_id, host)

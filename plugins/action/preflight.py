@@ -25,7 +25,6 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     approval,
     controller,
     decision,
-    examine_arguments,
     spelling,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import UNSET, HostAnswer, shared_value
@@ -53,22 +52,7 @@ ARGUMENTS = {
 
 
 # What roles hand on. An extra variable of the same name would stand for it in every task, whatever was decided.
-RESULTS = (
-    "ssd_run",
-    "ssd_attach",
-    "ssd_seen",
-    "ssd_look_again",
-    "ssd_job",
-    "ssd_watched",
-    "ssd_collected",
-    "ssd_put_back",
-    "ssd_again",
-    "ssd_left_out",
-    "ssd_hosts_left_out",
-    "ssd_hosts_without_run",
-    "ssd_prepare",
-    "ssd_plan_to_approve",
-)
+RESULTS = ("ssd_decision", "ssd_seen", "ssd_job", "ssd_watched", "ssd_collected", "ssd_put_back", "ssd_again")
 
 # Before 2.19 a failure's message is only shown as JSON, on one line.
 OLD_ERRORS = tuple(int(part) for part in ansible_version.split(".")[:2]) < (2, 19)
@@ -129,11 +113,7 @@ class ActionModule(ActionBase):
             self._show(_message(findings).splitlines() if OLD_ERRORS else [])
             short = chat_message.of_findings(_run_name(heard["seen"]), findings)
             return {**result, "failed": True, "msg": _message(findings), "message": short}
-        return {
-            **result,
-            **decided.result(),
-            "prepare": any(examine_arguments.prepares(view.asked or {}) for view in views),
-        }
+        return {**result, "changed": False, "decision": decided.fact(), "plan_text": decided.plan_text}
 
     def _show(self, lines: t.Sequence[str]) -> None:
         for line in lines:

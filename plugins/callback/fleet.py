@@ -37,7 +37,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_ta
 COLLECT = "ssdlab.fleet.collect"
 # Whose results tell which run this is: actions that make them on the controller. Any other task's result may be a
 # host's own words.
-NAMING = ("ssdlab.fleet.preflight", "ssdlab.fleet.find_run", COLLECT)
+DECIDING = ("ssdlab.fleet.preflight", "ssdlab.fleet.find_run")
 REPORT = "ssdlab.fleet.report"
 # A worker that looked for garbage in what it shares with the main process, the whole fleet's variables, would write to
 # all of it, and so copy it (docs/fleet-size.md).
@@ -133,8 +133,8 @@ class CallbackModule(CallbackBase):
     def _learn(self, outcome: TaskResult) -> None:
         """Which run this is about, and whether its report was written."""
         for item in outcome.results:
-            run = item.get("ssd_run") if outcome.action in NAMING else None
-            if isinstance(run, dict) and run.get("id") and run.get("results_dir"):
+            run = _run(outcome.action, item)
+            if run.get("id") and run.get("results_dir"):
                 self._results_file.open(run["results_dir"], run["id"])
                 self._results_file.flush()
             if outcome.action == REPORT and item.get("report"):
@@ -160,6 +160,14 @@ class CallbackModule(CallbackBase):
         for line in final_table.lines(run, records, summary):
             self._display.display(printable.line(line))
         self._display.display(f"report: {self._report}" if self._report else HINT.format(run_id))
+
+
+def _run(action: str, item: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any]:
+    """Return the id and results_dir of the run that a result names; {} where it names none."""
+    if action == COLLECT:
+        return {"id": item.get("run_id"), "results_dir": item.get("results_dir")}
+    run = (item.get("decision") or {}).get("run") if action in DECIDING else None
+    return run or {}
 
 
 def _read_json(path: str) -> dict[str, t.Any] | None:

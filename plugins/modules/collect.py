@@ -66,11 +66,6 @@ results_dir:
   returned: success and not in check mode
   type: str
   sample: /srv/ssd-results
-ssd_run:
-  description: The run, in the form that the callback expects in every result.
-  returned: success and not in check mode
-  type: dict
-  sample: {id: 20261121T130000Z-qualify, results_dir: /srv/ssd-results}
 state:
   description: The run's state on this host, C(absent) if the host does not know it.
   returned: success

@@ -51,15 +51,21 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-ssd_run:
-  description: The run. C(destructive) is true, as it is for a run that was started.
+decision:
+  description: What the role C(ssdlab.fleet.ssd) publishes as C(ssd_decision); the keys are those of
+    RV(ssdlab.fleet.preflight#module:decision).
   returned: success
   type: dict
-  sample: {id: 20261121T130000Z-qualify, name: qualify, results_dir: /srv/ssd-results, destructive: true}
-hosts_without_run:
-  description: The hosts that the run began without, as C(run.json) has it, and that have not begun it since.
-  returned: success
-  type: list
-  elements: str
-  sample: [rack1-08]
+  contains:
+    run:
+      description: The run. C(destructive) is true, as it is for a run that was started.
+      returned: always
+      type: dict
+      sample: {id: 20261121T130000Z-qualify, name: qualify, results_dir: /srv/ssd-results, destructive: true}
+    hosts_without_run:
+      description: The hosts that the run began without, as C(run.json) has it, and that have not begun it since.
+      returned: always
+      type: list
+      elements: str
+      sample: [rack1-08]
 """

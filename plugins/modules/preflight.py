@@ -43,12 +43,14 @@ options:
         changing it. Without this option no store is tested.
     type: dict
   hosts_left_out:
-    description: The hosts that an earlier decision of this play left out, with the reason (RV(hosts_left_out)). With
-      C(ssd_unavailable=leave_out) they stay left out, as only the others were prepared.
+    description: The hosts that an earlier decision of this play left out, with the reason
+      (RV(decision.hosts_left_out)). With C(ssd_unavailable=leave_out) they stay left out, as only the others were
+      prepared.
     type: dict
     default: {}
   approved_plan:
-    description: The plan that was approved (C(ssd_approved_plan)), as a path or as RV(to_approve). Empty for none.
+    description: The plan that was approved (C(ssd_approved_plan)), as a path or as RV(decision.plan_to_approve). Empty
+      for none.
     type: raw
 seealso:
   - module: ssdlab.fleet.examine
@@ -68,63 +70,75 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-ssd_run:
-  description: The run. C(results_dir) is the absolute path of the folder with all runs, C(destructive) whether drives
-    may be erased.
+decision:
+  description: What later tasks and plays need to know. The role C(ssdlab.fleet.preflight) publishes it as
+    C(ssd_decision).
   returned: success
   type: dict
-  sample: {id: 20261121T130000Z-qualify, name: qualify, results_dir: /home/lab/ssd-results, destructive: true}
-attach:
-  description: The run's state on the hosts that already have it.
-  returned: success
-  type: dict
-  sample: {rack1-07: running}
-why_skipped:
-  description: Why this play does nothing - last night's run is still running, and C(ssd_overlap) is C(skip). Empty
-    otherwise.
-  returned: success
-  type: str
-  sample: ""
-why_attached:
-  description: States that last night's run is still running, and that this play continues it (C(ssd_overlap) is
-    C(attach)). Empty otherwise.
-  returned: success
-  type: str
-  sample: ""
+  contains:
+    run:
+      description: The run. C(results_dir) is the absolute path of the folder with all runs, C(destructive) whether
+        drives may be erased.
+      returned: always
+      type: dict
+      sample: {id: 20261121T130000Z-qualify, name: qualify, results_dir: /home/lab/ssd-results, destructive: true}
+    attach:
+      description: The run's state on the hosts that already have it.
+      returned: always
+      type: dict
+      sample: {rack1-07: running}
+    skipped:
+      description: Why this play does nothing - last night's run is still running, and C(ssd_overlap) is C(skip). Empty
+        otherwise.
+      returned: always
+      type: str
+      sample: ""
+    attached:
+      description: States that last night's run is still running, and that this play continues it (C(ssd_overlap) is
+        C(attach)). Empty otherwise.
+      returned: always
+      type: str
+      sample: ""
+    left_out:
+      description: The drives that are left out, in quarantine, kept as evidence or not available, by host;
+        RV(plan_text) says why.
+      returned: always
+      type: dict
+      sample: {rack1-07: [22123A4F5B6C]}
+    hosts_left_out:
+      description: Why a host is left out as a whole, by host (C(ssd_unavailable=leave_out)).
+      returned: always
+      type: dict
+      sample: {rack1-08: "the host is unreachable: ssh: connect to host rack1-08 port 22: Connection timed out"}
+    hosts_without_run:
+      description: Those of them that are not known to have begun the run. There is nothing to watch and to collect.
+      returned: always
+      type: list
+      elements: str
+      sample: [rack1-08]
+    prepare:
+      description: Whether at least one host is to be configured with a vendor's tool, or to get kernel arguments,
+        before its job starts.
+      returned: always
+      type: bool
+      sample: false
+    look_again:
+      description: Always V(false). A task that reboots a host or formats a drive sets it to true in this host's
+        C(ssd_decision), and the role C(ssdlab.fleet.workload) then checks all hosts again.
+      returned: always
+      type: bool
+      sample: false
+    plan_to_approve:
+      description: In plan mode, what may be approved - the run, the number of drives, the plan's SHA-256 and the packed
+        plan. Empty otherwise.
+      returned: always
+      type: dict
+      sample: {run_id: 20261121T130000Z-qualify, drives: 1, sha256: 9f86d081884c7d65, packed: eJyrVkrLz1eyUkpK}
 message:
   description: The findings as text that fits a chat message. Nothing in it acts on a chat.
   returned: failure
   type: str
   sample: "nightly: not started, preflight found 1 thing to fix"
-left_out:
-  description: The drives that are left out, in quarantine, kept as evidence or not available, by host; C(plan_text)
-    says why.
-  returned: success
-  type: dict
-  sample: {rack1-07: [22123A4F5B6C]}
-hosts_left_out:
-  description: Why a host is left out as a whole, by host (C(ssd_unavailable=leave_out)).
-  returned: success
-  type: dict
-  sample: {rack1-08: "the host is unreachable: ssh: connect to host rack1-08 port 22: Connection timed out"}
-hosts_without_run:
-  description: Those of them that are not known to have begun the run.
-  returned: success
-  type: list
-  elements: str
-  sample: [rack1-08]
-to_approve:
-  description: In plan mode, what may be approved - the run, the number of drives, the plan's SHA-256 and the packed
-    plan. Empty otherwise.
-  returned: success
-  type: dict
-  sample: {run_id: 20261121T130000Z-qualify, drives: 1, sha256: 9f86d081884c7d65, packed: eJyrVkrLz1eyUkpK}
-prepare:
-  description: Whether at least one host is to be configured with a vendor's tool, or to get kernel arguments, before
-    its job starts.
-  returned: success
-  type: bool
-  sample: false
 plan_text:
   description: What would be done, line by line.
   returned: success

@@ -38,9 +38,9 @@ seealso:
 EXAMPLES = r"""
 - name: Find the drives to measure again
   ssdlab.fleet.retest:
-    results_dir: "{{ ssd_run.results_dir }}"
-    run_id: "{{ ssd_run.id }}"
-    run_name: "{{ ssd_run.name }}"
+    results_dir: "{{ ssd_decision.run.results_dir }}"
+    run_id: "{{ ssd_decision.run.id }}"
+    run_name: "{{ ssd_decision.run.name }}"
     seen: "{{ dict(ansible_play_hosts_all | zip(ansible_play_hosts_all | map('extract', hostvars, 'ssd_seen'))) }}"
   run_once: true
   register: again

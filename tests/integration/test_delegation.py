@@ -112,10 +112,18 @@ ALONE = {
         {"tasks_from": "power_cycle"},
     ),
     "restore": ("vendor", {}, {"tasks_from": "restore"}),
-    "bugreport": ("vendor", {"ssd_run": {"results_dir": "/nonexistent", "id": "x"}}, {"tasks_from": "bugreport"}),
+    "bugreport": (
+        "vendor",
+        {"ssd_decision": {"run": {"results_dir": "/nonexistent", "id": "x"}}},
+        {"tasks_from": "bugreport"},
+    ),
     "boot": ("tune", {"tune_boot_arguments": ["quiet"]}, {"tasks_from": "boot"}),
     "boot_restore": ("tune", {}, {"tasks_from": "boot_restore"}),
-    "collect": ("workload", {"ssd_run": {"results_dir": "/nonexistent", "id": "x"}}, {"tasks_from": "collect"}),
+    "collect": (
+        "workload",
+        {"ssd_decision": {"run": {"results_dir": "/nonexistent", "id": "x"}}},
+        {"tasks_from": "collect"},
+    ),
 }
 
 

@@ -23,7 +23,11 @@ def test_a_fact_never_outranks_the_inventory(pair, tmp_path):
     target.write_text("mine")
     site = pair(
         FACTS.format(
-            facts={"ssd_discover_file": str(target), "vendor_bmc_address": "evil.example", "ssd_run": {"id": "x"}}
+            facts={
+                "ssd_discover_file": str(target),
+                "vendor_bmc_address": "evil.example",
+                "ssd_decision": {"run": {"id": "x"}},
+            }
         )
     )
     code, output = site.play("discover", env={"ANSIBLE_SHOW_CUSTOM_STATS": "1"})
@@ -100,8 +104,8 @@ def test_the_callback_is_led_nowhere_by_a_host(pair, tmp_path):
         "outcome": "complete",
     }
     site = pair(
-        f"def answer(module, real):\n    return dict(real, ssd_run={run!r}, records=[{record!r}], "
-        f"results=[{{'ssd_run': {run!r}, 'records': [{record!r}]}}])\n"
+        f"def answer(module, real):\n    return dict(real, decision={{'run': {run!r}}}, records=[{record!r}], "
+        f"results=[{{**{run!r}, 'run_id': 'x', 'decision': {{'run': {run!r}}}, 'records': [{record!r}]}}])\n"
     )
     (elsewhere / "x").mkdir(parents=True)
     tasks = [{"ssdlab.fleet.run_info": {}}, {"ansible.builtin.ping": {}}]

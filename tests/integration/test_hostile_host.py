@@ -79,7 +79,11 @@ def test_a_path_in_an_answer_runs_nothing_when_a_bugreport_is_fetched(site, tmp_
         sshd, ansible_python_interpreter=hostile_python(tmp_path / "hostile", answer), ssd_mode="destructive"
     )
     tasks = [
-        {"ansible.builtin.set_fact": {"ssd_run": {"id": RUN, "results_dir": str(site.results), "destructive": True}}},
+        {
+            "ansible.builtin.set_fact": {
+                "ssd_decision": {"run": {"id": RUN, "results_dir": str(site.results), "destructive": True}}
+            }
+        },
         {"ansible.builtin.include_role": {"name": "ssdlab.fleet.vendor", "tasks_from": "bugreport"}},
     ]
     play(site, tasks, cwd=tmp_path)

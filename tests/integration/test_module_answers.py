@@ -31,7 +31,7 @@ CORE = {
     "ansible_facts",
     "failed_when_result",
 }
-RUN = "{{ ssd_run.id }}"
+RUN = "{{ ssd_decision.run.id }}"
 STATE = {"state_dir": "{{ ssd_state_dir }}"}
 # Beside what the playbooks use. Each runs in check mode first, and twice.
 BEFORE = [

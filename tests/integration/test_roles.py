@@ -104,7 +104,8 @@ def test_the_role_purge_goes_through_the_guard(lab):
 
 
 @pytest.mark.parametrize(
-    "result", [{"ssd_run": {"id": "r", "name": "r", "results_dir": "/tmp", "destructive": True}}, {"ssd_attach": {}}]
+    "result",
+    [{"ssd_decision": {"run": {"id": "r", "name": "r", "results_dir": "/tmp", "destructive": True}}}, {"ssd_seen": {}}],
 )
 def test_what_was_decided_cannot_be_given(lab, result):
     code, output = lab.own(PURGE, "-e", "ssd_mode=plan", "-e", json.dumps(result))

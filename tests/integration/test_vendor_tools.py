@@ -98,7 +98,7 @@ def test_a_bugreport_is_kept_with_the_results(lab, tmp_path):
                 {
                     "hosts": "ssd_servers",
                     "gather_facts": False,
-                    "vars": {"ssd_run": {"id": "r1", "results_dir": str(lab.results)}},
+                    "vars": {"ssd_decision": {"run": {"id": "r1", "results_dir": str(lab.results)}}},
                     "tasks": [
                         {"ansible.builtin.include_role": {"name": "ssdlab.fleet.vendor", "tasks_from": "bugreport"}}
                     ],

@@ -118,10 +118,10 @@ def test_case_82_a_job_that_names_more_than_the_drive(line):
 
 
 @pytest.mark.case(74)
-@pytest.mark.parametrize("given", ["ssd_run", "ssd_run of a run that was", "__preflight_decision"])
+@pytest.mark.parametrize("given", ["ssd_decision", "ssd_decision of a run that was", "__preflight_decision"])
 def test_case_74_a_decision_given_on_the_command_line(bench, given):
     bench.site.vars["ssd_mode"] = "plan"
-    if given == "ssd_run of a run that was":
+    if given == "ssd_decision of a run that was":
         bench.site.vars["ssd_mode"] = "destructive"
         assert bench.play("-e", "ssd_run_id=given", playbook="purge").code == 0
         bench.site.vars["ssd_mode"] = "plan"
@@ -129,29 +129,25 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
     bench.spare.write(0, b"data")
     bench.spare.entry["ssd_overwrite_data"] = True
     run_given = {"id": "given", "name": "given", "destructive": True, "results_dir": str(bench.site.results)}
-    variables = (
-        {
-            "__preflight_decision": {
-                "ssd_run": run_given,
-                "attach": {},
-                "plan_text": [],
-                "why_skipped": "",
-                "why_attached": "",
-                "left_out": {},
-                "hosts_left_out": {},
-                "hosts_without_run": [],
-                "to_approve": {},
-                "prepare": True,
-            }
-        }
-        if given[0] == "_"
-        else {"ssd_run": run_given}
-    )
+    decided = {
+        "run": run_given,
+        "attach": {},
+        "skipped": "",
+        "attached": "",
+        "left_out": {},
+        "hosts_left_out": {},
+        "hosts_without_run": [],
+        "prepare": True,
+        "look_again": False,
+        "plan_to_approve": {},
+    }
+    registered = given[0] == "_"
+    variables = {given: {"decision": decided, "plan_text": []}} if registered else {"ssd_decision": decided}
     outcome = bench.play("-e", json.dumps(variables))
     assert outcome.code != 0 and not outcome.changed, outcome.output
     assert not [argv for argv in outcome.commands if destructive(argv)]
     why = (
-        "preflight of this play did not approve erasing anything" if given[0] == "_" else "ssd_run: is set by preflight"
+        "preflight of this play did not approve erasing anything" if registered else "ssd_decision: is set by preflight"
     )
     assert why in " ".join(outcome.output.split()), outcome.output
 

@@ -237,8 +237,13 @@ class Bench(contextlib.ExitStack):
             for argv in [*stages, ("sync",), seal]
         ]
         # As the role workload starts the job, without its own preflight: that would see what is staged.
-        given = {"run_id": "{{ ssd_run.id }}", "state_dir": "{{ ssd_state_dir }}"}
-        start = {"name": "Start", "ssdlab.fleet.host_job": given, "when": "ssd_run.destructive", "register": "ssd_job"}
+        given = {"run_id": "{{ ssd_decision.run.id }}", "state_dir": "{{ ssd_state_dir }}"}
+        start = {
+            "name": "Start",
+            "ssdlab.fleet.host_job": given,
+            "when": "ssd_decision.run.destructive",
+            "register": "ssd_job",
+        }
         shipped = [
             {"import_playbook": str(REPO / "playbooks" / (name + ".yml"))}
             for name in ("preflight", "watch", "collect", "report")

@@ -138,7 +138,7 @@ class Lab:
             {
                 "name": "Start",
                 "ansible.builtin.import_role": {"name": "ssdlab.fleet.workload"},
-                "when": "ssd_run.destructive",
+                "when": "ssd_decision.run.destructive",
             },
         ]
         shipped = [

@@ -21,6 +21,7 @@ from . import (
     controller,
     duplicates,
     duration_history,
+    examine_arguments,
     excluded_drives,
     findings,
     fleet_checks,
@@ -52,7 +53,7 @@ class Decision(t.NamedTuple):
     skipped: why nothing is to be done (ssd_overlap), or empty. attached: that it goes on with a run that is still at
     work, or empty. left_out: drives, by host; hosts_left_out: why, of hosts that are left out as a whole.
     to_approve: what plan mode may have approved; None where there is nothing. takes: lines about each drive that is
-    erased.
+    erased. prepare: whether a host needs something before its job starts.
     """
 
     findings: list[str]
@@ -72,9 +73,10 @@ class Decision(t.NamedTuple):
     hosts_without_run: t.Sequence[str] = ()
     to_approve: approval.ApprovedPlan | None = None
     takes: t.Sequence[str] = ()
+    prepare: bool = False
 
-    def result(self) -> dict[str, t.Any]:
-        """Return what the action returns."""
+    def fact(self) -> dict[str, t.Any]:
+        """Return what later tasks and plays read as ssd_decision (RETURN of plugins/modules/preflight.py)."""
         run: dict[str, t.Any] = {}
         if self.run:
             run = {
@@ -84,16 +86,16 @@ class Decision(t.NamedTuple):
                 "destructive": self.destructive,
             }
         return {
-            "ssd_run": run,
+            "run": run,
             "attach": dict(self.run.attach) if self.run else {},
+            "skipped": self.skipped,
+            "attached": self.attached,
             "left_out": self.left_out,
             "hosts_left_out": self.hosts_left_out,
             "hosts_without_run": list(self.hosts_without_run),
-            "plan_text": self.plan_text,
-            "why_skipped": self.skipped,
-            "why_attached": self.attached,
-            "to_approve": approval.artifact(self.to_approve) if self.to_approve else {},
-            "changed": False,
+            "prepare": self.prepare,
+            "look_again": False,
+            "plan_to_approve": approval.artifact(self.to_approve) if self.to_approve else {},
         }
 
 
@@ -328,6 +330,7 @@ def _decision(
         hosts_without_run=[host for host in taking_part.gone if run and host not in {*run.attach, *began}],
         to_approve=plan if may_be_approved else None,
         takes=approval_check.takes(plan, request.approved, run.attach) if run and plan else [],
+        prepare=any(examine_arguments.prepares(view.asked or {}) for view in views),
     )
 
 

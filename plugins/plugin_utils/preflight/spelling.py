@@ -34,7 +34,7 @@ SHORT, MEDIUM = 4, 5
 LONG_STEM = 8
 NAME = re.compile(r"[A-Za-z_]\w*")
 # Views of all others, and what hosts answered: no texts of the inventory.
-NO_TEXTS = ("hostvars", "vars", "groups", "ansible_facts", "ssd_seen")
+NO_TEXTS = ("hostvars", "vars", "groups", "ansible_facts", "ssd_decision", "ssd_seen")
 
 REMEDY = "remove it, or give it a name that does not begin with ssd_"
 

@@ -37,7 +37,11 @@ def start(monkeypatch, tmp_path):
 
         monkeypatch.setattr(action, "ask", ask)
         monkeypatch.setattr(host_job.decision_record, "plan", lambda *_: "packed")
-        variables = {"inventory_hostname": "h", "ssd_attach": {"h": attach}, "ssd_results_dir": str(tmp_path)}
+        variables = {
+            "inventory_hostname": "h",
+            "ssd_decision": {"attach": {"h": attach}},
+            "ssd_results_dir": str(tmp_path),
+        }
         return carried, action._start(listed, {"run_id": "r"}, variables)
 
     return begin

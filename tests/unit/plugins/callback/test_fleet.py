@@ -87,7 +87,7 @@ def collected(folder, host, *outcomes, state="ok"):
         dict(common, kind="drive", drive=f"D{n}", outcome=outcome, message="", identity=None, path=None, refusals=[])
         for n, outcome in enumerate(outcomes)
     ]
-    return {"records": records, "ssd_run": {"id": "r1", "results_dir": str(folder.parent)}}
+    return {"records": records, "run_id": "r1", "results_dir": str(folder.parent)}
 
 
 def told(folder):
@@ -103,7 +103,7 @@ PREFLIGHT = "ssdlab.fleet.preflight"
 
 
 def known(folder):
-    return {"ssd_run": {"id": "r1", "results_dir": str(folder.parent)}}
+    return {"decision": {"run": {"id": "r1", "results_dir": str(folder.parent)}}}
 
 
 def test_results_are_on_the_disk_host_by_host(callback, result, run_folder):

@@ -28,7 +28,7 @@ def test_a_good_fleet_may_start(fleet, tmp_path):
         "results_dir": str(tmp_path / "results"),
         "destructive": True,
     }
-    assert decided.result()["ssd_run"] == expected and decided.result()["attach"] == {}
+    assert decided.fact()["run"] == expected and decided.fact()["attach"] == {}
     assert [(entry["host"], entry["drive"]) for entry in decided.record["asked"]] == [
         ("h1", "S1"),
         ("h2", "S2"),
@@ -78,7 +78,7 @@ def test_a_live_run_is_attached_in_spite_of_held_drives(fleet):
         {"run": {"id": "r1", "name": "qualify"}, "started": "", "asked": [{"host": "h1", "drive": "S1"}], "tests": {}},
     )
     decided = decide(fleet(refusals=["busy", "held"], runs=runs), fleet("h2", ["S2"]))
-    assert decided.findings == [] and decided.run.id == "r1" and decided.result()["attach"] == {"h1": "running"}
+    assert decided.findings == [] and decided.run.id == "r1" and decided.fact()["attach"] == {"h1": "running"}
 
 
 def test_everything_is_told_at_once(fleet):
@@ -240,8 +240,8 @@ def test_a_night_that_finds_last_nights_run_at_work(fleet, policy):
     told = {"attach": decided.warnings[0:1], "skip": [decided.skipped], "fail": decided.findings[0:1]}[policy]
     assert [f"un {first.run.id} is still at work on h1" in line for line in told] == [True]
     assert decided.destructive == (policy != "skip") and bool(decided.findings) == (policy == "fail")
-    assert decided.result()["why_skipped"] == decided.skipped and decided.result()["ssd_run"]["id"] == first.run.id
-    assert decided.result()["why_attached"] == ("".join(told) if policy == "attach" else "")
+    assert decided.fact()["skipped"] == decided.skipped and decided.fact()["run"]["id"] == first.run.id
+    assert decided.fact()["attached"] == ("".join(told) if policy == "attach" else "")
 
 
 def test_a_host_whose_drives_are_all_in_quarantine_stops_nobody_and_its_drives_are_still_asked_for(fleet):
@@ -249,7 +249,7 @@ def test_a_host_whose_drives_are_all_in_quarantine_stops_nobody_and_its_drives_a
     views = [fleet(), fleet("h2", ["S2"])]
     decided = decision.decide(decision.Request(views, False, NOW, [mark]))
     assert decided.findings == [] and set(decided.plans) == {"h2"}
-    assert decided.result()["left_out"] == {"h1": ["S1"]}
+    assert decided.fact()["left_out"] == {"h1": ["S1"]}
     asked = {(entry["host"], entry["drive"]): entry.get("left_out", "") for entry in decided.record["asked"]}
     assert asked[("h2", "S2")] == "" and asked[("h1", "S1")].startswith("quarantined: failed 3 nights in a row")
     assert [line for line in decided.plan_text + decided.warnings if "S1" in line and "quarantined" in line]

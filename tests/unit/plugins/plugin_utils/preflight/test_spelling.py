@@ -70,7 +70,9 @@ def test_other_names_belong_to_their_users(name):
     assert spelling.judge(name) is None
 
 
-@pytest.mark.parametrize("name", ["ssd_run", "ssd_seen", "ssd_skipped", "ssd_message", "ssd_verdicts", "ssd_again"])
+@pytest.mark.parametrize(
+    "name", ["ssd_decision", "ssd_seen", "ssd_skipped", "ssd_message", "ssd_verdicts", "ssd_again"]
+)
 def test_what_the_playbooks_set_themselves_is_known(name):
     assert spelling.judge(name) is None
 

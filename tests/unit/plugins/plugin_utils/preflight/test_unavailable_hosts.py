@@ -58,8 +58,8 @@ def test_a_lost_host_costs_the_others_nothing(night, lost, mode):
     hosts = night(ssd_mode=mode), LOST[lost](night("h2", ["S2", "S3"], ssd_mode=mode))
     decided = decide(*hosts)
     assert decided.findings == [] and list(decided.plans) == ["h1"]
-    assert decided.result()["left_out"] == {"h2": ["S2", "S3"]}
-    assert list(decided.result()["hosts_left_out"]) == decided.result()["hosts_without_run"] == ["h2"]
+    assert decided.fact()["left_out"] == {"h2": ["S2", "S3"]}
+    assert list(decided.fact()["hosts_left_out"]) == decided.fact()["hosts_without_run"] == ["h2"]
     assert len([line for line in decided.warnings if line.startswith("h2: ")]) == 1, "once, not for each drive"
     if mode == "destructive":
         assert sorted(reasons(decided)) == [("h2", "S2"), ("h2", "S3")]
@@ -199,7 +199,7 @@ def test_a_host_that_is_lost_once_it_has_begun_goes_on_when_it_is_back(night):
     folder = begun(night, ("h1", "S1"), ("h2", "S2"))
     decided = decide(night(runs=RUN_1), LOST["unreachable"](night("h2", ["S2"])))
     assert decided.findings == [] and decided.run.id == "r1" and decided.left_out == {"h2": ["S2"]}
-    assert decided.result()["hosts_without_run"] == [], "it is watched, and collected if it is back by then"
+    assert decided.fact()["hosts_without_run"] == [], "it is watched, and collected if it is back by then"
     run_record.write_run(folder, decided.record)
     with open(os.path.join(folder, "run.json"), encoding="utf-8") as source:
         kept = {entry["host"]: entry.get("left_out") for entry in json.load(source)["asked"]}
@@ -308,13 +308,13 @@ def test_no_host_has_others_left_out_by_its_word(night):
     begun(night, ("h1", "S1"), ("h2", "S2"), ("h3", "S3"))
     dead, finished = ([{"run_id": "r1", "run_name": "qualify", "state": state}] for state in ("dead", "finished"))
     decided = decide(night("h1", ["S1"], runs=dead), night("h2", ["S2"], runs=dead), night("h3", ["S3"], runs=finished))
-    assert decided.result()["hosts_left_out"] == {} and "which other hosts have finished" in " ".join(decided.findings)
+    assert decided.fact()["hosts_left_out"] == {} and "which other hosts have finished" in " ".join(decided.findings)
 
 
 def test_labels_that_a_host_swaps_are_another_answer(night):
     host = night("h1", ["S1", "S2"])
     host.drives[0]["drive"], host.drives[1]["drive"] = "S2", "S1"
-    assert "other drives" in decide(host, night("h2", ["S3"])).result()["hosts_left_out"]["h1"]
+    assert "other drives" in decide(host, night("h2", ["S3"])).fact()["hosts_left_out"]["h1"]
 
 
 def test_no_record_makes_a_drive_pass_that_was_left_out():
@@ -334,4 +334,4 @@ def test_what_a_plan_left_out_for_an_earlier_run_the_start_with_its_id_leaves_ou
         one, two = (night(f"h{n}", [f"S{n}"], runs=runs, ssd_run_id=given) for n, runs in ((1, dead), (2, finished)))
         decided = decide(one, two)
         assert decided.findings == [] and list(decided.plans) == ["h2"], given
-        assert "r1" in decided.result()["hosts_left_out"]["h1"]
+        assert "r1" in decided.fact()["hosts_left_out"]["h1"]

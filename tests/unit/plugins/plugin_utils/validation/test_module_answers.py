@@ -50,7 +50,7 @@ def test_an_honest_answer_passes_as_it_is(module):
 def test_whatever_a_host_answers_ansible_gets_nothing_to_act_upon(module):
     answer = dict(
         real.of(module),
-        ansible_facts={"ssd_run": 1, "discovered_interpreter_python": "/bin/x; y"},
+        ansible_facts={"ssd_decision": 1, "discovered_interpreter_python": "/bin/x; y"},
         ansible_stats={"data": {}},
         add_host={},
         results=[1],
