@@ -15,6 +15,7 @@ from ..common import schema as schemas
 from ..common import values as numbers
 from . import criteria_files, parallel_drives, purge_values, time_estimates, tuning, tuning_values
 from . import render_plan as planning
+from .testfiles import Test
 
 # The variables that shape a host's plan, each owned by the role of its prefix.
 VARIABLES = (
@@ -38,6 +39,8 @@ VARIABLES = (
     "vendor_iomemory_dma_delay",
     "vendor_rssdm",
 )
+# Those that name the tests, whatever drives there are.
+TEST_VARIABLES = ("ssd_plan", "ssd_step", "ssd_tests_dirs", *argument_specs.options("precondition"))
 # What --tags and --skip-tags of the play say: the concerns of tuning are tags too.
 TAGS = ("ansible_run_tags", "ansible_skip_tags")
 # What a second measurement is narrowed to (ssd_retest): tests. The playbook retest.yml sets it.
@@ -57,33 +60,42 @@ def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> dict[str,
 Drives = t.Sequence[t.Mapping[str, t.Any]]
 
 
-def tests(variables: t.Mapping[str, t.Any], drives: Drives = ()) -> list[dict[str, t.Any]]:
-    """Return the tests of a run: those of ssd_plan, or the one step of ssd_step. Tuning alone touches no drive. Raises
-    PlanError.
-
-    drives: as drive_facts returns them; with ssd_time_budget only the tests that fit (time_estimates.within) on all
-    of them.
+def load_tests(variables: t.Mapping[str, t.Any]) -> list[Test]:
+    """Return the tests that a host's TEST_VARIABLES ask for: those of ssd_plan, or the one step of ssd_step. Tuning
+    alone touches no drive. Raises PlanError.
     """
     step = variables["ssd_step"]
     if step == "qualify":
-        asked = planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"])
-        again = variables.get(AGAIN)
-        if again:
-            # A drive is measured again by itself: no array is made of it.
-            return [test for test in asked if test["name"] in again["tests"] and not test.get("array")]
-        kept, left_out = _within(asked, variables, drives)
-        if left_out and not kept:
-            name, longest_s = min(left_out.items(), key=lambda item: item[1])
-            before_s = reads_s(variables, drives)
-            problem = (
-                f"ssd_time_budget: no test of the plan fits into {variables['ssd_time_budget']}: the shortest, "
-                f"{name}, may take {longest_s / 3600:.1f} h"
-                + f", and finding how many drives run at a time {before_s / 3600:.1f} h"
-                * bool(before_s)
-            )
-            raise planning.PlanError([f"{problem}; give more time or a shorter plan"])
-        return kept
+        return planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"])
     return [] if step == "tune" else planning.step_plan(step, variables)
+
+
+def choose_tests(
+    asked: t.Sequence[Test], variables: t.Mapping[str, t.Any], drives: Drives = ()
+) -> tuple[list[Test], dict[str, float]]:
+    """Return those of a host's tests (load_tests) that it runs, and {name: their longest time in s} of those that
+    ssd_time_budget leaves out. Raises PlanError where it leaves out all.
+
+    drives: as drive_facts returns them; the tests have to fit (time_estimates.within) on all of them.
+    """
+    if variables["ssd_step"] != "qualify":
+        return list(asked), {}
+    kept, left_out = _within(asked, variables, drives)
+    again = variables.get(AGAIN)
+    if again:
+        # A drive is measured again by itself: no array is made of it.
+        return [test for test in asked if test["name"] in again["tests"] and not test.get("array")], left_out
+    if left_out and not kept:
+        name, longest_s = min(left_out.items(), key=lambda item: item[1])
+        before_s = reads_s(variables, drives)
+        problem = (
+            f"ssd_time_budget: no test of the plan fits into {variables['ssd_time_budget']}: the shortest, "
+            f"{name}, may take {longest_s / 3600:.1f} h"
+            + f", and finding how many drives run at a time {before_s / 3600:.1f} h"
+            * bool(before_s)
+        )
+        raise planning.PlanError([f"{problem}; give more time or a shorter plan"])
+    return kept, left_out
 
 
 def criteria(variables: t.Mapping[str, t.Any]) -> t.Any:
@@ -93,27 +105,13 @@ def criteria(variables: t.Mapping[str, t.Any]) -> t.Any:
     return criteria_files.merged(variables) if variables["ssd_step"] == "qualify" else []
 
 
-def left_out(variables: t.Mapping[str, t.Any], drives: Drives) -> dict[str, float]:
-    """Return the tests that ssd_time_budget leaves out on a host, {name: their longest time in s}. Raises PlanError."""
-    if variables["ssd_step"] != "qualify":
-        return {}
-    return _within(planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"]), variables, drives)[1]
-
-
-def left_out_cells(variables: t.Mapping[str, t.Any], drives: Drives) -> dict[str, list[str]]:
-    """Return the same by their cells, {name: their ids}. Raises PlanError."""
-    names = left_out(variables, drives)
-    asked = planning.load_plan(variables["ssd_plan"], variables["ssd_tests_dirs"]) if names else []
-    return {test["name"]: [cell["id"] for cell in test["cells"]] for test in asked if test["name"] in names}
-
-
 def _within(
-    asked: list[dict[str, t.Any]], variables: t.Mapping[str, t.Any], drives: Drives
-) -> tuple[list[dict[str, t.Any]], dict[str, float]]:
+    asked: t.Sequence[Test], variables: t.Mapping[str, t.Any], drives: Drives
+) -> tuple[list[Test], dict[str, float]]:
     most_s = time_estimates.budget_s(variables.get("ssd_time_budget"))
     seen = _seen(drives)
     if most_s is None or not seen:
-        return asked, {}
+        return list(asked), {}
     # What purge_method says counts for the tests that leave the method open.
     timed = [{**test, "purge": purge_values.spec(test["purge"], variables)} for test in asked]
 
@@ -165,6 +163,7 @@ def _assumed_rate(variables: t.Mapping[str, t.Any]) -> float:
 
 def build(
     variables: t.Mapping[str, t.Any],
+    tests: t.Sequence[Test],
     *,
     run: t.Mapping[str, str],
     host: str,
@@ -173,15 +172,15 @@ def build(
     engine_version: str,
     left_out: t.Collection[str] = (),
 ) -> dict[str, t.Any]:
-    """plan.json of a host, from its VARIABLES and, where they are there, what is GIVEN. left_out: drives that take no
-    part. Raises PlanError.
+    """plan.json of a host, from its VARIABLES and, where they are there, what is GIVEN. tests: of choose_tests.
+    left_out: drives that take no part. Raises PlanError.
     """
     values = schemas.plain(
         {name: variables[name] for name in (*VARIABLES, *GIVEN) if name in VARIABLES or name in variables}
     )
     values["ssd_criteria"] = criteria(values)
     plan = planning.render(
-        tests(values, drives),
+        tests,
         run=run,
         host=host,
         boot_id=boot_id,

@@ -87,11 +87,6 @@ class Library:
             return sorted({f"{plan}/{_entry_name(data)}" for data in _entries(found.data)})
         return sorted({path.stem for path in self._paths(kind)})
 
-    def state(self) -> tuple[tuple[str, int, int], ...]:
-        """Changes when a file is changed, added or removed: path, time of change in ns, and size of each."""
-        found = [(path, path.stat()) for kind in ("tests", "plans") for path in self._paths(kind) if path.exists()]
-        return tuple((str(path), status.st_mtime_ns, status.st_size) for path, status in found)
-
     def _paths(self, kind: str) -> list[Path]:
         found = []
         for folder in self.dirs:

@@ -28,9 +28,6 @@ from .test_library import SHIPPED_DIR, Library, PlanError, Source, raise_for
 __all__ = ["SHIPPED_DIR", "Library", "PlanError", "Test", "load_plan"]
 
 Test = dict[str, t.Any]
-# Hundreds of hosts ask for the same plan, several times each. By the plan and the state of the files that it may name.
-_LOADED: dict[tuple[str, t.Any], list[Test]] = {}
-MAX_LOADED = 64
 
 
 def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
@@ -46,18 +43,8 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     PlanError with every problem at once.
     """
     library = Library(dirs)
-    asked = schemas.plain(ssd_plan)
-    key = (repr(asked), library.state())
-    if key not in _LOADED:
-        if len(_LOADED) >= MAX_LOADED:
-            _LOADED.clear()
-        _LOADED[key] = _load(asked, library)
-    return copy.deepcopy(_LOADED[key])
-
-
-def _load(asked: t.Any, library: Library) -> list[Test]:
     tests, problems = [], []
-    for source in _plan_sources(asked, library):
+    for source in _plan_sources(schemas.plain(ssd_plan), library):
         try:
             tests += _load_tests(source, library)
         except PlanError as error:

@@ -18,10 +18,11 @@ from ...module_utils.run import test_digests
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import argument_specs
 from ..common.schema import plain
-from ..plan import arrays, hostplan, purge_values, render_plan
+from ..plan import arrays, purge_values, render_plan
 from ..run_folder import remeasurement
-from . import approval, examine_arguments, remeasurement_checks, run_json
+from . import approval, examine_arguments, remeasurement_checks
 from .findings import Finding, HostAnswer, Run, shared_value
+from .host_tests import HostTests, Requested
 
 # A host's variables that say what else may be erased or done to the host, or how well a drive is checked before that.
 OVERRIDES = (
@@ -42,7 +43,12 @@ Plans = t.Mapping[str, t.Mapping[str, t.Any]]
 
 
 def decided(
-    views: t.Sequence[HostAnswer], run: Run, plans: Plans, now: datetime.datetime, started_only: bool = False
+    views: t.Sequence[HostAnswer],
+    run: Run,
+    requested: Requested,
+    plans: Plans,
+    now: datetime.datetime,
+    started_only: bool = False,
 ) -> approval.ApprovedPlan:
     """Return what preflight decided, as a plan to approve. started_only: without hosts on which this run needs no
     start.
@@ -57,17 +63,15 @@ def decided(
         run.name,
         str(shared_value(views, "ssd_step")),
         f"{now:%Y-%m-%dT%H:%M:%S}Z",
-        [line for view, plan in hosts for line in _lines(view, plan)],
+        [line for view, plan in hosts for line in _lines(view, requested[view.name], plan)],
         {(view.name, drive): why for view in views if not view.gone for drive, why in view.left_out.items()},
         {view.name: view.gone for view in views if view.gone},
     )
 
 
-def _lines(view: HostAnswer, plan: t.Mapping[str, t.Any]) -> list[approval.Line]:
-    variables = plain(run_json.host_variables(view.asked or {}))
-    tests = hostplan.tests(variables, view.drives or ())
-    definitions = {test["name"]: _digest(test) for test in tests}
-    purges = {test["name"]: _purge(test, variables) for test in tests}
+def _lines(view: HostAnswer, asked: HostTests, plan: t.Mapping[str, t.Any]) -> list[approval.Line]:
+    definitions = {test["name"]: _digest(test) for test in asked.tests}
+    purges = {test["name"]: _purge(test, asked.variables) for test in asked.tests}
     of_host = _set(OVERRIDES, view.asked or {})
     # Members of an array are written by its test, which another drive carries.
     planned = [(drive, [test["name"] for test in drive["tests"]]) for drive in arrays.written(plan)]

@@ -28,6 +28,7 @@ from . import (
     fleet_plan_text,
     host_findings,
     host_plans,
+    host_tests,
     ledger_age,
     missing_tools,
     purge_choice,
@@ -41,6 +42,7 @@ from . import (
     wear,
 )
 from .findings import Finding, HostAnswer, Run
+from .host_tests import HostTests, Requested
 
 # A server with two dozen drives that are all refused for several reasons has fewer findings.
 MOST_OF_HOST = 200
@@ -180,12 +182,14 @@ def decide(request: Request) -> Decision:
     if overlap.skipped and not found:
         return _skipped(overlap.skipped, chosen)
     taking_part = _leave_out_drives(request, chosen, hosts)
-    planned = _plan(chosen, taking_part.views, taking_part.last_runs)
-    compared = _compare(request, chosen, taking_part.views, planned.plans)
+    requested = host_tests.of_hosts(taking_part.views)
+    planned = _plan(chosen, taking_part, requested)
+    compared = _compare(request, chosen, taking_part.views, requested, planned.plans)
     if compared.unapproved:
         return decide(request._replace(unapproved={**request.unapproved, **compared.unapproved}))
-    found += [*overlap.found, *taking_part.found, *planned.found, *compared.found]
-    return _decision(request, chosen, taking_part, planned, compared, overlap.attached, found)
+    checked = _check_hosts(request, chosen, taking_part.views, requested)
+    found += [*overlap.found, *taking_part.found, *checked, *planned.found, *compared.found]
+    return _decision(request, chosen, taking_part, requested, planned, compared, overlap.attached, found)
 
 
 def _choose_run(request: Request) -> _Chosen:
@@ -234,7 +238,7 @@ def _skipped(why: str, chosen: _Chosen) -> Decision:
 
 
 def _leave_out_drives(request: Request, chosen: _Chosen, hosts: _Participants) -> _Participants:
-    """Leave out drives in quarantine, kept as evidence, gone or not approved; find what is wrong with the others."""
+    """Leave out drives in quarantine, kept as evidence, gone or not approved."""
     run, own = chosen.run, chosen.own
     last_runs = last_run_of_drive.of_drives(
         own, ledger_age.drives_to_compare(hosts.views, run), but=run.id if run else ""
@@ -242,18 +246,27 @@ def _leave_out_drives(request: Request, chosen: _Chosen, hosts: _Participants) -
     lost = ledger_age.lost(hosts.views, last_runs, own)
     kept = excluded_drives.of_run(chosen.before)
     views = excluded_drives.exclude(hosts.views, run, request.marks, kept, lost, request.approved, request.unapproved)
-    found = ledger_age.findings(lost, views)
-    found += _of_hosts(views, run, chosen.destructive, chosen.strange, request.others)
-    found += [] if chosen.destructive else unavailable_hosts.nothing_left(views, run)
-    return _Participants(views, hosts.gone, found, last_runs)
+    return _Participants(views, hosts.gone, ledger_age.findings(lost, views), last_runs)
 
 
-def _plan(
-    chosen: _Chosen, views: t.Sequence[HostAnswer], last_runs: t.Mapping[last_run_of_drive.Key, last_run_of_drive.Left]
-) -> _Planned:
+def _check_hosts(
+    request: Request, chosen: _Chosen, views: t.Sequence[HostAnswer], requested: Requested
+) -> list[Finding]:
+    """Return what is wrong with each host, and with some of them together."""
+    found = [finding for view in views for finding in _of_host(chosen, view, requested.get(view.name))]
+    return [
+        *found,
+        *duplicates.same_drives(views),
+        *duplicates.same_machines(views),
+        *duplicates.named_elsewhere(views, request.others),
+        *([] if chosen.destructive else unavailable_hosts.nothing_left(views, chosen.run)),
+    ]
+
+
+def _plan(chosen: _Chosen, taking_part: _Participants, requested: Requested) -> _Planned:
     """Plan what each host is to do, with its purges, and how long that took before."""
-    run, results_dir = chosen.run, chosen.results_dir
-    plans, tests, wrong = _plans(views, run, results_dir)
+    run, results_dir, views = chosen.run, chosen.results_dir, taking_part.views
+    plans, tests, wrong = _plans(views, run, requested, results_dir)
     starting = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
     known = saturation_history.saturations(results_dir, saturation_feasibility.wanted_models(starting))
     purges, worn = _purges(views, plans, run)
@@ -272,8 +285,8 @@ def _plan(
         warnings=[
             *host_findings.warnings(views, run),
             *saturation_feasibility.warnings(starting, known),
-            *ledger_age.warnings(views, last_runs, chosen.own),
-            *fleet_plan_text.budget_warnings(views, starting),
+            *ledger_age.warnings(views, taking_part.last_runs, chosen.own),
+            *fleet_plan_text.budget_warnings(views, requested, starting),
             *findings.unread(views),
             *run_slices.warnings(views, run, run_folder, run_json.criteria(views)),
         ],
@@ -281,11 +294,17 @@ def _plan(
 
 
 def _compare(
-    request: Request, chosen: _Chosen, views: t.Sequence[HostAnswer], plans: t.Mapping[str, dict[str, t.Any]]
+    request: Request,
+    chosen: _Chosen,
+    views: t.Sequence[HostAnswer],
+    requested: Requested,
+    plans: t.Mapping[str, dict[str, t.Any]],
 ) -> _Compared:
     """Compare the plan with the approved one, if there is such."""
     run, approved, destructive = chosen.run, request.approved, chosen.destructive
-    plan = approval_check.decided(views, run, plans, request.now, started_only=destructive) if run else None
+    plan = None
+    if run:
+        plan = approval_check.decided(views, run, requested, plans, request.now, started_only=destructive)
     found = approval_check.unusable(approved, views, run, plan.lines if plan and destructive else ())
     if not (run and approved and plan):
         return _Compared(plan, found, {})
@@ -301,6 +320,7 @@ def _decision(
     request: Request,
     chosen: _Chosen,
     taking_part: _Participants,
+    requested: Requested,
     planned: _Planned,
     compared: _Compared,
     attached: list[str],
@@ -309,7 +329,7 @@ def _decision(
     views, run, destructive, plan = taking_part.views, chosen.run, chosen.destructive, compared.plan
     record: dict[str, t.Any] = {}
     if run and not found:
-        record = run_json.record(_told(views, chosen.before), run, request.now, planned.tests, planned.plans)
+        record = run_json.record(_told(views, chosen.before), run, request.now, planned.tests, requested)
         record["warnings"] = planned.warnings
     began = _began(chosen.before)
     may_be_approved = plan and plan.lines and not (destructive or request.approved or found)
@@ -318,7 +338,7 @@ def _decision(
         run=run,
         shows_plan=not destructive,
         destructive=destructive,
-        plan_text=fleet_plan_text.lines_of(views, run, planned.plans, planned.purges, planned.times),
+        plan_text=fleet_plan_text.lines_of(views, run, requested, planned.plans, planned.purges, planned.times),
         run_folder=os.path.join(chosen.results_dir, run.id) if run else "",
         results_dir=chosen.results_dir,
         record=record,
@@ -351,43 +371,25 @@ def _run(
 
 
 def _plans(
-    views: t.Sequence[HostAnswer], run: Run | None, results_dir: str
+    views: t.Sequence[HostAnswer], run: Run | None, requested: Requested, results_dir: str
 ) -> tuple[dict[str, dict[str, t.Any]], dict[str, t.Any], list[Finding]]:
     """Return the plan of each host, the tests that they name, and what is wrong with them."""
-    plans, wrong = host_plans.of_hosts(views, run)
-    tests = host_plans.tests_of(views)
+    plans, wrong = host_plans.of_hosts(views, run, requested)
+    tests = host_plans.tests_of(requested)
     return plans, tests, wrong + host_plans.findings(views, run, results_dir, tests, plans)
 
 
-def _of_hosts(
-    views: t.Sequence[HostAnswer],
-    run: Run | None,
-    destructive: bool,
-    strange: t.Mapping[str, t.Sequence[Finding]],
-    others: duplicates.Entries,
-) -> list[Finding]:
-    """Return what is wrong with each host, and with some of them together. strange, others: of _heard and decide."""
-    found = [
-        item for view in views for item in _of_host(view, run, destructive, () if view.gone else strange[view.name])
-    ]
-    return (
-        found
-        + duplicates.same_drives(views)
-        + duplicates.same_machines(views)
-        + duplicates.named_elsewhere(views, others)
-    )
-
-
-def _of_host(view: HostAnswer, run: Run | None, destructive: bool, strange: t.Sequence[Finding]) -> list[Finding]:
-    """Return what is wrong with one host, by itself. strange: that it answered about other drives."""
+def _of_host(chosen: _Chosen, view: HostAnswer, asked: HostTests | None) -> list[Finding]:
+    """Return what is wrong with one host, by itself."""
+    run = chosen.run
     return [
         *(Finding(problem, view.name) for problem in host_findings.problems(view.asked or {})),
         *host_findings.blocking(view, run),
-        *findings.answers(view, unreachable_counts=not destructive),
+        *findings.answers(view, unreachable_counts=not chosen.destructive),
         *missing_tools.tuning(view, run),
         *findings.named_drives(view),
-        *strange,
-        *missing_tools.tools(view),
+        *(() if view.gone else chosen.strange[view.name]),
+        *missing_tools.tools(view, asked.asked if asked else ()),
         *findings.refused(view, run),
         *(() if view.gone else findings.other_live_runs(view, run)),
         *duplicates.side_by_side(view, run),

@@ -14,11 +14,13 @@ from . import duration_history, findings, purge_choice, remeasurement_checks, ru
 from . import plan_text as describe
 from .findings import HostAnswer, Run
 from .format_duration import duration
+from .host_tests import HostTests, Requested
 
 
 def lines_of(
     views: t.Sequence[HostAnswer],
     run: Run | None,
+    requested: Requested,
     plans: t.Mapping[str, t.Mapping[str, t.Any]],
     chosen: t.Mapping[str, purge_choice.Chosen],
     known: t.Mapping[str, duration_history.Known],
@@ -55,15 +57,15 @@ def lines_of(
             }
             plan, took = plans[view.name], known.get(view.name)
             lines += describe.describe(plan, eligible, rate, held_to, chosen[view.name], looks, worn, took)
-            lines += [f"  {text}" for text in _beyond_budget(view)]
+            lines += [f"  {text}" for text in _beyond_budget(view, requested[view.name])]
         lines += [f"  {drive}: left out: {why}" for drive, why in view.left_out.items() if not view.gone]
     return lines + remeasurement_checks.plan_lines(remeasurement_checks.is_requested(views), held_to)
 
 
-def _beyond_budget(view: HostAnswer) -> list[str]:
+def _beyond_budget(view: HostAnswer, asked: HostTests) -> list[str]:
     """Return what ssd_time_budget leaves out on a host, as one text; none where nothing is."""
-    variables = run_json.host_variables(view.asked or {})
-    rest = {} if variables.get(hostplan.AGAIN) else hostplan.left_out(variables, view.drives or ())
+    variables = asked.variables
+    rest = {} if variables.get(hostplan.AGAIN) else asked.left_out
     shown = ", ".join(f"{name} (up to {duration(longest_s)})" for name, longest_s in rest.items())
     reads_s = hostplan.reads_s(variables, view.drives or ())
     reads = f", of which finding how many drives run at a time takes up to {duration(reads_s)}" * bool(reads_s)
@@ -71,7 +73,7 @@ def _beyond_budget(view: HostAnswer) -> list[str]:
 
 
 def budget_warnings(
-    views: t.Sequence[HostAnswer], begun: t.Mapping[str, t.Mapping[str, t.Any]]
+    views: t.Sequence[HostAnswer], requested: Requested, begun: t.Mapping[str, t.Mapping[str, t.Any]]
 ) -> list[dict[str, t.Any]]:
     """Return the same for run.json, so that a run that is started at once and its report tell it too: {host, check,
     drive, level, message, remedy}. begun: the plans of hosts on which the run is not under way.
@@ -81,6 +83,6 @@ def budget_warnings(
         {"host": view.name, "drive": drive["drive"], "message": text, **about}
         for view in views
         if view.name in begun
-        for text in _beyond_budget(view)
+        for text in _beyond_budget(view, requested[view.name])
         for drive in begun[view.name]["drives"]
     ]

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import typing as t
 
@@ -15,14 +14,21 @@ from ..plan.testfiles import PlanError
 from ..run_folder import run_record
 from . import criteria_checks, remeasurement_checks, run_json, test_definitions
 from .findings import Finding, HostAnswer, Run
+from .host_tests import Requested
 
 
-def of_hosts(views: t.Sequence[HostAnswer], run: Run | None) -> tuple[dict[str, dict[str, t.Any]], list[Finding]]:
+def of_hosts(
+    views: t.Sequence[HostAnswer], run: Run | None, requested: Requested
+) -> tuple[dict[str, dict[str, t.Any]], list[Finding]]:
     """plan.json of each host, as far as its drives are known, and what is wrong with tests."""
     plans, found = {}, []
     for view in views:
         # Nothing is left to be done on a host whose drives are all left out.
         if view.asked is None or (view.left_out and not view.entries):
+            continue
+        asked = requested[view.name]
+        found += [_plan_finding(problem, view.name) for problem in asked.problems]
+        if asked.problems:
             continue
         drives = [
             entry
@@ -31,7 +37,8 @@ def of_hosts(views: t.Sequence[HostAnswer], run: Run | None) -> tuple[dict[str, 
         ]
         try:
             plans[view.name] = hostplan.build(
-                run_json.host_variables(view.asked),
+                asked.variables,
+                asked.tests,
                 run={"id": run.id, "name": run.name} if run else {"id": "", "name": ""},
                 host=view.name,
                 boot_id=(view.facts or {}).get("boot_id", ""),
@@ -44,17 +51,15 @@ def of_hosts(views: t.Sequence[HostAnswer], run: Run | None) -> tuple[dict[str, 
     return plans, found
 
 
-def tests_of(views: t.Sequence[HostAnswer]) -> dict[str, dict[str, dict[str, t.Any]]]:
+def tests_of(requested: Requested) -> dict[str, dict[str, dict[str, t.Any]]]:
     """Return what run.json tells about the tests of each host: {host: {name: …}}; none of hosts whose tests
     are wrong.
     """
-    tests = {}
-    for view in views:
-        if view.asked is not None:
-            with contextlib.suppress(PlanError):
-                asked = hostplan.tests(run_json.host_variables(view.asked), view.drives or ())
-                tests[view.name] = {test["name"]: test_definitions.about(test) for test in asked}
-    return tests
+    return {
+        host: {test["name"]: test_definitions.about(test) for test in asked.tests}
+        for host, asked in requested.items()
+        if not asked.problems
+    }
 
 
 def findings(

@@ -5,22 +5,22 @@
 
 from __future__ import annotations
 
-import contextlib
+import typing as t
 
 from ...module_utils.checks.base import version_key
 from ...module_utils.run.states import SETTLED_STATES
-from ..plan import hostplan, tuning_values
-from ..plan.testfiles import PlanError
-from . import examine_arguments, run_json
+from ..plan import tuning_values
+from ..plan.testfiles import Test
+from . import examine_arguments
 from .findings import Finding, HostAnswer, Run
 
 
-def tools(view: HostAnswer) -> list[Finding]:
-    """Missing tools, and a fio that is too old."""
+def tools(view: HostAnswer, tests: t.Sequence[Test] = ()) -> list[Finding]:
+    """Missing tools, and a fio that is too old. tests: all that the host is asked for."""
     if view.facts is None or view.asked is None:
         return []
     present, least = view.facts["tools"], str(view.asked["ssd_fio_min_version"])
-    takes = {*examine_arguments.listed(view.asked.get("preflight_tools") or ()), *_for_tests(view)}
+    takes = {*examine_arguments.listed(view.asked.get("preflight_tools") or ()), *_for_tests(tests)}
     found = [
         Finding(f"{name} is missing; install it with the package manager", view.name)
         for name in sorted(present)
@@ -40,12 +40,9 @@ def tools(view: HostAnswer) -> list[Finding]:
     return found
 
 
-def _for_tests(view: HostAnswer) -> tuple[str, ...]:
-    """Of the tools that a test may take, those that one of the plan does. Of a plan that is wrong, others tell."""
-    with contextlib.suppress(PlanError):
-        if any(test.get("array") for test in hostplan.tests(run_json.host_variables(view.asked or {}))):
-            return ("mdadm",)
-    return ()
+def _for_tests(tests: t.Sequence[Test]) -> tuple[str, ...]:
+    """Of the tools that a test may take, those that one of these does."""
+    return ("mdadm",) if any(test.get("array") for test in tests) else ()
 
 
 def tuning(view: HostAnswer, run: Run | None) -> list[Finding]:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""run.json as preflight writes it, and the variables that it and the plans are made from."""
+"""run.json as preflight writes it."""
 
 from __future__ import annotations
 
@@ -17,22 +17,11 @@ from ..common import argument_specs, cell_names
 from ..common import schema as schemas
 from ..common.values import number
 from ..common.version import collection_version
-from ..plan import criteria_files, hostplan, preferred_block_size
+from ..plan import criteria_files, preferred_block_size
 from ..plan.testfiles import PlanError
-from . import findings, remeasurement_checks, variable_rules, wear
+from . import findings, remeasurement_checks, wear
 from .findings import HostAnswer, Run
-
-
-def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and
-    for wrong ones (findings).
-    """
-    wrong = {problem.split(":")[0].split(".")[0] for problem in variable_rules.problems(asked)}
-    given = {
-        name: argument_specs.default(name) if asked.get(name) is None or name in wrong else asked[name]
-        for name in hostplan.VARIABLES
-    }
-    return {**given, **{name: asked[name] for name in hostplan.GIVEN if name in asked}}
+from .host_tests import HostTests, Requested
 
 
 def criteria(views: t.Sequence[HostAnswer]) -> t.Any:
@@ -63,9 +52,9 @@ def record(
     run: Run,
     now: datetime.datetime,
     tests: t.Mapping[str, t.Mapping[str, t.Any]],
-    plans: t.Mapping[str, t.Mapping[str, t.Any]],
+    requested: Requested,
 ) -> dict[str, t.Any]:
-    """run.json (docs/internals.md). plans: plan.json of each host."""
+    """run.json (docs/internals.md). tests: what it tells about those of each host."""
     asked = [
         {
             "host": view.name,
@@ -83,12 +72,12 @@ def record(
         for view in views
         if view.asked is not None
         for rack in [{"rack": str(view.asked["ssd_rack"])} if view.asked.get("ssd_rack") else {}]
-        for engine in [str(host_variables(view.asked)["workload_ioengine"])]
+        for engine in [str(requested[view.name].variables["workload_ioengine"])]
         for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
         for sizes in [_preferred(view, run, tests[view.name])]
         for budgets in [_wear_budgets(view)]
         for models in [_models(view)]
-        for short in [_left_out_tests(view)]
+        for short in [_left_out_tests(requested[view.name])]
         for labels in [[entry.label for entry in view.entries or ()]]
         for last in labels[-1:] or [""]
         for drive, why in [
@@ -135,11 +124,15 @@ def _wear_budgets(view: HostAnswer) -> dict[str, dict[str, int]]:
     return {drive: {"wear_budget_bytes": int(most)} for drive, most in allowed.items() if most is not None}
 
 
-def _left_out_tests(view: HostAnswer) -> dict[str, t.Any]:
+def _left_out_tests(requested: HostTests) -> dict[str, t.Any]:
     """Return what run.json has of tests that ssd_time_budget leaves out on a host: a criterion on one is not met by
     that.
     """
-    cells = hostplan.left_out_cells(host_variables(view.asked or {}), view.drives or ())
+    cells = {
+        test["name"]: [cell["id"] for cell in test["cells"]]
+        for test in requested.asked
+        if test["name"] in requested.left_out
+    }
     return {"left_out_tests": list(cells), "left_out_cells": cells} if cells else {}
 
 

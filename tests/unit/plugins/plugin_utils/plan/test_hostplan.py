@@ -20,7 +20,13 @@ DRIVE = {
 def build(**changes):
     values = dict(DEFAULTS, **changes)
     return hostplan.build(
-        values, run={"id": "r", "name": "n"}, host="h", boot_id="b", drives=[DRIVE], engine_version="1"
+        values,
+        hostplan.load_tests(values),
+        run={"id": "r", "name": "n"},
+        host="h",
+        boot_id="b",
+        drives=[DRIVE],
+        engine_version="1",
     )
 
 

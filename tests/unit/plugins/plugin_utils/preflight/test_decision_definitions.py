@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import test_digests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import run_json
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_tests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import QUICK, decide
 
@@ -63,8 +63,10 @@ def test_the_rule_of_a_point_is_one_for_all_hosts_and_to_the_end_of_a_run(fleet)
 
 
 def test_the_definition_on_the_host_counts_where_the_controller_has_no_record(fleet):
+    asked = host_tests.of_hosts([fleet(ssd_plan=[QUICK])])["h1"]
     plan = hostplan.build(
-        run_json.host_variables(fleet(ssd_plan=[QUICK]).asked),
+        asked.variables,
+        asked.tests,
         run={"id": "r1", "name": "qualify"},
         host="h1",
         boot_id="b",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import missing_tools
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_tests, missing_tools
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 
 
@@ -51,9 +51,8 @@ def test_every_missing_tool_is_named():
 )
 def test_mdadm_is_missing_only_where_a_test_makes_an_array(asked, missing):
     tools = {"fio": {"path": "f", "version": "3.33"}, "mdadm": None}
-    found = texts(
-        missing_tools.tools(HostAnswer.of("h1", {"ssd_fio_min_version": "3.28", **asked}, facts={"tools": tools}))
-    )
+    host = HostAnswer.of("h1", {"ssd_fio_min_version": "3.28", **asked}, facts={"tools": tools})
+    found = texts(missing_tools.tools(host, host_tests.of_hosts([host])["h1"].asked))
     assert found == ["h1: mdadm is missing; install it with the package manager"] * missing
 
 

@@ -13,7 +13,12 @@ import os
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision, excluded_drives, unavailable_hosts
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
+    decision,
+    excluded_drives,
+    host_tests,
+    unavailable_hosts,
+)
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Finding, HostAnswer, Run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import quarantine
@@ -228,8 +233,9 @@ def test_a_host_whose_drive_is_gone_since_it_began_is_left_out_as_its_run_has_th
 def test_a_second_measurement_that_lost_a_host_leaves_its_first_result_and_says_so(night):
     again = {"of": "r1", "run_id": "r1-again", "tests": ["iops"], "counts": {"S2": ["iops"]}, "identities": {}}
     lost = LOST["unreachable"](night("h2", ["S2"], ssd_again=again))
+    left_out = unavailable_hosts.exclude([lost], {"h2": "no route"})
     record = decision.run_json.record(
-        unavailable_hosts.exclude([lost], {"h2": "no route"}), NEW, NOW, {"h2": {"iops": {"cells": []}}}, {}
+        left_out, NEW, NOW, {"h2": {"iops": {"cells": []}}}, host_tests.of_hosts(left_out)
     )
     (entry,) = record["asked"]
     assert entry["again"] == ["iops"] and entry["left_out"] == "no route"
