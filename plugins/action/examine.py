@@ -30,7 +30,7 @@ class ActionModule(HostAction):
             arguments = {**examine_arguments.parts(own["asked"], UNSET), **arguments}
         try:
             result.update(self.ask("examine", arguments, task_vars or {}))
-            self._remove_tmp_path(self._connection._shell.tmpdir)
+            self.remove_temporary_folder()
         except AnsibleConnectionFailure as error:
             result.update(unreachable=True, msg=str(error))
         except AnsibleError as error:

@@ -49,7 +49,7 @@ class ActionModule(HostAction):
             result.update(self._start(engines, arguments, variables))
         else:
             result.update(self.ask(MODULE, arguments, variables))
-        self._remove_tmp_path(self._connection._shell.tmpdir)
+        self.remove_temporary_folder()
         return result
 
     def _start(

@@ -18,8 +18,8 @@ from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
-from ansible.vars.plugins import get_vars_from_inventory_sources, get_vars_from_path
 
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import core_internals
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     approval,
@@ -67,9 +67,13 @@ class ActionModule(ActionBase):
         result = super().run(tmp, task_vars)
         _unused, heard = self.validate_argument_spec(ARGUMENTS)
         findings = controller.missing_packages()
-        findings += controller.callback_findings(C.config.get_config_value("CALLBACKS_ENABLED"), C.config._config_file)
+        findings += controller.callback_findings(
+            C.config.get_config_value("CALLBACKS_ENABLED"), core_internals.config_file()
+        )
         findings += _given_results(load_extra_vars(self._loader))
-        injected = injected_facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), C.config._config_file)
+        injected = injected_facts.problem(
+            C.config.get_config_value("INJECT_FACTS_AS_VARS"), core_internals.config_file()
+        )
         findings += [injected] if injected else []
         in_awx = "awx_job_id" in load_extra_vars(self._loader)
         approved, unusable = _approved(heard["approved_plan"])
@@ -182,18 +186,11 @@ def _fleet_drives(variables: t.Mapping[str, t.Any]) -> list[str]:
     """ssd_drives of the group all. AWX keeps inventory variables that a source no longer has (docs/awx.md), and drives
     that all hosts would share are no host's own.
     """
-    hostvars = variables.get("hostvars")
-    inventory, loader = getattr(hostvars, "_inventory", None), getattr(hostvars, "_loader", None)
-    if inventory is None:
-        return []
-    every = inventory.groups["all"]
-    files = get_vars_from_inventory_sources(loader, inventory._sources, [every], "task")
-    files = {**files, **get_vars_from_path(loader, loader.get_basedir(), [every], "task")}
+    given = core_internals.variables_of_all(variables.get("hostvars")).get("ssd_drives")
     advice = (
         "name each drive at its host, or as a template at a group of servers, such as ssd_servers; in AWX, delete it "
         "from the inventory's variables, which no sync does"
     )
-    given = {**every.vars, **files}.get("ssd_drives")
     return [f"ssd_drives: is set for all hosts (group all), not for the host that has them; {advice}"] if given else []
 
 

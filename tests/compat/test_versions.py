@@ -7,7 +7,10 @@ deprecation is let pass.
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 import versions
@@ -28,6 +31,19 @@ def core(request):
 def test_the_readme_says_which_pythons_it_takes(core):
     major, minor = core.version.split(".")[:2]
     assert versions.documented()[int(major), int(minor)] == core.supported
+
+
+def test_it_has_the_private_parts_that_we_touch(core, tmp_path):
+    script = Path(__file__).with_name("private_parts.py")
+    done = subprocess.run(
+        [core.tools / "python", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(versions.ROOT / "playbooks/collections")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 
 def test_a_whole_qualification(core, site, loop_drive):

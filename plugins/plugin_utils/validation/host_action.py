@@ -14,15 +14,13 @@ import typing as t
 
 from ansible import constants as C
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
-from ansible.plugins.action import ActionBase
 
+from ..common import core_internals
 from ..common.processes import children, signal_all
 from . import injected_facts, module_answers, printable
 
 COLLECTION = "ssdlab.fleet."
 MOST_SAID = 20_000
-# What ends a task after its `timeout`. Its place is private, and another one in each version of ansible-core.
-TASK_TIMEOUT = "TaskTimeoutError"
 DELEGATED = (
     "delegate_to: {delegate} would do on {delegate} what is meant for {host}, whose drives and settings these are; "
     "nothing was done. Remove delegate_to from the task, its apply, block or role; the play's hosts say where to act"
@@ -42,7 +40,7 @@ LATE = "it did not answer within {} s (ssd_task_timeout_s; collecting: ssd_colle
 Result = dict[str, t.Any]
 
 
-class HostAction(ActionBase):
+class HostAction(core_internals.ScreenedAction):
     """By itself it runs the module of its own name. No module of ours is asked but through `ask`."""
 
     # Whether the task may be delegated to another host: only what reads, and reads nothing that a run acts upon.
@@ -58,7 +56,7 @@ class HostAction(ActionBase):
         result: Result = super().run(tmp, task_vars)
         refuse_injected_facts()
         result.update(self.ask(type(self).__module__.rpartition(".")[2], dict(self._task.args), task_vars or {}))
-        self._remove_tmp_path(self._connection._shell.tmpdir)
+        self.remove_temporary_folder()
         return result
 
     def ask(self, module: str, arguments: Result, task_vars: Result) -> Result:
@@ -72,23 +70,19 @@ class HostAction(ActionBase):
             answer = self._execute_module(module_name=COLLECTION + module, module_args=arguments, task_vars=task_vars)
         result = module_answers.passed(module, answer)
         # The key is ours only where ansible-core looked for Python in this very task.
-        if not self._discovered_interpreter_key:
+        if not self.has_looked_for_python():
             result.pop("ansible_facts", None)
         return result
 
-    def _parse_returned_data(self, res: t.Any, *rest: t.Any) -> t.Any:
-        # ansible-core itself prints what it finds there, or keeps it, before it gives us the answer.
-        return super()._parse_returned_data(
-            {**res, "stdout": module_answers.screened(self._asked, res.get("stdout") or "")}, *rest
-        )
-
-    def _low_level_execute_command(self, *args: t.Any, **kwargs: t.Any) -> Result:
-        """As ansible-core's, which prints what a command says on its standard error."""
+    def before_command(self) -> None:
         if self._peer in self._lost:
             raise AnsibleConnectionFailure(self._lost[self._peer])
-        done: Result = super()._low_level_execute_command(*args, **kwargs)
-        said = printable.line(done.get("stderr") or "", MOST_SAID)
-        return {**done, "stderr": said, "stderr_lines": [said]}
+
+    def screened_answer(self, stdout: str) -> str:
+        return module_answers.screened(self._asked, stdout)
+
+    def screened_errors(self, stderr: str) -> str:
+        return printable.line(stderr, MOST_SAID)
 
     def fetch(self, remote: str, local: str, most_bytes: int) -> None:
         """Bring a file of the host. `remote`: a path made on the controller. Raises AnsibleError, OSError: also for a
@@ -101,7 +95,7 @@ class HostAction(ActionBase):
         """Take a file away on the host. `path`: made on the controller."""
         # A host that went away meanwhile has been told already; a file left there is replaced the next time.
         with contextlib.suppress(AnsibleError):
-            self._low_level_execute_command(f"rm -f -- {shlex.quote(path)}")
+            self.run_command(f"rm -f -- {shlex.quote(path)}")
 
     @contextlib.contextmanager
     def _answered(self) -> t.Iterator[None]:
@@ -109,11 +103,11 @@ class HostAction(ActionBase):
         try:
             yield
         except BaseException as error:
-            if type(error).__name__ != TASK_TIMEOUT:
+            if not core_internals.is_task_timeout(error):
                 raise
             late = self._lost[self._peer] = LATE.format(self._task.timeout)
             # Its folder stays, as nobody answers who could take it away; ssh would wait for the host longer than we do.
-            self._connection._shell.tmpdir = None
+            self.forget_temporary_folder()
             signal_all(children(os.getpid()), signal.SIGTERM)
             raise AnsibleConnectionFailure(late) from None
 
@@ -150,7 +144,7 @@ def is_delegated(host: str, delegate: str | None) -> bool:
 
 def refuse_injected_facts() -> None:
     """Fail where facts of any module would outrank the inventory. Raises AnsibleActionFail."""
-    problem = injected_facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), C.config._config_file)
+    problem = injected_facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), core_internals.config_file())
     if problem:
         raise AnsibleActionFail(problem)
 
