@@ -273,3 +273,27 @@ def container(host: Host) -> str:
     """
     namespace = host.readlink("/proc/self/ns/pid") or "an unknown one"
     return "" if namespace == _FIRST_PID_NAMESPACE else namespace
+
+
+class Running:
+    """One command, once."""
+
+    def __init__(self, host: Host, argv: t.Sequence[str]) -> None:
+        self._host, self._argv = host, argv
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_over = False
+
+    def run(self, timeout_s: float, stdin: str | None = None) -> Result:
+        """As `Host.run`."""
+        return self._host.run(self._argv, timeout_s=timeout_s, stdin=stdin, started=self._begin)
+
+    def _begin(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        if self._is_over:
+            end_session(process)
+
+    def end(self) -> None:
+        """Kill it, also where it has yet to start. Whoever runs it gets its result."""
+        self._is_over = True
+        if self._process is not None:
+            end_session(self._process)

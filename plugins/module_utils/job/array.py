@@ -14,7 +14,7 @@ import time
 import typing as t
 
 from ..core.deadline import Hangs
-from ..core.running import Running
+from ..core.host import Running
 from ..guard.held_array import HeldArray
 from ..measure.disturbances import Cause
 from ..measure.fio import FioError, Interrupted

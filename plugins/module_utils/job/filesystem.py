@@ -18,8 +18,7 @@ import typing as t
 import uuid
 
 from ..core.deadline import Hangs
-from ..core.host import Host, Result
-from ..core.running import Running
+from ..core.host import Host, Result, Running
 from ..guard import leftover_filesystem
 from ..measure.fio import FioError, Interrupted
 from ..measure.kernel_counters import Witness

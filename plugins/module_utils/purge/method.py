@@ -12,9 +12,8 @@ import time
 import typing as t
 from types import MappingProxyType
 
-from ..core.host import Host, Result
+from ..core.host import Host, Result, Running
 from ..core.progress import Progress
-from ..core.running import Running
 from ..drive.device_nodes import strangers
 from ..drive.held_drive import HeldDrive
 from ..drive.hidden_capacity import SLOWEST_BYTES_PER_S
