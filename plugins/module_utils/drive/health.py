@@ -287,3 +287,18 @@ def _flag(value: t.Any) -> bool | None:
 def critical_texts(bits: int | None) -> list[str]:
     """Return what the bits of critical_warning say, one text each."""
     return [text for bit, text in CRITICAL_WARNINGS if (bits or 0) & bit]
+
+
+def power_cycles(host: Host, identity: t.Mapping[str, t.Any]) -> int | None:
+    """None where the drive, or this host's tools, do not tell."""
+    path, transport = str(identity.get("path")), identity.get("transport")
+    if transport == "nvme":
+        log, error = ask(host, ["nvme", "smart-log", path, "--output-format=json"])
+        told = None if error else log.get("power_cycles")
+    elif transport in ("sata", "sas"):
+        log, _error = ask(host, ["smartctl", "--json=c", "-a", path], any_code=True)
+        told = log.get("power_cycle_count")
+    else:
+        return None
+    count = nvme_number(told)
+    return count if count is not None and count >= 0 else None

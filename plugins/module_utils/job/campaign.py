@@ -11,7 +11,7 @@ import typing as t
 
 from ..core.deadline import Hangs
 from ..core.host import BOOT_ID
-from ..drive import power_cycles
+from ..drive import health
 from ..guard import ledger, ledger_format, rules
 from ..guard.held import Refused
 from ..measure import fio
@@ -147,7 +147,7 @@ class Campaign:
     def _power(self) -> dict[str, t.Any]:
         """In which boot, and after how many power cycles of the drive, it is measured."""
         host, identity = self._station.job.host, self._station.held.identity
-        count = self._station.watchdog.call("count its power cycles", lambda: power_cycles.read(host, identity))
+        count = self._station.watchdog.call("count its power cycles", lambda: health.power_cycles(host, identity))
         return {"boot_id": host.get(BOOT_ID), "power_cycles": count}
 
     def _leave(self) -> None:

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import power_cycles
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
 
 NVME, SATA = {"transport": "nvme", "path": "/dev/nvme0n1"}, {"transport": "sata", "path": "/dev/sda"}
 
@@ -28,9 +28,9 @@ NVME, SATA = {"transport": "nvme", "path": "/dev/nvme0n1"}, {"transport": "sata"
 )
 def test_the_drives_own_count(fake, identity, told, count):
     fake.answers["nvme smart-log"] = fake.answers["smartctl"] = (0, json.dumps(told), "")
-    assert power_cycles.read(fake, identity) == count
+    assert health.power_cycles(fake, identity) == count
 
 
 def test_without_the_tool_it_is_unknown(fake):
     fake.answers["nvme smart-log"] = (127, "", "cannot run nvme")
-    assert power_cycles.read(fake, NVME) is None
+    assert health.power_cycles(fake, NVME) is None
