@@ -26,14 +26,9 @@ from waiting import wait_until
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.locks import Locked, look_lock
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import (
-    data_scan,
-    detection_probability,
-    guard_check,
-    scan_offsets,
-)
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.async_reader import BlockReader
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import data_scan, guard_check, scan_offsets
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_classifier import BlockClassifier, DataScan
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_reader import BlockReader
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 
 LOOK_S = 4.0
@@ -133,9 +128,7 @@ def test_as_many_looks_see_data_as_the_plan_tells(loop_drive, size_bytes, data_b
         seen = sum(sees(handle, size_bytes, blocks) for _look in range(looks))
     finally:
         os.close(handle)
-    assert expected[0] <= seen <= expected[1], detection_probability.detection_probability(
-        data_bytes, blocks, size_bytes
-    )
+    assert expected[0] <= seen <= expected[1], scan_offsets.detection_probability(data_bytes, blocks, size_bytes)
 
 
 def sees(handle, size_bytes, blocks):

@@ -14,7 +14,7 @@ import own_data_lab
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import fio_pattern, ledger_format
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import block_classifier, ledger_format
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
 
 
@@ -28,10 +28,10 @@ NIGHTS = ("one", "two", "three")
 
 
 def fill_that_begins(head):
-    """A sector that keeps the law of fio's fill (guard/fio_pattern.py) and begins with these bytes, as a fill
+    """A sector that keeps the law of fio's fill (guard/block_classifier.py) and begins with these bytes, as a fill
     may by chance.
     """
-    law = fio_pattern.LAWS[0]
+    law = block_classifier.LAWS[0]
     words = list(struct.unpack(f"<{law.distance}Q", head + os.urandom(law.distance * 8 - len(head))))
     while len(words) < 64:
         words.append(words[-law.distance] * law.factor % 2**64)

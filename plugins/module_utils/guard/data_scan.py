@@ -15,8 +15,8 @@ import time
 import typing as t
 
 from ..drive.hidden_capacity import SLOWEST_BYTES_PER_S
-from .async_reader import BlockReader
 from .block_classifier import PIECE_BYTES, BlockClassifier, DataScan
+from .block_reader import BlockReader
 from .facts import Extent
 from .scan_offsets import AT_A_TIME, BLOCK_BYTES, aimed_offsets, random_offsets
 

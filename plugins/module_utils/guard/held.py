@@ -65,7 +65,7 @@ class HeldDrive:
         self.blank = False
         # A purge goes on in the drive: what it holds is not known, and the ledger goes on saying that we write.
         self.unsettled = False
-        # Of a test, which is yet to be wiped (leftover_filesystem.noted).
+        # Of a test, which is yet to be wiped (ledger_format.filesystem_note).
         self.filesystem: t.Mapping[str, t.Any] | None = None
         self._before: ledger.LedgerBefore | None = None
         self.handle: int | None = None

@@ -5,9 +5,12 @@
 
 `<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released | evidence, released,
 reason, blank, written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}], filesystem: a
-test's that is yet to be wiped (left_filesystem) or null}. It counts only while it is a file that root alone may write;
+test's that is yet to be wiped (filesystem_note) or null}. It counts only while it is a file that root alone may write;
 one that others could have changed, or that is damaged, may have kept a drive as evidence, so it is told (`Untrusted`)
 and never passed over.
+
+Nothing on a test's file system tells whether somebody mounted it since, so one that its job could not wipe is refused
+as any file system is; the words say whose it was.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import typing as t
 from ..core import files, ownership
 from ..core.files import SCHEMA_VERSION, write_atomic
 from ..drive.identity import NAMES, OWN_NAMES, may_be_one
+from ..tools import filesystems
 from .facts import EVIDENCE, STATES, WRITING
 
 _LONGEST_NAME = 80
@@ -176,3 +180,21 @@ def write(state_dir: str, identity: t.Mapping[str, t.Any], fields: t.Mapping[str
     files.make_folders(os.path.dirname(path))
     kept = {key: identity.get(key) for key in NAMES}
     write_atomic(path, json.dumps(dict(fields, schema_version=SCHEMA_VERSION, identity=kept), indent=1) + "\n")
+
+
+def filesystem_note(kind: str, identifier: str, run_id: str) -> dict[str, t.Any]:
+    """Return what the ledger keeps of it, from before it is made until it is wiped or the drive is purged. reason: why
+    it was not wiped.
+    """
+    return {"kind": kind, "uuid": identifier, "run_id": run_id, "reason": "the run died"}
+
+
+def leftover_filesystem(ledger: t.Mapping[str, t.Any] | None, start: bytes) -> str:
+    """Return what lies on a drive, where it is the file system that the ledger knows; "" for any other, or none. start:
+    the drive's first SUPERBLOCK_BYTES.
+    """
+    known, found = (ledger or {}).get("filesystem"), filesystems.superblock(start)
+    if not isinstance(known, dict) or found is None or found != (known.get("kind"), known.get("uuid")):
+        return ""
+    text = "the file system ({0}, UUID {1}) of a test of run {2}, not wiped as {3}; somebody may have used it since"
+    return text.format(*found, known.get("run_id"), known.get("reason"))

@@ -13,10 +13,9 @@ from ..core import sysfs
 from ..core.host import Host
 from ..drive.identity import SYSFS_SECTOR_BYTES
 from . import device_aliases, partition_tables, superblock_layout
-from .async_reader import BlockReader
+from .block_reader import BlockReader, PlaceReader
 from .facts import Facts, Mark, add
 from .partition_tables import Partition
-from .pread import Reader
 
 _WIPEFS_SAYS_NONE = (2, 37)  # before it, wipefs --json prints nothing at all where it finds nothing
 _BLKID_NOTHING_FOUND = 2
@@ -104,7 +103,7 @@ def _add_signature(facts: Facts, kind: str, where: str = "") -> None:
         add(facts.signatures, where + kind)
 
 
-def probe_blocks(host: Host, facts: Facts, reader: Reader) -> None:
+def probe_blocks(host: Host, facts: Facts, reader: PlaceReader) -> None:
     """Partitions by the tables' own bytes and by the kernel, and what lies in each of them. Raises OSError where it
     cannot be read.
     """
@@ -134,7 +133,7 @@ def _of_kernel(host: Host, facts: Facts, found: t.Sequence[Partition]) -> list[t
     ]
 
 
-def _probe_partition(host: Host, facts: Facts, reader: Reader, part: Partition, name: str, depth: int = 0) -> None:
+def _probe_partition(host: Host, facts: Facts, reader: PlaceReader, part: Partition, name: str, depth: int = 0) -> None:
     """What a partition is, and what lies in it; of a table in it the same. Raises OSError where it cannot be read."""
     if part.type in partition_tables.EFI_SYSTEM:
         add(facts.efi, f"at byte {part.start_bytes}")

@@ -25,17 +25,16 @@ from . import (
     device_users,
     etc_references,
     ledger_format,
-    leftover_filesystem,
     on_disk_signatures,
     superblock_layout,
     write_counters,
 )
 from .block_classifier import DataScan
+from .block_reader import PlaceReader
 from .data_scan import Terms
 from .device import probe_device
 from .facts import Extent, Facts, Machine, add
 from .nvme import probe_nvme
-from .pread import Reader
 from .scsi import probe_ata, probe_scsi
 
 # Behind the start of a partition: the second header of LUKS2 lies up to 4 MiB from it.
@@ -146,7 +145,7 @@ def look_at(
                 and data_scan.is_fill_where(handle, size, _superblocks(facts))
             )
             if not facts.signatures or "signature" in lifted or by_chance:
-                excused = _lifted(facts, lifted) + _sentinels(Reader(handle, size, block_bytes), ledger)
+                excused = _lifted(facts, lifted) + _sentinels(PlaceReader(handle, size, block_bytes), ledger)
                 if facts.name.startswith("loop"):
                     allocation_map.from_loop(host, facts, handle)
                 _keep(facts, data_scan.scan(handle, size, terms, excused, not proves, facts.allocated), proves)
@@ -186,7 +185,7 @@ def _superblocks(facts: Facts) -> list[Extent]:
     return [*starts, *(Extent(mark.offset, mark.length) for mark in facts.marks)]
 
 
-def _sentinels(reader: Reader, ledger: t.Mapping[str, t.Any] | None) -> list[Extent]:
+def _sentinels(reader: PlaceReader, ledger: t.Mapping[str, t.Any] | None) -> list[Extent]:
     """Return the blocks that a purge of ours was to be proved with, where they are still there."""
     listed = [(item["offset"], item["length"], item["sha256"]) for item in (ledger or {}).get("sentinels", [])]
     return [
@@ -229,10 +228,12 @@ def _probe_node(host: Host, facts: Facts, held: int | None, ledger: t.Mapping[st
     with _opened(host, facts, held) as handle:
         if handle is None:
             return
-        reader = Reader(handle, facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512)
+        reader = PlaceReader(
+            handle, facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512
+        )
         try:
             on_disk_signatures.probe_blocks(host, facts, reader)
-            of_test = leftover_filesystem.described(ledger, reader.read(0, SUPERBLOCK_BYTES))
+            of_test = ledger_format.leftover_filesystem(ledger, reader.read(0, SUPERBLOCK_BYTES))
             add(facts.signatures, *([of_test] if of_test else []))
         except OSError as error:  # blkid reports a drive that cannot be read as one that has nothing on it
             facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")

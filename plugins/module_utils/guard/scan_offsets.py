@@ -1,11 +1,14 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a look reads: blocks at random, others at each look, and those that a drive itself says it holds."""
+"""Where a look reads, blocks at random and those that a drive itself says it holds; and what that proves: with which
+chance it sees how much data.
+"""
 
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import random
 import typing as t
@@ -16,6 +19,8 @@ BLOCK_BYTES = 4096
 AT_A_TIME = 32
 # So many blocks of what a drive says it holds are all read.
 ALL_AIMED = 1 << 16
+
+_MISS = 0.001
 
 
 def random_offsets(size_bytes: int, piece_bytes: int, count: int, rounds: int | None = None) -> t.Iterator[list[int]]:
@@ -45,3 +50,34 @@ def aimed_offsets(size_bytes: int, extents: t.Sequence[Extent]) -> t.Iterator[li
     ends = list(itertools.accumulate(map(len, spans)))
     while not few:
         yield [chosen.choice(span) * BLOCK_BYTES for span in chosen.choices(spans, cum_weights=ends, k=AT_A_TIME)]
+
+
+def seen_bytes(blocks: int, size_bytes: int, whole: bool, miss: float = _MISS) -> int:
+    """Return how much data, anywhere on the drive, is missed with the chance `miss` only; one block where all were
+    read.
+    """
+    if whole:
+        return BLOCK_BYTES
+    return size_bytes if blocks <= 0 else max(BLOCK_BYTES, math.ceil(size_bytes * -math.expm1(math.log(miss) / blocks)))
+
+
+def detection_probability(data_bytes: int, blocks: int, size_bytes: int, whole: bool = False) -> float:
+    """With which chance a look sees data of so many bytes that fill whole blocks."""
+    if whole or data_bytes >= size_bytes:
+        return 1.0
+    share = math.ceil(data_bytes / BLOCK_BYTES) / max(1, size_bytes // BLOCK_BYTES)
+    return -math.expm1(blocks * math.log1p(-share)) if share < 1 else 1.0
+
+
+def scan_text(record: t.Mapping[str, t.Any], capacity: t.Callable[[int], str]) -> str:
+    """Return a look's record in one line for people. `capacity`: how bytes on drives are written."""
+    if record["whole"]:
+        return "read all {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])
+    used = record.get("allocated_bytes")
+    return "read {} blocks: {} of data anywhere on {} would have been found with {:g} % probability{}".format(
+        format(record["blocks"], ","),
+        capacity(record["seen_bytes"]),
+        capacity(record["size_bytes"]),
+        100 * (1 - _MISS),
+        "" if used is None else f"; the drive reports {capacity(used)} in use",
+    )

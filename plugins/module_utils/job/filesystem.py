@@ -19,7 +19,7 @@ import uuid
 
 from ..core.deadline import Hangs
 from ..core.host import Host, Result, Running
-from ..guard import leftover_filesystem
+from ..guard import ledger_format
 from ..measure.fio import FioError, Interrupted
 from ..measure.kernel_counters import Witness
 from ..tools import filesystems
@@ -172,7 +172,7 @@ class Laid:
         """
         station, began = self._station, time.monotonic()
         station.held.note_filesystem(
-            leftover_filesystem.noted(self._spec["type"], self._id, station.job.run_dir.run_id)
+            ledger_format.filesystem_note(self._spec["type"], self._id, station.job.run_dir.run_id)
         )
         made = filesystems.mkfs_argv(self._spec, self._id, node)
         self._make(made, node)

@@ -15,7 +15,7 @@ import time
 import typing as t
 
 from ..guard import probe, write_counters
-from ..guard.pread import Reader
+from ..guard.block_reader import PlaceReader
 from ..purge import generic
 from ..purge.method import PurgeError
 from ..tools import filesystems
@@ -83,7 +83,7 @@ class Wipe:
         if now != then:
             return "somebody wrote to it since it was unmounted"
         size, block = held.identity["size_bytes"], held.identity["logical_block_size_bytes"]
-        start = Reader(held.descriptor(), size, block).read(0, filesystems.SUPERBLOCK_BYTES)
+        start = PlaceReader(held.descriptor(), size, block).read(0, filesystems.SUPERBLOCK_BYTES)
         found = filesystems.superblock(start)
         if found is None and not self.made:
             return self._scan(node)

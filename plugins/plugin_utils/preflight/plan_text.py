@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.guard import detection_probability
+from ...module_utils.guard import scan_offsets
 from ...module_utils.measure.rounds import cell_s
 from ..common import units
 from ..plan import arrays, filesystems, parallel_drives, time_estimates
@@ -73,7 +73,7 @@ def describe(
         lines.append(f"  {drive['drive']}: {_verb(drive)} {where} ({identity_text(drive['expected'])})")
         looked_at = (looks or {}).get(drive["drive"])
         if looked_at:
-            lines.append(f"    {detection_probability.scan_text(looked_at, units.data_size)}")
+            lines.append(f"    {scan_offsets.scan_text(looked_at, units.data_size)}")
         for number, (test, took) in enumerate(zip(drive["tests"], took_all["tests"]), start=1):
             as_before = (known or {}).get((drive["drive"], test["name"]))
             took_s = known_text(as_before) if as_before else span(took["min_s"], took["max_s"])

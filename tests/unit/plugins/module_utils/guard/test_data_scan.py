@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import data_scan, fio_pattern
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import block_classifier, data_scan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_classifier import Stopped
 
 MIB = 1 << 20
@@ -34,22 +34,22 @@ def fill(law, sectors=8, seed=1):
     return data
 
 
-@pytest.mark.parametrize("law", fio_pattern.LAWS)
+@pytest.mark.parametrize("law", block_classifier.LAWS)
 def test_what_fio_writes_is_recognised(law):
     assert (
-        fio_pattern.is_fill(fill(law))
-        and fio_pattern.is_fill(fill(law, sectors=1))
-        and fio_pattern.is_fill(bytes(512) + fill(law, sectors=7))
+        block_classifier.is_fill(fill(law))
+        and block_classifier.is_fill(fill(law, sectors=1))
+        and block_classifier.is_fill(bytes(512) + fill(law, sectors=7))
     )
 
 
-@pytest.mark.parametrize("law", fio_pattern.LAWS[:2])
+@pytest.mark.parametrize("law", block_classifier.LAWS[:2])
 @settings(max_examples=200, deadline=None)
 @given(place=st.integers(0, 4095), change=st.integers(1, 255))
 def test_one_changed_byte_is_not_fios(law, place, change):
     data = bytearray(fill(law))
     data[place] ^= change
-    assert not fio_pattern.is_fill(bytes(data))
+    assert not block_classifier.is_fill(bytes(data))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_one_changed_byte_is_not_fios(law, place, change):
     ],
 )
 def test_other_data_is_not_fios(data):
-    assert not fio_pattern.is_fill(data)
+    assert not block_classifier.is_fill(data)
 
 
 # --- a look -------------------------------------------------------------------
@@ -121,7 +121,7 @@ def test_blank_is_one_fill_value(drive, ones):
 
 
 def test_fio_fill_is_ours_or_not(drive):
-    data = fill(fio_pattern.LAWS[0], SIZE // 2 // 512)
+    data = fill(block_classifier.LAWS[0], SIZE // 2 // 512)
     seen = data_scan.scan(*drive(SIZE, {0: data}), TERMS, fill_counts=False)
     assert seen.only_fill and not seen.blank and seen.whole and seen.filled >= SIZE // 2 // 4096
     assert data_scan.scan(*drive(SIZE, {0: data}), TERMS).first_filled == 0
@@ -131,7 +131,7 @@ def test_fio_fill_is_ours_or_not(drive):
 @pytest.mark.parametrize("elsewhere", [{}, {MIB + 8192: b"\xff" * 4096}, {0: b"\xff" * 4096}])
 def test_a_block_without_the_law_of_the_fill_is_found_where_it_is_asked_for(drive, elsewhere):
     places = [data_scan.Extent(MIB, MIB), data_scan.Extent(2 * MIB + 4096, 512)]
-    data = fill(fio_pattern.LAWS[0], MIB // 512)
+    data = fill(block_classifier.LAWS[0], MIB // 512)
     assert data_scan.is_fill_where(*drive(SIZE, {0: data}), places)
     for offset in (0, SIZE - 1, MIB + 4096, 2 * MIB + 4096 + 511):
         assert not data_scan.is_fill_where(*drive(SIZE, {0: data, **elsewhere, offset: b"x"}), places)

@@ -10,7 +10,7 @@ import uuid
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import leftover_filesystem
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_format
 
 OURS, OTHER = "0f9c2c0e-6a3a-4a52-9d1b-3c6f0a1d2e4f", "11111111-2222-3333-4444-555555555555"
 
@@ -28,15 +28,15 @@ def xfs(identifier=OURS):
 
 @pytest.mark.parametrize(("kind", "start"), [("ext4", ext4()), ("xfs", xfs())])
 def test_that_of_a_test_is_named_with_its_run_and_why_it_is_there(kind, start):
-    known = leftover_filesystem.noted(kind, OURS, "r1")
-    said = leftover_filesystem.described({"filesystem": known}, start)
+    known = ledger_format.filesystem_note(kind, OURS, "r1")
+    said = ledger_format.leftover_filesystem({"filesystem": known}, start)
     assert said == (
         f"the file system ({kind}, UUID {OURS}) of a test of run r1, not wiped as the run died; "
         "somebody may have used it since"
     )
 
 
-EXT4 = leftover_filesystem.noted("ext4", OURS, "r1")
+EXT4 = ledger_format.filesystem_note("ext4", OURS, "r1")
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ EXT4 = leftover_filesystem.noted("ext4", OURS, "r1")
     ],
 )
 def test_another_is_not(ledger, start):
-    assert leftover_filesystem.described(ledger, start) == ""
+    assert ledger_format.leftover_filesystem(ledger, start) == ""

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import on_disk_signatures, partition_tables
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_reader import PlaceReader
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Facts
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.pread import Reader
 
 SIZE = 16 << 20
 MIB = 1 << 20
@@ -230,7 +230,7 @@ def test_the_reader_reads_whole_blocks_and_gives_the_bytes_asked_for(tmp_path):
     (tmp_path / "image").write_bytes(data)
     handle = os.open(tmp_path / "image", os.O_RDONLY)
     try:
-        reader = Reader(handle, len(data), 512)
+        reader = PlaceReader(handle, len(data), 512)
         for offset, length in (
             (0, 92),
             (100, 5000),
@@ -243,6 +243,6 @@ def test_the_reader_reads_whole_blocks_and_gives_the_bytes_asked_for(tmp_path):
         ):
             assert reader.read(offset, length) == (data[offset : offset + length] if offset >= 0 else b"")
         with pytest.raises(OSError):
-            Reader(handle, len(data) + 4096, 512).read(10000, 4096)
+            PlaceReader(handle, len(data) + 4096, 512).read(10000, 4096)
     finally:
         os.close(handle)

@@ -15,7 +15,7 @@ import struct
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import fio_pattern
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import block_classifier
 
 SECTORS = 40_000
 # struct rootsector: four partitions of a flag, a name of three characters, start and size.
@@ -26,11 +26,11 @@ NAME_BYTES = frozenset((string.ascii_letters + string.digits).encode())
 @pytest.fixture(name="sectors", scope="module")
 def fixture_sectors():
     """First sectors of many fills, the same each time."""
-    chance, law = random.Random(5), fio_pattern.LAWS[0]
+    chance, law = random.Random(5), block_classifier.LAWS[0]
     made = []
     for _number in range(SECTORS):
         words = [chance.getrandbits(64) for _word in range(law.distance)]
-        while len(words) < fio_pattern.SECTOR_BYTES // 8:
+        while len(words) < block_classifier.SECTOR_BYTES // 8:
             words.append(words[-law.distance] * law.factor % 2**64)
         made.append(struct.pack("<64Q", *words))
     return made

@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Watchdog
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import leftover_filesystem, write_counters
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_format, write_counters
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import filesystem_wipe
 
 MIB = 1 << 20
@@ -31,7 +31,7 @@ class Held:
 
     def __init__(self, path):
         self.identity = {"kernel_name": "sda", "path": path, "size_bytes": SIZE, "logical_block_size_bytes": 512}
-        self.filesystem = leftover_filesystem.noted("xfs", OURS, "r")
+        self.filesystem = ledger_format.filesystem_note("xfs", OURS, "r")
         self._handle, self.doubted = os.open(path, os.O_RDWR), False
 
     def descriptor(self):
@@ -130,7 +130,7 @@ def test_what_may_be_somebody_elses_is_left_alone_and_the_ledger_says_why(place,
     before = digest(place)
     place.wipe.run(str(place.path))
     assert reason in place.wipe.reason and digest(place) == before and place.held.doubted
-    assert place.held.filesystem == dict(leftover_filesystem.noted("xfs", OURS, "r"), reason=place.wipe.reason)
+    assert place.held.filesystem == dict(ledger_format.filesystem_note("xfs", OURS, "r"), reason=place.wipe.reason)
 
 
 def test_a_mkfs_that_was_ended_leaves_nothing_to_wipe_or_somebody_elses(place):
