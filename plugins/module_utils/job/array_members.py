@@ -17,8 +17,7 @@ from ..guard.held import Refused
 from ..measure.disturbances import Cause
 from ..measure.sampler import Sampler
 from . import release_drive
-from .drive_context import DriveContext
-from .purge_context import work_on
+from .drive_context import DriveContext, purge_work
 from .test_conditions import Conditions
 
 COMPLETE = "complete"
@@ -64,7 +63,7 @@ def taken(lead: DriveContext, label: str) -> t.Iterator[DriveContext]:
 def _leave_blank(member: DriveContext) -> None:
     """As its own campaign left it. The drive that carries the test is left by its own campaign."""
     well = [{"test": "array", "outcome": COMPLETE}]
-    left = release_drive.make_blank(work_on(member, {"purge": {}}, {}), well)
+    left = release_drive.make_blank(purge_work(member, {"purge": {}}, {}), well)
     member.held.blank = left["state"] == release_drive.BLANK
     member.note("left", **left)
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What campaigns share, and what one of them holds: its drive, fio on it, the guard, its journal and status."""
+"""What campaigns share, and what one of them holds: its drive, fio on it, the guard, its journal and status; and what a
+purge method gets of that.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,18 @@ from ..guard.block_classifier import Stopped
 from ..guard.data_scan import Terms, longer_s
 from ..guard.held import HeldDrive, Refused
 from ..guard.held_array import HeldArray
-from ..measure import fio
+from ..measure import fio, precondition_curve
 from ..measure.fio_runner import Workbench
 from ..measure.seeds import seed
 from ..measure.validity_limits import Limits
+from ..purge.method import Work
 from ..run.folder import NEWS_S, Journal, RunDir, Status
 from ..run.reducer import EVENTS, AttemptReducer, ended_results
 from ..tuning.tuned_host import TunedHost
 from . import release_drive
 from .test_conditions import Conditions
+
+Mapping = t.Mapping[str, t.Any]
 
 
 class Job(t.NamedTuple):
@@ -145,3 +150,24 @@ class DriveContext:
     def show(self, **fields: t.Any) -> None:
         """Fields of its entry in status.json."""
         self.job.status.set_drive(self.drive, **fields)
+
+
+def purge_work(station: DriveContext, test: Mapping, names: Mapping) -> Work:
+    """For a test of a drive that is held. `names`: of the test and its attempt."""
+
+    def fill(tick: t.Callable[[float | None], None]) -> dict[str, t.Any]:
+        size, seed = station.held.identity["size_bytes"], station.seed(names, "purge")
+        record = station.bench.fill(station.file(names, "purge"), test["purge"], size, seed, tick)
+        precondition_curve.check(record["kernel_bytes_written"], record["bytes_written"])
+        return record
+
+    return Work(
+        host=station.job.host,
+        held=station.held,
+        options=test["purge"],
+        tick=station.tick,
+        note=lambda event, **fields: station.note(event, **dict(fields, **names)),
+        fill=fill,
+        history=station.history,
+        bounded=station.watchdog.call,
+    )

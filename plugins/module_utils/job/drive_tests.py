@@ -19,21 +19,11 @@ from ..purge.method import PurgeError, Work
 from ..run import criteria
 from ..run.reducer import AttemptReducer
 from ..tuning import write_cache
-from . import array, array_members, filesystem, release_drive, time_left
-from .drive_context import DriveContext
+from . import array, array_members, filesystem, release_drive, resume_state
+from .drive_context import DriveContext, purge_work
 from .failure_logs import is_of_drive
 from .operating_points import NoPoint, on_cpus, with_points
-from .purge_context import work_on
-from .resume_state import (
-    NOT_BEGUN,
-    crash_text,
-    discarded,
-    failed,
-    not_begun,
-    prepares,
-    unprepared,
-    without_its_state,
-)
+from .resume_state import NOT_BEGUN, crash_text, discarded, failed, not_begun, prepares, unprepared, without_its_state
 from .run_rounds import Measuring
 
 
@@ -238,7 +228,7 @@ class DriveTests:
 
     def work(self, test: t.Mapping[str, t.Any], names: t.Mapping[str, t.Any]) -> Work:
         """Return what a purge method gets for a test. `names`: of the test and its attempt."""
-        return work_on(self._station, test, names)
+        return purge_work(self._station, test, names)
 
     def _purge(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
         spec = test["purge"]
@@ -281,8 +271,8 @@ class DriveTests:
 
     def _plan_left_s(self, test: t.Mapping[str, t.Any]) -> float | None:
         """Return an upper bound of a test that has not begun to measure; None while the write rate is unknown."""
-        return time_left.of_test(test, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)
+        return resume_state.longest_test_s(test, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)
 
     def later_s(self, tests: t.Iterable[t.Mapping[str, t.Any]]) -> float | None:
         """Return an upper bound of tests that follow."""
-        return time_left.of_tests(tests, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)
+        return resume_state.longest_tests_s(tests, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)
