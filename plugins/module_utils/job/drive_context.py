@@ -18,8 +18,8 @@ from ..guard.data_scan import Terms, longer_s
 from ..guard.held import HeldDrive, Refused
 from ..guard.held_array import HeldArray
 from ..measure import fio, precondition_curve
+from ..measure.fio import seed
 from ..measure.fio_runner import Workbench
-from ..measure.seeds import seed
 from ..measure.validity_limits import Limits
 from ..purge.method import Work
 from ..run.folder import NEWS_S, Journal, RunDir, Status

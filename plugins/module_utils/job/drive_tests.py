@@ -12,7 +12,7 @@ from ..core.deadline import Hangs
 from ..guard.held import Refused
 from ..machine import cpus
 from ..measure import fio, precondition_curve
-from ..measure.percentiles import Tails
+from ..measure.histogram import RoundHistograms
 from ..measure.sampler import Sampler
 from ..purge import purge_step
 from ..purge.method import PurgeError, Work
@@ -43,14 +43,14 @@ class DriveTests:
         # Results of every test that stands, those of jobs before too.
         self.finished = [result for result in station.results if result["outcome"] in criteria.KEPT_OUTCOMES]
         # Of the test that is under way.
-        self._tails = Tails()
+        self._tails = RoundHistograms()
 
     def run(self, test: t.Mapping[str, t.Any]) -> str:
         """One test; its outcome. An exception that ends the campaign is journalled here first."""
         attempt = 1 + sum(r["event"] == "test_started" and r.get("test") == test["name"] for r in self._station.history)
         names = {"test": test["name"], "attempt": attempt}
         self._station.reducer = reducer = AttemptReducer(test)
-        self._tails = Tails()
+        self._tails = RoundHistograms()
         try:
             self._work_through(test, names, reducer)
             return str(self.finished[-1]["outcome"])

@@ -10,7 +10,7 @@ import time
 import typing as t
 
 from ..measure import fio
-from ..measure.percentiles import Tails
+from ..measure.histogram import RoundHistograms
 from ..measure.rounds import cell_s
 from ..run.folder import NEWS_S
 from ..run.reducer import AttemptReducer
@@ -29,7 +29,7 @@ class Measuring:
         station: DriveContext,
         names: dict[str, t.Any],
         reducer: AttemptReducer,
-        tails: Tails,
+        tails: RoundHistograms,
         after_round: t.Callable[[], None],
     ) -> None:
         self._station = station

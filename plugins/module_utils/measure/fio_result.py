@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import typing as t
 
-from . import histogram
+from . import histogram, io_pattern
 from .fio import FioError
-from .pooled_moments import Moments, pooled
 
 DIRECTIONS = ("read", "write")
 # What fio counts beside them: blocks given back, and flushes (fsync, fdatasync), of which it tells latencies alone.
@@ -30,6 +30,30 @@ DRIVE_ERRORS = frozenset(
 )
 # A direction of a mix may have had no I/O by chance: less likely than this, fio did not do it (6 standard deviations).
 NO_IO_CHANCE = 1e-9
+
+
+class Moments(t.NamedTuple):
+    """ios: how many latencies. deviation: as fio's `stddev`, by n - 1; 0 of a single one."""
+
+    ios: int
+    mean: float
+    deviation: float
+
+
+def pooled(groups: t.Iterable[Moments]) -> Moments:
+    """Return all of them as one group."""
+    some = [group for group in groups if group.ios]
+    count = sum(group.ios for group in some)
+    if not count:
+        return Moments(0, 0.0, 0.0)
+    mean = sum(group.mean * group.ios for group in some) / count
+    squares = sum((group.ios - 1) * group.deviation**2 + group.ios * (group.mean - mean) ** 2 for group in some)
+    return Moments(count, mean, math.sqrt(squares / (count - 1)) if count > 1 else 0.0)
+
+
+def population_deviation(group: Moments) -> float:
+    """Return the standard deviation by n, as a histogram gives it."""
+    return group.deviation * math.sqrt((group.ios - 1) / group.ios) if group.ios else 0.0
 
 
 def parse(text: str) -> dict[str, t.Any]:
@@ -120,7 +144,7 @@ def _added(sides: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
     """One side of several reporting groups as one; rates add up, as all ran for the same time."""
     busy = [(side["lat_ns"], ios_of(side)) for side in sides if ios_of(side)]
     total = sum(ios for _latency, ios in busy)
-    bins = histogram.merged(histogram.parse_bins(latency) for latency, _ios in busy)
+    bins = histogram.merge(histogram.parse_bins(latency) for latency, _ios in busy)
     latency = {
         "min": min([latency["min"] for latency, _ios in busy] or [0]),
         "max": max([latency["max"] for latency, _ios in busy] or [0]),
@@ -137,7 +161,7 @@ def ios_of(side: t.Mapping[str, t.Any]) -> int:
     return side["total_ios"] if "io_bytes" in side else sum(side["lat_ns"].get("bins", {}).values())
 
 
-def streams(result: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
+def stream_figures(result: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
     """Return the reporting groups of a result, each as one of its own: {name, read, write, trim, sync: figures}, the
     sides that had I/O.
     """
@@ -212,4 +236,21 @@ def metrics(
         found["bandwidth"] = sum(side["bandwidth_bytes_per_s"] for _name, side in sides)
         found["mean_latency_us"] = sum(side["mean_latency_us"] * side["ios"] for _name, side in sides) / ios
         found["max_latency_us"] = max(side["max_latency_us"] for _name, side in sides)
+    return found
+
+
+def cell_figures(cell: t.Mapping[str, t.Any], result: dict[str, t.Any], whole: dict[str, t.Any]) -> dict[str, t.Any]:
+    """fio's figures of each side that a cell always tells, of the others where it has them; and `streams`."""
+    busy_s = io_pattern.burst_time_s(cell) if cell.get("burst_s") else None
+    sides = {name: figures(whole, name, busy_s) for name in SIDES}
+    told: dict[str, t.Any] = {name: side for name, side in sides.items() if side or name in DIRECTIONS}
+    streams = stream_figures(result) if cell.get("jobs") else []
+    return dict(told, streams=streams) if streams else told
+
+
+def cell_histograms(cell: t.Mapping[str, t.Any], result: dict[str, t.Any], whole: dict[str, t.Any]) -> dict[str, t.Any]:
+    """{"" or a stream's name: of fio_result.histograms}."""
+    found = {"": histograms(whole)}
+    for job in result["jobs"] if cell.get("jobs") else ():
+        found[job["jobname"]] = histograms({"jobs": [job]})
     return found

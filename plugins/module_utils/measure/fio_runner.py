@@ -13,7 +13,7 @@ from ..core.files import now
 from ..core.host import Host
 from ..drive.held_drive import HeldDrive
 from ..machine.cpus import NOWHERE
-from . import cell_metrics, disturbances, fio, fio_result, fio_sanity, io_pattern, kernel_counters, precondition_curve
+from . import disturbances, fio, fio_result, fio_sanity, io_pattern, kernel_counters, precondition_curve
 from .cell_observer import CellWatch
 from .rounds import cell_s
 from .submissions import Monitor
@@ -117,8 +117,8 @@ class Workbench:
     def cell(self, name: str, cell: t.Mapping[str, t.Any], size_bytes: int, seed_value: int) -> dict[str, t.Any]:
         """Run one cell: {started, seconds, gap_s, read, write, raw, histograms, seen, causes}. Raises FioError.
 
-        gap_s: time without I/O since the cell before; streams: of fio_result.streams, of a cell that has several;
-          histograms: {"" or a stream's name: of fio_result.histograms}, for Tails and not for the journal;
+        gap_s: time without I/O since the cell before; streams: of fio_result.stream_figures, of a cell with several;
+          histograms: {"" or a stream's name: of fio_result.histograms}, for RoundHistograms and not for the journal;
           seen: what its causes are judged by (CellWatch.seen); causes: of disturbances.find.
         """
         self._see_poll_queues(cell)
@@ -142,8 +142,8 @@ class Workbench:
         try:
             whole = fio_result.combined(result)
             figures, histograms = (
-                cell_metrics.figures(cell, result, whole),
-                cell_metrics.histograms(cell, result, whole),
+                fio_result.cell_figures(cell, result, whole),
+                fio_result.cell_histograms(cell, result, whole),
             )
             seen = watch.seen(cell, result, self._last, gap_s, self._settled)
             found = disturbances.find(cell, seen, self.limits, self.strict)

@@ -6,13 +6,16 @@ exact on counts.
 
 fio (stat.c, stat.h: FIO_IO_U_PLAT_BITS 6, 29 groups) has 64 bins of one width for each power of two, and bins of 1 ns
 up to 127 ns. `json+` tells a bin by the value in its middle. A histogram here is {that value in ns: how many I/Os}.
+Those of a test's rounds are kept and merged over its window: a mean of percentiles hides what happens rarely.
 """
 
 from __future__ import annotations
 
+import array
 import math
 import re
 import typing as t
+import zlib
 from fractions import Fraction
 
 Bins = t.Dict[int, int]
@@ -24,6 +27,9 @@ LEAST_BEYOND = 10
 # Those of the job template (roles/workload/templates/job.fio.j2).
 PERCENTILES = ("50", "90", "95", "99", "99.9", "99.99", "99.999", "99.9999")
 _METRIC = re.compile(r"(read|write|trim|sync)_p([0-9]{1,3}(?:_[0-9]{1,6})?)_latency_us")
+
+# {cell: {read, write: bins}}, of the directions that had I/O.
+Cells = t.Mapping[str, t.Mapping[str, t.Mapping[int, int]]]
 
 
 def bin_of(ns: int) -> int:
@@ -76,7 +82,7 @@ def parse_bins(latency: t.Mapping[str, t.Any]) -> Bins:
     return dict(sorted(found.items()))
 
 
-def merged(histograms: t.Iterable[t.Mapping[int, int]]) -> Bins:
+def merge(histograms: t.Iterable[t.Mapping[int, int]]) -> Bins:
     """One histogram of all: the sum of each bin, shortest first."""
     total: Bins = {}
     for bins in histograms:
@@ -147,7 +153,7 @@ def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[in
         for percent, value in percentiles_us(bins).items():
             found["{0}_p{1}_latency_us".format(name, percent.replace(".", "_"))] = value
         found.update({f"{name}_{within_metric(limit)}": share_within_pct(bins, limit) for limit in limits})
-    both = merged(bins for name, bins in sides.items() if name in ("read", "write"))
+    both = merge(bins for name, bins in sides.items() if name in ("read", "write"))
     if both:
         found.update({within_metric(limit): share_within_pct(both, limit) for limit in limits})
     return found
@@ -164,3 +170,54 @@ def too_few(metric: str, found: t.Mapping[str, t.Any]) -> tuple[int, int] | None
     percent = match.group(2).replace("_", ".")
     needed = needed_ios(percent) if float(percent) < 100 else 0
     return (int(total), needed) if total < needed else None
+
+
+class RoundHistograms:
+    """Histograms by round."""
+
+    def __init__(self) -> None:
+        # Packed, as a day of rounds would fill the memory of a small host otherwise.
+        self._rounds: dict[int, dict[tuple[str, str], bytes]] = {}
+
+    def add(self, number: int, cells: Cells) -> None:
+        """A finished round, from its histograms."""
+        self._rounds[number] = {
+            (cell, name): _packed(bins) for cell, sides in cells.items() for name, bins in sides.items()
+        }
+
+    def merged(self, numbers: t.Iterable[int]) -> dict[str, dict[str, Bins]]:
+        """Return the histograms of some rounds as one for each cell and direction."""
+        found: dict[tuple[str, str], list[bytes]] = {}
+        for number in numbers:
+            for place, packed in self._rounds.get(number, {}).items():
+                found.setdefault(place, []).append(packed)
+        cells: dict[str, dict[str, Bins]] = {}
+        for (cell, name), parts in found.items():
+            cells.setdefault(cell, {})[name] = merge(_unpacked(packed) for packed in parts)
+        return cells
+
+    def records(self, numbers: t.Sequence[int]) -> list[dict[str, t.Any]]:
+        """Return the fields of the journal's histogram records: of each cell and direction over these rounds."""
+        return [
+            {
+                "cell": cell,
+                "direction": name,
+                "first_round": numbers[0],
+                "last_round": numbers[-1],
+                "ios": ios(bins),
+                "bins": {str(value): count for value, count in bins.items()},
+            }
+            for cell, sides in self.merged(numbers).items()
+            for name, bins in sides.items()
+        ]
+
+
+def _packed(bins: t.Mapping[int, int]) -> bytes:
+    return zlib.compress(array.array("Q", [*bins.keys(), *bins.values()]).tobytes(), 1)
+
+
+def _unpacked(packed: bytes) -> Bins:
+    numbers = array.array("Q")
+    numbers.frombytes(zlib.decompress(packed))
+    half = len(numbers) // 2
+    return dict(zip(numbers[:half], numbers[half:]))

@@ -1,13 +1,14 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the kernel counts around a run of fio: the drive's sectors and time in queue, CPU time,
-throttling, its clocks.
+"""What the kernel counts around a run of fio: the drive's sectors and time in queue, CPU time, throttling (cgroups(7),
+`cpu.stat`), its clocks.
 """
 
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import time
 import typing as t
@@ -15,8 +16,12 @@ import typing as t
 from ..core.host import Host
 from ..core.sysfs import number
 from ..drive.identity import SYSFS_SECTOR_BYTES
-from ..machine import cgroup, cpus
+from ..machine import cpus
 from . import fio_result
+
+# Where the controller `cpu` of each version is mounted, the key of its cpu.stat and how many of its units are a second.
+_CGROUP_V2 = (("/sys/fs/cgroup", "/sys/fs/cgroup/unified"), "throttled_usec", 1e6)
+_CGROUP_V1 = (("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"), "throttled_time", 1e9)
 
 SECTORS = {"read": 2, "write": 6, "discard": 13}
 IOS, MERGES, IN_FLIGHT, QUEUE_MS = (0, 4), (1, 5), 8, 10
@@ -33,9 +38,46 @@ _NAMESPACE = re.compile(r"nvme[0-9]+n[0-9]+")
 Mapping = t.Mapping[str, t.Any]
 
 
+def throttled_s(host: Host) -> dict[str, float]:
+    """Seconds, summed over CPUs, that each group above this process was throttled since it was made: {path of cpu.stat:
+    seconds}.
+
+    A group's own file tells nothing of the groups above it, so all are read; {} where no quota can be seen.
+    """
+    found: dict[str, float] = {}
+    for line in (host.get("/proc/self/cgroup") or "").splitlines():
+        _number, controllers, path = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        bases, key, unit = _CGROUP_V1 if controllers else _CGROUP_V2
+        for folder in _upward(path):
+            for base in bases:
+                file = "{0}{1}/cpu.stat".format(base, folder.rstrip("/"))
+                value = _stat_value(host.get(file) or "", key)
+                if value is not None:
+                    found[file] = value / unit
+    return found
+
+
+def _upward(path: str) -> t.Iterator[str]:
+    """Yield a path and all above it; a container may see none of its own path, but what is mounted is its own group
+    then.
+    """
+    while True:
+        yield path
+        if path in ("/", ""):
+            return
+        path = posixpath.dirname(path)
+
+
+def _stat_value(text: str, key: str) -> int | None:
+    values = [line.split() for line in text.splitlines() if line.startswith(key + " ")]
+    return int(values[0][1]) if values and len(values[0]) == 2 and values[0][1].isdigit() else None
+
+
 class CounterSnapshot(t.NamedTuple):
     """One moment. stat: of the drive, None where the kernel does not count; cpu: ticks of all, idle and steal of fio's
-    CPUs; throttled: cgroup.throttled_s;
+    CPUs; throttled: kernel_counters.throttled_s;
     boot_s: as time_s, but it goes on while the machine sleeps; beside: bytes read and written of other namespaces."""
 
     time_s: float
@@ -60,7 +102,7 @@ class Witness:
 
     def look(self) -> CounterSnapshot:
         """Now. The drive's counters come last: nothing of ours lies between them and fio's start."""
-        cpu, throttled = cpu_ticks(self._host.get("/proc/stat") or "", self._cpus), cgroup.throttled_s(self._host)
+        cpu, throttled = cpu_ticks(self._host.get("/proc/stat") or "", self._cpus), throttled_s(self._host)
         others = [counters(self._host.get(f"/sys/block/{name}/stat") or "") for name in self._beside]
         told = (
             sum(fields[SECTORS[way]] for fields in others if fields for way in ("read", "write")) * SYSFS_SECTOR_BYTES

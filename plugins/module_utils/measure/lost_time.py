@@ -90,7 +90,7 @@ class Found(t.NamedTuple):
 
 
 def find(cell: Mapping, seen: Mapping, limits: Limits, is_short: bool) -> list[Found]:
-    """Return the losses of a cell above their limits. is_short: its queue was not full (queue_occupancy.shortfalls).
+    """Return the losses of a cell above their limits. is_short: its queue was not full (disturbances.shortfalls).
 
     host_limited told: any of what took time from fio's CPUs, outlasted. Limit: the same, and a rate off by at most
       rate_error_max

@@ -10,7 +10,7 @@ import types
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import Measuring
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.percentiles import Tails
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.histogram import RoundHistograms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.reducer import AttemptReducer
 from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
 
@@ -57,6 +57,6 @@ class Station:
 def test_the_user_capacity_is_that_after_the_purge(after, written):
     """An ioMemory card is formatted to another size by its purge, and a SAS drive with other blocks."""
     station = Station(after)
-    Measuring(station, {"test": "t", "attempt": 1}, station.reducer, Tails(), lambda: None).run(TEST)
+    Measuring(station, {"test": "t", "attempt": 1}, station.reducer, RoundHistograms(), lambda: None).run(TEST)
     shown = station.reducer.result(steady_test.end())["saturation"]
     assert (shown["user_capacity_bytes"], shown["written_before_bytes"]) == (after, written)

@@ -7,10 +7,18 @@ from __future__ import annotations
 
 import errno
 import json
+import statistics
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_result import (
+    Moments,
+    pooled,
+    population_deviation,
+)
 from ansible_collections.ssdlab.fleet.tests.fixtures.mutations import replaced
 
 
@@ -127,3 +135,26 @@ def test_a_percentile_with_too_few_ios_beyond_it_is_null():
     percentiles = fio_result.figures({"jobs": [{"write": side(1000)}]}, "write")["percentiles_us"]
     assert (percentiles["99"], percentiles["99.9"]) == (80.384, None)
     assert fio_result.histograms({"jobs": [{"read": side(0), "write": side(10)}]}) == {"write": {80384: 9, 897024: 1}}
+
+
+LATENCIES = st.lists(st.integers(0, 16 * 10**9), min_size=1, max_size=50)
+
+
+def moments(values):
+    return Moments(len(values), statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0)
+
+
+@given(st.lists(LATENCIES, min_size=1, max_size=5))
+def test_groups_pooled_are_one_group_of_all(groups):
+    whole = moments([value for group in groups for value in group])
+    found = pooled([*map(moments, groups), Moments(0, 0.0, 0.0)])
+    assert found == pytest.approx(whole, rel=1e-9, abs=1e-3)
+
+
+def test_of_nothing_there_is_nothing():
+    assert pooled([]) == Moments(0, 0.0, 0.0) and population_deviation(Moments(0, 0.0, 0.0)) == 0.0
+
+
+@given(LATENCIES)
+def test_the_deviation_of_all_is_that_of_the_population(values):
+    assert population_deviation(moments(values)) == pytest.approx(statistics.pstdev(values), rel=1e-9, abs=1e-3)

@@ -35,7 +35,7 @@ def side(ios, body_ns=50_176, max_ns=31_844_636):
     """A direction as fio 3.33 tells it, of 2,006 ms: one I/O in a hundred is as long as the longest."""
     tail = -(-ios // 100) if ios else 0
     counts = {3000: 1, body_ns: ios - 1 - tail, max_ns: tail} if ios > 2 else {max_ns: ios}
-    bins = histogram.merged({histogram.value_of(histogram.bin_of(ns)): count} for ns, count in counts.items() if count)
+    bins = histogram.merge({histogram.value_of(histogram.bin_of(ns)): count} for ns, count in counts.items() if count)
     mean = sum(ns * count for ns, count in counts.items()) / ios if ios else 0.0
     latency = {"min": min(counts), "max": max_ns, "mean": mean, "N": ios}
     if ios:

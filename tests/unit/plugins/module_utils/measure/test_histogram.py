@@ -16,7 +16,7 @@ LAST_NS = histogram.highest_of(histogram.value_of(histogram.MOST_BINS - 1))
 
 
 def counted(latencies):
-    return histogram.merged({histogram.value_of(histogram.bin_of(ns)): 1} for ns in latencies)
+    return histogram.merge({histogram.value_of(histogram.bin_of(ns)): 1} for ns in latencies)
 
 
 def test_the_bins_lie_side_by_side_and_are_told_by_their_middle():
@@ -37,7 +37,7 @@ def test_the_bins_lie_side_by_side_and_are_told_by_their_middle():
 
 @given(st.lists(LATENCIES, min_size=1, max_size=6))
 def test_merging_loses_and_adds_nothing(rounds):
-    assert histogram.merged(counted(latencies) for latencies in rounds) == counted(
+    assert histogram.merge(counted(latencies) for latencies in rounds) == counted(
         [ns for latencies in rounds for ns in latencies]
     )
 
@@ -76,7 +76,7 @@ def test_one_bad_round_of_five_is_not_averaged_away():
     good, bad = counted([100_000] * 9980 + [500_000] * 20), counted([100_000] * 9900 + [8_000_000] * 100)
     own = [histogram.metrics({"write": bins})["write_p99_9_latency_us"] for bins in (good, good, good, good, bad)]
     assert sum(own) / 5 == pytest.approx(2000, rel=0.01)
-    pooled = histogram.metrics({"write": histogram.merged([good, good, good, good, bad])}, [1000, 2500])
+    pooled = histogram.metrics({"write": histogram.merge([good, good, good, good, bad])}, [1000, 2500])
     assert pooled["write_p99_9_latency_us"] == pytest.approx(8000, rel=0.01)
     assert (pooled["write_ios"], pooled["write_within_1ms_pct"], pooled["within_2500us_pct"]) == (50_000, 99.8, 99.8)
     assert pooled["write_p99_99_latency_us"] is None and histogram.too_few("write_p99_99_latency_us", pooled) == (

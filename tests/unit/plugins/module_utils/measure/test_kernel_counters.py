@@ -172,3 +172,29 @@ def test_the_drives_of_an_array_are_counted_each_and_timed_together():
     assert found["in_flight"] == 2.0
     unseen = kernel_counters.of_members([before, {"sda": one, "sdb": None}], 2.0)
     assert unseen["member_bytes"]["sdb"] is None and unseen["in_flight"] is None
+
+
+V2, V1 = (
+    "usage_usec 1\nnr_throttled 3\nthrottled_usec 2500000\n",
+    "nr_periods 9\nnr_throttled 3\nthrottled_time 2500000000\n",
+)
+
+
+@pytest.mark.parametrize(
+    "line, path, text, seconds",
+    [
+        ("0::/system.slice/x.service", "/sys/fs/cgroup/system.slice/x.service", V2, 2.5),
+        # The group above throttles; a container sees its own group as the root.
+        ("0::/system.slice/x.service", "/sys/fs/cgroup/system.slice", V2, 2.5),
+        ("0::/", "/sys/fs/cgroup", V2, 2.5),
+        ("4:cpu,cpuacct:/job", "/sys/fs/cgroup/cpu,cpuacct/job", V1, 2.5),
+        ("4:cpuset:/job", "/sys/fs/cgroup/cpu/job", V1, None),
+        ("0::/", "/sys/fs/cgroup", "usage_usec 1\n", None),
+    ],
+)
+def test_throttled_time_of_every_group_above(tmp_path, line, path, text, seconds):
+    for file, content in (("/proc/self/cgroup", line + "\n"), (path + "/cpu.stat", text)):
+        place = tmp_path / file.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content)
+    assert list(kernel_counters.throttled_s(Host(str(tmp_path))).values()) == ([seconds] if seconds else [])

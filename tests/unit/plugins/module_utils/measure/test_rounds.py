@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.percentiles import Tails
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.histogram import RoundHistograms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import Rounds, bound_s
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.steady_state import evaluate
 
@@ -128,7 +128,7 @@ def test_a_maximum_covers_rounds_that_are_no_sample_and_all_of_a_saturation_test
 def test_percentiles_are_those_of_all_ios_from_the_windows_first_round_to_its_last():
     """Rounds 3, 6 … 15 are sampled; the bad one, 7, is none of them. Rounds before the window are in nothing."""
     good, bad = {100_864: 9980, 501_760: 20}, {100_864: 9900, 8_060_928: 100}
-    rounds, tails = Rounds(dict(make_test(every=3, max=99), latency_targets_us=[1000]), 1000), Tails()
+    rounds, tails = Rounds(dict(make_test(every=3, max=99), latency_targets_us=[1000]), 1000), RoundHistograms()
     for number in range(1, 16):
         rounds.add({CELL: {"write_iops": 100, "iops": 100}}, number * 100, number * 60.0)
         tails.add(number, {CELL: {"write": bad if number in (1, 7) else good}})

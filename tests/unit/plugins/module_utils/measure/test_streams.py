@@ -132,7 +132,7 @@ def test_the_whole_is_the_sum_of_its_streams(result):
     metrics = fio_result.metrics(read, write, trim, sync)
     assert metrics["iops"] == read["iops"] + write["iops"] == 550
     assert metrics["trim_bandwidth"] == 40 * 32768 and "sync_bandwidth" not in metrics
-    streams = fio_result.streams(result)
+    streams = fio_result.stream_figures(result)
     assert [sorted(stream) for stream in streams] == [["name", "read"], ["name", "sync", "write"], ["name", "trim"]]
     assert fio_result.metrics_of(streams[2]) == {name: metrics[name] for name in metrics if name.startswith("trim_")}
 

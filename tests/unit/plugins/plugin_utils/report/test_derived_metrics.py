@@ -107,7 +107,7 @@ def test_the_share_within_a_time_is_told_by_depth():
     """Of 52,727,650 writes, 52,651,003 took at most a millisecond, as Micron's blog has it: 99.855 %."""
     within, all_ios = 52_651_003, 52_727_650
     bins = {histogram.value_of(histogram.bin_of(900_000)): within, 1_500_000: all_ios - within}
-    told = histogram.metrics({"write": histogram.merged([bins])}, (1000, 2000))
+    told = histogram.metrics({"write": histogram.merge([bins])}, (1000, 2000))
     averages = averages_of(DEPTH_255)
     averages[2]["metrics"].update(told)
     averages[0]["metrics"].update(within_1ms_pct=None)
