@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, nvme, nvme_format
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, nvme
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.purge.nvme_bed import FORMATS, SANITIZES
 
@@ -74,14 +74,14 @@ def test_a_format_sets_the_lba_format_and_the_drive_is_opened_anew(bed):
 
 
 def test_a_kernel_that_does_not_see_the_new_block_size_is_an_error(bed, monkeypatch):
-    monkeypatch.setattr(nvme_format, "RESCAN_S", 0.1)
+    monkeypatch.setattr(nvme, "RESCAN_S", 0.1)
     with pytest.raises(PurgeError, match="does not take the new LBA size of 4096"):
         bed().purge("nvme_format_user_data", lba_size_bytes=4096)
 
 
 def test_a_drive_that_comes_back_in_another_lba_format_is_an_error(bed, monkeypatch):
     drive_ = bed()
-    monkeypatch.setattr(nvme_format, "wanted_format", lambda found, options: nvme_format.LbaFormat(0, 512, 0, 0))
+    monkeypatch.setattr(nvme, "wanted_format", lambda found, options: nvme.LbaFormat(0, 512, 0, 0))
     run = drive_.run
 
     def spoil(argv, *more, **named):
@@ -169,8 +169,8 @@ def test_auto_takes_the_strongest_that_the_drive_reports(bed, facts, chosen):
 @pytest.mark.parametrize("size, index", [(None, 0), (512, 0), (4096, 2)])
 def test_of_a_wanted_lba_size_the_fastest_format_without_metadata_is_taken(size, index):
     formats = [(0, 512, 0, 3), (1, 4096, 8, 0), (2, 4096, 0, 0), (3, 4096, 0, 2), (4, 512, 0, 0)]
-    found = {"lba_format": 0, "lba_formats": [dataclasses.asdict(nvme_format.LbaFormat(*item)) for item in formats]}
-    assert nvme_format.wanted_format(found, {"lba_size_bytes": size}).index == index
+    found = {"lba_format": 0, "lba_formats": [dataclasses.asdict(nvme.LbaFormat(*item)) for item in formats]}
+    assert nvme.wanted_format(found, {"lba_size_bytes": size}).index == index
 
 
 def test_an_lba_size_that_the_drive_lacks_is_unsupported_with_what_it_has(bed):
