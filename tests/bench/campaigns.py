@@ -44,8 +44,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import plan_digest, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import test_definitions
@@ -116,7 +116,7 @@ def campaign(folder, number, tests, figures):
             variables={"ssd_sample_interval_s": 2, "ssd_look_s": 1},
             tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
         )
-        files.write_atomic(run.plan, json.dumps(dict(plan, decision=plan_digest.made(plan))))
+        files.write_atomic(run.plan, json.dumps(dict(plan, decision=digests.decision(plan))))
         engine.HostJob(run, host).run()
         taken_s = time.monotonic() - began
     ended = summary.read(host, run)

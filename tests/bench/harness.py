@@ -33,8 +33,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import plan_digest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import zipapp
@@ -74,7 +74,7 @@ def make_plan(run_id, backing, cells, seconds, variables):
         variables=variables,
         tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
     )
-    return dict(plan, decision=plan_digest.made(plan))
+    return dict(plan, decision=digests.decision(plan))
 
 
 def harness(folder, number, backing, options, variables):

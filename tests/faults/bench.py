@@ -24,7 +24,7 @@ from pathlib import Path
 
 import product
 from drives import LoopDrive, ServedDrive
-from product import Host, cells, engines, entry, job, locks, plan_digest, planning, rundir, summary
+from product import Host, cells, digests, engines, entry, job, locks, planning, rundir, summary
 from waiting import sizes, wait_until
 
 from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
@@ -126,7 +126,7 @@ class Bench:
                 "sysfs": [{"name": "nomerges", "path": SETTING.format("@ssd_name@"), "value": "2"}],
             },
         )
-        return dict(plan, decision=plan_digest.made(plan))
+        return dict(plan, decision=digests.decision(plan))
 
     def engine(self, spec: t.Mapping[str, t.Any] | None = None, **settings: t.Mapping[str, t.Any]) -> engines.Engine:
         """A host job's program that meets this fault. settings: {module of product.py: {name: value}}."""

@@ -21,7 +21,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_ch
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control as job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_runner, precondition_curve
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, engines, plan_digest, summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import archive, digests, engines, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
@@ -30,6 +30,7 @@ __all__ = [
     "archive",
     "cells",
     "deadline",
+    "digests",
     "engine",
     "engines",
     "entry",
@@ -40,7 +41,6 @@ __all__ = [
     "Host",
     "job",
     "locks",
-    "plan_digest",
     "planning",
     "precondition_curve",
     "rundir",

@@ -18,8 +18,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import plan_digest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
@@ -73,7 +73,7 @@ class HostJobs:
     def prepare(self, plan, run_id="r"):
         run = rundir.RunDir(str(self.folder / "state"), run_id)
         os.makedirs(run.path, exist_ok=True)
-        files.write_atomic(run.plan, json.dumps(dict(plan, decision=plan_digest.made(plan))))
+        files.write_atomic(run.plan, json.dumps(dict(plan, decision=digests.decision(plan))))
         return run
 
     def run_and_stop(self, plan, when, run_id="r"):

@@ -23,8 +23,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import plan_digest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 
@@ -84,7 +84,7 @@ class Lab:
         run = rundir.RunDir(self.state, run_id)
         os.makedirs(run.path, exist_ok=True)
         files.write_atomic(
-            run.plan, json.dumps(dict(plan, **changes, decision=plan_digest.made(dict(plan, **changes))))
+            run.plan, json.dumps(dict(plan, **changes, decision=digests.decision(dict(plan, **changes))))
         )
         return run
 

@@ -20,10 +20,10 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import (
     archive,
+    digests,
     engines,
     folder,
     liveness,
-    plan_digest,
     summary,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder
@@ -41,7 +41,7 @@ PLAN = {
     "tune": {},
     "drives": [{"drive": DRIVE, "selector": {"serial": DRIVE}, "expected": {}, "tests": [steady_test.planned("t")]}],
 }
-PLAN["decision"] = plan_digest.made(PLAN)
+PLAN["decision"] = digests.decision(PLAN)
 TEST = {"drive": DRIVE, "test": "t", "attempt": 1}
 FILES = ("status", "plan", "tuning", "journal")
 DAMAGES = {

@@ -18,7 +18,7 @@ from ..core.locks import Lock, Locked, host_lock
 from ..guard import ledger, ledger_format
 from ..purge.purge_step import may_be_running
 from ..records import base, run_files
-from ..run import archive, engines, plan_digest, summary
+from ..run import archive, digests, engines, summary
 from ..run.folder import RunDir, Status, read_journal, run_ids
 from ..run.liveness import is_live, job_of, run_state
 from ..run.states import ABSENT, FINAL_STATES, LIVE_STATES, STOPPED
@@ -65,7 +65,7 @@ def start_alone(
 
     A record that a dead job left is restored first. Raises JobError, and Damaged for a plan that nobody can read.
     """
-    wrong = plan_digest.problem(plan)
+    wrong = digests.plan_problem(plan)
     if wrong:
         raise JobError(f"the plan is not the one that preflight approved: {wrong}; nothing was started")
     untrusted = ownership.problems(run_dir.state_dir)

@@ -29,7 +29,7 @@ from ..guard.data_scan import Terms
 from ..machine import snapshot
 from ..measure.fio import Interrupted
 from ..measure.validity_limits import Limits
-from ..run import folder, plan_digest, states
+from ..run import digests, folder, states
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start, starter
 from ..tuning import settings
@@ -126,7 +126,7 @@ class HostJob:
         """Raise PermissionError for a plan that is not what preflight decided, or one that others than root could have
         written.
         """
-        wrong = [text for text in (plan_digest.problem(self._plan), *ownership.problems(self._run_dir.path)) if text]
+        wrong = [text for text in (digests.plan_problem(self._plan), *ownership.problems(self._run_dir.path)) if text]
         if wrong:
             raise PermissionError("{0}: {1}".format(self._run_dir.plan, "; ".join(wrong)))
 

@@ -9,7 +9,7 @@ import typing as t
 
 from ..core.files import SCHEMA_VERSION, Damaged, now
 from ..core.host import Host
-from . import test_digests
+from . import digests
 from .folder import RunDir, queued, run_ids, scan_journal
 from .liveness import run_state
 from .states import ABSENT, LIVE_STATES, RUNNING, UNFINISHED_STATES
@@ -48,7 +48,7 @@ def runs(host: Host, state_dir: str, run_name: str | None = None, definitions_of
     """Return every run that this host knows, by id: [{run_id, run_name, state, drives, updated, definitions}]; drives:
     how many.
 
-    definitions: see test_digests.of_tests; of unfinished runs and of the run `definitions_of`, {} for others: they
+    definitions: see digests.digests_of_tests; of unfinished runs and of the run `definitions_of`, {} for others: they
     are many.
     """
     found = [_brief(host, RunDir(state_dir, run_id), definitions_of) for run_id in run_ids(state_dir)]
@@ -67,7 +67,7 @@ def _brief(host: Host, run_dir: RunDir, definitions_of: str | None) -> Record:
         "state": state,
         "drives": len(known.get("drives") or []),
         "updated": known.get("updated"),
-        "definitions": test_digests.of_tests(plan) if told else {},
+        "definitions": digests.digests_of_tests(plan) if told else {},
     }
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from ...module_utils.drive.entry import GUARD_OPTIONS, parse
 from ...module_utils.drive.identity import NAMES
-from ...module_utils.run import test_digests
+from ...module_utils.run import digests
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import argument_specs
 from ..common.schema import plain
@@ -97,7 +97,7 @@ def _identity(identity: t.Mapping[str, t.Any]) -> str:
 def _digest(test: t.Mapping[str, t.Any]) -> str:
     """Of a test's definition as its file and the variables have it, not of what one drive can do of it."""
     own = {key: value for key, value in test.items() if key not in (*render_plan.NOT_FOR_HOSTS, "purge")}
-    return test_digests.digest(own, DIGEST_LETTERS)
+    return digests.digest(own, DIGEST_LETTERS)
 
 
 def _purge(test: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ...module_utils.run import test_digests
+from ...module_utils.run import digests
 from ..verdict.comparability import COMPARED
 from .findings import Finding, HostAnswer, Run
 
@@ -94,7 +94,7 @@ def _in_record(host: str, own: t.Mapping[str, About], before: About) -> dict[str
 
 def _on_host(run: Run, view: HostAnswer, plan: About | None) -> dict[str, list[str]]:
     entry = next((entry for entry in view.runs or () if entry["run_id"] == run.id), {})
-    then, now = entry.get("definitions") or {}, test_digests.of_tests(plan or {})
+    then, now = entry.get("definitions") or {}, digests.digests_of_tests(plan or {})
     found = {name: differing(then[name], now[name], now[name]) for name in now if name in then}
     return {name: keys for name, keys in found.items() if keys}
 

@@ -14,7 +14,7 @@ import typing as t
 
 from ...module_utils.core.compression import pack
 from ...module_utils.core.files import now, read_json, write_atomic
-from ...module_utils.run import plan_digest
+from ...module_utils.run import digests
 
 SCHEMA_VERSION = 1
 FILE = "decision.json"
@@ -69,7 +69,7 @@ def _write_plan(run_folder: str, plan: t.Mapping[str, t.Any]) -> dict[str, str]:
     """Return the decision for a plan, and the name of its file. What lies there already is that plan, or is found
     damaged.
     """
-    made = plan_digest.made(plan)
+    made = digests.decision(plan)
     packed = pack(json.dumps({**plan, "decision": made}).encode())
     name = _sha256(packed)
     with open(os.path.join(run_folder, PLANS, name), "w", encoding="ascii") as out:

@@ -15,7 +15,7 @@ import re
 import typing as t
 
 from ...module_utils.machine.pcie import link_text
-from ...module_utils.run.test_digests import digest
+from ...module_utils.run.digests import digest
 
 # What makes two tests of one name different ones; title, source and origin do not.
 COMPARED = (

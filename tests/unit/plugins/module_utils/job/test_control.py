@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, launch, restore
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import engines, folder, plan_digest
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, engines, folder
 
 PLAN = {
     "schema_version": 1,
@@ -83,7 +83,7 @@ def test_an_unknown_run_is_started(run_dir):
 
 
 def test_check_mode_starts_nothing(run_dir):
-    result = control.start(Host(), run_dir, dict(PLAN, decision=plan_digest.made(PLAN)), ENGINE, check=True)
+    result = control.start(Host(), run_dir, dict(PLAN, decision=digests.decision(PLAN)), ENGINE, check=True)
     assert (result["changed"], result["action"]) == (True, "start")
     assert files.read_json(run_dir.plan) is None
 
@@ -92,9 +92,9 @@ def test_check_mode_starts_nothing(run_dir):
     "decided, told",
     [
         (None, "carries no decision"),
-        (plan_digest.made(PLAN, "plan"), "ssd_mode=plan"),
-        (plan_digest.made(other_drive(selector={"serial": "S2"})), "not what preflight approved"),
-        (plan_digest.made(changed(run={"id": "other", "name": "n"})), "not what preflight approved"),
+        (digests.decision(PLAN, "plan"), "ssd_mode=plan"),
+        (digests.decision(other_drive(selector={"serial": "S2"})), "not what preflight approved"),
+        (digests.decision(changed(run={"id": "other", "name": "n"})), "not what preflight approved"),
     ],
 )
 def test_a_plan_that_preflight_did_not_decide_on_is_not_started(run_dir, decided, told):
@@ -106,7 +106,7 @@ def test_a_plan_that_preflight_did_not_decide_on_is_not_started(run_dir, decided
 def test_a_state_folder_that_others_write_starts_nothing(run_dir, tmp_path):
     tmp_path.chmod(0o777)
     with pytest.raises(control.JobError, match="users other than root may write to it"):
-        control.start(Host(), run_dir, dict(PLAN, decision=plan_digest.made(PLAN)), ENGINE)
+        control.start(Host(), run_dir, dict(PLAN, decision=digests.decision(PLAN)), ENGINE)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def launched(monkeypatch, tmp_path_factory):
 
 
 def start(run_dir, data=None):
-    plan = dict(PLAN, decision=plan_digest.made(PLAN))
+    plan = dict(PLAN, decision=digests.decision(PLAN))
     return control.start(Host(), run_dir, plan, ENGINE._replace(data=data))["action"]
 
 

@@ -9,8 +9,8 @@ import os
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, liveness, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import liveness, summary, test_digests
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.run.written_folder import (
     BUSY,
     DONE,
@@ -85,7 +85,8 @@ def test_a_definition_is_the_same_for_drives_that_cannot_do_all_cells():
     small = {"name": "iops", "cells": [{"id": "a", "runtime_s": 1}], "not_applicable": [{"id": "b", "reason": "r"}]}
     whole = {"name": "iops", "cells": [{"id": "a", "runtime_s": 1}, {"id": "b", "runtime_s": 1}], "not_applicable": []}
     one, both = [
-        test_digests.of_tests({"drives": [{"tests": [test]} for test in tests]}) for tests in ([small], [small, whole])
+        digests.digests_of_tests({"drives": [{"tests": [test]} for test in tests]})
+        for tests in ([small], [small, whole])
     ]
     assert one == both
-    assert one != test_digests.of_tests({"drives": [{"tests": [dict(whole, rounds={"max": 2})]}]})
+    assert one != digests.digests_of_tests({"drives": [{"tests": [dict(whole, rounds={"max": 2})]}]})

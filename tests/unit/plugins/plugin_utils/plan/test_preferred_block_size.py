@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_sanity
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import test_digests
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import preferred_block_size, time_estimates
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, test_definitions, wear
@@ -108,8 +108,10 @@ def test_a_format_changes_neither_the_size_nor_the_definition_of_a_run():
     (test,) = rendered({**BOTH, "purge": purge}, 16_384)
     assert [cell["block_size_bytes"] for cell in test["cells"]] == [4_096, 16_384]
     # After it the drive may prefer another size: whoever looks at the run again has to find the same test.
-    assert test_digests.of_tests(plan(BOTH, 16_384)) == test_digests.of_tests(plan(BOTH, 65_536))
-    assert test_digests.of_tests(plan(BOTH, 16_384)) != test_digests.of_tests(plan({**BOTH, "cells": [OWN]}, 16_384))
+    assert digests.digests_of_tests(plan(BOTH, 16_384)) == digests.digests_of_tests(plan(BOTH, 65_536))
+    assert digests.digests_of_tests(plan(BOTH, 16_384)) != digests.digests_of_tests(
+        plan({**BOTH, "cells": [OWN]}, 16_384)
+    )
 
 
 def test_hosts_whose_drives_prefer_other_sizes_have_one_definition():

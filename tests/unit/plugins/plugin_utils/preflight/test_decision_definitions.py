@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import test_digests
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_tests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
@@ -73,7 +73,9 @@ def test_the_definition_on_the_host_counts_where_the_controller_has_no_record(fl
         drives=fleet().drives,
         engine_version="0",
     )
-    known = [{"run_id": "r1", "run_name": "qualify", "state": "finished", "definitions": test_digests.of_tests(plan)}]
+    known = [
+        {"run_id": "r1", "run_name": "qualify", "state": "finished", "definitions": digests.digests_of_tests(plan)}
+    ]
     assert decide(fleet(runs=known, ssd_plan=[QUICK], ssd_run_id="r1")).findings == []
     changed = {**QUICK, **CHANGES["rounds"], **CHANGES["cells"]}
     (found,) = decide(fleet(runs=known, ssd_plan=[changed], ssd_run_id="r1")).findings

@@ -10,7 +10,7 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.compression import unpack
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import plan_digest
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record
 
 PLAN = {
@@ -26,7 +26,7 @@ def test_the_plan_that_this_play_decided_on(tmp_path):
     decision_record.write(str(tmp_path), {"h": PLAN, **others})
     for host, plan in {"h": PLAN, **others}.items():
         sent = json.loads(unpack(decision_record.plan(str(tmp_path), host)))
-        assert sent == {**plan, "decision": plan_digest.made(plan)} and plan_digest.problem(sent) == ""
+        assert sent == {**plan, "decision": digests.decision(plan)} and digests.plan_problem(sent) == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == ["decision.json", "plans"]
 
 
@@ -64,7 +64,7 @@ def test_a_plan_that_is_gone(tmp_path):
 def test_another_play_of_the_run_replaces_no_plan(tmp_path, monkeypatch):
     """Its plan may differ in what the decision's digest leaves out, and it may end before it has decided."""
     one, two = dict(PLAN, leave="as_is"), dict(PLAN, leave="blank")
-    assert plan_digest.digest(one, "destructive") == plan_digest.digest(two, "destructive")
+    assert digests.plan_digest(one, "destructive") == digests.plan_digest(two, "destructive")
     decision_record.write(str(tmp_path), {"h": one})
     monkeypatch.setattr(decision_record, "write_atomic", _full)
     with pytest.raises(OSError):

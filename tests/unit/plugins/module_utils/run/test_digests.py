@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import plan_digest
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 
 PLAN = {
     "run": {"id": "r", "name": "n"},
@@ -29,13 +29,13 @@ PLAN = {
 
 
 def decided(**changes):
-    return {**copy.deepcopy(PLAN), "decision": plan_digest.made(PLAN), **changes}
+    return {**copy.deepcopy(PLAN), "decision": digests.decision(PLAN), **changes}
 
 
 def test_the_plan_as_it_was_decided_on_also_after_its_way_to_the_host():
-    assert plan_digest.problem(decided()) == "" == plan_digest.problem(json.loads(json.dumps(decided())))
+    assert digests.plan_problem(decided()) == "" == digests.plan_problem(json.loads(json.dumps(decided())))
     assert (
-        plan_digest.problem(decided(boot_id="two", tune={"services_stopped": ["x"]})) == ""
+        digests.plan_problem(decided(boot_id="two", tune={"services_stopped": ["x"]})) == ""
     )  # nothing that is done to a drive
 
 
@@ -44,7 +44,7 @@ def test_the_plan_as_it_was_decided_on_also_after_its_way_to_the_host():
     [("drive", "S2"), ("selector", {"serial": "S2"}), ("expected", {"serial": "S1", "diskseq": 4}), ("tests", [])],
 )
 def test_another_drive_or_test_is_another_decision(key, value):
-    assert "not what preflight approved" in plan_digest.problem(
+    assert "not what preflight approved" in digests.plan_problem(
         decided(drives=[dict(PLAN["drives"][0], **{key: value})])
     )
 
@@ -61,7 +61,7 @@ def test_another_drive_or_test_is_another_decision(key, value):
     ],
 )
 def test_another_run_host_or_number_at_a_time_is_another_decision(changes):
-    assert plan_digest.problem(decided(**changes))
+    assert digests.plan_problem(decided(**changes))
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_another_run_host_or_number_at_a_time_is_another_decision(changes):
         "destructive",
         {},
         {"mode": "destructive"},
-        plan_digest.made(PLAN, "plan"),
-        {"mode": "destructive", "digest": plan_digest.made(PLAN, "plan")["digest"]},
+        digests.decision(PLAN, "plan"),
+        {"mode": "destructive", "digest": digests.decision(PLAN, "plan")["digest"]},
     ],
 )
 def test_what_is_no_decision(known):
-    assert plan_digest.problem(decided(decision=known))
+    assert digests.plan_problem(decided(decision=known))

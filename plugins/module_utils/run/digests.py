@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the tests of a plan.json are, in short: digests for comparing runs that have tests of one name. Pure."""
+"""Digests of a plan.json: of what preflight decided, which the plan carries so that the host job erases nothing else;
+and of its tests, for comparing runs that have tests of one name. Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,47 @@ import hashlib
 import json
 import typing as t
 
+DESTRUCTIVE = "destructive"
+# Of plan.json itself: how many drives are worked on at the same time, or the reads that tell it.
+_OF_HOST = ("parallel_drives", "together")
+# Of a drive's entry in plan.json: who it is, what of its identity may never be another, and what is done to it.
+_OF_DRIVE = ("drive", "selector", "expected", "tests")
+
 Record = t.Dict[str, t.Any]
 
 
-def of_tests(plan: t.Mapping[str, t.Any]) -> Record:
+def plan_digest(plan: t.Mapping[str, t.Any], mode: str) -> str:
+    """SHA-256 over the run, the host, the mode and all that the plan does to drives, and to how many at once. The same
+    on the controller and on the host.
+    """
+    decided = {
+        "mode": mode,
+        "run": plan["run"]["id"],
+        "host": plan["host"],
+        **{key: plan.get(key) for key in _OF_HOST},
+        "drives": [{key: drive.get(key) for key in _OF_DRIVE} for drive in plan["drives"]],
+    }
+    return hashlib.sha256(json.dumps(decided, sort_keys=True).encode("utf-8")).hexdigest()
+
+
+def decision(plan: t.Mapping[str, t.Any], mode: str = DESTRUCTIVE) -> dict[str, str]:
+    """Return the decision for a plan, as it stands in plan.json: {mode, digest}."""
+    return {"mode": mode, "digest": plan_digest(plan, mode)}
+
+
+def plan_problem(plan: t.Mapping[str, t.Any]) -> str:
+    """Return why the plan is not what preflight decided; "" if it is."""
+    known = plan.get("decision")
+    if not isinstance(known, t.Mapping):
+        return "it carries no decision of preflight"
+    if known.get("mode") != DESTRUCTIVE:
+        return "preflight decided for ssd_mode={}".format(known.get("mode"))
+    if known.get("digest") != plan_digest(plan, DESTRUCTIVE):
+        return "its drives, its tests or the number of drives at a time are not what preflight approved"
+    return ""
+
+
+def digests_of_tests(plan: t.Mapping[str, t.Any]) -> Record:
     """Return what each test of a plan.json is, for comparing: {test: {key: digest}}. `cells`: those that a drive can't
     do count too.
     """
