@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run-time tuning of a host: record, apply, verify the effective value, put back. One path for every kind of setting
-(tuning/setting_kinds.py); drift.py looks whether it holds.
+(tuning/setting_kinds.py); tuned_host.py looks whether it holds.
 
 A setting is `{kind, name, path, wanted, device}`; path is a file below /sys or /proc, a unit's name, or what a person
 calls it; device is the kernel name of the drive that it belongs to, None for one of the whole host. The record
@@ -20,13 +20,81 @@ from ..core.blocking_io import InTime, in_time
 from ..core.deadline import Hangs
 from ..core.files import Damaged, now, read_json, write_atomic
 from ..core.host import BOOT_ID, Host
+from ..drive import identity
+from ..drive.entry import parse
 from ..records import base, run_files
-from . import restoring, setting_kinds
+from . import setting_kinds
 from .setting_kinds import KINDS, Setting, current
 
 HANGS = "{0} hangs"
 
 Record = t.Dict[str, t.Any]
+
+
+def restore_order(settings: t.Sequence[Setting]) -> list[Setting]:
+    """Return the host before its drives, as one that hangs must not keep the rest from being put back; services last,
+    as they set things anew.
+
+    In each of these first what resets other settings, then those, the last that was made first.
+    """
+
+    def rank(numbered: tuple[int, Setting]) -> tuple[t.Any, ...]:
+        index, item = numbered
+        resets = setting_kinds.has_side_effects(item) and item["wanted"] is not None
+        return (
+            item["kind"] == "service",
+            item.get("device") is not None,
+            item["wanted"] is None,
+            not resets,
+            index if resets else -index,
+        )
+
+    return [item for _index, item in sorted(enumerate(settings), key=rank)]
+
+
+def restored(host: Host, item: Setting, same_boot: bool, let_go: bool) -> Setting:
+    """One setting as it was before the run, in this boot or after another; `let_go`: as in settings.restore."""
+    if KINDS[item["kind"]].survives_reboot:
+        entry = parse(item["selector"])
+        names = identity.find(host, entry)
+        if len(names) == 1:
+            return _restore_one(host, dict(item, device=names[0]))
+        message = f"the drive {entry.label} is not there"
+        if not (same_boot or let_go):
+            return dict(item, effective=None, outcome="failed", message=message)
+        name = item["name"].replace("_", " ")
+        message = "{0}; its {1} was {2} before, and stays {3}".format(message, name, item["before"], item["wanted"])
+        return dict(item, effective=None, outcome="not_applicable", message=message)
+    return (
+        _restore_one(host, item) if same_boot else dict(item, effective=None, outcome="restored", message="by a reboot")
+    )
+
+
+def _restore_one(host: Host, item: Setting) -> Setting:
+    """Put one back."""
+    value = current(host, item)
+    if value is None:
+        return dict(item, effective=None, outcome="not_applicable", message=item["path"] + " is gone")
+    message = ""
+    if value != item["before"]:
+        _outcome, message = KINDS[item["kind"]].write(host, item, item["before"])
+        value = current(host, item)
+    return dict(item, effective=value, outcome="restored" if value == item["before"] else "failed", message=message)
+
+
+def may_be_back(item: Setting, hung: t.Collection[str]) -> bool:
+    """Return whether it is worth another look: it failed, and what it waits for answers."""
+    return item["outcome"] == "failed" and setting_kinds.waits_for(item) not in hung
+
+
+def look_again(host: Host, item: Setting) -> Setting:
+    """One that would not go back may have come back with another: the kernel refuses a 0 for dirty_bytes, and sets it
+    with dirty_ratio.
+    """
+    if KINDS[item["kind"]].survives_reboot:
+        return item
+    value = current(host, item)
+    return dict(item, effective=value, outcome="restored", message="") if value == item["before"] else item
 
 
 def boot_id(host: Host) -> str:
@@ -221,15 +289,10 @@ def restore(
     hung: set[str] = set(hanging)
     with in_time(host, setting_kinds.HOST_TIMEOUT_S) as patient:
         done = [
-            _in_time(
-                patient, item, hung, None, lambda each, setting: restoring.restored(each, setting, same_boot, let_go)
-            )
-            for item in restoring.order(record["settings"])
+            _in_time(patient, item, hung, None, lambda each, setting: restored(each, setting, same_boot, let_go))
+            for item in restore_order(record["settings"])
         ]
-        done = [
-            _in_time(patient, item, hung, None, restoring.look_again) if restoring.may_be_back(item, hung) else item
-            for item in done
-        ]
+        done = [_in_time(patient, item, hung, None, look_again) if may_be_back(item, hung) else item for item in done]
     if all(item["outcome"] != "failed" for item in done):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(record_path)

@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import drift, irq, settings
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import irq, settings, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.placement import CpuPlacement, CpuRequest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import drive_list
@@ -136,4 +136,6 @@ def test_an_admin_vector_that_cannot_be_moved(fake, tmp_path, monkeypatch, code,
         (irq.path(62), "managed"),
     ]
     assert applied[0]["message"] == message
-    assert drift.drifted(fake, applied, "nvme0n1") == ["/proc/irq/60/smp_affinity_list is 0-15, tuned to 14-15"]
+    assert tuned_host.drifted_settings(fake, applied, "nvme0n1") == [
+        "/proc/irq/60/smp_affinity_list is 0-15, tuned to 14-15"
+    ]

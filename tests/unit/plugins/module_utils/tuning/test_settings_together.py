@@ -10,8 +10,8 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import drift, setting_kinds
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting_kinds, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.tuning.tuned_hosts import Sysfs, expand
 
@@ -82,7 +82,7 @@ def test_what_a_change_resets_comes_back_too(kernel, tmp_path, times):
     for _time in range(times):
         applied = tuning.apply(kernel, expand(kernel, tune), record)
     assert [item["effective"] for item in applied] == ["10", "3000", "none", "512"]
-    assert drift.drifted(kernel, applied, "nvme0n1") == [] and everything(kernel) != before
+    assert tuned_host.drifted_settings(kernel, applied, "nvme0n1") == [] and everything(kernel) != before
     assert "failed" not in {item["outcome"] for item in tuning.restore(kernel, record)}
     assert everything(kernel) == before
 
@@ -165,7 +165,7 @@ def test_the_highest_frequency_without_turbo_is_what_the_driver_takes(intel, tmp
     for outcome in ("changed", "unchanged"):
         applied = tuning.apply(intel, expand(intel, tune), record)
         assert [(item["effective"], item["outcome"]) for item in applied][-1] == ("2100000", outcome), applied
-        assert drift.drifted(intel, applied, "nvme0n1") == [] and "turbo is off" in applied[-1]["message"]
+        assert tuned_host.drifted_settings(intel, applied, "nvme0n1") == [] and "turbo is off" in applied[-1]["message"]
     tuning.restore(intel, record)
     assert everything(intel) == values_before
 
@@ -265,7 +265,9 @@ def test_with_native_multipath_the_queue_of_the_path_is_tuned(host, tmp_path):
         and host.read("/sys/block/nvme0c3n1/queue/nomerges") == "2"
     )
     host.write("/sys/block/nvme0c3n1/queue/nomerges", "0")
-    assert drift.drifted(host, applied, "nvme0n1") == ["/sys/block/nvme0c3n1/queue/nomerges is 0, tuned to 2"]
+    assert tuned_host.drifted_settings(host, applied, "nvme0n1") == [
+        "/sys/block/nvme0c3n1/queue/nomerges is 0, tuned to 2"
+    ]
 
 
 @pytest.mark.parametrize("knob", ["intel_pstate/no_turbo", "cpufreq/boost"])
