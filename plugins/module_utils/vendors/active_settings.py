@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ..core.host import Host
-from . import iomemory, iomemory_dma, rssdm, rssdm_settings, vendor_identity
+from . import iomemory, iomemory_settings, rssdm, rssdm_settings, vendor_identity
 from .vendor_tool import ToolError
 
 IOMEMORY = "iomemory"
@@ -46,7 +46,7 @@ def _read_micron(host: Host, serial: str, state_dir: str) -> Settings:
 
 def _read_iomemory(host: Host, serial: str) -> Settings:
     card = iomemory.find(host, serial)
-    delay = iomemory_dma.apply(host, None)
+    delay = iomemory_settings.apply_dma_delay(host, None)
     pending = delay.configured is not None and delay.effective is not None and delay.configured != delay.effective
     settings = {"dma_delay": delay.effective, "size_pct": card.size_pct, "sector_bytes": card.sector_bytes}
     return {"settings": settings, "pending": {"dma_delay": delay.configured} if pending else {}}
@@ -109,5 +109,5 @@ def _requested(tool: str, options: t.Mapping[str, t.Any]) -> Settings:
     """Return what the inventory requests, in the form of `read`. Raises ToolError."""
     if tool == rssdm.TOOL:
         return rssdm_settings.format_values(rssdm_settings.requested(options))
-    delay = iomemory_dma.parse(options.get("dma_delay"))
-    return {} if delay is None else {"dma_delay": iomemory_dma.DEFAULT if delay == "default" else delay}
+    delay = iomemory_settings.parse_dma_delay(options.get("dma_delay"))
+    return {} if delay is None else {"dma_delay": iomemory_settings.DMA_DEFAULT if delay == "default" else delay}

@@ -4,18 +4,31 @@
 """The module iomemory: bring a card to a state (attached, detached, formatted), light its LEDs, set the driver's delay.
 
 A format is the caller's, since it goes through the guard, like every other purge.
+
+The delay is `iodrive_dma_delay`, a parameter of ioMemory's driver: kept in a modprobe options file that this collection
+owns, in effect once the driver is reloaded. Source: ioMemory VSL Peak Performance Guide, "Decreasing Latency for
+Writes": 0 to 31, 16 is the default (5 µs), 31 adds 10 µs, 0 none.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import typing as t
 
-from ..core.files import STATE_DIR
+from ..core.files import STATE_DIR, write_atomic
 from ..core.host import BOOT_ID, Host
-from . import iomemory, iomemory_dma, iomemory_pci
+from . import iomemory, iomemory_pci
 from .iomemory import ATTACHED, DETACHED, UNKNOWN, Card
 from .settings_record import SettingsRecord
 from .vendor_tool import ToolError, locked
+
+DMA_PARAMETER = "iodrive_dma_delay"
+DMA_DEFAULT, DMA_LARGEST = 16, 31
+MODPROBE_FOLDER = "/etc/modprobe.d"
+MODPROBE_FILE = MODPROBE_FOLDER + "/ssdlab-fleet-iomemory.conf"
+_DRIVER_MODULES = ("iomemory_vsl", "iomemory_vsl4")
+_OPTIONS_HEAD = "# Written by ssdlab.fleet.iomemory; its dma_delay: default removes this file.\n"
 
 FORMATTED = "formatted"
 STATES = (ATTACHED, DETACHED, FORMATTED)
@@ -37,6 +50,86 @@ OPTIONS: dict[str, t.Any] = {
     "bugreport_dir": {"type": "path"},
     "state_dir": {"type": "path", "default": STATE_DIR},
 }
+
+
+class DmaDelay(t.NamedTuple):
+    """configured: in the options file, None without it. effective: of the loaded driver, None if none is loaded."""
+
+    changed: bool
+    before: int | None
+    configured: int | None
+    effective: int | None
+    driver_reload_required: bool
+
+
+def parse_dma_delay(text: object) -> int | str | None:
+    """Parse the module's argument: 0 to 31 or `default`; None leaves the delay alone. Raises ToolError."""
+    if text is None or text == "default":
+        return "default" if text else None
+    if re.fullmatch(r"[0-9]{1,2}", str(text)) and int(str(text)) <= DMA_LARGEST:
+        return int(str(text))
+    raise ToolError(
+        f"dma_delay {text} is refused: iodrive_dma_delay is 0 (none) to {DMA_LARGEST} (10 us), the word default gives "
+        f"{DMA_DEFAULT} (5 us)"
+    )
+
+
+def apply_dma_delay(host: Host, text: object, check: bool = False) -> DmaDelay:
+    """Write or remove the options file, and return whether the driver must be reloaded. Raises ToolError, OSError."""
+    requested = parse_dma_delay(text)
+    driver = next((name for name in _DRIVER_MODULES if host.exists("/sys/module/" + name)), None)
+    before = _configured_delay(host)
+    effective = _effective_delay(host, driver)
+    if requested is None:
+        return DmaDelay(False, before, before, effective, False)
+    others = _other_files(host)
+    if others:
+        raise ToolError(
+            "{} sets {} as well; remove it there first, since it is not certain which file counts".format(
+                ", ".join(others), DMA_PARAMETER
+            )
+        )
+    configured = None if requested == "default" else int(requested)
+    module = (driver or _DRIVER_MODULES[0]).replace("_", "-")
+    line = None if configured is None else f"options {module} {DMA_PARAMETER}={configured}\n"
+    changed = _options_text(host) != (_OPTIONS_HEAD + line if line else None)
+    if changed and not check:
+        _write_options(host, _OPTIONS_HEAD + line if line else None)
+    after_reload = DMA_DEFAULT if configured is None else configured
+    return DmaDelay(changed, before, configured, effective, effective is not None and effective != after_reload)
+
+
+def _options_text(host: Host) -> str | None:
+    try:
+        with open(host.path(MODPROBE_FILE), encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _write_options(host: Host, text: str | None) -> None:
+    if text is None:
+        os.unlink(host.path(MODPROBE_FILE))
+        return
+    os.makedirs(host.path(MODPROBE_FOLDER), mode=0o755, exist_ok=True)
+    write_atomic(host.path(MODPROBE_FILE), text)
+
+
+def _configured_delay(host: Host) -> int | None:
+    match = re.search(rf"^options\s.*\b{DMA_PARAMETER}=([0-9]{{1,9}})", _options_text(host) or "", re.MULTILINE)
+    return int(match.group(1)) if match else None
+
+
+def _effective_delay(host: Host, driver: str | None) -> int | None:
+    text = host.get(f"/sys/module/{driver}/parameters/{DMA_PARAMETER}") if driver else None
+    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,9}", text) else None
+
+
+def _other_files(host: Host) -> list[str]:
+    """Return the other options files that set the parameter."""
+    places = host.glob(MODPROBE_FOLDER + "/*.conf") + host.glob("/etc/modprobe.conf")
+    setting = re.compile(rf"^\s*options\s.*\b{DMA_PARAMETER}=", re.MULTILINE)
+    return [path for path in places if path != MODPROBE_FILE and setting.search(host.get(path) or "")]
 
 
 class CardChange(t.NamedTuple):
@@ -131,7 +224,7 @@ def _diff(card: Card | None) -> dict[str, t.Any]:
 
 def module_result(host: Host, given: dict[str, t.Any], check: bool, format_card: Format) -> dict[str, t.Any]:
     """Return the module's result. format_card: formats a card that may be erased. Raises ToolError, OSError."""
-    delay = iomemory_dma.apply(host, given["dma_delay"], check)
+    delay = apply_dma_delay(host, given["dma_delay"], check)
     done = ensure_state(host, given["serial"], given["state"], given, check, format_card) if given["state"] else None
     lit = given["beacon"] is not None and set_beacon(host, given["serial"], given["beacon"], given["state_dir"], check)
     report = iomemory.keep_bugreport(host, given["state_dir"]) if given["bugreport"] and not check else None

@@ -11,7 +11,7 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_dma
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_settings
 from ansible_collections.ssdlab.fleet.plugins.modules import iomemory, rssdm
 
 sys.path.insert(0, os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators"))
@@ -30,8 +30,8 @@ def call(capsys, tmp_path, monkeypatch):
     ).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
-    for name in ("FOLDER", "FILE"):
-        monkeypatch.setattr(iomemory_dma, name, str(tmp_path) + getattr(iomemory_dma, name))
+    for name in ("MODPROBE_FOLDER", "MODPROBE_FILE"):
+        monkeypatch.setattr(iomemory_settings, name, str(tmp_path) + getattr(iomemory_settings, name))
 
     def run(module, check=False, **arguments):
         given = dict(arguments, state_dir=str(tmp_path / "state"), _ansible_check_mode=check, _ansible_diff=True)
@@ -130,7 +130,7 @@ def test_iomemory_never_formats_what_the_guard_does_not_know(call):
 
 def test_iomemory_keeps_the_delay_and_the_report(call, tmp_path):
     planned = call(iomemory, check=True, dma_delay="0", bugreport=True)
-    assert planned["changed"] and "bugreport" not in planned and not os.path.exists(iomemory_dma.FILE)
+    assert planned["changed"] and "bugreport" not in planned and not os.path.exists(iomemory_settings.MODPROBE_FILE)
     done = call(iomemory, dma_delay="0", bugreport=True, serial="C1", beacon=True)
     assert done["dma_delay"]["configured"] == 0 and done["bugreport"].startswith("fio-bugreport-")
     assert call(iomemory, dma_delay="0", serial="C1", beacon=True)["changed"] is False

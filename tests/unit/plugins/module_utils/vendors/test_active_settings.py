@@ -8,7 +8,11 @@ from __future__ import annotations
 import emulator
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings, iomemory_dma, rssdm_settings
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import (
+    active_settings,
+    iomemory_settings,
+    rssdm_settings,
+)
 
 MICRON = {"transport": "pcie", "kernel_name": "rssda", "path": "/dev/rssda", "serial": "S1"}
 CARD = {"transport": "pcie", "kernel_name": "fioa", "path": "/dev/fioa", "serial": "C1"}
@@ -96,7 +100,7 @@ def test_iomemorys_delay_counts_once_its_driver_is_loaded_anew(server):
         "size_pct": 100,
         "sector_bytes": 512,
     }
-    iomemory_dma.apply(server, "31")
+    iomemory_settings.apply_dma_delay(server, "31")
     seen = active_settings.read(server, CARD, server.folder)
     assert (seen["settings"]["dma_delay"], seen["pending"]) == (16, {"dma_delay": 31})
     assert active_settings.differences(seen, {"dma_delay": "31"}) == [

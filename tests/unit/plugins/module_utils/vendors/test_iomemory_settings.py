@@ -181,3 +181,59 @@ def test_the_beacon_of_the_right_card(server, tmp_path):
     assert changing(server) == [["fio-beacon", "-1", "/dev/fct1"]] * 2 + [["fio-beacon", "-0", "/dev/fct1"]]
     with pytest.raises(ToolError, match="no cards"):
         set_beacon(server, "/dev/fct1", True, state, check=False)
+
+
+@pytest.fixture
+def loaded(fake):
+    """A host with the driver loaded at its default."""
+    fake.put("/sys/module/iomemory_vsl/parameters/iodrive_dma_delay", "16\n")
+    return fake
+
+
+def test_the_file_is_written_once(loaded):
+    first = iomemory_settings.apply_dma_delay(loaded, "0")
+    assert first == iomemory_settings.DmaDelay(True, None, 0, 16, True)
+    assert loaded.read(iomemory_settings.MODPROBE_FILE).splitlines()[-1] == "options iomemory-vsl iodrive_dma_delay=0"
+    assert iomemory_settings.apply_dma_delay(loaded, 0) == iomemory_settings.DmaDelay(False, 0, 0, 16, True)
+
+
+def test_the_driver_loaded_anew_has_it(loaded):
+    iomemory_settings.apply_dma_delay(loaded, "31")
+    loaded.put("/sys/module/iomemory_vsl/parameters/iodrive_dma_delay", "31")
+    assert iomemory_settings.apply_dma_delay(loaded, "31") == iomemory_settings.DmaDelay(False, 31, 31, 31, False)
+    assert iomemory_settings.apply_dma_delay(loaded, "default") == iomemory_settings.DmaDelay(True, 31, None, 31, True)
+    assert not loaded.exists(iomemory_settings.MODPROBE_FILE)
+    assert not iomemory_settings.apply_dma_delay(loaded, "default").changed
+
+
+def test_check_mode_writes_nothing(loaded):
+    assert iomemory_settings.apply_dma_delay(loaded, "5", check=True) == iomemory_settings.DmaDelay(
+        True, None, 5, 16, True
+    )
+    assert not loaded.exists(iomemory_settings.MODPROBE_FILE)
+
+
+def test_without_a_driver_nothing_is_to_be_loaded_anew(fake):
+    assert iomemory_settings.apply_dma_delay(fake, "5") == iomemory_settings.DmaDelay(True, None, 5, None, False)
+    assert iomemory_settings.apply_dma_delay(fake, None) == iomemory_settings.DmaDelay(False, 5, 5, None, False)
+
+
+def test_the_driver_of_the_newer_cards(fake):
+    fake.put("/sys/module/iomemory_vsl4/parameters/iodrive_dma_delay", "16")
+    iomemory_settings.apply_dma_delay(fake, "1")
+    assert "options iomemory-vsl4 " in fake.read(iomemory_settings.MODPROBE_FILE)
+
+
+@pytest.mark.parametrize("bad", ["32", "-1", "1.5", "", "x", "0 foo=1", "0\noptions other x=1"])
+def test_other_values_are_refused(loaded, bad):
+    with pytest.raises(ToolError, match="0 .none. to 31"):
+        iomemory_settings.apply_dma_delay(loaded, bad)
+    assert not loaded.exists(iomemory_settings.MODPROBE_FILE)
+
+
+def test_another_file_that_sets_it_is_told(loaded):
+    loaded.put("/etc/modprobe.d/fusion.conf", "# iodrive_dma_delay=1\noptions iomemory-vsl iodrive_dma_delay=3 x=1\n")
+    with pytest.raises(ToolError, match="/etc/modprobe.d/fusion.conf"):
+        iomemory_settings.apply_dma_delay(loaded, "0")
+    loaded.put("/etc/modprobe.d/fusion.conf", "# options iomemory-vsl iodrive_dma_delay=3\n")
+    assert iomemory_settings.apply_dma_delay(loaded, "0").changed
