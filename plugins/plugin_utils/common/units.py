@@ -102,3 +102,32 @@ def base(metric: str) -> str:
 def column(metric: str) -> str:
     """Return the name of a metric's column: its own, with the unit where that does not say it."""
     return metric + _base(metric)[1]
+
+
+def plan_duration_closely(seconds: float) -> str:
+    """Time within a hundredth of it: 45 s, 4 min 10 s, 2 h 10 min."""
+    minutes, rest = divmod(round(seconds), 60)
+    if round(seconds) < 100 or minutes >= 60 or not rest:
+        return plan_duration(seconds)
+    return f"{minutes} min {rest} s"
+
+
+def plan_duration_span(min_s: float, max_s: float) -> str:
+    """Return a span of time: 4 min to 2 h 10 min."""
+    low, high = plan_duration(min_s), plan_duration(max_s)
+    return low if low == high else f"{low} to {high}"
+
+
+def plan_duration(seconds: float) -> str:
+    """Time in the two largest units that matter: 45 s, 4 min, 2 h 10 min, 3 d 4 h."""
+    rest = round(seconds)
+    if rest < 100:
+        return f"{rest} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h" + (f" {minutes} min" if minutes else "")
+    days, hours = divmod(hours, 24)
+    return f"{days} d" + (f" {hours} h" if hours else "")

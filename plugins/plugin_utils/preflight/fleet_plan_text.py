@@ -9,11 +9,11 @@ import typing as t
 
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import schema as schemas
+from ..common.units import plan_duration
 from ..plan import arrays, hostplan
 from . import duration_history, findings, purge_choice, remeasurement_checks, run_json, wear
 from . import plan_text as describe
 from .findings import HostAnswer, Run
-from .format_duration import duration
 from .host_tests import HostTests, Requested
 
 
@@ -66,9 +66,9 @@ def _beyond_budget(view: HostAnswer, asked: HostTests) -> list[str]:
     """Return what ssd_time_budget leaves out on a host, as one text; none where nothing is."""
     variables = asked.variables
     rest = {} if variables.get(hostplan.AGAIN) else asked.left_out
-    shown = ", ".join(f"{name} (up to {duration(longest_s)})" for name, longest_s in rest.items())
+    shown = ", ".join(f"{name} (up to {plan_duration(longest_s)})" for name, longest_s in rest.items())
     reads_s = hostplan.reads_s(variables, view.drives or ())
-    reads = f", of which finding how many drives run at a time takes up to {duration(reads_s)}" * bool(reads_s)
+    reads = f", of which finding how many drives run at a time takes up to {plan_duration(reads_s)}" * bool(reads_s)
     return [f"left out by ssd_time_budget ({variables['ssd_time_budget']} per drive{reads}): {shown}"] if rest else []
 
 

@@ -10,9 +10,9 @@ import typing as t
 from ...module_utils.guard import scan_offsets
 from ...module_utils.measure.rounds import cell_s
 from ..common import units
+from ..common.units import plan_duration, plan_duration_closely, plan_duration_span
 from ..plan import arrays, filesystems, parallel_drives, time_estimates
 from . import alternative_test, criteria_checks, duration_history, purge_choice
-from .format_duration import closely, duration, span
 
 Mapping = t.Mapping[str, t.Any]
 Span = tuple[float, float]
@@ -76,7 +76,7 @@ def describe(
             lines.append(f"    {scan_offsets.scan_text(looked_at, units.data_size)}")
         for number, (test, took) in enumerate(zip(drive["tests"], took_all["tests"]), start=1):
             as_before = (known or {}).get((drive["drive"], test["name"]))
-            took_s = known_text(as_before) if as_before else span(took["min_s"], took["max_s"])
+            took_s = known_text(as_before) if as_before else plan_duration_span(took["min_s"], took["max_s"])
             lines.append(f"    {number}. {test['name']}: {_steps(test)}; {took_s}")
             lines += [f"       {line}" for line in _saturation_lines(test, drive["expected"]["size_bytes"])]
             offer = (chosen or {}).get((drive["drive"], test["name"]))
@@ -101,7 +101,7 @@ def describe(
 
 def _at_once(plan: Mapping) -> str:
     if plan.get("together"):
-        took = span(*parallel_drives.span_s(plan))
+        took = plan_duration_span(*parallel_drives.span_s(plan))
         return f"as many at a time as do not slow each other down; a read test of {took} finds the number first"
     return f"{plan['parallel_drives']} at a time"
 
@@ -119,12 +119,12 @@ def _in_all(drive: Mapping, took: Mapping, write_mib_s: float, known: duration_h
     names = [test["test"] for test, as_before in told if as_before]
     some = f"; the time of {', '.join(names)} is known from earlier runs" if names else ""
     assumed = f"if it writes {_rate(write_mib_s * time_estimates.MIB)} (ssd_assumed_write_mib_s: {write_mib_s:g})"
-    return f"{span(low, high)}, {assumed}{some}"
+    return f"{plan_duration_span(low, high)}, {assumed}{some}"
 
 
 def known_text(took: duration_history.Range) -> str:
     """Return the range of a time that is known: 2 h 5 min to 2 h 15 min, from 3 earlier runs of this model."""
-    low, high = closely(took.low_s), closely(took.high_s)
+    low, high = plan_duration_closely(took.low_s), plan_duration_closely(took.high_s)
     times_told = low if low == high else f"{low} to {high}"
     return f"{times_told}, from {took.runs} earlier run{'s' * (took.runs != 1)} of this model"
 
@@ -223,7 +223,7 @@ def _steps(test: Mapping) -> str:
         )
     if cells:
         shown = cells[0]["id"] if len(cells) == 1 else f"{len(cells)} cells"
-        steps.append(f"rounds of {shown} ({duration(sum(cell_s(cell) for cell in cells))}) {_until(test)}")
+        steps.append(f"rounds of {shown} ({plan_duration(sum(cell_s(cell) for cell in cells))}) {_until(test)}")
     return ", ".join(steps)
 
 
@@ -232,7 +232,7 @@ def _until(test: Mapping) -> str:
     limits = [
         f"{rounds['max']} rounds" if rounds["max"] else "",
         f"{rounds['capacity_multiple']:g} x the user capacity written" if rounds["capacity_multiple"] else "",
-        duration(rounds["time_limit_s"]) if rounds["time_limit_s"] else "",
+        plan_duration(rounds["time_limit_s"]) if rounds["time_limit_s"] else "",
     ]
     ends = " or ".join(limit for limit in limits if limit)
     if not steady:
@@ -242,5 +242,5 @@ def _until(test: Mapping) -> str:
     tracked = ", ".join(f"{item['cell']} {item['metric']}" for item in steady["tracked"])
     return (
         f"until steady ({tracked}; window of {steady['window']} rounds{every}, "
-        f"{duration(time_estimates.window_s(test))}{confirmed}), at most {ends}"
+        f"{plan_duration(time_estimates.window_s(test))}{confirmed}), at most {ends}"
     )

@@ -11,11 +11,11 @@ import typing as t
 
 from ...module_utils.drive.attributes import VIRTUAL
 from ..common import units
+from ..common.units import plan_duration
 from ..plan import time_estimates
 from . import alternative_test
 from .duration_history import SAME_SIZE
 from .findings import Finding
-from .format_duration import duration
 from .saturation_history import Saturation
 
 # After its fall a drive's rate moves within the range that steady state allows (20 %); what it would take at 20 % more
@@ -126,11 +126,11 @@ def too_slow(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) ->
     if least_s <= left_s:
         return ""
     return (
-        f"its limits leave {duration(max(0.0, left_s))} for writing "
+        f"its limits leave {plan_duration(max(0.0, left_s))} for writing "
         f"{test['steady_state']['min_capacity_multiple']:g} x {units.data_size(size)}; "
-        f"this model takes at least {duration(least_s)}, as run {fastest.run_id} measured ({fastest.host}, "
+        f"this model takes at least {plan_duration(least_s)}, as run {fastest.run_id} measured ({fastest.host}, "
         f"{fastest.drive}: "
-        f"{units.data_size(fastest.written_bytes)} in {duration(fastest.elapsed_s)}, then "
+        f"{units.data_size(fastest.written_bytes)} in {plan_duration(fastest.elapsed_s)}, then "
         f"{units.show('bandwidth', fastest.then_bytes_per_s)})"
     )
 

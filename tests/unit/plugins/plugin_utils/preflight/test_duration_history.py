@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan, render
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     decision,
     duration_history,
-    format_duration,
     plan_text,
     test_definitions,
     timings,
@@ -153,7 +153,7 @@ def test_of_a_plan_that_is_known_in_part_both_are_told():
     ("seconds", "text"), [(45, "45 s"), (100, "1 min 40 s"), (120, "2 min"), (3599.6, "1 h"), (7800, "2 h 10 min")]
 )
 def test_a_known_time_is_told_within_a_hundredth(seconds, text):
-    assert format_duration.closely(seconds) == text
+    assert units.plan_duration_closely(seconds) == text
 
 
 # A run on disk

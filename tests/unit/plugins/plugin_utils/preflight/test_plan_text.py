@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.time_estimates import CELL_OVERHEAD_S
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import format_duration, plan_text
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 GB = 10**9
@@ -156,4 +157,4 @@ def test_a_plan_that_only_reads_does_not_claim_to_erase():
     ],
 )
 def test_durations(seconds, text):
-    assert format_duration.duration(seconds) == text
+    assert units.plan_duration(seconds) == text
