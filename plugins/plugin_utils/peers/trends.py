@@ -15,7 +15,7 @@ import typing as t
 from ..common import drives
 from ..verdict import comparability
 from ..verdict.verdicts import BETTER, CHANGED, OTHERWISE, SAME, UNKNOWN, WORSE
-from . import metric_kinds, robust_statistics, wilcoxon
+from . import metric_kinds, robust_statistics
 from .long_table import PEERS, complete, counts
 from .scipy_imports import numpy as np
 from .scipy_imports import pandas, special, stats
@@ -63,7 +63,7 @@ def paired(metric: str, now: t.Sequence[float], before: t.Sequence[float]) -> Ch
         return Change(UNKNOWN, by, 1.0, n, n, "none")
 
     def chance(shift: float, side: str) -> float:
-        return wilcoxon.p_value(ratios - shift, side)
+        return robust_statistics.signed_rank_p_value(ratios - shift, side)
 
     return _change(by, chance, n, n, "wilcoxon")
 
