@@ -1,7 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cells of a test: from the source form to the rendered one, and whether a drive can do them. Pure."""
+"""Cells of a test: from the source form to the rendered one, and whether a drive can do them. Pure.
+
+Those with `block_size: preferred` are of the size that a drive says it writes best, so that nothing has to be read and
+written again around them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,11 @@ import typing as t
 from ...module_utils.measure import io_pattern
 from ..common import cell_names
 from ..common.units import block_size, data_size
-from . import io_patterns, preferred_block_size, streams
+from . import io_patterns, streams
+
+# A drive without a preference tells its logical block, 512 B: no host writes less than a page, and no flash either.
+LEAST_PREFERRED_BYTES = 4096
+Mapping = t.Mapping[str, t.Any]
 
 BLOCK_SIZE = re.compile(r"(?P<number>[1-9][0-9]*)(?P<unit>B|KiB|MiB)?")
 UNIT_BYTES = {"MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
@@ -34,6 +42,43 @@ SELECTING_KEYS = ("access", "block_size_bytes", "read_pct", "threads", "queue_de
 MAX_OUTSTANDING = 65_536
 Cell = dict[str, t.Any]
 Test = dict[str, t.Any]
+
+
+def preferred_size_bytes(identity: Mapping) -> int:
+    """Return the preferred write size of a drive: what the kernel has in minimum_io_size (NVMe's NPWG), at
+    least 4 KiB.
+    """
+    told: int = identity.get("minimum_io_size_bytes") or identity["logical_block_size_bytes"]
+    return max(LEAST_PREFERRED_BYTES, told)
+
+
+def with_preferred_size(test: Mapping, identity: Mapping) -> tuple[dict[str, t.Any], list[dict[str, str]]]:
+    """Return a test with the size of this drive in its cells and in what it tracks, and the cells that became another
+    of the test's: [{id, reason}].
+
+    A cell that was resolved keeps in `preferred` the name that it has in the test of every drive.
+    """
+    size = preferred_size_bytes(identity)
+    fixed = {cell["id"] for cell in test["cells"] if not cell.get("preferred")}
+    found, left_out = [], []
+    for cell in test["cells"]:
+        name = cell_names.on_drive(cell["id"], size)
+        if not cell.get("preferred"):
+            found.append(cell)
+        elif name in fixed:
+            left_out.append(
+                {
+                    "id": cell["id"],
+                    "reason": f"the drive prefers writes of {block_size(size)}, which is cell {name}",
+                }
+            )
+        else:
+            found.append({**cell, "id": name, "block_size_bytes": size, "preferred": cell["id"]})
+    steady = test["steady_state"]
+    if steady:
+        tracked = [{**item, "cell": cell_names.on_drive(item["cell"], size)} for item in steady.get("tracked", [])]
+        steady = {**steady, "tracked": tracked}
+    return {**test, "cells": found, "steady_state": steady}, left_out
 
 
 def size_bytes(text: str | int) -> int:
@@ -103,8 +148,8 @@ def rendered(source: t.Mapping[str, t.Any]) -> Cell:
         return {"id": cell_id(cell), **cell}
     cell = {key: value for key, value in source.items() if key != "block_size"}
     if source["block_size"] == cell_names.PREFERRED:
-        # The size of a drive that has no preference, until preferred_block_size.on_drive says that of the drive.
-        cell.update(preferred=True, block_size_bytes=preferred_block_size.LEAST_BYTES)
+        # The size of a drive that has no preference, until cells.with_preferred_size says that of the drive.
+        cell.update(preferred=True, block_size_bytes=LEAST_PREFERRED_BYTES)
     else:
         cell["block_size_bytes"] = size_bytes(source["block_size"])
     cell = io_patterns.rendered(cell, size_bytes)

@@ -14,7 +14,7 @@ from ...module_utils.drive.entry import Entry, parse
 from ..common import argument_specs
 from ..common import schema as schemas
 from ..common.values import integer
-from . import arrays, parallel_drives, preferred_block_size, purge_values
+from . import arrays, parallel_drives, purge_values
 from . import cells as celling
 from .jobs import POLLED, fill_jobs, sections_of, with_job
 from .testfiles import PlanError, Test, load_plan
@@ -246,7 +246,7 @@ def _fit_test(
     test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], purge: dict[str, t.Any]
 ) -> tuple[Test, list[str]]:
     """Return a test for one drive in its rendered form, and what the drive can't do."""
-    test, same_cells = preferred_block_size.on_drive(test, identity)
+    test, same_cells = celling.with_preferred_size(test, identity)
     cells, left_out, wrong = celling.fit(test, identity)
     active = celling.active_range_bytes(test, identity)
     engine = settings["workload_ioengine"]

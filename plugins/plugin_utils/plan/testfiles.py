@@ -12,22 +12,35 @@ import typing as t
 from pathlib import Path
 
 from ..common import schema as schemas
-from . import (
-    arrays,
-    cross_test_checks,
-    deallocated_reads,
-    filesystems,
-    inheritance,
-    phases,
-    saturation,
-    source_deviations,
-)
+from . import arrays, cross_test_checks, filesystems, inheritance
 from . import cells as celling
 from .test_library import SHIPPED_DIR, Library, PlanError, Source, raise_for
 
+Test = dict[str, t.Any]
+# A drive is fresh while its user capacity, and what it has beside it, is written for the first time, and then falls for
+# about as long (schema: steady_state).
+SATURATION = {"min_capacity_multiple": 2, "confirm_windows": 1}
+
 __all__ = ["SHIPPED_DIR", "Library", "PlanError", "Test", "load_plan"]
 
-Test = dict[str, t.Any]
+
+def fill_in_saturation(tests: t.Sequence[Test]) -> None:
+    """Set what tests, in the order of their plan, leave open of when a window may begin.
+
+    A purge makes a drive fresh for its test and for those after it, until one fills it or has to write as much itself.
+    """
+    fresh = False
+    for test in tests:
+        fresh = (fresh or test["purge"]["method"] != "none") and not test["precondition"]
+        steady = test["steady_state"]
+        if not steady:
+            continue
+        waits = fresh and any(cell["read_pct"] < 100 for cell in test["cells"])
+        for key, value in SATURATION.items():
+            if steady[key] is None:
+                steady[key] = value if waits else 0
+        # One that is told not to wait proves nothing for those after it.
+        fresh = fresh and steady["min_capacity_multiple"] < SATURATION["min_capacity_multiple"]
 
 
 def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
@@ -38,7 +51,7 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     or None, purge
     {method}, precondition {passes (over the ActiveRange), block_size_bytes} or None, active_range_pct, cells, rounds,
     steady_state or None,
-    after_steady_rounds, latency_targets_us, filesystem, array and departs (source_deviations.py) where there is one
+    after_steady_rounds, latency_targets_us, filesystem, array and departs (inheritance.py) where there is one
     (docs/internals/host.md, "A rendered test", without job texts). Raises
     PlanError with every problem at once.
     """
@@ -52,10 +65,12 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     names = [test["name"] for test in tests]
     for test in {test["name"]: test for test in tests if names.count(test["name"]) > 1}.values():
         problems.append(f"{test['origin']}: name: {test['name']!r} is in the plan twice; give one of them another name")
-    saturation.fill_in(tests)
+    fill_in_saturation(tests)
     problems += [f"{test['origin']}: {problem}" for test in tests for problem in _limit_problems(test)]
-    problems += deallocated_reads.problems(tests)
-    problems += cross_test_checks.problems(tests) + filesystems.left_behind(tests) + arrays.tests_after_array(tests)
+    problems += cross_test_checks.deallocated_reads(tests)
+    problems += (
+        cross_test_checks.contradictions(tests) + filesystems.left_behind(tests) + arrays.tests_after_array(tests)
+    )
     if problems:
         raise PlanError(problems)
     return tests
@@ -103,7 +118,7 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
             [f"{source.origin}: phases: can't be combined with each_cell, which makes several tests of this one"]
         )
     tests = []
-    for one in phases.split(data):
+    for one in inheritance.split_phases(data):
         tests += _completed(one, schema, source.origin)
     done = [_normalised(one, source.origin, own_cells) for one in tests]
     wrong = [
@@ -113,11 +128,11 @@ def _load_tests(entry: Source, library: Library) -> list[Test]:
         wrong += (
             [f"phases: can't be combined with {key}, which lasts for one test"] if data.get(key) is not None else []
         )
-    raise_for(source.origin, phases.link(done) + wrong)
+    raise_for(source.origin, inheritance.link_phases(done) + wrong)
     stated = inheritance.with_source(source, library)
     if stated:
         name = stated.data.get("name") or t.cast(Path, stated.path).stem
-        source_deviations.mark_deviations(done, data["name"], _load_tests(stated, library), name)
+        inheritance.mark_deviations(done, data["name"], _load_tests(stated, library), name)
     return done
 
 

@@ -17,7 +17,7 @@ from ..common import argument_specs, cell_names
 from ..common import schema as schemas
 from ..common.values import number
 from ..common.version import collection_version
-from ..plan import criteria_files, preferred_block_size
+from ..plan import cells, criteria_files
 from ..plan.testfiles import PlanError
 from . import findings, remeasurement_checks, wear
 from .findings import HostAnswer, Run
@@ -144,7 +144,7 @@ def _preferred(view: HostAnswer, run: Run, tests: t.Mapping[str, t.Any]) -> dict
     if not used or run.attach.get(view.name):
         return {}
     return {
-        entry["drive"]: {"preferred_write_bytes": preferred_block_size.size_bytes(entry["identity"])}
+        entry["drive"]: {"preferred_write_bytes": cells.preferred_size_bytes(entry["identity"])}
         for entry in view.drives or ()
         if (entry.get("identity") or {}).get("logical_block_size_bytes")
     }

@@ -13,7 +13,7 @@ from ...module_utils.measure.validity_limits import Limits
 from ..common import cell_names
 from ..common.values import number
 
-# What a test from fresh waits for where its definition says nothing (plan/saturation.py).
+# What a test from fresh waits for where its definition says nothing (plan/testfiles.py).
 LEAST_MULTIPLE = 2
 USUAL = {"range_limit": RANGE_LIMIT, "slope_limit": SLOPE_LIMIT}
 # Limits that have to be reached, as those do whose names end with _min.

@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_sanity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import preferred_block_size, time_estimates
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import cells, time_estimates
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, test_definitions, wear
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
@@ -59,7 +59,7 @@ def rendered(test, *minimum_bytes, **more):
 )
 def test_the_size_is_what_the_kernel_was_told_and_at_least_4_kib(told, block, expected):
     identity = {"logical_block_size_bytes": block, "minimum_io_size_bytes": told}
-    assert preferred_block_size.size_bytes(identity) == expected
+    assert cells.preferred_size_bytes(identity) == expected
 
 
 def test_each_drive_has_its_own_size_and_drives_of_one_size_the_same_names():
