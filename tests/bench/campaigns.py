@@ -48,7 +48,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, s
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import test_definitions
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_plans
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
@@ -135,7 +135,7 @@ def campaign(folder, number, tests, figures):
         "run": about,
         "asked": asked,
         "criteria": [],
-        "tests": {test["name"]: test_definitions.about(test) for test in loaded},
+        "tests": {test["name"]: host_plans.about_test(test) for test in loaded},
     }
     (judged,) = judge.judge(kept, told.records)["drives"]
     return judged, taken_s

@@ -25,19 +25,16 @@ from . import (
     excluded_drives,
     findings,
     fleet_checks,
-    fleet_plan_text,
     host_findings,
     host_plans,
     host_tests,
     ledger_age,
-    missing_tools,
+    plan_text,
     purge_choice,
     remeasurement_checks,
     run_json,
     run_selection,
-    run_slices,
     saturation_feasibility,
-    saturation_history,
     unavailable_hosts,
     wear,
 )
@@ -268,7 +265,7 @@ def _plan(chosen: _Chosen, taking_part: _Participants, requested: Requested) -> 
     run, results_dir, views = chosen.run, chosen.results_dir, taking_part.views
     plans, tests, wrong = _plans(views, run, requested, results_dir)
     starting = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
-    known = saturation_history.saturations(results_dir, saturation_feasibility.wanted_models(starting))
+    known = saturation_feasibility.saturations(results_dir, saturation_feasibility.wanted_models(starting))
     purges, worn = _purges(views, plans, run)
     run_folder = os.path.join(results_dir, run.id) if run else ""
     return _Planned(
@@ -286,9 +283,9 @@ def _plan(chosen: _Chosen, taking_part: _Participants, requested: Requested) -> 
             *host_findings.warnings(views, run),
             *saturation_feasibility.warnings(starting, known),
             *ledger_age.warnings(views, taking_part.last_runs, chosen.own),
-            *fleet_plan_text.budget_warnings(views, requested, starting),
+            *plan_text.budget_warnings(views, requested, starting),
             *findings.unread(views),
-            *run_slices.warnings(views, run, run_folder, run_json.criteria(views)),
+            *run_selection.dropped_criteria_warnings(views, run, run_folder, run_json.criteria(views)),
         ],
     )
 
@@ -338,7 +335,7 @@ def _decision(
         run=run,
         shows_plan=not destructive,
         destructive=destructive,
-        plan_text=fleet_plan_text.lines_of(views, run, requested, planned.plans, planned.purges, planned.times),
+        plan_text=plan_text.fleet_lines(views, run, requested, planned.plans, planned.purges, planned.times),
         run_folder=os.path.join(chosen.results_dir, run.id) if run else "",
         results_dir=chosen.results_dir,
         record=record,
@@ -386,10 +383,10 @@ def _of_host(chosen: _Chosen, view: HostAnswer, asked: HostTests | None) -> list
         *(Finding(problem, view.name) for problem in host_findings.problems(view.asked or {})),
         *host_findings.blocking(view, run),
         *findings.answers(view, unreachable_counts=not chosen.destructive),
-        *missing_tools.tuning(view, run),
+        *host_findings.tuning_findings(view, run),
         *findings.named_drives(view),
         *(() if view.gone else chosen.strange[view.name]),
-        *missing_tools.tools(view, asked.asked if asked else ()),
+        *host_findings.missing_tools(view, asked.asked if asked else ()),
         *findings.refused(view, run),
         *(() if view.gone else findings.other_live_runs(view, run)),
         *duplicates.side_by_side(view, run),

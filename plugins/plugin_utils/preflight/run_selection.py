@@ -1,7 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which run it is: a new one, or one to go on with. Pure."""
+"""Which run it is: a new one, or one to go on with; and what a play of one that is there already would take away from
+how its drives are judged.
+
+A run is judged as a whole, by the last play: one that forgot the criteria would have every drive pass.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,12 @@ import typing as t
 
 from ...module_utils.run.states import LIVE_STATES
 from ..common import argument_specs
-from ..run_folder import runs
+from ..run_folder import run_record, runs
+from ..verdict import judged_criteria
 from .findings import Finding, HostAnswer, Run, host_list, shared_value
+
+CRITERIA_CHECK = "criteria"
+Mapping = t.Mapping[str, t.Any]
 
 
 def choose(
@@ -84,3 +92,28 @@ def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, 
         f"ssd_run_id: several unfinished runs are named {name}: {listed}; choose one with -e ssd_run_id=…, or stop "
         "those you do not want (stop.yml)"
     )
+
+
+def dropped_criteria(before: Mapping, criteria: t.Any, unknown_causes: t.Any) -> list[str]:
+    """Return what the run was begun with (run.json) and would be held to no longer, in words."""
+    now = [judged_criteria.describe(dict(item)) for item in criteria or [] if isinstance(item, dict)]
+    then = [judged_criteria.describe(item) for item in before.get("criteria") or [] if isinstance(item, dict)]
+    strict = before.get("unknown_causes") == "spoil" and (unknown_causes or "warn") != "spoil"
+    return [text for text in then if text not in now] + ["ssd_unknown_causes spoil"] * strict
+
+
+def dropped_criteria_warnings(
+    views: t.Sequence[HostAnswer], run: Run | None, run_folder: str, criteria: t.Any
+) -> list[dict[str, t.Any]]:
+    """For run.json: {host, check, drive, level, message, remedy}. A single step is judged by nothing."""
+    if run is None or shared_value(views, "ssd_step") != "qualify":
+        return []
+    try:
+        before = run_record.read_run(run_folder) or {}
+    except ValueError:  # decision.py tells what is wrong with it
+        return []
+    lost = dropped_criteria(before, criteria, shared_value(views, "ssd_unknown_causes"))
+    message = f"this play drops criteria that run {run.id} began with, for all of its drives: {'; '.join(lost)}"
+    remedy = "give the values that the run was started with, or use another ssd_run_id"
+    about = {"check": CRITERIA_CHECK, "drive": None, "level": "warning", "message": message, "remedy": remedy}
+    return [{"host": view.name, **about} for view in views if lost and view.asked is not None]

@@ -18,7 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_ch
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import missing_tools
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_findings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 
 REPORTS = Path(__file__).resolve().parents[3] / "fixtures" / "reports"
@@ -61,7 +61,7 @@ def test_a_version_of_a_git_build_is_cut_off(monkeypatch):
     monkeypatch.setenv("PATH", str(REPORTS / "fio-git-build"))
     fio = facts.tool(Host(), "fio")
     assert fio == {"path": str(REPORTS / "fio-git-build/fio"), "version": "3.3"}
-    (finding,) = missing_tools.tools(
+    (finding,) = host_findings.missing_tools(
         HostAnswer.of("h1", {"ssd_fio_min_version": "3.28"}, facts={"tools": {"fio": fio}})
     )
     assert finding.text() == (

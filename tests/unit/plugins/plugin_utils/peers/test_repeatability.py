@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import fleet_summary, repeatability
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import test_definitions
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_plans
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import download_files, write_report
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
@@ -135,8 +135,8 @@ def test_a_run_that_does_not_count_and_another_drive_are_not_compared():
 def test_the_plan_of_the_note_has_its_margin_and_run_json_keeps_it():
     tests = load_plan("micron-p420m")
     assert {test["run_margin"] for test in tests} == {0.1}
-    assert {test_definitions.about(test)["run_margin"] for test in tests} == {0.1}
-    assert "run_margin" not in test_definitions.about(load_plan(["iops"])[0])
+    assert {host_plans.about_test(test)["run_margin"] for test in tests} == {0.1}
+    assert "run_margin" not in host_plans.about_test(load_plan(["iops"])[0])
 
 
 def test_the_report_names_the_figure_and_says_that_no_power_cycle_lay_between(tmp_path):

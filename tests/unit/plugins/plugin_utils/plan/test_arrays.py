@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import arrays, hostplan, render_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import PlanError, load_plan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, test_definitions, wear
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_plans, plan_text, wear
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import GIB, identity_of, planned
 
@@ -116,8 +116,8 @@ def test_plan_mode_names_members_and_counts_the_bytes_on_each():
 
 
 def test_another_array_is_another_definition():
-    one, other = (test_definitions.about(load_plan([on_array({"chunk": chunk})])[0]) for chunk in ("64KiB", "128KiB"))
-    assert test_definitions.differing(one, other) == ["array"]
+    one, other = (host_plans.about_test(load_plan([on_array({"chunk": chunk})])[0]) for chunk in ("64KiB", "128KiB"))
+    assert host_plans.differing_keys(one, other) == ["array"]
 
 
 def test_a_second_measurement_of_a_drive_makes_no_array():

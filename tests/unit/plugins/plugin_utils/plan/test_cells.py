@@ -11,7 +11,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_sa
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import cells, time_estimates
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, test_definitions, wear
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_plans, plan_text, wear
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
@@ -115,7 +115,7 @@ def test_a_format_changes_neither_the_size_nor_the_definition_of_a_run():
 
 
 def test_hosts_whose_drives_prefer_other_sizes_have_one_definition():
-    (about,) = (test_definitions.about(test) for test in load_plan([BOTH]))
+    (about,) = (host_plans.about_test(test) for test in load_plan([BOTH]))
     assert about["cells"] == ["rand-4k-w100-tc4-qd32", NAME]
     assert about["tracked"] == [{"cell": NAME, "metric": "write_iops"}]
 

@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import filesystems, platforms
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan, render
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import test_definitions
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_plans
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import test_details
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
@@ -72,7 +72,7 @@ def planned(plan):
 def test_a_plan_without_a_file_system_says_nothing_of_one():
     # A run that was begun before there was the key goes on.
     (test,) = planned(rendered({**one(None), "active_range_pct": 100}))
-    assert "filesystem" not in test and "filesystem" not in test_definitions.about(load_plan([one(None)])[0])
+    assert "filesystem" not in test and "filesystem" not in host_plans.about_test(load_plan([one(None)])[0])
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan impo
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     decision,
     duration_history,
+    host_plans,
     plan_text,
-    test_definitions,
     timings,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
@@ -30,7 +30,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import compar
 SIZE, MODEL = 960 * 10**9, "MTFD 960"
 IDENTITY = {"serial": "S1", "model": MODEL, "size_bytes": SIZE, "logical_block_size_bytes": 512, "transport": "nvme"}
 TESTS = load_plan(["iops"])
-ABOUT = {test["name"]: test_definitions.about(test) for test in TESTS}
+ABOUT = {test["name"]: host_plans.about_test(test) for test in TESTS}
 DEFINED = comparability.definitions({"tests": ABOUT})
 ROUND_S = 56 * 60.4
 

@@ -1,6 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
+"""What a later play of a run takes from how its drives are judged (preflight: test_decision_definitions.py)."""
+
 from __future__ import annotations
 
 import datetime
@@ -111,3 +113,22 @@ def test_a_given_id_is_used_with_the_name_it_was_started_with():
 def test_what_becomes_of_a_run_that_hosts_are_still_at_work_on(given, state, says):
     assert run_selection.overlap([view(**given)], Run("r", "n", {"h1": state})) == says
     assert run_selection.overlap([view(**given)], None) == ("", "")
+
+
+ONE, OTHER = {"metric": "iops", "min": 1}, {"metric": "iops", "min": 2}
+
+
+@pytest.mark.parametrize(
+    ("before", "criteria", "strict", "lost"),
+    [
+        ({}, None, None, []),
+        ({"criteria": [ONE]}, [OTHER, ONE], "warn", []),
+        ({"criteria": [ONE]}, [OTHER], "warn", ["criterion iops min 1"]),
+        ({"criteria": [ONE, OTHER]}, None, "warn", ["criterion iops min 1", "criterion iops min 2"]),
+        ({"criteria": ["no mapping"]}, "not a list", None, []),
+        ({"unknown_causes": "spoil"}, [], None, ["ssd_unknown_causes spoil"]),
+        ({"unknown_causes": "warn"}, [], "spoil", []),
+    ],
+)
+def test_what_is_given_up(before, criteria, strict, lost):
+    assert run_selection.dropped_criteria(before, criteria, strict) == lost

@@ -12,12 +12,8 @@ import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import time_estimates
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan, render
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
-    alternative_test,
-    saturation_feasibility,
-    saturation_history,
-)
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.saturation_history import Saturation
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import saturation_feasibility
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.saturation_feasibility import Saturation
 
 TB, MIB = 10**12, 1 << 20
 CELL = "rand-4k-w100-tc4-qd32"
@@ -117,7 +113,7 @@ def test_one_drive_may_be_a_bad_one_of_its_model_and_is_only_a_warning(known):
 
 def test_what_is_offered_is_a_test_that_is_no_wsat_and_waits_for_nothing():
     (wsat,) = load_plan(["wsat"])
-    (offered,) = load_plan([yaml.safe_load(alternative_test.offer(wsat))])
+    (offered,) = load_plan([yaml.safe_load(saturation_feasibility.alternative(wsat))])
     assert offered["name"] != "wsat" and "saturation" not in offered["title"].lower()
     assert offered["precondition"]["passes"] == 2 and offered["steady_state"]["min_capacity_multiple"] == 0
     assert offered["cells"] == wsat["cells"] and time_estimates.time_for_writing_s(offered) is None
@@ -202,10 +198,10 @@ def test_earlier_results_are_read_from_the_results_folder(tmp_path):
     results(tmp_path, "r8", purge={**FRESH, "verified": False})
     results(tmp_path, "r9", purge={**FRESH, "purge_class": "not_pts"})
     (tmp_path / "r5" / "results.jsonl").open("a").write('{"kind": "test", "written_before_bytes": 7, "torn')
-    assert saturation_history.saturations(str(tmp_path), {MODEL}) == [SEEN]
+    assert saturation_feasibility.saturations(str(tmp_path), {MODEL}) == [SEEN]
     assert (
-        saturation_history.saturations(str(tmp_path), set())
-        == saturation_history.saturations(str(tmp_path / "none"), {MODEL})
+        saturation_feasibility.saturations(str(tmp_path), set())
+        == saturation_feasibility.saturations(str(tmp_path / "none"), {MODEL})
         == []
     )
     assert (

@@ -17,7 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records import run_fi
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     decision,
     drive_list,
-    saturation_history,
+    saturation_feasibility,
     timings,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import results_log, runs
@@ -76,7 +76,7 @@ def read_by_others(run_dir, tmp_path, url):
     own = runs.on_controller(str(run_dir.parent))
     models = {drive.model for drive in entrances.generator.DEMO}
     timings.of_models(own, models, list(run["tests"]))
-    saturation_history.saturations(str(run_dir.parent), models)
+    saturation_feasibility.saturations(str(run_dir.parent), models)
     return done
 
 
