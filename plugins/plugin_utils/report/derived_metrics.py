@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What follows from the figures of several cells or tests: sweet spots, demand curves, the change of a repeated
-stimulus. Pure.
+stimulus, the time to precondition (Micron's brief, Determining the Precondition Time). Pure.
 """
 
 from __future__ import annotations
@@ -12,8 +12,14 @@ import typing as t
 from ...module_utils.measure import io_pattern
 from ..common import units
 from ..verdict.verdicts import COUNTING
-from . import demand_intensity, latencies, loadplots, precondition_time
+from . import demand_intensity, latencies, loadplots
 from .chart_series import block_size
+
+PRECONDITION_FILLS = 2
+PRECONDITION_BLOCK_BYTES = 128 << 10
+# Of a cell that does something else besides writing the drive in sequence.
+_OTHERWISE = ("jobs", "mix", "range", "rate_iops", "burst_s", "batch", "sync", "fdatasync", "point")
+Mapping = t.Mapping[str, t.Any]
 
 FEWEST_DEPTHS = 3
 _SAME = (
@@ -31,7 +37,33 @@ _SAME = (
     "sync",
     "fdatasync",
 )
-Mapping = t.Mapping[str, t.Any]
+
+
+def precondition_time(
+    spec: Mapping, steady: bool, bandwidth: float | None, size_bytes: int | None
+) -> dict[str, t.Any] | None:
+    """{bandwidth_bytes_per_s, bytes, seconds}: 2 x the capacity at the rate of a test that wrote 128 KiB in sequence,
+    over the whole drive and nothing else, until steady. None for any other test.
+
+    spec: the rendered test. bandwidth: its write bandwidth over the window.
+    """
+    cells = spec.get("cells") or []
+    if len(cells) != 1 or not steady or not bandwidth or bandwidth <= 0 or not size_bytes:
+        return None
+    cell = cells[0]
+    wanted = {"access": "sequential", "block_size_bytes": PRECONDITION_BLOCK_BYTES, "read_pct": 0}
+    if any(cell.get(key) != value for key, value in wanted.items()) or any(cell.get(key) for key in _OTHERWISE):
+        return None
+    if spec.get("active_range_pct") != 100 or spec.get("filesystem"):
+        return None
+    written = PRECONDITION_FILLS * size_bytes
+    return {"bandwidth_bytes_per_s": bandwidth, "bytes": written, "seconds": round(written / bandwidth, 1)}
+
+
+def precondition_time_text(found: Mapping) -> str:
+    """63 min: 1.92 TB at 520 MB/s."""
+    rate = units.show("bandwidth", found["bandwidth_bytes_per_s"])
+    return f"{found['seconds'] / 60:,.0f} min: {units.data_size(found['bytes'])} at {rate}"
 
 
 def sweeps(cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> list[dict[str, t.Any]]:
@@ -175,7 +207,7 @@ def derived_view(found: Mapping) -> Mapping:
         "sweeps": shown,
         "repeated": repeated_text(found["repeated"]) if found.get("repeated") else None,
         "of_drives": bool((found.get("repeated") or {}).get("drives")),
-        "fill_time": precondition_time.text(found["fill_time"]) if found.get("fill_time") else None,
+        "fill_time": precondition_time_text(found["fill_time"]) if found.get("fill_time") else None,
         "points": points,
     }
 
@@ -247,7 +279,7 @@ def of_drive(
         steady = bool((records.get(name) or {}).get("steady_state"))
         rate = (test.get("metrics") or {}).get("write_bandwidth")
         array = (records.get(name) or {}).get("array") or {}
-        filling = precondition_time.of_test(specs.get(name) or {}, steady, rate, array.get("size_bytes") or size_bytes)
+        filling = precondition_time(specs.get(name) or {}, steady, rate, array.get("size_bytes") or size_bytes)
         if change and array.get("members"):
             change["drives"] = len(array["members"])
         every = {"sweeps": curves, "demand": curve, "points": points, "repeated": change, "fill_time": filling}

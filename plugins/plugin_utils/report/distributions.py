@@ -16,7 +16,7 @@ from ..peers import metric_kinds, scipy_imports
 from ..peers.long_table import FIGURE, of_run
 from ..verdict import judge
 from . import svg
-from .report_data import Sources
+from .run_sources import Sources
 
 Record = dict[str, t.Any]
 Figure = tuple[str, str, str]

@@ -14,7 +14,7 @@ from ..common.drives import order
 from ..peers import metric_kinds
 from ..verdict.verdicts import COUNTING, VERDICTS
 from . import chart_series, page_names, thinning
-from .report_data import Sources, racks
+from .run_sources import Sources, racks
 
 Record = dict[str, t.Any]
 

@@ -13,7 +13,7 @@ import typing as t
 from ..common import units
 from . import chart_series, derived_metrics, interference, latencies, loadplots, measured_conditions, tables
 from .host_journal import HostRaw
-from .report_data import Sources
+from .run_sources import Sources
 
 Record = dict[str, t.Any]
 # Of a test without a rule, no table tells so many cells by other means: they are seen at once.

@@ -16,7 +16,7 @@ from ..common import units
 from ..run_folder import remeasurement
 from ..validation import journal
 from ..verdict import comparability
-from . import measured_conditions, parallelism_text
+from . import measured_conditions
 
 Record = dict[str, t.Any]
 # From so many settings on that went alike, one line stands for all of them.
@@ -25,6 +25,8 @@ MANY_ALIKE = 5
 MOST_ATTEMPTS = 5000
 # Of each cell of each round, what the charts over time show.
 CELL_SERIES = ("iops", "mean_latency_us", "p99_9_latency_us", "max_latency_us")
+
+Mapping = t.Mapping[str, t.Any]
 
 
 class Measurement:
@@ -131,7 +133,7 @@ def _read(run_dir: str, host: str) -> HostRaw:
         elif kind == "snapshot":
             facts = {**facts, **_host_facts(summary.brief(event))}
         elif kind == "calibration":
-            calibrated = {"drives_at_a_time": "; ".join(parallelism_text.lines(event))}
+            calibrated = {"drives_at_a_time": "; ".join(parallelism_lines(event))}
         elif kind in ("tuned", "restored"):
             _take_settings(settings, kind, event.get("settings") or [])
         elif kind in journal.OF_TESTS:
@@ -210,3 +212,16 @@ def cell_figures(read_side: Record | None, write_side: Record | None) -> Record:
         "p99_9_latency_us": max(tails) if tails else None,
         "max_latency_us": max(side.get("max_latency_us") or 0 for side in sides),
     }
+
+
+def parallelism_lines(told: Mapping) -> list[str]:
+    """Return the number and why, then each number that was tried. told: the event `calibration`."""
+    return [f"{told['parallel_drives']}: {told['why']}", *map(_trial_line, told["trials"])]
+
+
+def _trial_line(trial: Mapping) -> str:
+    how = " beside all neighbours" if trial.get("confirms") else ""
+    if trial["share"] is None:
+        return f"with {trial['number']} together{how}, {trial['drive']} has too few figures for {trial['cell']}"
+    least = f"{trial['drive']} kept {100 * trial['share']:.1f} % in {trial['cell']}"
+    return f"with {trial['number']} together{how}, {least}"

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from ..peers import host_diff
 from . import measured_conditions, page_names
-from .report_data import NO_RAW, Sources, racks
+from .run_sources import NO_RAW, Sources, racks
 
 Record = dict[str, t.Any]
 

@@ -18,7 +18,7 @@ from ..common import drives, units
 from . import drive_rows, host_journal, page, page_names, render, svg
 from . import drive_view as drive_views
 from . import host_view as host_views
-from .report_data import Sources
+from .run_sources import Sources
 
 Record = dict[str, t.Any]
 # (run id, when it started, value), oldest first

@@ -13,9 +13,11 @@ import typing as t
 from ..peers import fleet_verdicts
 from ..run_folder import results_log
 from . import chart_series, derived_metrics, host_journal, thinning
-from .report_data import Key, Sources
+from .host_journal import HostRaw
 
 Record = dict[str, t.Any]
+Key = tuple[str, str]
+NO_RAW = HostRaw({}, [], {}, {})
 # {(host, drive): {test: …}}
 OfTests = dict[Key, dict[str, Record]]
 
@@ -24,6 +26,31 @@ OfTests = dict[Key, dict[str, Record]]
 MOST_WHOLE = 500
 THIN_POINTS = 60
 _FEW_HOSTS = 2
+
+
+class Sources(t.NamedTuple):
+    """All that the pages are made from; a Key is (host, drive).
+
+    `tests`: a drive's test records by name, with `cells`. `drives`, `hosts`: their records. `raw`: reads what a host
+      left (host_journal.read), as often as it is
+    asked. `outlines`: {test: chart_series.outline} of each drive. `derived`: derived_metrics.of_drive of each drive.
+    """
+
+    run: Record
+    judgement: Record
+    fleet: Record
+    tests: dict[Key, dict[str, Record]]
+    drives: dict[Key, Record]
+    hosts: dict[str, Record]
+    raw: t.Callable[[str], HostRaw]
+    outlines: dict[Key, dict[str, Record]]
+    derived: dict[Key, Record]
+    damaged_lines: list[int]
+
+
+def racks(run: Record) -> dict[str, str]:
+    """Return the rack of each host that has one (ssd_rack), as preflight noted it."""
+    return {entry["host"]: str(entry["rack"]) for entry in run.get("asked") or [] if entry.get("rack")}
 
 
 def sources(

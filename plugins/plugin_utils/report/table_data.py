@@ -10,7 +10,7 @@ import typing as t
 from ..common import units
 from ..verdict.verdicts import VERDICTS
 from . import distributions, page_names, thinning
-from .report_data import Sources, racks
+from .run_sources import Sources, racks
 
 Record = dict[str, t.Any]
 MOST_SPARKS = 1000

@@ -27,7 +27,7 @@ from . import (
     run_sources,
     supplier,
 )
-from .report_data import Sources
+from .run_sources import Sources
 
 Record = dict[str, t.Any]
 

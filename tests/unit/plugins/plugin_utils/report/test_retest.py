@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import fleet_verdicts, retest
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import fleet_verdicts
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import retest
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet, measured
 
 SHARE = {"metric": "write_iops", "min_of_median": 0.9}
