@@ -23,7 +23,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import (
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import states
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder, run_record, unpack
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_file import MOST_MESSAGE
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import MOST_MESSAGE
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable, record_check
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import (
     HostAction,

@@ -30,7 +30,7 @@ import typing as t
 from ansible.plugins.callback import CallbackBase
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import remeasurement, results_log, run_record
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_file import ResultsFile, host_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import ResultsFile, host_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_table
 

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Unpack a host's archive into the results folder, as a whole or not at all."""
+"""Unpack a host's archive into the results folder, as a whole or not at all; its manifest tells what it held, so that a
+later collect mends what was damaged or lost since.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,6 @@ import zlib
 from ...module_utils.core import files
 from ...module_utils.core.files import left_behind
 from ...module_utils.run.folder import JOURNAL
-from . import manifest
 
 # In each unpacked folder: the checksum of the archive that it came from, then that of each file.
 MARKER = ".collected"
@@ -38,6 +39,20 @@ _NAME = re.compile(rf"(?:{_FOLDER}){{0,6}}(?!\.{{1,2}}\Z|\.collected\Z)[A-Za-z0-
 _MOST_READ = 1 << 18
 # A small archive may well shrink more than a large one.
 _RATIO_FROM_BYTES = 64 << 20
+
+
+def manifest_lines(folder: str) -> list[str]:
+    """`<SHA-256>  <path below the folder>` of every file, sorted by path; not of those at its top that begin with a
+    dot, which are ours.
+    """
+    found = []
+    for base, _folders, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(base, name)
+            below = os.path.relpath(path, folder)
+            if not (base == folder and name.startswith(".")):
+                found.append((below, files.sha256(path)))
+    return [f"{digest}  {below}" for below, digest in sorted(found)]
 
 
 class UnpackError(Exception):
@@ -84,7 +99,7 @@ def is_current(folder: str, sha256: str) -> bool:
     """Return whether the folder holds the content of the archive with this checksum, all of it and as it was."""
     try:
         with open(os.path.join(folder, MARKER)) as marker:
-            return marker.read().splitlines() == [sha256, *manifest.lines(folder)]
+            return marker.read().splitlines() == [sha256, *manifest_lines(folder)]
     except OSError:
         return False
 
@@ -112,7 +127,7 @@ def replace(folder: str, archive: str, sha256: str, most: ArchiveLimits = Archiv
     ) as error:
         raise UnpackError(f"the archive cannot be unpacked: {error}") from error
     with open(os.path.join(aside, MARKER), "x") as marker:
-        marker.write("\n".join([sha256, *manifest.lines(aside)]) + "\n")
+        marker.write("\n".join([sha256, *manifest_lines(aside)]) + "\n")
     before = os.path.join(os.path.dirname(archive), BEFORE)
     if os.path.isdir(folder):
         # Out of the way by a rename: a kill in between leaves one of both whole.

@@ -13,7 +13,7 @@ import os
 import typing as t
 
 from ..report.host_journal import folder_of
-from ..run_folder import manifest
+from ..run_folder import unpack
 from .engine import Store, upsert
 from .schema import tables
 from .store_requirements import StoreError, sa
@@ -37,7 +37,7 @@ def write(connection: t.Any, part_key: int, run_dir: str, host: str) -> Written:
     table = tables().raw_file
     there = dict(connection.execute(sa.select(table.c.path, table.c.sha256).where(table.c.part_id == part_key)).all())
     changed, left_out = False, []
-    for line in manifest.lines(folder):
+    for line in unpack.manifest_lines(folder):
         sha256, path = line.split("  ", 1)
         if there.get(path) == sha256:
             continue

@@ -10,8 +10,8 @@ import resource
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import results_file as module
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_file import ResultsFile, host_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import results_log as module
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import ResultsFile, host_record
 
 
 def record(drive="A1", **fields):
@@ -80,15 +80,15 @@ def test_a_state_that_returns_is_new(results):
 def test_a_failed_write_keeps_the_records_for_the_next_time(results, monkeypatch):
     found = ResultsFile()
     found.open(str(results), "r1")
-    real = module.results_log.append
+    real = module.append
 
     def full(*_args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module.results_log, "append", full)
+    monkeypatch.setattr(module, "append", full)
     with pytest.raises(OSError):
         found.add([record()])
-    monkeypatch.setattr(module.results_log, "append", real)
+    monkeypatch.setattr(module, "append", real)
     found.add([record("B2")])
     assert [item["drive"] for item in written(results)] == ["A1", "B2"]
 
@@ -97,7 +97,7 @@ def test_the_same_result_is_new_after_somebody_else_noted_that_the_host_began_an
     found = ResultsFile()
     found.open(str(results), "r1")
     found.add([record()])
-    module.results_log.begin_anew(str(results / "r1" / "results.jsonl"), "r1", "h1")
+    module.begin_anew(str(results / "r1" / "results.jsonl"), "r1", "h1")
     found.add([record()])
     assert [item["kind"] for item in written(results)] == ["drive", "host", "drive"]
 
@@ -134,5 +134,5 @@ def test_a_disk_that_is_full_at_any_byte_loses_nothing(tmp_path, again):
             found.add(told)
         else:
             found.flush()
-        assert [item["drive"] for item in module.results_log.load(found.path)] == ["Z9", "A1", "B2", "C3"], place
-        assert module.results_log.load_all(found.path).damaged_lines in ([], [2], [3], [4]), place
+        assert [item["drive"] for item in module.load(found.path)] == ["Z9", "A1", "B2", "C3"], place
+        assert module.load_all(found.path).damaged_lines in ([], [2], [3], [4]), place

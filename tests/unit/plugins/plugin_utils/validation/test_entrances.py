@@ -27,7 +27,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import deci
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import host_journal, run_sources, write_report
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder, results_log, unpack
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_file import ResultsFile
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import ResultsFile
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import module_answers, record_check
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_table
