@@ -19,7 +19,7 @@ from ..plugin_utils.peers import fleet_verdicts
 from ..plugin_utils.preflight import controller
 from ..plugin_utils.report import write_report
 from ..plugin_utils.run_folder import unpack
-from ..plugin_utils.store import drive_history, earlier_runs
+from ..plugin_utils.store import earlier_runs
 from ..plugin_utils.validation.host_action import refuse_injected_facts
 
 ARGUMENTS = {
@@ -57,7 +57,7 @@ class ActionModule(ActionBase):
         try:
             if not self._task.check_mode:
                 _sweep(results_dir, arguments["run_id"])
-            past = functools.partial(drive_history.of_drives, results_dir, arguments["store_url"])
+            past = functools.partial(earlier_runs.figures_of_drives, results_dir, arguments["store_url"])
             asked = write_report.ReportOptions(arguments["drives"], arguments["supplier_model"], past)
             made = write_report.make(
                 results_dir, arguments["run_id"], write=not self._task.check_mode, against=against, asked=asked

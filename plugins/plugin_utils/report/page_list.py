@@ -25,7 +25,7 @@ Record = dict[str, t.Any]
 Points = list[tuple[str, str, float]]
 # by (serial number, test, metric)
 Figures = dict[tuple[str, str, str], Points]
-# What drives with these serial numbers did in the runs before this one (run.json): store/drive_history.py.
+# What drives with these serial numbers did in the runs before this one (run.json): store/earlier_runs.py.
 History = t.Callable[[Record, t.Collection[str]], Figures]
 
 # Up to so many drives every one has a page; beyond, only so many of those that need attention, and those that are asked

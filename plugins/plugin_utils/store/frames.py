@@ -2,16 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The store as pandas tables. `long` and `wide` are how results are read, in a notebook as in the judgement across
-hosts.
+hosts; they are made from the layouts of vectors, the tests' definitions and the query of measurements.
 """
 
 from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.drive.entry import BY_ID
 from ..common import units
 from ..verdict import comparability
-from . import import_records, queries
+from . import import_records
 from .engine import Store, opened
 from .schema import tables
 from .store_requirements import StoreError, missing, sa
@@ -19,6 +20,7 @@ from .store_requirements import StoreError, missing, sa
 if t.TYPE_CHECKING:
     import numpy
     import pandas
+
 
 # Of the long table, in this order, with what they hold.
 COLUMNS = {
@@ -63,6 +65,108 @@ _UNDER = [_PLACES.index(name) for name in ("run", "test", *comparability.NAMES)]
 _ROWS = 20_000
 
 
+class Layout(t.NamedTuple):
+    """Which of a vector's values to take (`at`), and what they are: codes into the lists of names."""
+
+    size: int
+    at: numpy.ndarray
+    round: numpy.ndarray
+    cell: numpy.ndarray
+    metric: numpy.ndarray
+
+
+class Layouts(t.NamedTuple):
+    by_key: dict[int, Layout]
+    cells: list[str]
+    metrics: list[str]
+
+
+def read_layouts(store: Store, metrics: t.Sequence[str] | None, rounds: bool, in_cells: bool = True) -> Layouts:
+    """Of figures with these names (None: all); rounds, in_cells: with those of rounds, and of cells."""
+    import numpy
+
+    cells: dict[str, int] = {}
+    names: dict[str, int] = {}
+    by_key = {}
+    with store.reading() as connection:
+        found = connection.execute(sa.select(tables().layout.c.id, tables().layout.c.content)).all()
+    for layout_key, content in found:
+        figures = import_records.layout(content)
+        kept = [
+            (
+                at,
+                number,
+                cells.setdefault(cell, len(cells)) if cell != import_records.NO_CELL else -1,
+                names.setdefault(metric, len(names)),
+            )
+            for at, (number, cell, metric) in enumerate(figures)
+            if (metrics is None or metric in metrics)
+            and (rounds or number == import_records.NO_ROUND)
+            and (in_cells or cell == import_records.NO_CELL)
+        ]
+        columns = [numpy.array(column, dtype=numpy.int32) for column in zip(*kept)] or [numpy.zeros(0, numpy.int32)] * 4
+        by_key[layout_key] = Layout(len(figures), *columns)
+    return Layouts(by_key, list(cells), list(names))
+
+
+def read_definitions(store: Store, runs: t.Sequence[str] | None) -> dict[tuple[str, str], dict[str, str]]:
+    """Return what made each test of a run what it was, by run and test."""
+    table = tables().run
+    query = sa.select(table.c.run_id, table.c.content)
+    query = query if runs is None else query.where(table.c.run_id.in_(list(runs)))
+    with store.reading() as connection:
+        return {
+            (run_id, test): definition
+            for run_id, content in connection.execute(query)
+            for test, definition in comparability.definitions(import_records.unpacked(content) or {}).items()
+        }
+
+
+def query_measurements(
+    runs: t.Sequence[str] | None, tests: t.Sequence[str] | None, serials: t.Sequence[str] | None, valid: bool
+) -> t.Any:
+    """Return the query: a row for each measurement."""
+    run, host, drive, test, part, campaign, measurement = (
+        getattr(tables(), name) for name in ("run", "host", "drive", "test", "part", "campaign", "measurement")
+    )
+    joined = measurement.join(campaign, measurement.c.campaign_id == campaign.c.id).join(
+        part, campaign.c.part_id == part.c.id
+    )
+    joined = (
+        joined.join(run, part.c.run_id == run.c.id)
+        .join(host, part.c.host_id == host.c.id)
+        .join(test, measurement.c.test_id == test.c.id)
+    )
+    joined = joined.outerjoin(drive, campaign.c.drive_id == drive.c.id)
+    label = campaign.c.label
+    # As common/drives.py names one without a serial number.
+    is_place = sa.and_(label.startswith("/", autoescape=True), sa.not_(label.startswith(BY_ID, autoescape=True)))
+    serial = sa.func.coalesce(drive.c.serial, sa.case((is_place, host.c.name + " " + label), else_=label))
+    query = sa.select(
+        measurement.c.layout_id,
+        measurement.c.figures,
+        run.c.run_id,
+        host.c.name,
+        serial,
+        drive.c.model,
+        campaign.c.firmware,
+        campaign.c.link,
+        test.c.name,
+        campaign.c.engine,
+        campaign.c.label,
+        campaign.c.capacity_bytes,
+        campaign.c.lba_bytes,
+        campaign.c.metadata_bytes,
+        campaign.c.preferred_write_bytes,
+        measurement.c.load,
+    ).select_from(joined)
+    query = query if runs is None else query.where(run.c.run_id.in_(list(runs)))
+    query = query if tests is None else query.where(test.c.name.in_(list(tests)))
+    query = query.where(measurement.c.counts == 1) if valid else query
+    query = query if serials is None else query.where(serial.in_(list(serials)))
+    return query.where(measurement.c.layout_id.is_not(None)).order_by(measurement.c.id)
+
+
 def long(
     url: str,
     runs: t.Sequence[str] | None = None,
@@ -91,9 +195,9 @@ def long(
     if lacks:
         raise StoreError(lacks[0])
     with opened(url) as store:
-        layouts = queries.layouts(store, metrics, rounds, cells)
-        defined = queries.definitions(store, runs) if "conditions" in columns else {}
-        return _Long(layouts, columns, defined).read(store, queries.measurements(runs, tests, serials, valid))
+        layouts = read_layouts(store, metrics, rounds, cells)
+        defined = read_definitions(store, runs) if "conditions" in columns else {}
+        return _Long(layouts, columns, defined).read(store, query_measurements(runs, tests, serials, valid))
 
 
 def started(url: str) -> dict[str, str]:
@@ -150,7 +254,7 @@ class _Long:
 
     def __init__(
         self,
-        layouts: queries.Layouts,
+        layouts: Layouts,
         columns: t.Sequence[str],
         defined: t.Mapping[tuple[str, str], t.Mapping[str, str]],
     ) -> None:
@@ -174,7 +278,7 @@ class _Long:
                     self._take(some, self._layouts.by_key[layout_key])
         return self._table()
 
-    def _take(self, rows: t.Sequence[t.Any], layout: queries.Layout) -> None:
+    def _take(self, rows: t.Sequence[t.Any], layout: Layout) -> None:
         """Rows of one layout."""
         import numpy
 

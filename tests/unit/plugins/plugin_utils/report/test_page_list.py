@@ -23,7 +23,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import (
     page_names,
     write_report,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import drive_history
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import earlier_runs
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets, generator
 
 
@@ -223,11 +223,11 @@ def test_without_hard_links_every_run_has_a_copy(tmp_path, monkeypatch):
 
 
 def test_a_drive_has_its_history_from_the_runs_before(tmp_path):
-    """From the reports of earlier runs; from the store: tests/unit/plugins/plugin_utils/store/test_drive_history.py."""
+    """From the reports of earlier runs; from the store: tests/unit/plugins/plugin_utils/store/test_earlier_runs.py."""
     for day, speed in ((20, 1.0), (21, 0.5), (22, 0.25)):
         run, records = fleets.fleet(1, 2, noise=0, low={0: speed}, run_id=f"202611{day}T010000Z-qualify")
         folder = fleets.write(tmp_path, {**run, "started": f"2026-11-{day}T01:00:00Z"}, records)
-        past = functools.partial(drive_history.of_drives, str(tmp_path), "none")
+        past = functools.partial(earlier_runs.figures_of_drives, str(tmp_path), "none")
         write_report.make(str(tmp_path), folder.name, asked=write_report.ReportOptions(history=past))
     html = (folder / "report" / page_names.drive_page("h0", "S0-0")).read_text()
     rows = re.findall(
