@@ -32,7 +32,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.variable_ru
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import chat_message
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record, run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, quarantine
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import injected_facts, printable
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import host_action, printable
 
 # What of a host's answer (module examine) counts: {its key: field of View}.
 ANSWERS = {
@@ -71,7 +71,7 @@ class ActionModule(ActionBase):
             C.config.get_config_value("CALLBACKS_ENABLED"), core_internals.config_file()
         )
         findings += _given_results(load_extra_vars(self._loader))
-        injected = injected_facts.problem(
+        injected = host_action.injected_facts_problem(
             C.config.get_config_value("INJECT_FACTS_AS_VARS"), core_internals.config_file()
         )
         findings += [injected] if injected else []

@@ -17,7 +17,9 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleE
 
 from ..common import core_internals
 from ..common.processes import children, signal_all
-from . import injected_facts, module_answers, printable
+from . import module_answers, printable
+
+INJECT_FACTS_VARIABLE = "ANSIBLE_INJECT_FACT_VARS"
 
 COLLECTION = "ssdlab.fleet."
 MOST_SAID = 20_000
@@ -38,6 +40,25 @@ ELSEWHERE = (
 )
 LATE = "it did not answer within {} s (ssd_task_timeout_s; collecting: ssd_collect_timeout_s)"
 Result = dict[str, t.Any]
+
+
+def injected_facts_problem(injected: bool, config_file: str | None) -> str:
+    """Return what to set where facts outrank the inventory; "" where they do not. injected: ansible-core's
+    INJECT_FACTS_AS_VARS.
+    """
+    if not injected:
+        return ""
+    place = config_file or os.path.join(os.getcwd(), "ansible.cfg")
+    overruled = (
+        f" (the environment variable {INJECT_FACTS_VARIABLE} overrules that file)"
+        if INJECT_FACTS_VARIABLE in os.environ
+        else ""
+    )
+    return (
+        "facts of a host would outrank the inventory: any module's answer could name other drives, folders or "
+        "addresses."
+        f" In {place}{overruled} set:\n    [defaults]\n    inject_facts_as_vars = False"
+    )
 
 
 class HostAction(core_internals.ScreenedAction):
@@ -144,7 +165,7 @@ def is_delegated(host: str, delegate: str | None) -> bool:
 
 def refuse_injected_facts() -> None:
     """Fail where facts of any module would outrank the inventory. Raises AnsibleActionFail."""
-    problem = injected_facts.problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), core_internals.config_file())
+    problem = injected_facts_problem(C.config.get_config_value("INJECT_FACTS_AS_VARS"), core_internals.config_file())
     if problem:
         raise AnsibleActionFail(problem)
 
