@@ -17,7 +17,7 @@ from ...module_utils.core.files import SCHEMA_VERSION
 from ..common import schema as schemas
 from ..common import units
 from ..validation import printable
-from ..verdict import comparability, implausible_limits
+from ..verdict import comparability, result_warnings
 
 METRIC = re.compile(schemas.load("results")["$defs"]["metric"]["pattern"].rstrip("$"))
 # A table with more columns is of no use to anybody, and a record from outside could ask for any number.
@@ -76,7 +76,7 @@ def summary(
         "schema_version": SCHEMA_VERSION,
         "run": about,
         "verdicts": judgement["verdicts"],
-        "warnings": implausible_limits.far_off(run, judgement),
+        "warnings": result_warnings.implausible_limits(run, judgement),
         "fleet": fleet,
         "definitions": comparability.definitions(run),
         "drives": drives,

@@ -12,7 +12,7 @@ import typing as t
 
 from ..common import units
 from ..common.drives import order
-from ..verdict import implausible_limits
+from ..verdict import result_warnings
 from ..verdict.verdicts import VERDICTS
 from . import changes, distributions, page_names, svg, thinning
 from .run_sources import Sources
@@ -96,7 +96,7 @@ def view(sources: Sources, rows: list[Record], made: t.Container[str], earlier: 
         **about(sources, rows),
         "headline": headline(rows, fleet),
         "first": bad_lines(rows, fleet, made),
-        "warnings": implausible_limits.far_off(sources.run, sources.judgement)[:MOST_TOLD],
+        "warnings": result_warnings.implausible_limits(sources.run, sources.judgement)[:MOST_TOLD],
         "attention": attention[:MOST_TOLD],
         "attention_more": sum(len(card["drives"]) for card in attention[MOST_TOLD:]),
         "low_hosts": [

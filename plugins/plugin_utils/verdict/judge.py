@@ -9,7 +9,7 @@ import typing as t
 
 from ...module_utils.run.criteria import figure, is_for, is_of_model
 from ..common.values import number
-from . import fob_state, judged_criteria, percentile_resolution, result_warnings, test_details, wear_budget
+from . import environment, fob_state, judged_criteria, result_warnings, test_details
 from .invalid_reasons import Record, RunFacts, VerdictReason, colon, invalid
 from .verdicts import VERDICTS
 
@@ -96,7 +96,9 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     # The worst first; what holds is only worth saying of a drive that passed.
     shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
     tests = [dict(test, reasons=[_short(reason) for reason in test["reasons"]]) for test in tests]
-    spent = wear_budget.remark(asked.get("wear_budget_bytes"), measured.values(), identity.get("size_bytes"))
+    spent = environment.wear_budget_remark(
+        asked.get("wear_budget_bytes"), measured.values(), identity.get("size_bytes")
+    )
     if spent:
         last = [test for test in tests if test["test"] in measured][-1]
         last["remarks"] = [*last["remarks"], spent]
@@ -131,7 +133,7 @@ def _not_held(
         judged_criteria.describe(c)
         for c in criteria
         for r in measured.values()
-        if is_for(c, r["test"]) and percentile_resolution.too_few(c, r, "")
+        if is_for(c, r["test"]) and judged_criteria.unresolved_percentile(c, r, "")
     }
     lacking = [
         VerdictReason("error", text)
@@ -285,7 +287,7 @@ def _judged(
 
 def _without_figure(criterion: Record, record: Record) -> list[str]:
     """Return why a test gave no figure for a criterion though it has the metric; empty where it gave one."""
-    return percentile_resolution.too_few(
+    return judged_criteria.unresolved_percentile(
         criterion, record, judged_criteria.describe(criterion)
     ) or judged_criteria.null_figure(criterion, record)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.drive.attributes import VIRTUAL
+from ...module_utils.measure import histogram
 from ...module_utils.run.criteria import figure, is_for, is_met, metrics_of
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..common import cell_names, units
@@ -32,6 +33,8 @@ TEXT_KEYS = ("test", "metric", "model", "cell", "baseline", "source")
 CRITERION_KEYS = ("test", "metric", *LIMITS, "baseline", "model", "cell", "source")
 
 Record = dict[str, t.Any]
+
+Mapping = t.Mapping[str, t.Any]
 
 
 class Reference(t.NamedTuple):
@@ -302,3 +305,19 @@ def without_figure(criterion: Record, tests: list[Record], of_run: t.Iterable[st
         return []
     missing = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
     return [f"{name} has no figure to compare with: {', '.join(lacking)} gave no {missing}"]
+
+
+def unresolved_percentile(criterion: Mapping, record: Mapping, described: str) -> list[str]:
+    """Return why a measured test's record has no figure for a criterion on a percentile, as a sentence; empty for any
+    other criterion.
+    """
+    short = histogram.too_few(criterion["metric"], metrics_of(criterion, record))
+    if short is None:
+        return []
+    there, needed = short
+    text = (
+        f"{criterion['metric']} is unknown: {there:,} I/Os in the window are too few, {needed:,} are needed for "
+        f"{histogram.LEAST_BEYOND} beyond it"
+        f" ({described}); measure longer, or ask for a lower percentile"
+    )
+    return [text]

@@ -9,10 +9,26 @@ import typing as t
 
 from ..common import units
 from ..common.values import number
-from . import comparability, environment, fob_state, precondition_kind
+from . import comparability, environment, fob_state
+
+Record = dict[str, t.Any]
+PRECONDITION_KEYS = (
+    "passes",
+    "bytes_written",
+    "block_size_bytes",
+    "data",
+    "bandwidth_bytes_per_s",
+    "kernel_bytes_written",
+)
 
 Mapping = t.Mapping[str, t.Any]
 FIGURES = ("average", "fitted_end", "range_ratio", "slope_ratio")
+
+
+def precondition_kind(record: t.Mapping[str, t.Any]) -> Record | None:
+    """Return the KEYS of a test record's fill, each None where it is unknown; None without a fill."""
+    done = record.get("precondition")
+    return {key: done.get(key) for key in PRECONDITION_KEYS} if done else None
 
 
 def details(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
@@ -20,7 +36,7 @@ def details(record: Mapping | None, about: Mapping) -> dict[str, t.Any]:
     `parallel_drives` where that is known; about: the test in run.json. Empty and null without a record.
 
     windows: of every tracked variable {cell, metric, unit, steady, rounds} and FIGURES. precondition:
-    precondition_kind.KEYS, null
+    test_details.PRECONDITION_KEYS, null
       where nothing was filled.
     """
     if record is None:
@@ -74,7 +90,7 @@ def _window(window: Mapping) -> dict[str, t.Any]:
 
 def _fill(record: Mapping, about: Mapping) -> dict[str, t.Any] | None:
     """Return what an older record does not tell is what was asked."""
-    done, asked = precondition_kind.kind(record), about.get("precondition") or {}
+    done, asked = precondition_kind(record), about.get("precondition") or {}
     if done is None:
         return None
     told = {key: asked.get(key) if done[key] is None else done[key] for key in ("passes", "block_size_bytes")}
