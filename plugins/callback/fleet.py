@@ -32,7 +32,7 @@ from ansible.plugins.callback import CallbackBase
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import remeasurement, results_log, run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import ResultsFile, host_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_table
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_tables
 
 COLLECT = "ssdlab.fleet.collect"
 # Whose results tell which run this is: actions that make them on the controller. Any other task's result may be a
@@ -157,7 +157,7 @@ class CallbackModule(CallbackBase):
         run_id = os.path.basename(self._results_file.folder)
         self._display.banner(f"SSD QUALIFICATION {run_id}")
         records = remeasurement.merged(self._results_file.folder, results_log.load(self._results_file.path))
-        for line in final_table.lines(run, records, summary):
+        for line in final_tables.lines(run, records, summary):
             self._display.display(printable.line(line))
         self._display.display(f"report: {self._report}" if self._report else HINT.format(run_id))
 

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import fleet_verdicts
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import download_files, write_report
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_table
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_tables
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet, measured
@@ -174,5 +174,5 @@ def test_it_is_in_every_output(tmp_path):
     junit = download_files.junit(run, made.judgement)
     assert junit.count('<error type="host_fault"') == 4 and junit.count("<failure") == 1
     assert 'failures="1" errors="4"' in junit
-    lines = final_table.lines(run, records, summary)
+    lines = final_tables.lines(run, records, summary)
     assert sum("the host's fault: h3" in line for line in lines) == 4

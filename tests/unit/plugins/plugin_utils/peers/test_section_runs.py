@@ -113,7 +113,7 @@ def test_since_the_last_run_a_host_became_slow_and_one_is_well():
     assert (found["since"]["hosts_low"], found["since"]["hosts_well"]) == (["h4"], ["h3"])
     told = changes.news(found, {})["told"]
     assert told[:2] == ["host h4 is slow as a whole now", "host h3 is no longer slow"]
-    text = "\n".join(final_tables.lines(found, {"iops": "write_iops"}))
+    text = "\n".join(final_tables.fleet_lines(found, {"iops": "write_iops"}))
     assert "since r1: h4 is slow as a whole now" in text and "since r1: h3 is no longer slow" in text
 
 

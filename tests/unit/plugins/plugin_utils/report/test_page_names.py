@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, exports, importer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_table
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_tables
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet, write
 
 HALF = "a\ud800b\udc80c"
@@ -56,7 +56,7 @@ def test_half_a_letter_in_a_name_ends_no_report(folder):
     assert TOLD in (folder / "report" / "results.csv").read_text(encoding="utf-8") and report.message
     assert write_report.make(str(folder.parent), folder.name).changed is False
     run = json.loads((folder / "run.json").read_text())
-    "\n".join(final_table.lines(printable.writable(run), [], summary)).encode()
+    "\n".join(final_tables.lines(printable.writable(run), [], summary)).encode()
 
 
 def test_nor_does_it_end_the_store_or_an_export(folder, tmp_path):

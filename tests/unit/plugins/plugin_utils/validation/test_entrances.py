@@ -30,7 +30,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import hos
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import ResultsFile
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import module_answers, record_check
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_table
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_tables
 from ansible_collections.ssdlab.fleet.tests.fixtures import answers as real
 from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
@@ -176,7 +176,7 @@ def test_what_a_host_reports_of_its_run(run_dir, tmp_path):
             if (drive["host"], drive["drive"]) in MINE
         }
         assert {**verdicts, BAD.host: ""} == {**before, BAD.host: ""}, seed
-        assert all(line.isprintable() for line in final_table.lines(run, loaded, None)), seed
+        assert all(line.isprintable() for line in final_tables.lines(run, loaded, None)), seed
     assert elsewhere(tmp_path, run_dir) == outside
 
 

@@ -28,7 +28,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import (
     record_check,
     sanitizer,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_table
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_tables
 from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.validation import test_entrances as entrances
 
@@ -71,7 +71,7 @@ def read_by_others(run_dir, tmp_path, url):
     exports.write(url, run_dir.name, str(tmp_path / "export"), ["csv", "prometheus", "ocptv"])
     run = json.loads((run_dir / "run.json").read_text())
     assert all(
-        line.isprintable() for line in final_table.lines(run, results_log.load(str(run_dir / "results.jsonl")), None)
+        line.isprintable() for line in final_tables.lines(run, results_log.load(str(run_dir / "results.jsonl")), None)
     )
     own = runs.on_controller(str(run_dir.parent))
     models = {drive.model for drive in entrances.generator.DEMO}

@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import write_report
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge, result_warnings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_table
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_tables
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
 CAUSE = {
@@ -181,4 +181,4 @@ def test_the_page_the_summary_and_the_callback_say_it(tmp_path):
     summary = json.loads((folder / "report" / "summary.json").read_text())
     assert summary["warnings"] == [TOLD] and summary["verdicts"]["pass"] == 24
     assert TOLD[1:] in (folder / "report" / "index.html").read_text()
-    assert f"warning: {TOLD}" in final_table.lines(run, records, summary)
+    assert f"warning: {TOLD}" in final_tables.lines(run, records, summary)

@@ -9,7 +9,8 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import fleet_summary
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_table, final_tables
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_tables
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.final_tables import lines
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet
 
 CHANGE = {
@@ -28,14 +29,14 @@ def shown(run, records, earlier=()):
     judgement = judge.judge(run, records)
     before = fleet_summary.before(run, records, judgement, earlier)
     found = fleet_summary.make(run, records, judge.valid_tests(run, records), judgement, before)
-    return final_table.lines(run, records, {**judgement, "fleet": found})
+    return final_tables.lines(run, records, {**judgement, "fleet": found})
 
 
 def test_a_fleet_has_a_line_a_model_then_what_stands_out_and_only_drives_in_need():
     text = shown(
         *fleet(noise=0.001, slow={(2, 1): 0.8}, low={4: 0.7}, criteria=[{"metric": "write_iops", "min": 90_000}])
     )
-    assert text[0].split() == list(final_tables.TITLES)
+    assert text[0].split() == list(final_tables.MODEL_TITLES)
     assert text[1].split()[:5] == ["MTFDDAK960TDS", "D1MU020", "iops", "write_iops", "24"]
     assert [line.split(":")[0] for line in text[2:4]] == ["outlier", "low host"]
     assert "h2 S2-1 iops: write_" in text[2] and "h4: its 4 drives are 30 % worse" in text[3]
@@ -83,7 +84,7 @@ NOTHING = {
     ],
 )
 def test_what_changed_since_the_last_run(since, line):
-    assert final_tables.lines({**NOTHING, "since": {"run": "r1", **since}}, {}) == [line]
+    assert final_tables.fleet_lines({**NOTHING, "since": {"run": "r1", **since}}, {}) == [line]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_what_changed_since_the_last_run(since, line):
     ],
 )
 def test_what_changed_over_more_than_a_night(more, line):
-    assert final_tables.lines({**NOTHING, **more}, {}) == [line]
+    assert final_tables.fleet_lines({**NOTHING, **more}, {}) == [line]
 
 
 def test_what_a_firmware_did_is_told():
@@ -112,7 +113,7 @@ def test_what_a_firmware_did_is_told():
 
 
 def test_a_controller_without_pandas_says_so():
-    assert final_tables.lines({"problem": "the fleet is not judged: …"}, {}) == ["the fleet is not judged: …"]
+    assert final_tables.fleet_lines({"problem": "the fleet is not judged: …"}, {}) == ["the fleet is not judged: …"]
 
 
 def test_what_was_measured_otherwise_is_named_once_for_a_test():
@@ -130,6 +131,145 @@ def test_what_was_measured_otherwise_is_named_once_for_a_test():
 
 def test_a_serial_that_two_hosts_claim_is_named():
     twice = [{"serial": "S1", "told": "h1 and h2 both claim it in run r1"}]
-    assert final_tables.lines({**NOTHING, "claimed_twice": twice}, {}) == [
+    assert final_tables.fleet_lines({**NOTHING, "claimed_twice": twice}, {}) == [
         "serial S1: h1 and h2 both claim it in run r1"
     ]
+
+
+STEADY = [{"metric": "write_iops", "average": 41200.6}]
+
+
+def drive(host, name, outcome="complete", message="", model="Sim 1"):
+    return {
+        "kind": "drive",
+        "host": host,
+        "drive": name,
+        "outcome": outcome,
+        "message": message,
+        "identity": {"model": model},
+    }
+
+
+def measured(host, name, test="iops", outcome="steady", steady_state=tuple(STEADY), rounds=7, metrics=None):
+    figures = {"steady_state": list(steady_state), "rounds": rounds, "metrics": metrics or {}}
+    return dict({"kind": "test", "host": host, "drive": name, "test": test, "outcome": outcome}, **figures)
+
+
+def asked(*keys):
+    return {"asked": [{"host": host, "drive": name} for host, name in keys]}
+
+
+def words(text):
+    return [" ".join(line.split()) for line in text]
+
+
+@pytest.mark.parametrize("name", ["x" * 4096, "/dev/" + "y" * 4000])
+def test_one_hosts_long_name_pushes_nobodys_result_away(name):
+    shown = lines({}, [drive("good", "A1"), drive("bad", name, model="z" * 4000)], None)
+    assert all(len(line) < 600 and "complete" in line for line in shown[1:3])
+
+
+def test_without_a_report_it_tells_the_outcomes():
+    records = [
+        drive("h1", "A1"),
+        measured("h1", "A1"),
+        measured("h1", "A1", "wsat", "not_steady", rounds=25),
+        drive("h1", "B2", "refused", "mounted on /"),
+        {"kind": "host", "host": "h2", "state": "unreachable", "message": "ssh: timed out"},
+    ]
+    assert words(lines(asked(("h2", "C3"), ("h1", "A1"), ("h1", "B2")), records, None)) == [
+        "HOST DRIVE MODEL RESULT TESTS",
+        "h2 C3 no result yet ssh: timed out",
+        "h1 A1 Sim 1 complete iops steady after 7 rounds, write 41,201 IOPS; wsat not steady, write 41,201 IOPS",
+        "h1 B2 Sim 1 refused mounted on /",
+        "3 drives: 1 no result yet, 1 complete, 1 refused",
+    ]
+
+
+def test_with_a_report_its_verdicts_count():
+    verdicts = [("A1", "pass", ["steady"]), ("B2", "not_tested", ["the host did not answer", "twice", "thrice"])]
+    summary = {
+        "drives": [
+            {"host": "h1", "drive": name, "model": "Sim 2", "verdict": verdict, "reasons": reasons}
+            for name, verdict, reasons in verdicts
+        ]
+    }
+    assert words(lines({}, [drive("h1", "A1"), measured("h1", "A1")], summary)) == [
+        "HOST DRIVE MODEL RESULT TESTS",
+        "h1 A1 Sim 1 pass iops steady after 7 rounds, write 41,201 IOPS",
+        "h1 B2 Sim 2 not tested the host did not answer; twice",
+        "2 drives: 1 pass, 1 not tested",
+    ]
+
+
+@pytest.mark.parametrize(
+    "record, text",
+    [
+        (
+            measured("h", "d", steady_state=[], metrics={"read_bandwidth": 5e8}, outcome="complete"),
+            "iops complete, read 500 MB/s",
+        ),
+        (
+            measured("h", "d", steady_state=[{"metric": "iops", "average": None}], outcome="interrupted"),
+            "iops interrupted",
+        ),
+        (measured("h", "d", steady_state=[], outcome="error"), "iops error"),
+    ],
+)
+def test_a_test_shows_the_figure_that_it_has(record, text):
+    assert lines({}, [drive("h", "d"), record], None)[1].endswith(text)
+
+
+def test_a_large_fleet_shows_only_what_did_not_pass():
+    records = [drive(f"h{n}", "A1") for n in range(300)] + [drive("bad", "A1", "error", "fio")]
+    text = lines({}, records, None)
+    assert len(text) == 3 and text[1].startswith("bad") and text[2] == "301 drives: 300 complete, 1 error"
+    text = lines(asked(*[(f"h{n}", "A1") for n in range(300)]), [], None)
+    assert text[-2:] == ["… and 260 more drives that need attention", "300 drives: 300 no result yet"]
+
+
+def test_of_too_many_bad_drives_those_that_failed_by_themselves_come_first():
+    keys = [("a", f"S{n}") for n in range(60)] + [("b", "T0"), ("b", "T1")]
+    verdicts = {"T0": ("error", "fio"), "T1": ("fail", "worn")}
+    judged = []
+    for host, name in keys:
+        verdict, why = verdicts.get(name, ("fail", "the host's fault"))
+        of_host = {"host_fault": True} if host == "a" else {}
+        judged.append({"host": host, "drive": name, "verdict": verdict, "reasons": [why], **of_host})
+    text = words(lines(asked(*keys), [], {"drives": judged}))
+    assert text[1:4] == ["b T1 fail worn", "a S0 fail the host's fault", "a S1 fail the host's fault"]
+    assert text[-2] == "… and 22 more drives that need attention"
+
+
+def test_an_empty_run_has_no_table():
+    assert lines({}, [], None) == ["0 drives"]
+
+
+BOTH = {"bandwidth": 5e8, "iops": 122070.0, "write_bandwidth": 5e8, "write_iops": 122070.0}
+
+
+@pytest.mark.parametrize(
+    ("cells", "metrics", "text"),
+    [
+        (["rand-4k-w100-tc1-qd32", "seq-1024k-w100-tc1-qd32"], BOTH, "write 122,070 IOPS"),
+        (["rand-512b-w100-tc1-qd32"], BOTH, "write 122,070 IOPS"),
+        (["seq-128k-w100-tc1-qd32"], BOTH, "write 500 MB/s"),
+        (["rand-64k-r65-tc1-qd32"], {**BOTH, "read_iops": 1.0}, "122,070 IOPS"),
+        ([], BOTH, "write 122,070 IOPS"),
+    ],
+)
+def test_a_test_without_steady_state_shows_what_its_block_size_makes_telling(cells, metrics, text):
+    run = {**asked(("h", "d")), "tests": {"iops": {"cells": cells}}}
+    shown = lines(
+        run, [drive("h", "d"), measured("h", "d", steady_state=[], metrics=metrics, outcome="complete")], None
+    )[1]
+    assert shown.endswith(f"iops complete, {text}")
+
+
+def test_a_pass_against_nothing_says_so():
+    drives = [
+        {"host": "h1", "drive": name, "verdict": "pass", "reasons": [reason]}
+        for name, reason in (("A1", "no criterion applied"), ("B2", "met"))
+    ]
+    text = words(lines({}, [], {"drives": drives}))
+    assert text[1:] == ["h1 A1 pass no criterion applied", "h1 B2 pass", "2 drives: 2 pass (1 without a criterion)"]
