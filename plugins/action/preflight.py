@@ -7,14 +7,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import os
 import typing as t
-from pathlib import Path
 
 from ansible import constants as C
-from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
@@ -159,18 +156,12 @@ def _unread(variables: t.Mapping[str, t.Any], seen: t.Collection[str]) -> dict[s
     """Variables of the play's hosts that nothing reads. Nothing of them is evaluated."""
     hostvars = variables.get("hostvars")
     hosts = {host: hostvars.raw_get(host) for host in seen} if hostvars else {}
-    return spelling.unknown(hosts, variables, _inventory_plugins(hostvars))
+    return spelling.unknown(hosts, variables, _plugins_of_inventory(hostvars))
 
 
-def _inventory_plugins(hostvars: t.Any) -> list[t.Any]:
+def _plugins_of_inventory(hostvars: t.Any) -> list[t.Any]:
     """Return the settings of the inventory's plugins, such as ansible.builtin.constructed."""
-    inventory, loader = getattr(hostvars, "_inventory", None), getattr(hostvars, "_loader", None)
-    found = []
-    for path in map(Path, inventory._sources if inventory else ()):
-        for file in path.iterdir() if path.is_dir() else [path]:
-            if file.suffix in (".yml", ".yaml") and file.is_file():
-                with contextlib.suppress(AnsibleError):  # no YAML, or vaulted without its password
-                    found.append(loader.load_from_file(str(file)))
+    found = core_internals.inventory_files(hostvars)
     return [each for each in found if isinstance(each, dict) and "plugin" in each]
 
 

@@ -63,14 +63,14 @@ TestName = Annotated[str, Limits(pattern="^[a-z0-9][a-z0-9_-]{0,40}$")]
 CellId = Annotated[str, Limits(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$")]
 Json = t.Dict[str, t.Any]
 Scalar = t.Union[str, float, bool, None]
-Record = t.TypeVar("Record")
+Kind = t.TypeVar("Kind")
 
 
 class WrongShape(ValueError):
     """Data that is no such record; the message names the key."""
 
 
-def parse(kind: t.Type[Record], data: t.Any, where: str = "") -> Record:
+def parse(kind: t.Type[Kind], data: t.Any, where: str = "") -> Kind:
     """Make a record of parsed JSON. Raises WrongShape."""
     if not isinstance(data, dict):
         raise WrongShape(f"{where or 'it'} is not a mapping")

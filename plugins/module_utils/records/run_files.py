@@ -173,7 +173,7 @@ class PlannedStream:
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """A cell of a rendered test (docs/suites.md)."""
+    """A cell of a rendered test (docs/workloads.md)."""
 
     id: CellId
     block_size_bytes: Positive
@@ -227,7 +227,7 @@ class Tracked:
 
 @dataclass(frozen=True)
 class SteadyStateRule:
-    """When a test is steady (docs/steady-state.md)."""
+    """When a test is steady (docs/validity.md)."""
 
     tracked: Annotated[t.List[Tracked], Limits(min_items=1, max_items=5000)]
     window: Annotated[int, Limits(minimum=3, maximum=100)]

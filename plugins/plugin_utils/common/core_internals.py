@@ -8,8 +8,10 @@ ansible-core.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import typing as t
+from pathlib import Path
 
 from ansible import constants as C
 from ansible.errors import AnsibleError
@@ -36,7 +38,10 @@ PARTS = {
     ("Connection", "_shell"): "watch can't set the options of shell plugins; temporary folders stay on the hosts",
     ("HostVars", "_inventory"): "ssd_drives of the group all is not refused",
     ("HostVars", "_loader"): "ssd_drives of the group all is not refused",
-    ("Inventory", "_sources"): "ssd_drives in group_vars/all is not refused",
+    (
+        "Inventory",
+        "_sources",
+    ): "ssd_drives in group_vars/all is not refused; names of inventory plugins are unknown",
     ("PlayContext", "set_task_and_variable_override"): "watch can't make a connection of its own",
     ("Task", "_uuid"): "watch can't make a connection of its own",
     ("Task", "dump_attrs"): "watch ignores the keywords of its task",
@@ -112,6 +117,20 @@ def variables_of_all(hostvars: t.Any) -> Vars:
         **get_vars_from_inventory_sources(loader, inventory._sources, [every], "task"),
         **get_vars_from_path(loader, loader.get_basedir(), [every], "task"),
     }
+
+
+def inventory_files(hostvars: t.Any) -> list[t.Any]:
+    """Return what is in the inventory's YAML files, as far as it can be read."""
+    inventory, loader = getattr(hostvars, "_inventory", None), getattr(hostvars, "_loader", None)
+    found: list[t.Any] = []
+    if inventory is None or loader is None:
+        return found
+    for path in map(Path, inventory._sources):
+        for file in path.iterdir() if path.is_dir() else [path]:
+            if file.suffix in (".yml", ".yaml") and file.is_file():
+                with contextlib.suppress(AnsibleError):  # no YAML, or vaulted without its password
+                    found.append(loader.load_from_file(str(file)))
+    return found
 
 
 def open_connection(action: ActionBase, task_vars: Vars, host_vars: t.Mapping[str, t.Any]) -> t.Any:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import now
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 from ansible_collections.ssdlab.fleet.plugins.modules import run_info
 
@@ -27,6 +28,12 @@ def state_dir(tmp_path):
     os.makedirs(run_dir.path)
     drive = dict(folder.queued("A1"), phase="done", outcome="complete")
     fields = {
+        "schema_version": 1,
+        "unit": None,
+        "engine_version": "0.1.0",
+        "started": now(),
+        "restored": True,
+        "message": "",
         "run_id": RUN,
         "run_name": "qualify",
         "host": "h1",
