@@ -156,10 +156,10 @@ def _unread(variables: t.Mapping[str, t.Any], seen: t.Collection[str]) -> dict[s
     """Variables of the play's hosts that nothing reads. Nothing of them is evaluated."""
     hostvars = variables.get("hostvars")
     hosts = {host: hostvars.raw_get(host) for host in seen} if hostvars else {}
-    return spelling.unknown(hosts, variables, _plugins_of_inventory(hostvars))
+    return spelling.unknown(hosts, variables, _plugin_settings(hostvars))
 
 
-def _plugins_of_inventory(hostvars: t.Any) -> list[t.Any]:
+def _plugin_settings(hostvars: t.Any) -> list[t.Any]:
     """Return the settings of the inventory's plugins, such as ansible.builtin.constructed."""
     found = core_internals.inventory_files(hostvars)
     return [each for each in found if isinstance(each, dict) and "plugin" in each]
