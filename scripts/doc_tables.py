@@ -297,7 +297,7 @@ def _of_spec(description: str | list[str]) -> str:
 def causes_table(of: str) -> Rows:
     """Return what may spoil a cell, or of the drive's world a test, as the functions that find it say."""
     if of == "cells":
-        found = _causes(disturbances, disturbances, lost_time)
+        found = _causes(disturbances, lost_time)
         wanted = list(disturbances.TITLES)
     else:
         found = _causes(drive_environment, sampler, active_settings, data_pattern, test_conditions)
