@@ -94,6 +94,6 @@ def test_the_end_says_whether_the_drive_itself_led_to_its_error(monkeypatch, rai
     )
     monkeypatch.setattr(campaign, "DriveContext", lambda _job, _plan: station)
     monkeypatch.setattr(campaign, "DriveTests", lambda _station: OfDrive(raised, drive_fault, alone))
-    monkeypatch.setattr(campaign.power_cycles, "read", lambda _host, _identity: None)
+    monkeypatch.setattr(campaign.health, "power_cycles", lambda _host, _identity: None)
     assert campaign.Campaign(job, station.plan).run() == "error"
     assert noted["drive_finished"].get("drive_fault") == told, noted
