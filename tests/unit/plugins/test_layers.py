@@ -46,7 +46,8 @@ def packages(kind):
     return {
         path.name: sorted(path.glob("*.py"))
         for path in (REPO / "plugins" / kind).iterdir()
-        if path.is_dir() and path.name != "__pycache__"
+        # A pull leaves the folder of a package that is gone, with its bytecode.
+        if path.is_dir() and any(path.glob("*.py"))
     }
 
 
