@@ -16,7 +16,7 @@ import sys
 import typing as t
 
 if sys.version_info >= (3, 9):
-    from typing import Annotated as Annotated  # noqa: ICN003  # pylint: disable=useless-import-alias
+    from typing import Annotated as Annotated  # noqa: ICN003  # novm  # pylint: disable=useless-import-alias
 else:  # without it, the limits of a type are nobody's on such a host
 
     class Annotated:
