@@ -381,6 +381,10 @@ class Member:
 
     drive: Label
     path: str
+    serial: t.Optional[str]
+    wwn: t.Optional[str]
+    model: t.Optional[str]
+    firmware: t.Optional[str]
     size_bytes: Positive
 
 

@@ -103,6 +103,9 @@ def with_defaults(data: t.Any, schema: Schema, root: Schema | None = None) -> t.
         return {key: with_defaults(item, properties.get(key, {}), root) for key, item in filled.items()}
     if isinstance(data, list):
         return [with_defaults(item, schema.get("items", {}), root) for item in data]
+    # 5.0 is an integer for JSON Schema, as a template makes one of 10 / 2, and none for what counts with it.
+    if isinstance(data, float) and data.is_integer() and "integer" in _types(schema):
+        return int(data)
     return data
 
 

@@ -12,7 +12,10 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check
+from ansible_collections.ssdlab.fleet.tests.fixtures.journal_events import RECORDS
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.validation import test_entrances as entrances
 
@@ -138,3 +141,21 @@ def test_a_test_without_rounds_is_invalid(folder):
     path.write_text("\n".join(kept) + "\n")
     (test, _drive) = read(folder).records
     assert (test["outcome"], test["reasons"]) == ("invalid", ["no round was completed"])
+
+
+def test_what_is_made_of_any_event_of_the_contract_is_taken(tmp_path):
+    """A key that an event's class lacks is dropped here, and the record that is made of it refused."""
+    test = {"name": "iops", "title": "IOPS", "cells": [{"id": "c", "block_size_bytes": 4096, "read_pct": 0}]}
+    plan = {"drives": [{"drive": "A1", "tests": [test]}]}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "journal.jsonl").write_text("".join(json.dumps(record) + "\n" for record in RECORDS.values()))
+    status = {**entrances.status_of_bad(), "drives": [{**queued("A1"), "phase": "done", "outcome": "complete"}]}
+    results = host_folder.read(str(tmp_path), "r1", "finished", status)
+    checked = record_check.collected(results.records, "r1", "h1", entrances.TIME)
+    assert (results.problems, checked.problems) == ([], [])
+    (of_test,) = [record for record in checked.records if record["kind"] == "test"]
+    assert of_test["outcome"] != "error", of_test["reasons"]
+    assert [len(of_test[part]) > 2 for part in ("purge", "precondition", "array", "filesystem")] == [True] * 4
+    assert [{**member, **other} for member, other in zip(of_test["array"]["members"], RECORDS["array"]["members"])] == (
+        of_test["array"]["members"]
+    )
