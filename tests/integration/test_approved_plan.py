@@ -188,7 +188,7 @@ def test_a_run_is_bound_to_its_own_approved_plan_to_the_end(site, approved, driv
     code, said = site.play("cleanup")
     assert code == 0 and not list(site.state.glob("runs/*")), said
     code, said = site.play("start", "-e", f"ssd_approved_plan={approved}")
-    assert code != 0 and "has already written to this drive; make and approve a new plan" in words(said), said
+    assert code != 0 and "has already begun with this drive; make and approve a new plan" in words(said), said
     assert drives[0].digest() == before
 
 

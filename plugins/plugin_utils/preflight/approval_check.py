@@ -199,7 +199,7 @@ def findings(approved: approval.ApprovedPlan, now: approval.ApprovedPlan) -> lis
 def carried_out(
     views: t.Sequence[HostAnswer], run: Run, now: approval.ApprovedPlan, collected: t.Container[tuple[str, str]]
 ) -> list[Finding]:
-    """Return the drives that this run has written to on hosts that have forgotten it (cleanup.yml): what was approved
+    """Return the drives that this run has begun with on hosts that have forgotten it (cleanup.yml): what was approved
     is done. collected: (host, drive) of the drives of which this controller has the run's results.
     """
     wrote = {
@@ -208,7 +208,7 @@ def carried_out(
         for entry in view.drives or ()
         if (entry.get("own_data") or {}).get("run_id") == run.id
     }
-    what = f"ssd_approved_plan: run {run.id} has already written to this drive; make and approve a new plan"
+    what = f"ssd_approved_plan: run {run.id} has already begun with this drive; make and approve a new plan"
     return [
         Finding(what, line.host, line.drive)
         for line in now.lines

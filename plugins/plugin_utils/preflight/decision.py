@@ -306,7 +306,8 @@ def _compare(
     if not (run and approved and plan):
         return _Compared(plan, found, {})
     drives = [(line.host, line.drive) for line in plan.lines]
-    collected = last_run_of_drive.of_drives([one for one in chosen.own if one.id == run.id], drives)
+    known = next((one for one in chosen.own if one.id == run.id), None)
+    collected = last_run_of_drive.begun(known, drives) if known else set()
     differing = approval_check.findings(approved, plan) + approval_check.carried_out(views, run, plan, collected)
     if destructive and approval_check.can_be_left_out(differing, plan, run):
         return _Compared(plan, found, {(one.host, one.drive): one.message for one in differing})

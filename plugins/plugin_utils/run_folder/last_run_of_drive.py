@@ -63,6 +63,17 @@ def of_drives(own: t.Iterable[runs.KnownRun], wanted: t.Collection[Key], but: st
     return found
 
 
+def begun(run: runs.KnownRun, wanted: t.Collection[Key]) -> set[Key]:
+    """Return the drives that a run began with, whatever became of them: (host, drive), of those that are wanted."""
+    return {
+        key
+        for record in _records(run.folder, {host for host, _drive in wanted}, _DRIVE)
+        if record["kind"] == "drive"
+        and record["outcome"] != "refused"
+        and (key := (record["host"], record["drive"])) in wanted
+    }
+
+
 def wrote(left: Left, key: Key) -> bool:
     """Return whether a test of that run surely wrote to the drive: a run that only read leaves the ledger as it was."""
     return any(

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import RUNNING
@@ -242,7 +244,7 @@ def test_a_plan_that_was_carried_out_is_not_carried_out_again_where_the_host_for
     used = view._replace(drives=[{**view.drives[0], "own_data": ledger(RUN_ID)}, view.drives[1]])
     decided = decide(used, approved=approved)
     assert decided.findings == [] and decided.left_out == {"h1": ["S1"]}
-    told = f"h1: drive S1: ssd_approved_plan: run {RUN_ID} has already written to this drive; make and approve a new"
+    told = f"h1: drive S1: ssd_approved_plan: run {RUN_ID} has already begun with this drive; make and approve a new"
     assert any(line.startswith(told) for line in decided.warnings)
     # It goes on where the host knows it, and another run's data is the guard's business.
     runs = [{"run_id": RUN_ID, "run_name": "qualify", "state": "dead"}]
@@ -252,8 +254,14 @@ def test_a_plan_that_was_carried_out_is_not_carried_out_again_where_the_host_for
     # Also where another run wrote to it since: by what the controller collected.
     begun, collected = fleets.fleet(hosts=1, drives=1, run_id=RUN_ID)
     asked = [{**begun["asked"][0], "host": "h1", "drive": name} for name in ("S1", "S2")]
-    records = [
-        {**record, "host": "h1", "drive": "S1", "left": "blank"} for record in collected if record["kind"] == "drive"
-    ]
-    fleets.write(tmp_path / "results", {**begun, "asked": asked}, records)
-    assert decide(other, approved=approved).left_out == {"h1": ["S1"]}
+    (record,) = [{**record, "host": "h1", "drive": "S1"} for record in collected if record["kind"] == "drive"]
+    # Whatever became of it there, and of its data: a job that failed or leaves a drive as it is tells nothing of that.
+    for told, out in (
+        ({"left": "blank"}, {"h1": ["S1"]}),
+        ({"left": None}, {"h1": ["S1"]}),
+        ({"left": None, "outcome": "interrupted"}, {"h1": ["S1"]}),
+        ({"left": None, "outcome": "refused"}, {}),
+    ):
+        shutil.rmtree(tmp_path / "results", ignore_errors=True)
+        fleets.write(tmp_path / "results", {**begun, "asked": asked}, [{**record, **told}])
+        assert decide(other, approved=approved).left_out == out
