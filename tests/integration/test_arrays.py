@@ -9,7 +9,7 @@ import pytest
 from host_jobs import MIB, events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array_leftover
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
@@ -47,7 +47,7 @@ def test_an_array_is_the_last_thing_of_all_its_drives(jobs, loop_drive, at_once)
     else:
         assert (end["outcome"], end["reasons"]) == ("complete", [])
         assert len(events(journal, "array_stopped")) == 1
-    assert not list(jobs.folder.rglob(array.FILE))
+    assert not list(jobs.folder.rglob(array_leftover.FILE))
 
 
 def test_no_array_is_made_without_a_drive_that_the_run_left_out(jobs, loop_drive):

@@ -44,7 +44,7 @@ def test_percentiles_are_fios_own_to_the_bin_and_a_window_counts_every_io_of_its
     plan = jobs.plan([loop_drive()], planning.load_plan([MIXED]))
     plan["validity"]["limits"] = LIMITS._asdict()
     journal, _status = jobs.run(plan)
-    assert [record["reasons"] for record in events(journal, "cell")] == [[]] * 4
+    assert len(events(journal, "cell")) == 4 and not events(journal, "cell_refused")
     counted = collections.defaultdict(collections.Counter)
     for path in jobs.folder.rglob("mixed-1-0*.json.gz"):
         (job,) = json.loads(gzip.decompress(path.read_bytes()))["jobs"]

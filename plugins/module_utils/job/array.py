@@ -3,37 +3,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An array for one test: made of all drives of the host, each held as for a test of its own, and stopped afterwards.
 
-The campaign of the last drive carries the test once those of all others are over. It is noted before it is there, so
-that whoever comes after a dead job stops it. docs/internals/arrays.md.
+The campaign of the last drive carries the test once those of all others are over. docs/internals/arrays.md.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import time
 import typing as t
 
 from ..core.deadline import Hangs
-from ..core.files import Damaged, now, read_json, write_atomic
-from ..core.host import BOOT_ID, Host, Running
+from ..core.host import Running
 from ..guard.held_array import HeldArray
 from ..measure.disturbances import Cause
 from ..measure.fio import FioError, Interrupted
-from ..records import base, run_files
-from ..run.folder import RunDir
 from ..tools import mdadm
 from ..tuning import settings
-from ..tuning.setting_kinds import Setting
-from . import array_members
+from . import array_leftover, array_members
 from .array_members import COMPLETE
 from .drive_context import DriveContext, Job
-
-FILE = "array.json"
-# udev looks at a device that somebody closed after writing, and keeps it open meanwhile.
-STOP_ATTEMPTS, STOP_PAUSE_S = 20, 0.5
-STOP_S = 60.0
 
 BUILD_S = 120.0
 # Until udev has made the node.
@@ -43,63 +32,6 @@ NODE_S = 20.0
 SHARE = 0.01
 Names = t.Dict[str, t.Any]
 Mapping = t.Mapping[str, t.Any]
-
-
-def note_path(run_dir: RunDir) -> str:
-    """Return the file of a run that has an array; there is none without."""
-    return os.path.join(run_dir.path, FILE)
-
-
-def note_array(host: Host, run_dir: RunDir, name: str, members: t.Iterable[str]) -> None:
-    """Remember an array (its kernel name, the device numbers of its members) before it is made. Raises OSError."""
-    record = {"boot_id": host.get(BOOT_ID), "name": name, "members": sorted(members), "made": now()}
-    write_atomic(note_path(run_dir), json.dumps(record, indent=1) + "\n")
-
-
-def is_left(run_dir: RunDir) -> bool:
-    """Return whether a run may have left an array."""
-    return os.path.lexists(note_path(run_dir))
-
-
-def stop_leftover(host: Host, run_dir: RunDir) -> list[Setting]:
-    """Stop the array that a run noted, if it is there and still that one, and forget it: what was done, as settings.
-
-    An array of other drives, or with a superblock, is somebody else's and stays. After a reboot none is left.
-    """
-    try:
-        record = read_json(note_path(run_dir))
-        wrong = "" if record is None else base.problem(run_files.MadeArray, record)
-    except Damaged as error:
-        record, wrong = {}, str(error)
-    if wrong:
-        advice = "stop our array, if /proc/mdstat has one, and remove this file"
-        return [_stopped(note_path(run_dir), "failed", f"{wrong}; {advice}")]
-    if record is None:
-        return []
-    device = "/dev/" + record["name"]
-    said, was_there = "", False
-    for attempt in range(STOP_ATTEMPTS):
-        if record["boot_id"] != host.get(BOOT_ID) or not _is_it(mdadm.read_array(host, record["name"]), record):
-            break
-        time.sleep(STOP_PAUSE_S * bool(attempt))
-        was_there = True
-        said = host.run(mdadm.stop_argv(device), STOP_S).stderr.strip()
-    else:
-        last = (said.splitlines() or ["it said nothing"])[-1]
-        return [_stopped(device, "failed", f"mdadm --stop did not stop it: {last:.300}")]
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(note_path(run_dir))
-    return [_stopped(device, "restored", "the array was stopped")] if was_there else []
-
-
-def _is_it(found: mdadm.Array | None, record: t.Mapping[str, t.Any]) -> bool:
-    """A member that was pulled since is missing in it."""
-    return found is not None and found.metadata == "none" and found.members <= set(record["members"])
-
-
-def _stopped(path: str, outcome: str, message: str) -> Setting:
-    values = {"before": None, "wanted": None, "effective": None}
-    return {"name": "array", "path": path, **values, "outcome": outcome, "message": message}
 
 
 class ArrayError(FioError):
@@ -192,7 +124,7 @@ class Array:
             raise ArrayError("every md device number is in use")
         argv = mdadm.build_argv("/dev/" + name, self._spec["level"], chunk, nodes)
         self._began = [held.bytes_written() for held in helds]
-        note_array(host, self._job.run_dir, name, [held.identity["major_minor"] for held in helds])
+        array_leftover.note(host, self._job.run_dir, name, [held.identity["major_minor"] for held in helds])
         self._bounded("make an array", lambda: self._run(argv, nodes), BUILD_S)
         if self._job.stop.is_set():
             raise Interrupted()
@@ -271,7 +203,7 @@ class Array:
         self._give_back()
         if self._held is not None:
             self._held.close()
-        done = self._bounded("stop the array", lambda: stop_leftover(self._host, self._job.run_dir), 60.0)
+        done = self._bounded("stop the array", lambda: array_leftover.stop(self._host, self._job.run_dir), 60.0)
         failed = settings.failures(done)
         if failed:
             raise ArrayError("; ".join(failed))

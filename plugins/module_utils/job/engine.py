@@ -35,7 +35,7 @@ from ..run.liveness import first_status, is_live, pid_start, starter
 from ..tuning import settings
 from ..tuning.setting_kinds import Setting
 from ..tuning.tuned_host import TunedHost
-from . import array, resume_state
+from . import array_leftover, resume_state
 from .campaign import Campaign
 from .drive_context import Job
 from .parallelism import drives_at_once
@@ -46,7 +46,7 @@ from .restore import leftover, next_order, refuse_unrestored, restore_leftovers,
 LOCK_WAIT_S = 10.0
 HEARTBEAT_S = 30.0
 # The files of a run that are replaced as a whole.
-WRITTEN_ASIDE = (folder.PLAN, folder.STATUS, folder.TUNING, folder.JOURNAL, "reserve", array.FILE)
+WRITTEN_ASIDE = (folder.PLAN, folder.STATUS, folder.TUNING, folder.JOURNAL, "reserve", array_leftover.FILE)
 
 
 class HostJob:
@@ -106,7 +106,7 @@ class HostJob:
             self._refuse_undecided()
             self._reserve.hold()
             # This run is live by now, so it is not among the leftovers.
-            refuse_unrestored(array.stop_leftover(self._host, self._run_dir))
+            refuse_unrestored(array_leftover.stop(self._host, self._run_dir))
             refuse_unrestored(restore_leftovers(self._host, self._run_dir.state_dir))
             messages = self._run_drives(self._start())
             state = states.STOPPED if self._stop.is_set() else states.FAILED if messages else states.FINISHED
@@ -226,7 +226,7 @@ class HostJob:
     def _restore(self, messages: list[str]) -> bool:
         """Return whether the host is back as it was. What does not work is added to `messages`."""
         with self._told(messages):
-            messages += settings.failures(array.stop_leftover(self._host, self._run_dir))
+            messages += settings.failures(array_leftover.stop(self._host, self._run_dir))
         if self._tuned is None:
             return leftover(self._run_dir) is None
         self._tuned.release()
@@ -238,7 +238,7 @@ class HostJob:
                 self._host, self._run_dir.tuning, record=self._tuned.record, hanging=self._tuned.hung
             )
             self._journal.add("restored", settings=done)
-        return done is not None and not settings.failures(done) and not array.is_left(self._run_dir)
+        return done is not None and not settings.failures(done) and not array_leftover.is_left(self._run_dir)
 
 
 def owner(host: Host, run_dir: RunDir) -> dict[str, t.Any]:

@@ -14,7 +14,7 @@ from ..run.liveness import is_live
 from ..run.summary import UNKNOWN
 from ..tuning import settings
 from ..tuning.setting_kinds import KINDS, Setting
-from . import array
+from . import array_leftover
 
 
 class NotRestored(Exception):
@@ -45,7 +45,7 @@ def leftover(run_dir: RunDir) -> UnrestoredRun | None:
         record, damage = None, str(error)
     if record is None and not (run_dir.read_status() or {}).get("restored"):
         record = journalled(read_journal(run_dir.journal))
-    left = record or damage or array.is_left(run_dir)
+    left = record or damage or array_leftover.is_left(run_dir)
     return UnrestoredRun(run_dir, record or {}, "" if record else damage) if left else None
 
 
@@ -119,7 +119,7 @@ def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[Setti
     """Put back what one run's dead job left, and say so in its journal and status. Where nobody knows what it changed,
     that is a failure.
     """
-    stopped = array.stop_leftover(host, run_dir)
+    stopped = array_leftover.stop(host, run_dir)
     left = leftover(run_dir)
     if left and left.damage:
         return [*stopped, _unknown(left)]

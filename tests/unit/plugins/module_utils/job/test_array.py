@@ -160,8 +160,8 @@ def lead(tmp_path, monkeypatch):
     monkeypatch.setattr(array_members, "DriveContext", station)
     monkeypatch.setattr(array_members, "MemberWatch", Look)
     monkeypatch.setattr(mdadm, "read_array", lambda _host, _name: made)
-    monkeypatch.setattr(array, "note_array", lambda *_about: did.append("note"))
-    monkeypatch.setattr(array, "stop_leftover", lambda *_about: did.append("stop") or [])
+    monkeypatch.setattr(array.array_leftover, "note", lambda *_about: did.append("note"))
+    monkeypatch.setattr(array.array_leftover, "stop", lambda *_about: did.append("stop") or [])
     return station(job, drives[1])
 
 

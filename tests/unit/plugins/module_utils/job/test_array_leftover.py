@@ -12,7 +12,7 @@ import shutil
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host, Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array_leftover
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.restore import leftover, restore_run
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 
@@ -52,14 +52,14 @@ class Kernel(Host):
 
 @pytest.fixture
 def run_dir(tmp_path, monkeypatch):
-    monkeypatch.setattr(array, "STOP_PAUSE_S", 0)
+    monkeypatch.setattr(array_leftover, "STOP_PAUSE_S", 0)
     found = RunDir(str(tmp_path / "state"), "r1")
     os.makedirs(found.path)
     return found
 
 
 def noted(host, run_dir, members=("8:0", "8:16")):
-    array.note_array(host, run_dir, "md127", members)
+    array_leftover.note(host, run_dir, "md127", members)
 
 
 @pytest.mark.parametrize("attempts", [1, 3])
@@ -76,9 +76,9 @@ def test_it_is_stopped_and_forgotten_also_where_udev_still_looks_at_it(tmp_path,
 def test_one_that_goes_on_is_told_and_stays_noted(tmp_path, run_dir):
     host = Kernel(str(tmp_path), 1000)
     noted(host, run_dir)
-    (done,) = array.stop_leftover(host, run_dir)
+    (done,) = array_leftover.stop(host, run_dir)
     assert done["outcome"] == "failed" and "Cannot get exclusive access" in done["message"]
-    assert array.is_left(run_dir) and len(host.ran) == array.STOP_ATTEMPTS
+    assert array_leftover.is_left(run_dir) and len(host.ran) == array_leftover.STOP_ATTEMPTS
 
 
 @pytest.mark.parametrize(
@@ -95,22 +95,22 @@ def test_an_array_that_is_not_ours_is_never_stopped(tmp_path, run_dir, path, tex
     host = Kernel(str(tmp_path))
     noted(host, run_dir)
     host.put(path, text)
-    assert array.stop_leftover(host, run_dir) == [] and host.ran == []
-    assert os.path.exists(host.path(BLOCK)) and not array.is_left(run_dir)
+    assert array_leftover.stop(host, run_dir) == [] and host.ran == []
+    assert os.path.exists(host.path(BLOCK)) and not array_leftover.is_left(run_dir)
 
 
 def test_one_that_lost_a_member_is_still_ours(tmp_path, run_dir):
     host = Kernel(str(tmp_path))
     noted(host, run_dir)
     shutil.rmtree(host.path(BLOCK + "slaves/sdb"))
-    assert [item["outcome"] for item in array.stop_leftover(host, run_dir)] == ["restored"]
+    assert [item["outcome"] for item in array_leftover.stop(host, run_dir)] == ["restored"]
 
 
 @pytest.mark.parametrize("text", ["{", json.dumps({"boot_id": "boot-1", "name": 3, "members": []})])
 def test_a_note_that_nobody_can_read_is_kept_for_people(tmp_path, run_dir, text):
     host = Kernel(str(tmp_path))
-    with open(array.note_path(run_dir), "w", encoding="utf-8") as out:
+    with open(array_leftover.path_of(run_dir), "w", encoding="utf-8") as out:
         out.write(text)
-    (done,) = array.stop_leftover(host, run_dir)
+    (done,) = array_leftover.stop(host, run_dir)
     assert done["outcome"] == "failed" and "/proc/mdstat" in done["message"] and host.ran == []
-    assert array.is_left(run_dir)
+    assert array_leftover.is_left(run_dir)
