@@ -15,6 +15,7 @@ import functools
 import sys
 import typing as t
 
+# "as Annotated" exports it, for mypy; ruff and pylint would have neither, and vermin does not see the version's guard.
 if sys.version_info >= (3, 9):
     from typing import Annotated as Annotated  # noqa: ICN003  # novm  # pylint: disable=useless-import-alias
 else:  # without it, the limits of a type are nobody's on such a host
