@@ -9,27 +9,37 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ..plugin_utils.preflight import examine_arguments
+from ..plugin_utils.preflight import examine_arguments, host_variables
 from ..plugin_utils.preflight.findings import UNSET
+from ..plugin_utils.validation import module_answers
 from ..plugin_utils.validation.host_action import HostAction, refuse_injected_facts
 
 Result = dict[str, t.Any]
-# Of the controller: what is asked of the host, which counts though the host does not answer.
-OWN_ARGUMENTS = ("asked", "names")
+# Later than the task's own limit, which has the better message.
+LATER_S = 10
+
+# Ansible loads an action before it forks a process for each host: what is made here is made once for all of them.
+module_answers.prepare("examine")
+host_variables.names()
 
 
 class ActionModule(HostAction):
-    """What is asked comes back with the answer, so that it is evaluated once."""
+    """The host's variables come back with its answer, so that they are evaluated once."""
 
     def run(self, tmp: t.Any = None, task_vars: Result | None = None) -> Result:
         result: Result = super(HostAction, self).run(tmp, task_vars)
         refuse_injected_facts()
+        variables = task_vars or {}
         arguments = dict(self._task.args)
-        own = {name: arguments.pop(name) for name in OWN_ARGUMENTS if name in arguments}
-        if "asked" in own:
-            arguments = {**examine_arguments.parts(own["asked"], UNSET), **arguments}
+        own: Result = {}
         try:
-            result.update(self.ask("examine", arguments, task_vars or {}))
+            if arguments.pop("variables", False):
+                asked = host_variables.evaluated(variables, self._templar.template)
+                own = {"asked": asked, "names": sorted(name for name in variables if name.startswith("ssd_"))}
+                arguments.update(examine_arguments.parts(asked, UNSET))
+            if self._task.timeout:
+                arguments.setdefault("limit_s", self._task.timeout + LATER_S)
+            result.update(self.ask("examine", arguments, variables))
             self.remove_temporary_folder()
         except AnsibleConnectionFailure as error:
             result.update(unreachable=True, msg=str(error))

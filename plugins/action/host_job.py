@@ -16,6 +16,7 @@ from ansible_collections.ssdlab.fleet.plugins.modules.host_job import ARGUMENTS
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.version import collection_version
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import zipapp
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record, results_log, run_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import module_answers
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import (
     HostAction,
     refuse_injected_facts,
@@ -26,6 +27,7 @@ MODULE = "host_job"
 ENGINE = zipapp.build(collection_version())
 KNOWN = {"name": ENGINE.name, "sha256": ENGINE.sha256}
 SENT = {**KNOWN, "data": pack(ENGINE.data)}
+module_answers.prepare(MODULE)
 REQUIRED_IF = [
     ("state", "present", ["run_id"]),
     ("state", "stopped", ["run_id"]),

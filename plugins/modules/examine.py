@@ -37,19 +37,16 @@ options:
       - The options of M(ssdlab.fleet.host_checks).
       - C(readable) is always the drives that O(drive_facts) found eligible.
     type: dict
-  asked:
+  variables:
     description:
-      - The variables of the host by their names, as the role C(ssdlab.fleet.preflight) collects them. The four options
-        above are made from them.
-      - They come back as RV(asked), whether or not the host answers, so that they are evaluated once.
-    type: dict
-  names:
-    description: Names of the host's variables. Come back as RV(names).
-    type: list
-    elements: str
+      - Whether the four options above are made from the host's variables (those of the roles C(ssdlab.fleet.ssd),
+        C(ssdlab.fleet.preflight) and C(ssdlab.fleet.tune), and what the plan of a host takes).
+      - The values come back as RV(asked), whether or not the host answers, so that they are evaluated once.
+    type: bool
+    default: false
   limit_s:
     description: The module ends after so many seconds, so that it no longer keeps others from the drives when the
-      controller has given up on it. V(0) is no limit.
+      controller has given up on it. V(0) is no limit. Given where the task has a C(timeout).
     type: int
     default: 0
 seealso:
@@ -68,13 +65,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 asked:
-  description: The value of O(asked), even if the host is unreachable.
-  returned: when O(asked) is given
+  description: The host's variables by their names, even if the host is unreachable.
+  returned: when O(variables) is true
   type: dict
   sample: {ssd_mode: plan}
 names:
-  description: The value of O(names), even if the host is unreachable.
-  returned: when O(names) is given
+  description: The names of all its variables that begin with C(ssd_), even if the host is unreachable.
+  returned: when O(variables) is true
   type: list
   elements: str
   sample: [ssd_mode]
@@ -145,8 +142,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **{part: {"type": "dict"} for part in examine.PARTS},
-            "asked": {"type": "dict"},
-            "names": {"type": "list", "elements": "str"},
+            "variables": {"type": "bool", "default": False},
             "limit_s": {"type": "int", "default": 0},
         },
         supports_check_mode=True,

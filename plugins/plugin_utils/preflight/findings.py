@@ -40,7 +40,7 @@ FLEET_WIDE = (
     "ssd_approval",
     "ssd_approved_plan",
 )
-# What the role notes for a variable that nobody has set; the same as its __preflight_unset.
+# Stands for a variable that nobody has set, and whose role is not part of the play.
 UNSET = "__preflight_unset"
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 MOST_NAMED = 5

@@ -7,6 +7,7 @@ upon. Pure.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import typing as t
@@ -26,6 +27,13 @@ _MOST_CAUSES = 5
 _ACTED_UPON = ("ansible_facts", "ansible_stats", "add_host", "add_group", "deprecations")
 
 Result = dict[str, t.Any]
+
+
+def prepare(module: str) -> None:
+    """Make what `passed` and `screened` need for a module's answers, before Ansible forks a process for each host."""
+    with contextlib.suppress(ImportError):  # told where a host answers
+        sanitizer.shape_of(SCHEMA, "common")
+        sanitizer.shape_of(SCHEMA, module)
 
 
 def passed(module: str, result: t.Any) -> Result:

@@ -15,11 +15,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_fa
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs as settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning, tuning_values
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import tuning, tuning_values
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
-    approval_check,
-    examine_arguments,
-    findings,
     variable_rules,
 )
 
@@ -150,22 +147,6 @@ def test_the_module_tunables_knows_every_concern_in_its_documentation_and_in_its
     documented = yaml.safe_load(text.split('DOCUMENTATION = r"""')[1].split('"""')[0])["options"]["concern"]["choices"]
     coded = ast.literal_eval(re.search(r'"choices": (\[[^]]*\])', text).group(1))
     assert documented == coded == list(tuning.CONCERNS)
-
-
-def test_preflight_notes_every_variable_that_counts():
-    variables = load("preflight", "vars/main.yml")
-    others = variables["__preflight_others"]
-    assert "__preflight_others + (lookup(" in variables["__preflight_variables"]
-    assert "role_path ~ '/../tune/defaults/main.yml'" in variables["__preflight_variables"]
-    # Of the approved plan, each host's answer has a digest (roles/preflight/tasks/main.yml).
-    controller_only = {"ssd_ask_hosts", "ssd_become", "ssd_store_url", "ssd_approved_plan"}
-    roles = {name for role in ("ssd", "preflight", "tune") for name in load(role, "defaults/main.yml")}
-    prepared = {*examine_arguments.PREPARED, examine_arguments.BOOT}
-    approved = set(approval_check.OVERRIDES)
-    wanted = {*roles, *hostplan.VARIABLES, *hostplan.GIVEN, *prepared, *approved, "ssd_step"} - controller_only
-    assert sorted(others) == others and {*others, *load("tune", "defaults/main.yml")} == wanted
-    assert not [name for name in others if name.startswith("tune_")]
-    assert variables["__preflight_unset"] == findings.UNSET
 
 
 def told(variable):

@@ -41,15 +41,20 @@ def test_a_host_whose_variables_cannot_be_read_is_told_with_the_reason():
 )
 def test_what_was_asked_stays_known_where_the_host_does_not_answer(monkeypatch, error, state):
     class Task:
-        args = {"asked": ASKED, "names": ["ssd_mode"]}
+        args = {"variables": True}
+        timeout = 60
 
-    def ask(*_arguments):
+    class Templar:
+        template = staticmethod(lambda value: value)
+
+    def ask(_module, arguments, _variables):
+        assert arguments["limit_s"] > 60
         raise error
 
-    action = examine.ActionModule(Task(), None, None, None, None, None)
+    action = examine.ActionModule(Task(), None, None, None, Templar(), None)
     monkeypatch.setattr(HostAction.__bases__[0], "run", lambda *_arguments: {})
     monkeypatch.setattr(examine, "refuse_injected_facts", lambda: None)
     monkeypatch.setattr(action, "ask", ask)
-    told = action.run(task_vars={})
+    told = action.run(task_vars={"ssd_mode": "plan", "ssd_own": 1, "other": 2})
     assert told[state] is True and str(error) in told["msg"]
-    assert (told["asked"], told["names"]) == (ASKED, ["ssd_mode"])
+    assert (told["asked"]["ssd_mode"], told["names"]) == ("plan", ["ssd_mode", "ssd_own"])

@@ -30,7 +30,7 @@ def test_every_module_of_ours_answers_through_the_gate(module):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_the_schema_knows_what_the_documentation_promises(module):
-    # What is asked of a host is the controller's own word.
+    # A host's variables are the controller's own word.
     of_controller = {"asked", "names"} if module == "examine" else set()
     assert set(real.documented(module)) - of_controller <= set(PARTS[module]["properties"])
     assert not of_controller & set(PARTS[module]["properties"])
