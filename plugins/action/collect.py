@@ -24,7 +24,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import states
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder, run_record, unpack
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import MOST_MESSAGE
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable, record_check
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import (
+    journal,
+    module_answers,
+    printable,
+    record_check,
+)
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import (
     HostAction,
     refuse_injected_facts,
@@ -37,6 +42,11 @@ ARGUMENTS = dict(
     limits=dict(type="dict", default={}),
 )
 Result = dict[str, t.Any]
+
+# Ansible loads an action before it forks a process for each host: what is made here is made once for all of them.
+module_answers.prepare("run_info")
+journal.prepare()
+record_check.prepare()
 
 
 class ActionModule(HostAction):
@@ -62,7 +72,8 @@ class ActionModule(HostAction):
             if missing:
                 raise AnsibleActionFail(f"{name}: its answer about run {args['run_id']} lacks {', '.join(missing)}")
             if self._task.check_mode:
-                return {"changed": False, "state": info["state"], "skipped_collection": True}
+                looked = {"state": info["state"], "left_tuned": _left_tuned(info)}
+                return {"changed": False, **looked, "skipped_collection": True}
             with contextlib.suppress(OSError):  # what can't be swept is in nobody's way
                 unpack.sweep(folder)
             archive = posixpath.join(args["state_dir"], f"{args['run_id']}.tar.gz")
@@ -70,7 +81,8 @@ class ActionModule(HostAction):
             results = host_folder.NOTHING
             if info["state"] != states.ABSENT:
                 results = host_folder.read(folder, args["run_id"], info["state"], info["status"])
-        run = _run(results_dir, args["run_id"])
+        # Of a large fleet run.json is large: it is read only where a host reports more than it may unasked.
+        run = _run(results_dir, args["run_id"]) if len(results.records) > record_check.MOST_UNASKED else None
         asked = None if run is None else record_check.asked_of(run, name)
         told = record_check.collected(results.records, args["run_id"], name, now(), asked)
         host = _host_record(args["run_id"], name, info, [*results.problems, *told.problems])
@@ -81,7 +93,7 @@ class ActionModule(HostAction):
             "results_dir": results_dir,
             "state": info["state"],
             "unfinished": info["unfinished"],
-            "restored": info["status"].get("restored") is not False,
+            "left_tuned": _left_tuned(info),
             # The host job knows its host by the name it had at the start; here it has that of the inventory.
             "records": [host, *told.records],
         }
@@ -130,6 +142,12 @@ def _run(results_dir: str, run_id: str) -> Result | None:
         return run_record.read_run(os.path.join(results_dir, run_id))
     except ValueError:  # told by the report, which can't judge the run then
         return None
+
+
+def _left_tuned(info: Result) -> bool:
+    """Return whether a job that is gone may have left settings of its host changed. info: of run_info."""
+    ended = info["state"] in states.FINAL_STATES
+    return info["state"] in states.LOST_STATES or (ended and info["status"].get("restored") is False)
 
 
 def _limits(given: Result) -> unpack.ArchiveLimits:

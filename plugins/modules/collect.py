@@ -82,12 +82,12 @@ unfinished:
   type: list
   elements: str
   sample: [22123A4F5B6C]
-restored:
-  description: Whether the host's settings were restored or never changed; also V(false) for settings that C(tune.yml)
-    leaves in place.
-  returned: success and not in check mode
+left_tuned:
+  description: Whether the host job is gone and has left settings of the host changed, or may have. V(true) also for
+    settings that C(tune.yml) leaves in place.
+  returned: success
   type: bool
-  sample: true
+  sample: false
 records:
   description: The records of this host, its drives and tests, as in
     C(plugins/plugin_utils/common/schemas/results.schema.json).

@@ -122,6 +122,13 @@ decision:
       returned: always
       type: bool
       sample: false
+    starts:
+      description: The hosts whose jobs this play starts or attaches to. They answered, have drives that take part, and
+        are not done with the run. Empty unless drives may be erased.
+      returned: always
+      type: list
+      elements: str
+      sample: [rack1-07]
     look_again:
       description: Always V(false). A task that reboots a host or formats a drive sets it to true in this host's
         C(ssd_decision), and the role C(ssdlab.fleet.workload) then checks all hosts again.

@@ -12,7 +12,7 @@ import os
 import typing as t
 from types import MappingProxyType
 
-from ...module_utils.run.states import SETTLED_STATES
+from ...module_utils.run.states import FINISHED, SETTLED_STATES
 from ..common import schema as schemas
 from ..run_folder import last_run_of_drive, run_record, runs
 from . import (
@@ -73,6 +73,7 @@ class Decision(t.NamedTuple):
     to_approve: approval.ApprovedPlan | None = None
     takes: t.Sequence[str] = ()
     prepare: bool = False
+    starts: t.Sequence[str] = ()
 
     def fact(self) -> dict[str, t.Any]:
         """Return what later tasks and plays read as ssd_decision (RETURN of plugins/modules/preflight.py)."""
@@ -93,6 +94,7 @@ class Decision(t.NamedTuple):
             "hosts_left_out": self.hosts_left_out,
             "hosts_without_run": list(self.hosts_without_run),
             "prepare": self.prepare,
+            "starts": list(self.starts),
             "look_again": False,
             "plan_to_approve": approval.artifact(self.to_approve) if self.to_approve else {},
         }
@@ -349,7 +351,16 @@ def _decision(
         to_approve=plan if may_be_approved else None,
         takes=approval_check.takes(plan, request.approved, run.attach) if run and plan else [],
         prepare=any(examine_arguments.prepares(view.asked or {}) for view in views),
+        starts=[view.name for view in views if run and destructive and _starts(view, run)],
     )
+
+
+def _starts(view: HostAnswer, run: Run) -> bool:
+    """Return whether this play starts the host's job, or attaches to it: it answered, has drives left, and is not done
+    with this run.
+    """
+    has_drives = any(entry["drive"] not in view.left_out for entry in view.drives or ())
+    return has_drives and not view.unreachable and run.attach.get(view.name) != FINISHED
 
 
 def _heard(views: t.Sequence[HostAnswer]) -> tuple[list[HostAnswer], dict[str, list[Finding]]]:

@@ -116,15 +116,15 @@ def _meant(name: str) -> str:
 def _edits(name: str, known: str) -> int | None:
     """Return how many edits lie between a name and a variable; None: too many for a slip."""
     (prefix, stem), (own_prefix, own_stem) = name.partition("_")[::2], known.partition("_")[::2]
-    edits = distance(stem, own_stem)
     if prefix == own_prefix:
-        length = len(own_stem)
+        length, edits = len(own_stem), distance(stem, own_stem)
         most = 2 if length > MEDIUM else 1
         slipped = length > SHORT or sorted(stem) == sorted(own_stem)
         return edits if edits <= most and slipped else None
     # Of other words for the prefix, only slips in ssd: hdd_drives and tuned_governor are no misspelt ones.
-    if own_prefix == OWN and set(prefix) == set(OWN) and len(own_stem) >= LONG_STEM and edits <= 1:
-        return edits + 1
+    if own_prefix == OWN and set(prefix) == set(OWN) and len(own_stem) >= LONG_STEM:
+        edits = distance(stem, own_stem)
+        return edits + 1 if edits <= 1 else None
     return None
 
 

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import typing as t
 
-from ...module_utils.records.run_files import CollectedPlan
+from ...module_utils.records.run_files import CollectedPlan, Status
 from ...module_utils.run import drive_records
 from ...module_utils.run.folder import JOURNAL, PLAN
 from ..common import json_schema
@@ -99,6 +100,15 @@ def _event(line: bytes, number: int, problems: Problems) -> Record | None:
     except sanitizer.Unfit as refused:
         problems.add(f"journal.jsonl line {number} ({kind})", refused)
         return None
+
+
+def prepare() -> None:
+    """Make the shapes of all events, the plan and the status, before Ansible forks a process for each host."""
+    with contextlib.suppress(ImportError):  # told where a host answers
+        for event in EVENTS:
+            _of_event(event)
+        for kind in (CollectedPlan, Status):
+            sanitizer.shape_of_record(kind)
 
 
 @functools.cache

@@ -17,6 +17,8 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Quarantined
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, decide
 
+OF_RUN = {"run_id": "r1", "run_name": "qualify"}
+
 
 def test_a_good_fleet_may_start(fleet, tmp_path):
     decided = decide(fleet(), fleet("h2", ["S2", "S3"]))
@@ -29,6 +31,7 @@ def test_a_good_fleet_may_start(fleet, tmp_path):
         "destructive": True,
     }
     assert decided.fact()["run"] == expected and decided.fact()["attach"] == {}
+    assert decided.fact()["starts"] == ["h1", "h2"]
     assert [(entry["host"], entry["drive"]) for entry in decided.record["asked"]] == [
         ("h1", "S1"),
         ("h2", "S2"),
@@ -48,9 +51,25 @@ def test_a_good_fleet_may_start(fleet, tmp_path):
 @pytest.mark.parametrize(("mode", "check"), [("plan", False), ("plan", True), ("destructive", True)])
 def test_plan_and_check_mode_show_and_keep_nothing(fleet, tmp_path, mode, check):
     decided = decide(fleet(ssd_mode=mode), check=check)
-    assert decided.shows_plan and not decided.destructive and decided.findings == []
+    assert decided.shows_plan and not decided.destructive and decided.findings == [] == decided.fact()["starts"]
     assert "  S1: would erase /dev/xS1 (serial S1, 67.11 MB, 512 B blocks)" in decided.plan_text
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "starts"),
+    [
+        ({"unreachable": "no route"}, False),
+        ({"drives": None}, False),
+        ({"drives": []}, False),
+        ({"runs": [{**OF_RUN, "state": "running"}]}, True),
+        ({"runs": [{**OF_RUN, "state": "finished"}]}, False),
+        ({"runs": [{**OF_RUN, "state": "dead"}]}, True),
+    ],
+)
+def test_a_job_starts_where_something_is_left_to_do(fleet, changes, starts):
+    decided = decide(fleet("h2", ["S2"], ssd_run_id="r1"), fleet(ssd_run_id="r1")._replace(**changes))
+    assert decided.fact()["starts"] == (["h2", "h1"] if starts else ["h2"])
 
 
 @pytest.mark.parametrize("mode", ["plan", "destructive"])

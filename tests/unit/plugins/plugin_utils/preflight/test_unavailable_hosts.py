@@ -65,6 +65,7 @@ def test_a_lost_host_costs_the_others_nothing(night, lost, mode):
     assert decided.findings == [] and list(decided.plans) == ["h1"]
     assert decided.fact()["left_out"] == {"h2": ["S2", "S3"]}
     assert list(decided.fact()["hosts_left_out"]) == decided.fact()["hosts_without_run"] == ["h2"]
+    assert decided.fact()["starts"] == (["h1"] if mode == "destructive" else [])
     assert len([line for line in decided.warnings if line.startswith("h2: ")]) == 1, "once, not for each drive"
     if mode == "destructive":
         assert sorted(reasons(decided)) == [("h2", "S2"), ("h2", "S3")]
