@@ -51,11 +51,6 @@ def pooled(groups: t.Iterable[Moments]) -> Moments:
     return Moments(count, mean, math.sqrt(squares / (count - 1)) if count > 1 else 0.0)
 
 
-def population_deviation(group: Moments) -> float:
-    """Return the standard deviation by n, as a histogram gives it."""
-    return group.deviation * math.sqrt((group.ios - 1) / group.ios) if group.ios else 0.0
-
-
 def parse(text: str) -> dict[str, t.Any]:
     """fio's JSON; warnings may precede it in the same file. Raises FioError when there is none."""
     for start in (0, text.find("{")):
