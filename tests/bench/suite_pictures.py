@@ -137,7 +137,10 @@ def shoot(results: pathlib.Path, folder: pathlib.Path, shots: tuple) -> None:
         browser.execute_async_script("setTimeout(arguments[0], 3000)")
         for file, test, caption in shots:
             where = f"//section[h3/code='{test}']//figure[contains(figcaption, '{caption}')]"
-            browser.find_element("xpath", where).screenshot(str(folder / file))
+            figure = browser.find_element("xpath", where)
+            # A chart is drawn when it comes near the screen.
+            browser.execute_async_script("arguments[0].scrollIntoView(); setTimeout(arguments[1], 1000)", figure)
+            figure.screenshot(str(folder / file))
             print(folder / file, (folder / file).stat().st_size, "bytes", flush=True)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import pathlib
+import re
 import shutil
 
 import pytest
@@ -71,14 +72,73 @@ def test_curves_are_drawn_without_errors_or_a_network(browser, mixed, worn):
     assert len(drawn(browser, "window")) == 2
     assert drawn(browser, "percentiles")
     assert len(drawn(browser, "latency")) == 3
-    for page in (worn, mixed):
+    host = mixed.parent / page_names.host_page("server-3")
+    for page in (worn, mixed, host):
         show(browser, page)
-        wait_for(browser, "return document.querySelectorAll('svg.lines polyline, .js-line').length")
+        if page != host:
+            wait_for(browser, "return document.querySelectorAll('.js-line').length")
         assert browser.get_log("browser") == []
         asked = requests(browser)
         assert page.as_uri() in asked
         assert [url for url in asked if not url.startswith(("file://", "data:"))] == []
-        assert ("plotly" in "".join(asked)) == (page == worn)
+        assert ("plotly" in "".join(asked)) == (page != host)
+
+
+def with_data(page, **parts):
+    """A copy of a drive's page, beside it, whose first test has other data."""
+    html = page.read_text()
+    data = re.search(r'class="chart-data">(.*?)</script>', html, re.DOTALL)[1]
+    changed = page.with_name("changed.html")
+    changed.write_text(html.replace(data, json.dumps({**json.loads(data), **parts})))
+    return changed
+
+
+WINDOW = {
+    "cell": "c",
+    "metric": "write_iops",
+    "unit": "IOPS",
+    "rounds": [3, 4, 5, 6, 7],
+    "values": [90.0, 110.0, 100.0, 110.0, 90.0],
+    "average": 100.0,
+    "slope": 2.0,
+    "range_limit": 0.2,
+}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"values": [0.0] * 5, "average": 0.0, "slope": 0.0},
+        {"values": [None] * 5, "average": None, "slope": None},
+        {"values": [5.0] * 5, "average": None},
+        {"values": [None, None, -1.0, 1.0, 1e17], "average": None},
+        {"rounds": [3], "values": [5.0], "average": 5.0},
+    ],
+)
+def test_a_host_may_send_any_window(browser, worn, odd):
+    show(browser, with_data(worn, windows=[{**WINDOW, **odd}]))
+    assert wait_for(browser, "return document.querySelector('[data-chart=window].js-plotly-plot')")
+    assert browser.get_log("browser") == []
+
+
+def test_percentiles_of_both_directions_have_one_axis(browser, worn):
+    sides = [
+        {"direction": "write", "points": [["50", 100], ["99.9", 1000], ["max", 10_000]]},
+        {"direction": "read", "points": [["50", 10], ["99", 20], ["max", 100]]},
+    ]
+    show(browser, with_data(worn, percentiles=sides))
+    axis = "return (document.querySelector('[data-chart=percentiles]')._fullLayout || {xaxis: {}}).xaxis._categories"
+    assert wait_for(browser, axis) == ["50", "99", "99.9", "max"]
+
+
+def test_a_curve_of_the_fleet_leads_to_its_drive(browser, mixed, worn):
+    show(browser, mixed)
+    wait_for(browser, "return document.querySelectorAll('[data-chart=overlay] .js-line').length")
+    browser.execute_script("""
+      const chart = document.querySelector('[data-chart=overlay]'), data = chart.data[chart.data.length - 1];
+      chart.emit('plotly_click', {points: [{data}]});
+    """)
+    assert wait_for(browser, "return location.href.includes('/drives/') && location.href") == worn.as_uri()
 
 
 def test_the_worst_comes_first(browser, mixed):
@@ -168,19 +228,19 @@ def test_the_axis_can_be_changed(browser, worn):
     assert browser.get_log("browser") == []
 
 
-def test_it_prints(browser, worn, fleet):
-    """The fleet, a drive, and the page for a supplier, which is a PDF without any script of ours."""
-    write_report.make(
-        str(fleet.parents[2]), fleet.parents[1].name, asked=write_report.ReportOptions(supplier_model="MTFD*")
-    )
-    (supplier,) = fleet.parent.glob("supplier-*.html")
-    assert "<script" not in supplier.read_text()
+def test_it_prints(browser, mixed, worn, fleet, tmp_path):
+    """The fleet, a drive, and the page for a supplier, which is one file: all charts are drawn for the paper."""
+    asked = write_report.ReportOptions(supplier_model="SIM*")
+    write_report.make(str(mixed.parents[2]), mixed.parents[1].name, asked=asked)
+    (made,) = mixed.parent.glob("supplier-*.html")
+    supplier = made.rename(tmp_path / made.name)
     for page in (fleet, worn, supplier):
         show(browser, page, scheme="dark")
         if page == worn:
             drawn(browser, "curve")
         pdf = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
         assert pdf.startswith(b"%PDF") and len(pdf) > 20_000
+        assert browser.execute_script("return document.querySelectorAll('.chart:not(.js-plotly-plot)').length") == 0
         assert browser.get_log("browser") == []
 
 

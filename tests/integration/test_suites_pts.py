@@ -60,11 +60,11 @@ def test_saturation_and_iops(of, site, tmp_path):
         seen["wsat"] = (played.metric("wsat", "write_iops"), pytest.approx(lab.WRITES, rel=0.1))
         seen["end"] = (played.metric("wsat", "write_iops_fitted_end"), pytest.approx(lab.WRITES, rel=0.15))
         seen["tracked"] = (len(played.tests["iops"]["windows"]), 3)
-        pictures = ("Convergence of every block size", "IOPS by block size and R/W mix", 'class="solid"', "<polyline")
+        charts = [f'data-chart="{kind}"' for kind in ("convergence", "flat", "solid")]
         return (
             lab.unlike(seen)
             + played.untold("wsat", "Tracked figure over the rounds", "Steady-state window")
-            + played.untold("iops", *pictures)
+            + played.untold("iops", "Convergence of every block size", "IOPS by block size and R/W mix", *charts)
         )
 
     figures = {"size_bytes": lab.SMALL_DRIVE, "fresh_iops": FRESH}
@@ -98,7 +98,7 @@ def test_throughput_and_latency(of, site, tmp_path):
         seen["latency"] = (played.metric("latency", "write_mean_latency_us"), pytest.approx(mean_us, rel=0.2))
         long = played.metric("latency-histogram", "write_mean_latency_us")
         seen["histogram"] = (long, pytest.approx(mean_us, rel=0.2))
-        tables = ("Mean latency (µs) by block size", "Maximum latency (µs) by block size", 'class="solid"')
+        tables = ("Mean latency (µs) by block size", "Maximum latency (µs) by block size", 'data-chart="solid"')
         untold = [line for name in both for line in played.untold(name, "Tracked figure over the rounds")]
         return (
             lab.unlike(seen)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import typing as t
 
 from ..common import units
-from . import latencies, loadplots
+from . import latencies
 from .chart_series import block_size
+from .thinning import significant
 
 TAKES = {"most": "the most IOPS", "middle": "halfway between the most IOPS and the fewest", "fewest": "the fewest IOPS"}
 FEWEST_THREADS = 2
@@ -40,7 +41,7 @@ def curve(sweeps: t.Sequence[Mapping]) -> dict[str, t.Any] | None:
 
 
 def curve_view(found: Mapping) -> Mapping:
-    """Return what the page shows of a curve: {title, spot, shares, rows, plot: SVG}; shares, rows: of `table`."""
+    """Return what the page shows of a curve: {title, spot, shares, rows, plot: of `plot`}; shares, rows: of `table`."""
     spot, mix = found["sweet_spot"], f"{found['read_pct']}/{100 - found['read_pct']}"
     rate, latency = (units.show(metric, spot[metric]) for metric in ("iops", "mean_latency_us"))
     return {
@@ -50,8 +51,26 @@ def curve_view(found: Mapping) -> Mapping:
         ),
         "spot": f"{_load(spot)}: {rate} at {latency}, {100 * spot['share']:.1f} % of the most IOPS",
         **table(found["points"], spot),
-        "plot": loadplots.demand(found["points"]),
+        "plot": plot(found["points"]),
     }
+
+
+def plot(points: t.Sequence[Mapping], threads: int | None = None) -> Mapping:
+    """Return response time over IOPS, a line for each number of threads. points: of a sweep, which all have `threads`,
+    or of a demand curve.
+    """
+    groups: dict[int, list[Mapping]] = {}
+    for point in points:
+        groups.setdefault(point.get("threads", threads), []).append(point)
+    lines = [
+        {
+            "label": f"{number} thread{'' if number == 1 else 's'}",
+            "x": [significant(point["iops"]) for point in group],
+            "y": [significant(point["mean_latency_us"] / 1000) for point in group],
+        }
+        for number, group in sorted(groups.items(), reverse=True)
+    ]
+    return {"x_title": "IOPS", "y_title": "Mean response time (ms)", "lines": lines}
 
 
 def table(points: t.Sequence[Mapping], spot: Mapping) -> Mapping:

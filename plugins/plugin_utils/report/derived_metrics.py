@@ -12,7 +12,7 @@ import typing as t
 from ...module_utils.measure import io_pattern
 from ..common import units
 from ..verdict.verdicts import COUNTING
-from . import demand_intensity, latencies, loadplots
+from . import demand_intensity, latencies
 from .chart_series import block_size
 
 PRECONDITION_FILLS = 2
@@ -191,15 +191,31 @@ def repeated_text(found: Mapping) -> str:
     )
 
 
+def changes(name: str, found: t.Mapping[str, Mapping]) -> Mapping | None:
+    """Return the tests that repeat the stimulus of a test, as bars (label, change in per cent); None for fewer than
+    two. found: of `of_drive`.
+    """
+    told = {test: parts["repeated"] for test, parts in found.items() if "repeated" in parts}
+    told = {test: change for test, change in told.items() if change["first_test"] == name}
+    if len(told) < 2:
+        return None
+    first = next(iter(told.values()))
+    return {
+        "x_title": f"0: {units.show(first['metric'], first['first'])}, of {name}",
+        "y_title": "Change (%)",
+        "bars": [(test.removeprefix(f"{name}-"), change["change_pct"]) for test, change in told.items()],
+    }
+
+
 def derived_view(found: Mapping) -> Mapping:
-    """Return what the page shows of it: {sweeps: [{title, spot, shares, rows, plot: SVG}], repeated, fill_time: text or
+    """Return what the page shows of it: {sweeps: [{title, spot, shares, rows, plot}], repeated, fill_time: text or
     None, of_drives: whether `repeated` is of an array, points: [text]}.
     """
     shown = [demand_intensity.curve_view(found["demand"])] if found.get("demand") else []
     for sweep in [] if shown else found.get("sweeps") or []:
         mix = f"{sweep['read_pct']}/{100 - sweep['read_pct']}"
         title = f"{sweep['access']} {block_size(sweep['block_size_bytes'])}, R/W {mix}, over the queue depth"
-        plot = loadplots.demand(sweep["points"], sweep["threads"])
+        plot = demand_intensity.plot(sweep["points"], sweep["threads"])
         told = demand_intensity.table(sweep["points"], sweep["sweet_spot"])
         shown.append({"title": title, "spot": sweep_text(sweep), **told, "plot": plot})
     points = [demand_intensity.point_text(point) for point in found.get("points") or []]

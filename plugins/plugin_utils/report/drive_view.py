@@ -11,7 +11,7 @@ import datetime
 import typing as t
 
 from ..common import units
-from . import chart_series, derived_metrics, interference, latencies, loadplots, measured_conditions, tables
+from . import chart_series, derived_metrics, interference, latencies, measured_conditions, tables
 from .host_journal import HostRaw
 from .run_sources import Sources
 
@@ -33,13 +33,21 @@ def drive(sources: Sources, row: Record, judged: Record) -> Record:
         {
             **_test(sources, raw, judged, test, identity),
             **derived_metrics.derived_view(found.get(test["test"], {})),
-            "changes": loadplots.changes(test["test"], found),
+            "changes": derived_metrics.changes(test["test"], found),
         }
         for test in judged["tests"]
     ]
     for test in tests:
         if test["series"]:
-            test["series"]["median"] = sources.outlines.get(key, {}).get(test["test"], {}).get("median")
+            test["series"].update(
+                verdict=row["verdict"],
+                model=row["model"] or "",
+                median=sources.outlines.get(key, {}).get(test["test"], {}).get("median"),
+                limits=[_limit(check) for check in test["criteria"]],
+                matrices=[matrix.get("plots") for matrix in test["matrices"]],
+                changes=test["changes"],
+                sweeps=[sweep["plot"] for sweep in test["sweeps"]],
+            )
     return {
         **row,
         "path": record.get("path"),
@@ -68,7 +76,6 @@ def _test(sources: Sources, raw: HostRaw, judged: Record, test: Record, identity
         "departs": about.get("departs"),
     }
     result["description"] = about.get("description")
-    result["limits"] = [_limit(check) for check in test["criteria"]]
     if record is None:
         return dict(result, matrices=[], cells=[], latency=None, latencies=None, not_applicable=[], gap_s=None)
     measured = raw.measurements.get((judged["drive"], test["test"], record.get("attempt", 1)))

@@ -13,7 +13,7 @@ import math
 import typing as t
 
 from ...module_utils.machine.pcie import aer_text, link_text
-from . import thinning
+from . import svg
 
 Record = dict[str, t.Any]
 # Of links, addresses and messages: each is as long as a text may be.
@@ -95,7 +95,7 @@ class Samples:
             "temperature": (f"{min(known)} to {max(known)} °C" if min(known) < max(known) else f"{known[0]} °C")
             if known
             else None,
-            "polyline": thinning.sparkline(seconds, warm, seconds[-1], max(known)) if known and seconds else "",
+            "polyline": svg.sparkline(seconds, warm, seconds[-1], max(known)) if known and seconds else "",
             "link": ", then ".join(self._links) or None,
             "throttled": self._throttling(),
             "errors": self._errors(),

@@ -14,7 +14,7 @@ from ..common import units
 from ..common.drives import order
 from ..verdict import result_warnings
 from ..verdict.verdicts import VERDICTS
-from . import changes, distributions, page_names, svg, thinning
+from . import changes, distributions, page_names, thinning
 from .run_sources import Sources
 from .table_data import Record, data, figure_limits, made_page
 
@@ -231,25 +231,31 @@ def _overlay(title: str, drawn: list[tuple[Record, Record]], of: int, made: t.Co
     for row, outline in drawn:
         if outline["curves"][0]["metric"] == metric and outline[along]:
             xs, ys = thinning.thin(outline[along], outline["curves"][0]["values"], 120)
-            points = [(float(x), float(y)) for x, y in zip(xs, ys) if x is not None and y is not None]
-            css = f"{row['verdict']}{' apart' if row['outliers'] or row['low'] else ''}"
+            apart = row["verdict"] == "pass" and (row["outliers"] or row["low"])
             lines.append(
-                svg.Line(
-                    points,
-                    f"{row['host']} {row['short']}: {row['verdict'].replace('_', ' ')}",
-                    css,
-                    made_page(row["page"], made),
-                )
+                {
+                    "label": f"{row['host']} {row['short']}: {row['verdict'].replace('_', ' ')}",
+                    "kind": "apart" if apart else row["verdict"],
+                    "x": xs,
+                    "y": ys,
+                    "href": made_page(row["page"], made),
+                }
             )
-    x_title = "Written, multiples of the capacity" if by_capacity else "Round"
     y_title = metric.replace("_", " ").replace("iops", "IOPS") + (f" ({unit})" if unit not in ("", "IOPS") else "")
+    plot = {
+        "x_title": "Written, multiples of the capacity" if by_capacity else "Round",
+        "y_title": y_title,
+        "counted": not by_capacity,
+        "limits": _limits(drawn, metric),
+        # What must be seen is drawn last, on top.
+        "lines": lines[::-1],
+    }
     about_it = (
         f"{metric} of {len(lines)} drives over {'the capacity written' if by_capacity else 'the rounds'}; the "
         "figures are in the table of drives"
     )
-    # What must be seen is drawn last, on top.
-    chart = svg.lines(lines[::-1], x_title, y_title, _limits(drawn, metric), about_it)
-    return {"test": first["test"], "title": title, "metric": metric, "svg": chart, "drawn": len(lines), "of": of}
+    names = {"test": first["test"], "title": title, "metric": metric, "about": about_it}
+    return {**names, "plot": plot, "drawn": len(lines), "of": of}
 
 
 def _limits(drawn: list[tuple[Record, Record]], metric: str) -> list[tuple[float, str]]:

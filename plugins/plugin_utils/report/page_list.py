@@ -15,10 +15,11 @@ from urllib.parse import quote
 
 from ...module_utils.core.files import slug
 from ..common import drives, units
-from . import drive_rows, host_journal, page, page_names, render, svg
+from . import drive_rows, host_journal, page, page_names, render
 from . import drive_view as drive_views
 from . import host_view as host_views
 from .run_sources import Sources
+from .thinning import significant
 
 Record = dict[str, t.Any]
 # (run id, when it started, value), oldest first
@@ -133,8 +134,8 @@ def _raw_files(run_dir: str, row: Record) -> Record:
 
 
 def _history(sources: Sources, row: Record, judged: Record, run_dir: str, past: Figures) -> list[Record]:
-    """[{test, metric, rows: [{run, started, value, change, href}], svg}] of what tests track, this run's
-    figure last.
+    """[{test, metric, rows: [{run, started, value, change, href}], plot}] of what tests track, this run's figure
+    last.
     """
     found, name = [], drives.name(row["serial"], row["host"], row["drive"])
     for test in judged["tests"]:
@@ -169,7 +170,11 @@ def _past(points: Points, metric: str, run_dir: str) -> Record:
                 "href": href,
             }
         )
-    line = svg.Line([(number, value / divisor) for number, (_run, _at, value) in enumerate(points, 1)], metric, "free")
+    line = {
+        "label": metric,
+        "x": list(range(1, len(points) + 1)),
+        "y": [significant(value / divisor) for _run, _at, value in points],
+    }
     title = metric.replace("_", " ") + (f" ({unit})" if unit else "")
-    about = f"{metric} over {len(points)} runs; the figures are in the table below"
-    return {"rows": rows[::-1], "svg": svg.lines([line], "Run, the last one is this", title, about=about)}
+    plot = {"x_title": "Run, the last one is this", "y_title": title, "counted": True, "lines": [line]}
+    return {"rows": rows[::-1], "plot": plot}

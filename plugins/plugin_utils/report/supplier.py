@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A page for the supplier of one model, to print or to send as it is: verdicts, conditions and plots of its drives,
-nothing about any other model.
+"""A page for the supplier of one model, to print or to send as it is, one file with its scripts: verdicts, conditions
+and charts of its drives, nothing about any other model.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import fnmatch
 import re
 import typing as t
 
+from markupsafe import Markup
+
 from ...module_utils.run.criteria import is_of_model
 from ..verdict import judged_criteria
+from . import assets, page, render
 from . import drive_view as drive_views
-from . import page, render, static_plots
 from .run_sources import Sources
 
 # udev's names of drives have the model and the serial number in them, with _ for each blank.
@@ -77,9 +79,7 @@ def text(sources: Sources, rows: list[Record], pattern: str) -> str:
     counted = {verdict: sum(row["verdict"] == verdict for row in mine) for verdict in about["verdicts"]}
     criteria = [c for c in about["criteria"] if isinstance(c, dict) and any(is_of_model(c, model) for model in models)]
     others = _others(rows, mine, about["criteria"], criteria)
-    drives = [
-        _static(_without(drive_views.drive(sources, row, judged[row["host"], row["drive"]]), others)) for row in mine
-    ]
+    drives = [_without(drive_views.drive(sources, row, judged[row["host"], row["drive"]]), others) for row in mine]
     own = {(drive["host"], drive["drive"]) for drive in drives}
     tested = {test["test"] for drive in drives for test in drive["tests"]}
     finished = [record.get("finished") or "" for key in own for record in sources.tests.get(key, {}).values()]
@@ -93,7 +93,7 @@ def text(sources: Sources, rows: list[Record], pattern: str) -> str:
         "headline": page.headline(mine, {}),
         "up": "",
         "finished": max(finished, default="") or None,
-        "static": True,
+        "plotly": Markup(assets.script()),
         "tests": sorted(tested),
         "hosts": [
             {"name": name, "facts": _without(sources.raw(name).facts, others)}
@@ -128,14 +128,3 @@ def _without(view: t.Any, others: Others) -> t.Any:
         made = [_without(value, others) for value in view]
         return made if isinstance(view, list) else getattr(view, "_make", tuple)(made)
     return view
-
-
-def _static(drive: Record) -> Record:
-    """Return the drive with its charts as pictures: static_plots.plots in `plots` of each test."""
-    return {
-        **drive,
-        "tests": [
-            {**test, "plots": static_plots.plots(test["series"], test["limits"]) if test["series"] else {}}
-            for test in drive["tests"]
-        ],
-    }

@@ -9,7 +9,7 @@ import typing as t
 
 from ..common import units
 from ..verdict.verdicts import VERDICTS
-from . import distributions, page_names, thinning
+from . import distributions, page_names, svg
 from .run_sources import Sources, racks
 
 Record = dict[str, t.Any]
@@ -138,14 +138,11 @@ def _most(rows: list[Record]) -> dict[str, float]:
 
 def _spark(row: Record, most: t.Mapping[str, float]) -> str:
     outline = _first(row)
-    values = outline["curves"][0]["values"] if outline else []
-    xs, ys = thinning.thin(list(range(len(values))), values, SPARK_POINTS)
-    points = [(x, y) for x, y in zip(xs, ys) if x is not None and y is not None]
-    if outline is None or len(points) < 2 or most[outline["test"]] <= 0:
+    if outline is None:
         return ""
-    return " ".join(
-        f"{x / (len(values) - 1) * 96:.0f},{2 + 24 * (1 - y / most[outline['test']]):.0f}" for x, y in points
-    )
+    values = outline["curves"][0]["values"]
+    last = len(values) - 1
+    return svg.sparkline(range(last + 1), values, last, most[outline["test"]], 96, SPARK_POINTS, 0)
 
 
 def _is_tracked(group: Record, run: Record) -> bool:

@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
+import math
 import typing as t
 
 from ..common import units
-from . import chart_series, latencies, matrixplots, thinning
+from . import chart_series, latencies, thinning
 from .host_journal import Measurement
 
 Record = dict[str, t.Any]
+Figures = t.Sequence[t.Sequence[float | None]]
 
 LEAST_FILLED = 0.25
+# Beyond the PTS' 56 a picture of bars says nothing; the table has them all.
+MOST_BARS = 100
 CELL_METRICS = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
 # What the PTS reports of each tracked kind; of a percentile the slower direction's.
 MATRIX_METRICS = {"mean_latency_us": ("mean_latency_us", "p99_999_latency_us", "max_latency_us")}
@@ -30,8 +34,7 @@ def matrices(cells: list[Record], measured: Measurement | None, about: Record, o
     """Block sizes (rows) by R/W mixes (columns) of what the test tracks, average over its rounds; of latencies mean,
     99.999 % and maximum. [] when it is no matrix. over: those rounds, as latencies.span names them.
 
-    Returns [{metric, unit, caption, mixes: [...], rows: [{block_size, values: [{text, heat (0…1) or None}]}], plots: of
-    matrixplots.both}].
+    Returns [{metric, unit, caption, mixes: [...], rows: [{block_size, values: [{text, heat (0…1) or None}]}], plots}].
     """
     by_place = {(cell["block_size_bytes"], cell["read_pct"]): cell["id"] for cell in cells if not cell.get("jobs")}
     sizes, mixes = (
@@ -72,15 +75,38 @@ def _matrix(
         }
         for size, row in zip(sizes, values)
     ]
-    scaled = [[v / divisor if v else None for v in row] for row in values]
+    scaled = [[thinning.significant(v / divisor) if v and v > 0 else None for v in row] for row in values]
     return {
         "metric": metric,
         "unit": unit,
         "caption": f"{TITLES[metric]} by block size and R/W mix, average over {over}",
         "mixes": mixes,
         "rows": rows,
-        "plots": matrixplots.both(matrixplots.Grid(sizes, mixes, scaled, TITLES[metric])),
+        "plots": plots(sizes, mixes, scaled, TITLES[metric]),
     }
+
+
+def plots(sizes: list[str], mixes: list[str], values: Figures, title: str) -> Record | None:
+    """Return a matrix as the PTS draws it, both on a log scale: {flat: a line for each mix over the block sizes, the
+    smallest left, solid: {title, sizes, mixes, values}, a bar for each cell}. None where that is too much. values: rows
+    of sizes, the largest first; None is not drawn.
+    """
+    if len(sizes) * len(mixes) > MOST_BARS:
+        return None
+    columns = [list(column) for column in zip(*values)]
+    lines = [{"label": mix, "x": sizes[::-1], "y": column[::-1]} for mix, column in zip(mixes, columns)]
+    flat = {"x_title": "Block size", "y_title": f"{title}, log", "log": True, "lines": lines}
+    # Rows and columns in the order in which low bars stand in front of high ones.
+    if _mean(values[0]) < _mean(values[-1]):
+        sizes, values = sizes[::-1], values[::-1]
+    if _mean(columns[0]) < _mean(columns[-1]):
+        mixes, values = mixes[::-1], [row[::-1] for row in values]
+    return {"flat": flat, "solid": {"title": f"{title}, log", "sizes": sizes, "mixes": mixes, "values": values}}
+
+
+def _mean(values: t.Sequence[float | None]) -> float:
+    known = [math.log10(value) for value in values if value]
+    return sum(known) / len(known) if known else -math.inf
 
 
 def _of_cell(metrics: Record, metric: str) -> float | None:

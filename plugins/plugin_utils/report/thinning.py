@@ -1,9 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Curves for the report: phases of a write-saturation curve, thinning, medians, sparklines. Pure, for display only: no
-verdict.
-"""
+"""Curves for the report: phases of a write-saturation curve, thinning, medians. Pure, for display only: no verdict."""
 
 from __future__ import annotations
 
@@ -13,13 +11,15 @@ import statistics
 import typing as t
 
 Values = t.Sequence[float | None]
+# No drive's rate or latency, in any unit that is drawn, is as large; infinity and NaN are not below it either.
+MOST = 1e18
 
 
 def significant(value: t.Any, digits: int = 5) -> float | int | None:
-    """Return a figure short enough for a page that carries many; what is not a finite number is None (a gap in the
-    curve).
+    """Return a figure short enough for a page that carries many; what is no number that a drive can have is None (a
+    gap in the curve).
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < MOST:
         return None
     if value == 0:
         return 0
@@ -107,17 +107,6 @@ def median_without(ordered: t.Sequence[float], value: float | None) -> float | N
     place = len(ordered) if value is None else bisect.bisect_left(ordered, value)
     low, high = (ordered[middle + (middle >= place)] for middle in ((count - 1) // 2, count // 2))
     return (low + high) / 2
-
-
-def sparkline(xs: Values, ys: Values, x_most: float, y_most: float, width: int = 120, height: int = 28) -> str:
-    """Return the path data of an SVG polyline of at most 60 points, from 0 to the given maxima; "" when there is
-    nothing to draw.
-    """
-    xs, ys = thin(xs, ys, 60)
-    points = [(x, y) for x, y in zip(xs, ys) if x is not None and y is not None]
-    if len(points) < 2 or x_most <= 0 or y_most <= 0:
-        return ""
-    return " ".join(f"{x / x_most * width:.1f},{1 + (height - 2) * (1 - y / y_most):.1f}" for x, y in points)
 
 
 def log_share(value: float, low: float, high: float) -> float:

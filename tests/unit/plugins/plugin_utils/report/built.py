@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import page_names, write_report
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import assets, page_names, write_report
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 STOPPED = generator.Drive("server-4", "SIM0004", generator.MODEL, 90_000, 40_000, "interrupted")
@@ -28,6 +28,16 @@ def drive_page(run_dir, host, drive):
 
 def all_pages(run_dir):
     return [path.read_text() for path in sorted((run_dir / "report").rglob("*.html"))]
+
+
+def without_plotly(html):
+    """A supplier's page without what is not ours in it."""
+    return html.replace(assets.script(), "")
+
+
+def charts(html):
+    """The data of a page's charts, in its order."""
+    return [json.loads(text) for text in re.findall(r'class="chart-data">(.*?)</script>', html, re.DOTALL)]
 
 
 def embedded(html, name):

@@ -116,5 +116,5 @@ def test_a_fleet_of_none_of_one_and_of_nothing_that_counts_has_its_page(tmp_path
     index = fleets.odd_page(tmp_path, hosts, drives, outcome)
     html = index.read_text()
     assert headline in html and ("fleet-data" in html) == (drives == 4) and ('id="rows"' in html) == (drives == 4)
-    assert ("drive-data" in html) == (drives == 1) and 'class="groups"' not in html
+    assert ("chart-data" in html) == (drives == 1) and 'class="groups"' not in html
     assert (index.parent / "summary.json").exists() and "NaN" not in (index.parent / "summary.json").read_text()

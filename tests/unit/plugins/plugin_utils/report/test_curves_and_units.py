@@ -97,6 +97,8 @@ def test_a_drive_is_not_among_those_that_its_figure_is_compared_with(tmp_path):
         (0, 0),
         (float("nan"), None),
         (float("inf"), None),
+        (1e300, None),
+        (-(10**400), None),
         (None, None),
         (True, None),
         ("1", None),

@@ -26,8 +26,8 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import tables 
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator, specs
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import (
+    charts,
     drive_page,
-    embedded,
     made,
 )
 
@@ -89,7 +89,7 @@ def test_the_tests_are_sound(once):
 
 
 def test_the_histogram_of_a_point_is_that_of_the_point_and_not_of_its_lead(once):
-    (drawn,) = embedded(page_of(once), "drive-data")["tests"][2]["histogram"]
+    (drawn,) = charts(page_of(once))[2]["histogram"]
     point, lead = (kept_bins(once, "dirth-most-iops", cell)["write"] for cell in (POINT, LEAD))
     # The lead has 64 times as many I/Os in flight, hence latencies of its own.
     assert drawn["to_us"][-1] * 1000 > max(point) >= drawn["from_us"][-1] * 1000

@@ -17,8 +17,8 @@ from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import (
     all_pages,
+    charts,
     drive_page,
-    embedded,
     made,
     page,
 )
@@ -132,9 +132,8 @@ def test_a_damaged_line_is_said_on_the_page(mixed):
 def test_the_page_has_the_curve_the_window_and_the_phases(tmp_path):
     run_dir = generator.make(tmp_path)
     made(run_dir)
-    worn = embedded(drive_page(run_dir, "server-3", "SIM0003"), "drive-data")
-    series = worn["tests"][0]
-    assert worn["verdict"] == "fail" and worn["limits"][0][0]["min"] == 35_000
+    (series,) = charts(drive_page(run_dir, "server-3", "SIM0003"))
+    assert series["verdict"] == "fail" and series["limits"][0]["min"] == 35_000
     assert len(series["rounds"]) == len(series["multiples"]) == len(series["curves"][0]["values"]) == 60
     assert series["multiples"][-1] > 4
     assert 0 < series["phases"]["fresh_end"] < series["phases"]["level_start"] < series["phases"]["window_start"] == 55
@@ -152,8 +151,11 @@ def test_the_page_has_the_curve_the_window_and_the_phases(tmp_path):
     ]
     assert series["median"]["count"] == 2
     # On the fleet's page one line a drive, the worst last and so on top.
-    assert re.findall(r'<polyline class="(\w+)', page(run_dir)) == ["pass", "pass", "fail"]
-    healthy = [embedded(drive_page(run_dir, f"server-{n}", f"SIM000{n}"), "drive-data")["tests"][0] for n in (1, 2)]
+    (overlay,) = charts(page(run_dir))
+    assert [line["kind"] for line in overlay["lines"]] == ["pass", "pass", "fail"]
+    assert overlay["limits"] == [[35_000, "at least 35,000 IOPS"]] and overlay["y_title"] == "write IOPS"
+    assert overlay["lines"][-1]["href"] == page_names.drive_page("server-3", "SIM0003")
+    healthy = [charts(drive_page(run_dir, f"server-{n}", f"SIM000{n}"))[0] for n in (1, 2)]
     # Of two others the median lies half way between them; the worn drive is not among its own.
     middle = sum(test["curves"][0]["values"][59] for test in healthy) / 2
     assert series["median"]["values"][-1] == pytest.approx(middle, rel=1e-3)
@@ -199,6 +201,6 @@ def test_every_figure_of_the_page_is_json_that_browsers_read(mixed):
     embedded_texts = re.findall(
         r'<script type="application/json"[^>]*>(.*?)</script>', "".join(all_pages(mixed)), re.DOTALL
     )
-    assert len(embedded_texts) == 1 + 5
+    assert len(embedded_texts) == 1 + 2 + 4 * 2  # the fleet's list and curves, both tests of four drives
     for text in [*embedded_texts, (mixed / "report" / "summary.json").read_text()]:
         json.loads(text, parse_constant=pytest.fail)
