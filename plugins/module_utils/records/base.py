@@ -59,12 +59,21 @@ Time = Annotated[
 RunId = Annotated[str, Limits(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 HostName = Annotated[str, Limits(min_length=1, max_length=255, is_name=True)]
 Text = Annotated[str, Limits(min_length=1)]
+# A text of a host of which nothing is known but that it is short.
+Word = t.Optional[Annotated[str, Limits(max_length=4096)]]
+# The name of a check, a refusal, an outcome, a method.
+Code = Annotated[str, Limits(pattern="^[a-z0-9][a-z0-9_]{0,63}$")]
 Label = Annotated[str, Limits(min_length=1, max_length=4096, is_name=True)]
 TestName = Annotated[str, Limits(pattern="^[a-z0-9][a-z0-9_-]{0,40}$")]
 CellId = Annotated[str, Limits(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$")]
 Json = t.Dict[str, t.Any]
 Scalar = t.Union[str, float, bool, None]
+# For JSON_SCHEMA of a record whose further keys are scalars.
+SCALARS_BESIDE: Json = {"additionalProperties": {"type": ["string", "number", "boolean", "null"]}}
 Kind = t.TypeVar("Kind")
+# Of a key that may be missing, and is never null where it is there.
+NEVER_NULL = "never null"
+OrMissing = Annotated[t.Optional[Kind], NEVER_NULL]
 
 
 class WrongShape(ValueError):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from .base import (
     Annotated,
     CellId,
+    Code,
     Count,
     HostName,
     Json,
@@ -21,6 +22,7 @@ from .base import (
     Limits,
     NotNegative,
     Number,
+    OrMissing,
     Positive,
     RunId,
     Scalar,
@@ -29,6 +31,7 @@ from .base import (
     Text,
     Time,
 )
+from .host_snapshot import Snapshot
 
 Commands = t.List[Annotated[t.List[str], Limits(min_items=1)]]
 PurgeClass = t.Literal["pts", "not_pts"]
@@ -100,22 +103,6 @@ class Tuned:
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """What the host is (machine/snapshot.py)."""
-
-    cpu: Json
-    memory: Json
-    bios: Json
-    kernel: Json
-    command_line: t.Optional[str]
-    tools: Json
-    pcie: Json
-    numa: Json
-    tunables: Json
-    drivers: Json
-
-
-@dataclass(frozen=True)
 class Kept:
     """What a drive kept of its rate alone; null: too few figures."""
 
@@ -178,20 +165,25 @@ class Restored:
 class Finding:
     """A code of the guard and its sentence."""
 
-    code: str
-    message: str
+    code: Code
+    message: Annotated[str, Limits(max_length=2000)]
 
 
 @dataclass(frozen=True)
 class Look:
     """What was scanned of a drive."""
 
+    # Random ones, of 4 KiB each.
     blocks: Count
     size_bytes: Count
     seconds: NotNegative
+    # All of the drive was read.
     whole: bool
+    # So many bytes of data, anywhere on the drive, would have been found with a probability of 99.9 %.
     seen_bytes: Count
-    aimed_blocks: t.Optional[Count] = None
+    # Further ones, where the drive itself reports data.
+    aimed_blocks: OrMissing[Count] = None
+    # What the drive itself reports as in use; null: it does not.
     allocated_bytes: t.Optional[Count] = None
 
 

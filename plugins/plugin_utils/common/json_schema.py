@@ -10,7 +10,7 @@ import functools
 import typing as t
 
 from ...module_utils.records import events
-from ...module_utils.records.base import Limits
+from ...module_utils.records.base import NEVER_NULL, Limits
 
 Schema = dict[str, t.Any]
 _TYPES: dict[t.Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -53,12 +53,12 @@ def of_event(event: str) -> Schema:
     }
 
 
-def _of_hint(hint: t.Any) -> Schema:
+def _of_hint(hint: t.Any, never_null: bool = False) -> Schema:
     origin, arguments = t.get_origin(hint), t.get_args(hint)
     if origin is t.Annotated:
-        return _limited(_of_hint(arguments[0]), arguments[1:])
+        return _limited(_of_hint(arguments[0], NEVER_NULL in arguments), arguments[1:])
     if origin is t.Union:
-        return _union([_of_hint(one) for one in arguments])
+        return _union([_of_hint(one) for one in arguments if not (never_null and one is type(None))])
     if origin is t.Literal:
         return {"enum": list(arguments)}
     if origin is list:
@@ -81,6 +81,8 @@ def _limited(schema: Schema, limits: t.Iterable[t.Any]) -> Schema:
 
 def _union(parts: t.Sequence[Schema]) -> Schema:
     """Return one schema for all: by their types where they say no more than these, and a null beside anything."""
+    if len(parts) == 1:
+        return parts[0]
     if all(set(part) == {"type"} for part in parts):
         return {"type": [part["type"] for part in parts]}
     others = [part for part in parts if part != {"type": "null"}]

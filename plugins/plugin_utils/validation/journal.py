@@ -13,7 +13,6 @@ from ...module_utils.records.run_files import CollectedPlan, Status
 from ...module_utils.run import drive_records
 from ...module_utils.run.folder import JOURNAL, PLAN
 from ..common import json_schema
-from ..common import schema as schemas
 from . import sanitizer
 
 # What the records and the report are made of; all other events stay in the file.
@@ -114,11 +113,7 @@ def prepare() -> None:
 @functools.cache
 def _of_event(event: str) -> sanitizer.Shape:
     """Return the shape of one event: asking them all for each line would take ten times as long."""
-    schema = json_schema.of_event(event)
-    if event == "snapshot":  # it is that of host_checks, with all of its PCI Express functions
-        answers = schemas.load("answers")["$defs"]
-        schema = {"allOf": [schema, answers["snapshot"]], "$defs": answers}
-    return sanitizer.Shape(schema)
+    return sanitizer.Shape(json_schema.of_event(event))
 
 
 def plan(path: str, problems: Problems) -> Record:

@@ -1,21 +1,21 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a module's answer becomes before anybody sees it: what its schema names, and nothing that Ansible would act
+"""What a module's answer becomes before anybody sees it: what its record names, and nothing that Ansible would act
 upon. Pure.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import re
 import typing as t
 
-from ..common import schema as schemas
+from ...module_utils.records.answers import ANSWERS, Answer, Failure
 from . import printable, sanitizer
 
-SCHEMA = "answers"
 # Of a failure that Ansible made up from a broken answer.
 _TOLD = ("msg", "module_stderr", "module_stdout", "rc")
 # The only fact that may stay: where ansible-core found Python, lest it looks again for each task. It stays below
@@ -32,8 +32,8 @@ Result = dict[str, t.Any]
 def prepare(module: str) -> None:
     """Make what `passed` and `screened` need for a module's answers, before Ansible forks a process for each host."""
     with contextlib.suppress(ImportError):  # told where a host answers
-        sanitizer.shape_of(SCHEMA, "common")
-        sanitizer.shape_of(SCHEMA, module)
+        sanitizer.shape_of_record(Failure)
+        sanitizer.shape_of_record(ANSWERS[module])
 
 
 def passed(module: str, result: t.Any) -> Result:
@@ -53,7 +53,7 @@ def passed(module: str, result: t.Any) -> Result:
 def _passed(module: str, result: t.Any) -> Result:
     if not isinstance(result, t.Mapping):
         raise sanitizer.Unfit(["it is not a mapping"])
-    common = sanitizer.shape_of(SCHEMA, "common")
+    common = sanitizer.shape_of_record(Failure)
     if any(result.get(key) for key in ("failed", "unreachable", "skipped")):
         told = {
             key: result[key]
@@ -66,8 +66,8 @@ def _passed(module: str, result: t.Any) -> Result:
     known = _without_core(result)
     if "warnings" in known:
         known["warnings"] = _words(known["warnings"])
-    answer, dropped = sanitizer.shape_of(SCHEMA, module).passed(known)
-    return {"changed": False, **answer, **({"unknown_keys": dropped} if dropped else {})}
+    answer, dropped = sanitizer.shape_of_record(ANSWERS[module]).passed(known)
+    return {**answer, **({"unknown_keys": dropped} if dropped else {})}
 
 
 def screened(module: str, stdout: str) -> str:
@@ -84,11 +84,8 @@ def screened(module: str, stdout: str) -> str:
     except (ValueError, RecursionError):
         # Not as it came: what is made printable could become an answer that ansible-core reads.
         return "".join(f"| {line}\n" for line in printable.lines(stdout).splitlines())
-    dropped = (
-        _ACTED_UPON
-        if "warnings" in schemas.load(SCHEMA)["$defs"].get(module, {}).get("properties", {})
-        else (*_ACTED_UPON, "warnings")
-    )
+    keys = {field.name for field in dataclasses.fields(ANSWERS.get(module, Answer))}
+    dropped = _ACTED_UPON if "warnings" in keys else (*_ACTED_UPON, "warnings")
     return json.dumps(
         {key: value for key, value in answer.items() if key not in dropped and not key.startswith("_ansible_")}
     )

@@ -154,7 +154,7 @@ def test_the_schemas_have_the_form_of_a_runs_id_that_the_code_has():
             elif key == "pattern" and name in ("run_id", "id") and "{0,99}" in value:
                 yield value
 
-    names = ("answers", "results", "run")
+    names = ("results", "run")
     found = {
         name: set(run_ids(json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8")))) for name in names
     }

@@ -13,7 +13,7 @@ import random
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import run_files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import answers, run_files
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     decision,
     drive_list,
@@ -123,7 +123,7 @@ def test_whatever_answer_passes_preflight_and_discover_survive(tmp_path):
     for seed in mutations.seeds(TRIES["answers"]):
         chance = random.Random(seed)
         module = list(entrances.KEYS)[seed % len(entrances.KEYS)]
-        wanted = sanitizer.shape_of("answers", module)
+        wanted = sanitizer.shape_of_record(answers.ANSWERS[module])
         odd = mutations.fitting(honest[module], chance, lambda value, wanted=wanted: fits(wanted, value), 60)
         answered = {**honest, module: module_answers.passed(module, odd)}
         bad = entrances.view_of("bad", entrances.asked(tmp_path, ssd_mode="destructive"), answered)

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import answers
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import json_schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import module_answers
 from ansible_collections.ssdlab.fleet.tests.fixtures import answers as real
 from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
 
 REPO = Path(__file__).resolve().parents[5]
-PARTS = schemas.load("answers")["$defs"]
+PARTS = {module: json_schema.of(kind) for module, kind in answers.ANSWERS.items()}
 # Modules whose work an action does on the controller: no host answers to them.
 ON_CONTROLLER = ("collect", "drive_list", "find_run", "preflight", "render_jobs", "report", "retest", "store", "watch")
 MODULES = sorted(path.stem for path in (REPO / "plugins" / "modules").glob("*.py") if path.stem not in ON_CONTROLLER)
@@ -55,7 +56,7 @@ def test_whatever_a_host_answers_ansible_gets_nothing_to_act_upon(module):
         add_host={},
         results=[1],
     )
-    allowed = {*PARTS[module]["properties"], *PARTS["common"]["properties"], "unknown_keys"}
+    allowed = {*PARTS[module]["properties"], *json_schema.of(answers.Failure)["properties"], "unknown_keys"}
     for seed in mutations.seeds(MUTATIONS):
         passed = module_answers.passed(module, mutations.mutated(answer, seed))
         facts = passed.pop("ansible_facts", {})

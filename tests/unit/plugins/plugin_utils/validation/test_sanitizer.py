@@ -9,6 +9,8 @@ import jsonschema
 import jsonschema_rs
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import answers
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import json_schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import sanitizer
 from ansible_collections.ssdlab.fleet.tests.fixtures import answers as real
@@ -75,29 +77,22 @@ def test_a_pattern_holds_to_the_last_letter():
         sanitizer.Shape(schema).passed("abc\n")
 
 
-@pytest.mark.parametrize("part", sorted(schemas.load("answers")["$defs"]))
-def test_both_libraries_have_one_verdict(part):
-    whole = sanitizer._expanded(
-        {**schemas.load("answers")["$defs"][part], "$defs": schemas.load("answers")["$defs"]},
-        schemas.load("answers")["$defs"],
-    )
+@pytest.mark.parametrize("module", sorted(answers.ANSWERS))
+def test_both_libraries_have_one_verdict(module):
+    whole = json_schema.of(answers.ANSWERS[module])
     quick, slow = jsonschema_rs.validator_for(whole).is_valid, schemas.validator(whole)
-    good = (
-        real.of(part)
-        if part in ("run_info", "drive_facts", "host_info", "rssdm", "iomemory", "tunables")
-        else real.of("drive_facts")["drives"][0]
-    )
+    good = real.of(module)
     for seed in range(60):
-        value = json.loads(json.dumps(mutations.mutated(good, seed, 1), default=str))
         try:
+            value = json.loads(json.dumps(mutations.mutated(good, seed, 1), default=str, allow_nan=False))
             expected = slow.is_valid(value)
             found = quick(value)
-        except (RecursionError, OverflowError, UnicodeEncodeError):  # nothing that the walk before it lets pass
+        except (RecursionError, OverflowError, ValueError):  # nothing that the walk before it lets pass
             continue
         assert found == expected, (seed, list(slow.iter_errors(value)))
 
 
-@pytest.mark.parametrize("name", ["answers", "results", "run", "plan", "test", "summary"])
+@pytest.mark.parametrize("name", ["results", "run", "plan", "test", "summary"])
 def test_our_schemas_are_schemas(name):
     jsonschema.Draft202012Validator.check_schema(schemas.load(name))
 

@@ -1,0 +1,128 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a host reports of its drives: who each is, whether it may be erased, and how it could be purged."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from .base import SCALARS_BESIDE, Annotated, Code, Count, Json, Limits, NotNegative, OrMissing, Positive, Word
+from .events import Finding, Look, PurgeClass
+
+_Name = t.Optional[Annotated[str, Limits(max_length=255)]]
+_Label = t.Optional[Annotated[str, Limits(max_length=4096, is_name=True)]]
+_Moment = t.Optional[Annotated[str, Limits(max_length=40)]]
+_Findings = Annotated[t.List[Finding], Limits(max_items=1000)]
+# Argument lists.
+Commands = Annotated[t.List[Annotated[t.List[str], Limits(max_items=1000)]], Limits(max_items=1000)]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who a drive is (drive/identity.py): what stays with it, and where the kernel has it now. Null is unknown."""
+
+    serial: _Name = None
+    # World wide name, as the kernel writes it.
+    wwn: _Name = None
+    model: _Name = None
+    firmware: _Name = None
+    size_bytes: t.Optional[Count] = None
+    logical_block_size_bytes: t.Optional[Positive] = None
+    # Of each block, such as 8 in the LBA format 512+8.
+    metadata_bytes: t.Optional[Annotated[int, Limits(minimum=0, maximum=65535)]] = None
+    physical_block_size_bytes: t.Optional[Positive] = None
+    # The smallest efficient I/O; of an NVMe drive its preferred write granularity (NPWG).
+    minimum_io_size_bytes: t.Optional[Count] = None
+    # nvme, nvme-tcp, sata, sas, usb, virtio, loop …; pcie for a P320h, P420m or ioMemory.
+    transport: Word = None
+    # That it is attached to.
+    numa_node: t.Optional[int] = None
+    # The kernel's number of this attachment: another one means that the drive was swapped or attached again.
+    diskseq: t.Optional[int] = None
+    kernel_name: Word = None
+    # The device node.
+    path: Word = None
+    # The device number, as 259:0.
+    major_minor: Word = None
+    # The file behind a loop device.
+    backing_file: Word = None
+    # That file by device and inode, and which part of it.
+    backing: Word = None
+    # Of one discard; 0: it supports none.
+    max_discard_bytes: t.Optional[Count] = None
+    # Commands that one queue accepts at a time.
+    queue_depth: t.Optional[Count] = None
+    # As the kernel reports it.
+    rotational: t.Optional[bool] = None
+    # Whether its queue supports polled I/O.
+    io_poll: t.Optional[bool] = None
+
+    JSON_SCHEMA: t.ClassVar[Json] = SCALARS_BESIDE
+
+
+@dataclass(frozen=True)
+class OwnData:
+    """What the ledger has about the data on a drive."""
+
+    # The run that wrote last.
+    run_id: t.Optional[Annotated[str, Limits(max_length=200)]]
+    # writing until the run releases the drive, then released, or evidence if it missed a criterion.
+    state: _Moment
+    # What proves that nobody else's data is on it: the kernel's count of writes, or the look; empty: nothing.
+    proved: t.Literal["", "counters", "content", None]
+    # When the run released the drive.
+    released: _Moment = None
+    # Why the drive is kept as evidence; empty when it is not.
+    reason: t.Optional[str] = None
+
+    JSON_SCHEMA: t.ClassVar[Json] = SCALARS_BESIDE
+
+
+@dataclass(frozen=True)
+class OfferedPurge:
+    """A method of purging, as it would run without a test's options."""
+
+    method: Code
+    supported: bool
+    # Why it is not; empty if it is.
+    reason: str
+    # What else it would erase; empty if nothing.
+    hits_others: str
+    purge_class: PurgeClass
+    commands: Commands
+    # How long it may take; null if it is not supported.
+    timeout_s: t.Optional[NotNegative]
+    # Why it is the one, where the controller chose.
+    why: OrMissing[str] = None
+
+
+@dataclass(frozen=True)
+class FoundDrive:
+    """A drive that the inventory names, or that was found."""
+
+    # The entry of ssd_drives, or the one proposed; null: nothing names the drive, or the entry is invalid.
+    selector: t.Any
+    # The selector's value: the drive's name in every record.
+    drive: _Label
+    # The device node; null unless exactly one drive matches.
+    path: _Label
+    # Null unless exactly one drive matches.
+    identity: t.Optional[Identity]
+    # Whether it may be erased.
+    eligible: bool
+    # Every reason why it may not.
+    refusals: _Findings
+    # Refusals that the options of its entry lifted.
+    overridden: OrMissing[_Findings] = None
+    # Null: the ledger has nothing.
+    own_data: t.Optional[OwnData] = None
+    # Who has it open and only probes drives.
+    passing: OrMissing[Annotated[t.List[str], Limits(max_items=1000)]] = None
+    # Null if another rule already refused the drive.
+    look: t.Optional[Look] = None
+    # Those for this kind of drive, strongest first.
+    purge: OrMissing[Annotated[t.List[OfferedPurge], Limits(max_items=1000)]] = None
+    # What the drive reported about each family of methods, or error, why it could not be queried.
+    purge_capabilities: OrMissing[t.Dict[str, Json]] = None
