@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Write the tables of docs/ that repeat the code's own: between `<!-- table NAME … -->` and `<!-- end of table -->`.
 
-What follows the name says which part of it: `<!-- table settings tune -->`.
+What follows the name says which part of it: `<!-- table settings tune -->`. The schemas that users' programs may read
+files by are written too.
 
-With --check it changes nothing, and exits with 1 where a table is not current.
+With --check it changes nothing, and exits with 1 where something is not current.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, scsi
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events, run_files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, units
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, json_schema, units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import summary_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import frames
 
 Rows = t.List[t.Tuple[str, ...]]
@@ -361,6 +363,10 @@ TABLES: dict[str, t.Callable[..., Rows]] = {
 }
 
 
+# Where each is, with its title and its record.
+SCHEMAS = {"docs/summary.schema.json": ("report/summary.json", summary_record.Summary)}
+
+
 def text(rows: Rows) -> str:
     """Return a table in Markdown. A bar within a cell would end it."""
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
@@ -375,13 +381,40 @@ def current(page: str) -> str:
     )
 
 
+def published_schema(title: str, kind: t.Any) -> str:
+    """Return the schema of a record, with what the comments of its dataclasses say: each of these is in $defs."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
+    parts = {part.__name__: _described(part) for part in _parts(kind)}
+    return json.dumps({**head, **_described(kind), "$defs": parts}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _described(kind: t.Any) -> dict[str, t.Any]:
+    schema, hints, comments = json_schema.of(kind), t.get_type_hints(kind), _field_comments(kind)
+    properties = {}
+    for name, shape in schema["properties"].items():
+        about = {"description": comments[name]} if name in comments else {}
+        properties[name] = {**about, **_with_reference(shape, _dataclasses_in(hints[name]))}
+    return {"description": _about(kind), **schema, "properties": properties}
+
+
+def _with_reference(shape: dict[str, t.Any], parts: list[t.Any]) -> dict[str, t.Any]:
+    """Return a field's schema with a reference where the dataclass is that it holds, if any."""
+    if not parts:
+        return shape
+    if "properties" in shape:
+        reference = {"$ref": f"#/$defs/{parts[0].__name__}"}
+        return {"anyOf": [reference, {"type": "null"}]} if "null" in shape["type"] else reference
+    below = "items" if "items" in shape else "additionalProperties"
+    return {**shape, below: _with_reference(shape[below], parts)}
+
+
 def main(arguments: list[str]) -> int:
-    """Write the pages whose tables changed, or name them."""
+    """Write the pages whose tables changed, and the schemas, or name them."""
     stale = []
-    for path in sorted(ROOT.glob("docs/**/*.md")):
-        before = path.read_text(encoding="utf-8")
-        after = current(before)
-        if after != before:
+    wanted = {path: current(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("docs/**/*.md"))}
+    wanted.update({ROOT / path: published_schema(*about) for path, about in SCHEMAS.items()})
+    for path, after in wanted.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != after:
             stale.append(path)
             if "--check" not in arguments:
                 path.write_text(after, encoding="utf-8")

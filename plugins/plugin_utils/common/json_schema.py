@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import types
 import typing as t
 
 from ...module_utils.records import events
@@ -57,7 +58,7 @@ def _of_hint(hint: t.Any, never_null: bool = False) -> Schema:
     origin, arguments = t.get_origin(hint), t.get_args(hint)
     if origin is t.Annotated:
         return _limited(_of_hint(arguments[0], NEVER_NULL in arguments), arguments[1:])
-    if origin is t.Union:
+    if origin in (t.Union, types.UnionType):
         return _union([_of_hint(one) for one in arguments if not (never_null and one is type(None))])
     if origin is t.Literal:
         return {"enum": list(arguments)}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fleet of report/summary.json (common/schemas/summary.schema.json), from a run's records. Pure."""
+"""The fleet of report/summary.json (fleet_record.py), from a run's records. Pure."""
 
 from __future__ import annotations
 

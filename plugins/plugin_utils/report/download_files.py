@@ -56,7 +56,7 @@ def summary(
     records: t.Mapping[tuple[str, str], Record] | None = None,
     tests: Records | None = None,
 ) -> str:
-    """summary.json (plugin_utils/common/schemas/summary.schema.json).
+    """summary.json (summary_record.py).
 
     fleet: of peers/fleet_verdicts.py. derived: {(host, drive): {test: what derived_metrics.of_drive found}}.
     records: of the drives. tests: of Sources.

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tables of docs/ that scripts/doc_tables.py writes are current."""
+"""The tables and schemas of docs/ that scripts/doc_tables.py writes are current."""
 
 from __future__ import annotations
 

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 
-import jsonschema
-
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import fleet_summary
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import download_files
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
 
 def made(run, records, earlier=(), baseline=("", None)):
@@ -20,10 +18,7 @@ def made(run, records, earlier=(), baseline=("", None)):
     judgement = judge.judge(run, records)
     before = fleet_summary.before(run, records, judgement, earlier)
     found = fleet_summary.make(run, records, judge.valid_tests(run, records), judgement, before, baseline)
-    schema = schemas.load("summary")
-    jsonschema.Draft202012Validator({**schema["$defs"]["fleet"], "$defs": schema["$defs"]}).validate(
-        json.loads(json.dumps(found, allow_nan=False))
-    )
+    documents.validate(json.loads(json.dumps(found, allow_nan=False)), "fleet")
     return found
 
 
