@@ -11,6 +11,8 @@ import re
 import typing as t
 
 from ..core.host import BOOT_ID, Host
+from ..records import base
+from ..records.host_snapshot import HostIdentity, Tool
 
 TOOLS = ("fio", "wipefs", "blkid", "blkdiscard", "setpriv", "systemd-run")
 OPTIONS: dict[str, t.Any] = {"tools": {"type": "list", "elements": "str", "default": list(TOOLS)}}
@@ -18,25 +20,25 @@ OPTIONS: dict[str, t.Any] = {"tools": {"type": "list", "elements": "str", "defau
 
 def module_result(host: Host, options: dict[str, t.Any]) -> dict[str, t.Any]:
     """Return the result of the module host_info."""
-    return {"host_info": gather(host, options["tools"])}
+    return {"host_info": base.to_json(gather(host, options["tools"]))}
 
 
-def gather(host: Host, tools: t.Iterable[str] = TOOLS) -> dict[str, t.Any]:
-    """Return the facts; None is unknown. service_manager: systemd only where systemd is PID 1 (sd_booted(3))."""
-    return {
-        "boot_id": host.get(BOOT_ID),
-        "machine_id": host.get("/etc/machine-id"),
-        "hostname": host.get("/proc/sys/kernel/hostname"),
-        "kernel": host.get("/proc/sys/kernel/osrelease"),
-        "service_manager": "systemd" if host.exists("/run/systemd/system") else None,
-        "cpus": os.cpu_count(),
-        "memory_bytes": _memory_bytes(host),
-        "python_version": platform.python_version(),
-        "tools": {name: tool(host, name) for name in tools},
-    }
+def gather(host: Host, tools: t.Iterable[str] = TOOLS) -> HostIdentity:
+    """Return the facts. service_manager: systemd only where systemd is PID 1 (sd_booted(3))."""
+    return HostIdentity(
+        boot_id=host.get(BOOT_ID),
+        machine_id=host.get("/etc/machine-id"),
+        hostname=host.get("/proc/sys/kernel/hostname"),
+        kernel=host.get("/proc/sys/kernel/osrelease"),
+        service_manager="systemd" if host.exists("/run/systemd/system") else None,
+        cpus=os.cpu_count(),
+        memory_bytes=_memory_bytes(host),
+        python_version=platform.python_version(),
+        tools={name: tool(host, name) for name in tools},
+    )
 
 
-def tool(host: Host, name: str, option: str = "--version") -> dict[str, str | None] | None:
+def tool(host: Host, name: str, option: str = "--version") -> Tool | None:
     """Return where a tool is and the version that it states when called with `option`; None if it is missing."""
     path = host.which(name)
     if path is None:
@@ -44,7 +46,7 @@ def tool(host: Host, name: str, option: str = "--version") -> dict[str, str | No
     result = host.run([path, option], timeout_s=20)
     # sg3_utils print theirs on stderr.
     match = re.search(r"[0-9]+(\.[0-9]+)+", result.stdout or result.stderr) if result.rc == 0 else None
-    return {"path": path, "version": match.group(0) if match else None}
+    return Tool(path, match.group(0) if match else None)
 
 
 def _memory_bytes(host: Host) -> int | None:

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a host is, as far as it bears on a measurement: a measurement is worth as much as what is known of its host. It
 only reads.
-
-{cpu, memory, bios, kernel, command_line, tools, pcie, numa, tunables, drivers}; what cannot be read is None.
 """
 
 from __future__ import annotations
@@ -17,6 +15,8 @@ import typing as t
 from ..core.host import Host
 from ..core.sysfs import effective, number
 from ..drive import identity
+from ..records import base
+from ..records.host_snapshot import Cpu, IdleState, Memory, Numa, NumaNode, Snapshot, Tunables
 from ..tools import systemd
 from . import cpus, pcie
 from .cpus import CPU_DIR, NODE_DIR
@@ -103,40 +103,41 @@ QUEUE = (
 
 
 def gather(host: Host, tools: t.Mapping[str, str] | None = None) -> dict[str, t.Any]:
-    """Return the snapshot. `tools`: {name: option that prints its version}, by default TOOLS."""
+    """Return the snapshot as JSON has it. `tools`: {name: option that prints its version}, by default TOOLS."""
     names = identity.whole_drives(host)
-    return {
-        "cpu": _cpu(host),
-        "memory": _memory(host),
-        "bios": {key: host.get("/sys/class/dmi/id/" + file) for key, file in DMI.items()},
-        "kernel": _kernel(host),
-        "command_line": host.get("/proc/cmdline"),
-        "tools": {name: tool(host, name, option) for name, option in (TOOLS if tools is None else tools).items()},
-        "pcie": _pcie(host, names),
-        "numa": _numa(host, names),
-        "tunables": tunables(host, names),
-        "drivers": _drivers(host, names),
-    }
+    found = Snapshot(
+        cpu=_cpu(host),
+        memory=_memory(host),
+        bios={key: host.get("/sys/class/dmi/id/" + file) for key, file in DMI.items()},
+        kernel=_kernel(host),
+        command_line=host.get("/proc/cmdline"),
+        tools={name: tool(host, name, option) for name, option in (TOOLS if tools is None else tools).items()},
+        pcie=_pcie(host, names),
+        numa=_numa(host, names),
+        tunables=_tunables(host, names),
+        drivers=_drivers(host, names),
+    )
+    shown: dict[str, t.Any] = base.to_json(found)
+    return shown
 
 
-def _cpu(host: Host) -> dict[str, t.Any]:
+def _cpu(host: Host) -> Cpu:
     info = host.get("/proc/cpuinfo") or ""
     seen = cpus.topology(host)
-    online = host.get(CPU_DIR + "/online")
     cores = set(seen.core_of.values())
-    return {
-        "model": _field(info, "model name"),
-        "vendor": _field(info, "vendor_id"),
-        "microcode": _field(info, "microcode"),
-        "sockets": len({package for package, _core in cores}) or None,
-        "cores": len(cores) or None,
-        "cpus": len(seen.online) or None,
-        "online": online,
-        "max_khz": number(host, CPU_DIR + "/cpu0/cpufreq/cpuinfo_max_freq"),
-        "base_khz": number(host, CPU_DIR + "/cpu0/cpufreq/base_frequency"),
-        "cache": host.get(CPU_DIR + "/cpu0/cache/index3/size"),
-        "architecture": platform.machine(),
-    }
+    return Cpu(
+        model=_field(info, "model name"),
+        vendor=_field(info, "vendor_id"),
+        microcode=_field(info, "microcode"),
+        sockets=len({package for package, _core in cores}) or None,
+        cores=len(cores) or None,
+        cpus=len(seen.online) or None,
+        online=host.get(CPU_DIR + "/online"),
+        max_khz=number(host, CPU_DIR + "/cpu0/cpufreq/cpuinfo_max_freq"),
+        base_khz=number(host, CPU_DIR + "/cpu0/cpufreq/base_frequency"),
+        cache=host.get(CPU_DIR + "/cpu0/cache/index3/size"),
+        architecture=platform.machine(),
+    )
 
 
 def _field(text: str, name: str) -> str | None:
@@ -144,14 +145,14 @@ def _field(text: str, name: str) -> str | None:
     return match.group(1).strip() if match else None
 
 
-def _memory(host: Host) -> dict[str, t.Any]:
+def _memory(host: Host) -> Memory:
     text = host.get("/proc/meminfo") or ""
-    return {
-        "total_bytes": _kib(text, "MemTotal"),
-        "available_bytes": _kib(text, "MemAvailable"),
-        "swap_bytes": _kib(text, "SwapTotal"),
-        "modules": _modules(host),
-    }
+    return Memory(
+        total_bytes=_kib(text, "MemTotal"),
+        available_bytes=_kib(text, "MemAvailable"),
+        swap_bytes=_kib(text, "SwapTotal"),
+        modules=_modules(host),
+    )
 
 
 def _kib(text: str, name: str) -> int | None:
@@ -176,7 +177,7 @@ def _modules(host: Host) -> dict[str, int] | None:
     return found
 
 
-def _kernel(host: Host) -> dict[str, t.Any]:
+def _kernel(host: Host) -> dict[str, str | None]:
     pairs = (line.partition("=")[::2] for line in (host.get("/etc/os-release") or "").splitlines())
     told = {key: value.strip("\"'") for key, value in pairs}
     return {
@@ -201,23 +202,19 @@ def _pcie(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
     return {"drives": {name: pcie.address_of(host, name) for name in names}, "devices": devices}
 
 
-def _numa(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
-    """{nodes: {node: {cpus, memory_bytes, distances}}, drives: {kernel name: node}}; a drive's node is None where
-    nobody tells it.
-    """
+def _numa(host: Host, names: t.Sequence[str]) -> Numa:
     nodes = {}
     for node in cpus.node_numbers(host):
-        base = f"{NODE_DIR}/node{node}/"
-        nodes[str(node)] = {
-            "cpus": host.get(base + "cpulist"),
-            "memory_bytes": _kib(host.get(base + "meminfo") or "", "MemTotal"),
-            "distances": [int(word) for word in (host.get(base + "distance") or "").split() if word.isdigit()],
-        }
-    return {"nodes": nodes, "drives": {name: identity.identity(host, name)["numa_node"] for name in names}}
+        folder = f"{NODE_DIR}/node{node}/"
+        nodes[str(node)] = NumaNode(
+            cpus=host.get(folder + "cpulist"),
+            memory_bytes=_kib(host.get(folder + "meminfo") or "", "MemTotal"),
+            distances=[int(word) for word in (host.get(folder + "distance") or "").split() if word.isdigit()],
+        )
+    return Numa(nodes, {name: identity.identity(host, name)["numa_node"] for name in names})
 
 
-def tunables(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
-    """Return the values in force of all that the role `tune` can set. Of every CPU: {value: the CPUs that have it}."""
+def _tunables(host: Host, names: t.Sequence[str]) -> Tunables:
     found: dict[str, t.Any] = {key: _by_value(host, file) for key, file in PER_CPU.items()}
     found.update({key: _in_force(host, path) for key, path in SINGLE.items()})
     found["governors"] = (host.get(CPU_DIR + "/cpu0/cpufreq/scaling_available_governors") or "").split()
@@ -226,7 +223,7 @@ def tunables(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
     found["vm"] = {key: host.get("/proc/sys/vm/" + key) for key in VM}
     found["queue"] = {name: {key: _in_force(host, f"/sys/block/{name}/queue/{key}") for key in QUEUE} for name in names}
     found["services"] = systemd.states(host, systemd.REWRITERS)
-    return found
+    return Tunables(**found)
 
 
 def _in_force(host: Host, path: str) -> str | None:
@@ -243,15 +240,15 @@ def _by_value(host: Host, file: str) -> dict[str, str]:
     return {value: cpus.format_cpu_list(held) for value, held in found.items()}
 
 
-def _idle_states(host: Host) -> list[dict[str, t.Any]]:
-    """Return the idle states of the first CPU: [{name, latency_us, disabled}]."""
+def _idle_states(host: Host) -> list[IdleState]:
+    """Return the idle states of the first CPU."""
     folders = host.glob(CPU_DIR + "/cpu0/cpuidle/state[0-9]*")
     return [
-        {
-            "name": host.get(path + "/name"),
-            "latency_us": number(host, path + "/latency"),
-            "disabled": host.get(path + "/disable") == "1",
-        }
+        IdleState(
+            name=host.get(path + "/name"),
+            latency_us=number(host, path + "/latency"),
+            disabled=host.get(path + "/disable") == "1",
+        )
         for path in sorted(folders, key=lambda path: int(path.rpartition("state")[2]))
     ]
 

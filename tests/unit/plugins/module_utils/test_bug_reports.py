@@ -18,6 +18,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_ch
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.host_snapshot import Tool
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_findings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 
@@ -60,10 +62,8 @@ def test_a_version_of_a_git_build_is_cut_off(monkeypatch):
     """Wrong: 3118 commits after 3.3 is newer than 3.28, and the message leaves out the part that says so."""
     monkeypatch.setenv("PATH", str(REPORTS / "fio-git-build"))
     fio = facts.tool(Host(), "fio")
-    assert fio == {"path": str(REPORTS / "fio-git-build/fio"), "version": "3.3"}
+    assert fio == Tool(str(REPORTS / "fio-git-build/fio"), "3.3")
     (finding,) = host_findings.missing_tools(
-        HostAnswer.of("h1", {"ssd_fio_min_version": "3.28"}, facts={"tools": {"fio": fio}})
+        HostAnswer.of("h1", {"ssd_fio_min_version": "3.28"}, facts={"tools": {"fio": base.to_json(fio)}})
     )
-    assert finding.text() == (
-        f"h1: fio 3.3 ({fio['path']}) is older than 3.28 (ssd_fio_min_version); install a newer one"
-    )
+    assert finding.text() == (f"h1: fio 3.3 ({fio.path}) is older than 3.28 (ssd_fio_min_version); install a newer one")

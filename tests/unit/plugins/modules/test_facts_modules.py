@@ -12,6 +12,7 @@ from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts as purge_drive_facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.host_snapshot import Tool
 from ansible_collections.ssdlab.fleet.plugins.modules import drive_facts, host_info, steady_state
 
 
@@ -98,7 +99,7 @@ def test_systemd_counts_only_as_pid_1(tmp_path, folder, manager):
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/meminfo").write_text("MemTotal:       16384 kB\nMemFree: 1 kB\n")
     seen = facts.gather(facts.Host(str(tmp_path)), [])
-    assert (seen["service_manager"], seen["memory_bytes"], seen["boot_id"]) == (manager, 16 << 20, None)
+    assert (seen.service_manager, seen.memory_bytes, seen.boot_id) == (manager, 16 << 20, None)
 
 
 @pytest.mark.parametrize(
@@ -113,4 +114,4 @@ def test_the_version_of_a_tool(said, version):
         def run(self, argv, timeout_s=60, stdin=None):
             return type("Result", (), {"rc": 0, "stdout": said, "stderr": ""})
 
-    assert facts.tool(Answer(), "fio") == {"path": "/usr/bin/fio", "version": version}
+    assert facts.tool(Answer(), "fio") == Tool("/usr/bin/fio", version)
