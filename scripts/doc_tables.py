@@ -41,11 +41,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
     validity_limits,
 )
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, scsi
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events, run_files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events, results, run_files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.base import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, json_schema, units
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import summary_record
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import frames
 
 Rows = t.List[t.Tuple[str, ...]]
@@ -133,21 +134,13 @@ def columns_table(of: str) -> Rows:
     return [("column", "content"), *((f"`{name}`", content) for name, content in columns.items())]
 
 
-def record_table(name: str, part: str = "") -> Rows:
-    """Return the fields of a record, or of a part of it, as its schema describes them."""
-    schema = schemas.load(name)
-    return [("field", "what it is"), *_fields(schema["$defs"][part] if part else schema, schema).values()]
-
-
-def parts_table(name: str, *parts: str) -> Rows:
-    """Return parts that records of a schema share."""
-    schema = schemas.load(name)
-    rows: Rows = [("part", "fields")]
-    for part in parts:
-        shape = schema["$defs"][part]
-        fields = _fields(shape.get("items", shape), schema)
-        rows.append((f"*{part}*", _listed(fields, shape.get("description", ""))))
-    return rows
+def record_table(name: str) -> Rows:
+    """Return the fields of a record, less what each record of a run begins with."""
+    found = [vars(module)[name] for module in (run_files, results, run_record) if name in vars(module)]
+    of_all = [field.name for field in dataclasses.fields(results.RecordOfRun)] + ["kind"]
+    is_of_run = issubclass(found[0], results.RecordOfRun)
+    fields = {name: told for name, told in _fields(found[0]).items() if not (is_of_run and name in of_all)}
+    return [("field", "what it is"), *fields.values()]
 
 
 def events_table() -> Rows:
@@ -155,34 +148,40 @@ def events_table() -> Rows:
     of_all = ("drive", "test", "attempt")
     rows: Rows = [("event", "fields")]
     for event, kind in events.EVENTS.items():
-        fields = {name: told for name, told in _dataclass_fields(kind).items() if name not in of_all}
+        fields = {name: told for name, told in _fields(kind).items() if name not in of_all}
         rows.append((f"`{event}`", _listed(fields, _about(kind))))
     return rows
 
 
-def file_table(name: str) -> Rows:
-    """Return the fields of a file of a run."""
-    return [("field", "what it is"), *_dataclass_fields(getattr(run_files, name)).values()]
-
-
-def event_parts_table() -> Rows:
-    """Return the records that events are made of."""
-    parts: dict[str, t.Any] = {}
-    for kind in events.EVENTS.values():
-        parts.update({part.__name__: part for part in _parts(kind)})
+def parts_table(of: str) -> Rows:
+    """Return the records that events are made of, those of results beside them, or those of run.json."""
+    events_parts = _all_parts(events.EVENTS.values())
+    parts = {
+        "events": events_parts,
+        "results": {
+            name: part for name, part in _all_parts(results.RECORDS.values()).items() if name not in events_parts
+        },
+        "run": _all_parts([run_record.RunRecord]),
+    }[of]
     rows: Rows = [("part", "fields")]
-    return rows + [(f"*{name}*", _listed(_dataclass_fields(part), _about(part))) for name, part in parts.items()]
+    return rows + [(f"*{name}*", _listed(_fields(part), _about(part))) for name, part in parts.items()]
+
+
+def _all_parts(kinds: t.Iterable[t.Any]) -> dict[str, t.Any]:
+    return {part.__name__: part for kind in kinds for part in _parts(kind)}
 
 
 def _parts(kind: t.Any) -> t.Iterator[t.Any]:
     """Yield the dataclasses that a dataclass has in its fields, and those in theirs."""
-    for hint in t.get_type_hints(kind).values():
+    for hint in t.get_type_hints(kind, include_extras=True).values():
         for part in _dataclasses_in(hint):
             yield part
             yield from _parts(part)
 
 
 def _dataclasses_in(hint: t.Any) -> list[t.Any]:
+    if isinstance(hint, Limits):
+        return [hint.known] if hint.known else []
     if dataclasses.is_dataclass(hint):
         return [hint]
     return [part for argument in t.get_args(hint) for part in _dataclasses_in(argument)]
@@ -192,15 +191,16 @@ def _about(kind: t.Any) -> str:
     return " ".join((inspect.getdoc(kind) or "").split())
 
 
-def _dataclass_fields(kind: t.Any) -> Fields:
+def _fields(kind: t.Any) -> Fields:
     """Return each field: its name, marked where it may be null or miss (?), and the comment above it."""
     hints, comments = t.get_type_hints(kind), _field_comments(kind)
+    limited = t.get_type_hints(kind, include_extras=True)
     told = {}
     for field in dataclasses.fields(kind):
-        may_miss = field.default is not dataclasses.MISSING
+        may_miss = not (field.default is field.default_factory is dataclasses.MISSING)
         may_be_null = type(None) in t.get_args(hints[field.name]) and not may_miss
         mark = f"`{field.name}`" + (" or null" if may_be_null else "") + ("?" if may_miss else "")
-        parts = [f"*{part.__name__}*" for part in _dataclasses_in(hints[field.name])]
+        parts = [f"*{part.__name__}*" for part in _dataclasses_in(limited[field.name])]
         words = [f"`{json.dumps(word)}`".replace('"', "") for word in _words(hints[field.name])]
         told[field.name] = (mark, "; ".join(filter(None, [", ".join(parts + words), comments.get(field.name, "")])))
     return told
@@ -225,46 +225,6 @@ def _field_comments(kind: t.Any) -> dict[str, str]:
             elif name and comment:
                 found[name[1]], comment = " ".join(comment), []
     return found
-
-
-def _fields(shape: t.Mapping[str, t.Any], schema: t.Mapping[str, t.Any]) -> Fields:
-    """Return each field of an object: its name, marked where it may be null or miss (?), and what its schema says."""
-    if "$ref" in shape:
-        shape = schema["$defs"][shape["$ref"].rpartition("/")[2]]
-    told = {}
-    for name, about in shape["properties"].items():
-        mark = (
-            f"`{name}`"
-            + (" or null" if _may_be_null(about) else "")
-            + ("" if name in shape.get("required", ()) else "?")
-        )
-        told[name] = (mark, "; ".join(filter(None, [_form(about, schema), about.get("description", "")])))
-    return told
-
-
-def _may_be_null(shape: t.Mapping[str, t.Any]) -> bool:
-    return (
-        "null" in shape.get("type", "") or None in shape.get("enum", ()) or {"type": "null"} in shape.get("anyOf", ())
-    )
-
-
-def _form(shape: t.Mapping[str, t.Any], schema: t.Mapping[str, t.Any]) -> str:
-    """Return what a value may be, where that is more than its type: words, the keys of a mapping, a part."""
-    if "$ref" in shape:
-        name = shape["$ref"].rpartition("/")[2]
-        part = schema["$defs"][name]
-        return f"*{name}*" if "properties" in part.get("items", part) else _form(part, schema)
-    words = [shape["const"]] if "const" in shape else shape.get("enum", ())
-    if words:
-        return ", ".join(
-            f"`{word if isinstance(word, str) else json.dumps(word)}`" for word in words if word is not None
-        )
-    if "properties" in shape:
-        return "{" + ", ".join(f"`{key}`" for key in shape["properties"]) + "}"
-    if "items" in shape:
-        found = _form(shape["items"], schema)
-        return f"[{found}]" if found else ""
-    return "".join(_form(one, schema) for one in shape.get("anyOf", ()))
 
 
 def _listed(fields: Fields, about: str) -> str:
@@ -354,8 +314,6 @@ TABLES: dict[str, t.Callable[..., Rows]] = {
     "record": record_table,
     "parts": parts_table,
     "events": events_table,
-    "event_parts": event_parts_table,
-    "file": file_table,
     "purge_methods": purge_methods_table,
     "settings": settings_table,
     "causes": causes_table,

@@ -15,19 +15,18 @@ from ansible import constants as C
 from ansible.errors import AnsibleActionFail
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import (
-    SCHEMA_VERSION,
     STATE_DIR,
     aside_prefix,
     now,
 )
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.results import HostState
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import states
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder, run_record, unpack
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import MOST_MESSAGE
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import host_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import (
     journal,
     module_answers,
-    printable,
     record_check,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import (
@@ -85,8 +84,7 @@ class ActionModule(HostAction):
         run = _run(results_dir, args["run_id"]) if len(results.records) > record_check.MOST_UNASKED else None
         asked = None if run is None else record_check.asked_of(run, name)
         told = record_check.collected(results.records, args["run_id"], name, now(), asked)
-        host = _host_record(args["run_id"], name, info, [*results.problems, *told.problems])
-        host.update(snapshot=results.snapshot, calibration=results.calibration)
+        host = _host_record(args["run_id"], name, info, [*results.problems, *told.problems], results)
         result = {
             "changed": changed,
             "run_id": args["run_id"],
@@ -157,9 +155,16 @@ def _limits(given: Result) -> unpack.ArchiveLimits:
         raise AnsibleActionFail(f"ssd_collect_limits: {error}") from error
 
 
-def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str] = ()) -> Result:
+def _host_record(
+    run_id: str,
+    name: str,
+    info: Result,
+    problems: t.Sequence[str] = (),
+    results: host_folder.HostResults = host_folder.NOTHING,
+) -> Result:
     """Return the record of kind `host`: what this host's part of the run came to. problems: of its records."""
-    state, message = "ok", ""
+    state: HostState = "ok"
+    message = ""
     if info["state"] == states.ABSENT:
         state, message = (
             "failed",
@@ -197,12 +202,4 @@ def _host_record(run_id: str, name: str, info: Result, problems: t.Sequence[str]
             "failed",
             f"its report about run {run_id} cannot be trusted: {'; '.join(problems[:3])} (docs/trust.md)",
         )
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "host",
-        "time": now(),
-        "run_id": run_id,
-        "host": name,
-        "state": state,
-        "message": printable.line(message, MOST_MESSAGE),
-    }
+    return host_record(name, state, message, run_id, results.snapshot, results.calibration)

@@ -29,6 +29,7 @@ import typing as t
 
 from ansible.plugins.callback import CallbackBase
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.results import HostState
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import remeasurement, results_log, run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import ResultsFile, host_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import printable
@@ -142,7 +143,7 @@ class CallbackModule(CallbackBase):
                 run_folder = os.path.dirname(os.path.dirname(self._report))
                 self._results_file.open(*os.path.split(run_folder))
 
-    def _lost(self, outcome: TaskResult, state: str) -> None:
+    def _lost(self, outcome: TaskResult, state: HostState) -> None:
         """A host that fails before it was collected. Afterwards, or in a task for the whole fleet, it says nothing of
         its drives.
         """

@@ -90,7 +90,7 @@ left_tuned:
   sample: false
 records:
   description: The records of this host, its drives and tests, as in
-    C(plugins/plugin_utils/common/schemas/results.schema.json).
+    C(plugins/module_utils/records/results.py).
   returned: success and not in check mode
   type: list
   elements: dict

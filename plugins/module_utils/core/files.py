@@ -15,7 +15,7 @@ import tempfile
 import time
 import typing as t
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: t.Final = 1
 # Where a host keeps runs and records, unless ssd_state_dir says otherwise.
 STATE_DIR = "/var/lib/ssdlab-fleet"
 # What a killed process left is swept once nobody wrote to it for so long; and after a day whoever its number belongs to

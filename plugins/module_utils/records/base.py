@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
+import types
 import typing as t
 
 # "as Annotated" exports it, for mypy; ruff and pylint would have neither, and vermin does not see the version's guard.
@@ -42,10 +43,13 @@ class Limits:
     min_properties: t.Optional[int] = None
     max_properties: t.Optional[int] = None
     property_names: t.Optional[str] = None
+    # Of a mapping that may have other keys too: the dataclass of those that are known.
+    known: t.Optional[t.Any] = None
     is_name: bool = False
 
 
 Count = Annotated[int, Limits(minimum=0)]
+Size = Annotated[int, Limits(minimum=0, maximum=9223372036854775807)]
 Positive = Annotated[int, Limits(minimum=1)]
 NotNegative = Annotated[float, Limits(minimum=0)]
 Number = Annotated[int, Limits(minimum=1, maximum=2147483647)]
@@ -54,6 +58,13 @@ Time = Annotated[
     str,
     Limits(
         pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\.[0-9]{3}Z$"
+    ),
+]
+# With any fraction of a second, or none, as run.json has it.
+AnyTime = Annotated[
+    str,
+    Limits(
+        pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$"
     ),
 ]
 RunId = Annotated[str, Limits(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
@@ -74,6 +85,8 @@ Kind = t.TypeVar("Kind")
 # Of a key that may be missing, and is never null where it is there.
 NEVER_NULL = "never null"
 OrMissing = Annotated[t.Optional[Kind], NEVER_NULL]
+# Optional[str], and of newer versions str | None.
+UNIONS = (t.Union, getattr(types, "UnionType", t.Union))
 
 
 class WrongShape(ValueError):
@@ -111,7 +124,7 @@ def _fields(kind: t.Any) -> t.Tuple[t.Tuple[t.Any, t.Any], ...]:
 
 def _value(hint: t.Any, value: t.Any, name: str) -> t.Any:
     origin, arguments = t.get_origin(hint), t.get_args(hint)
-    if origin is t.Union:
+    if origin in UNIONS:
         if value is None and type(None) in arguments:
             return None
         kinds = [one for one in arguments if one is not type(None)]
@@ -141,10 +154,19 @@ def _scalar(kinds: t.Sequence[t.Any], value: t.Any, name: str) -> t.Any:
     raise WrongShape(f"{name} is {type(value).__name__}")
 
 
+@functools.lru_cache(maxsize=None)
+def _written(kind: t.Any) -> t.Tuple[t.Tuple[str, bool], ...]:
+    """Return the fields of a record, and whether each is OrMissing, which Python 3.8 tells by its text alone."""
+    return tuple((field.name, "OrMissing[" in str(field.type)) for field in dataclasses.fields(kind))
+
+
 def to_json(record: t.Any) -> t.Any:
-    """Return a record as JSON has it."""
+    """Return a record as JSON has it. A key that is OrMissing is not there for None."""
     if dataclasses.is_dataclass(record):
-        return {field.name: to_json(getattr(record, field.name)) for field in dataclasses.fields(record)}
+        values = [
+            (name, may_miss, getattr(record, name)) for name, may_miss in _written(t.cast(t.Hashable, type(record)))
+        ]
+        return {name: to_json(value) for name, may_miss, value in values if not (may_miss and value is None)}
     if isinstance(record, (list, tuple)):
         return [to_json(item) for item in record]
     if isinstance(record, dict):

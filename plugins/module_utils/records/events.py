@@ -27,6 +27,7 @@ from .base import (
     RunId,
     Scalar,
     Share,
+    Size,
     TestName,
     Text,
     Time,
@@ -122,7 +123,7 @@ class Trial:
     drive: Label
     share: t.Optional[Share]
     confirms: bool = False
-    kept: t.Optional[Annotated[t.List[Kept], Limits(max_items=1000)]] = None
+    kept: OrMissing[Annotated[t.List[Kept], Limits(max_items=1000)]] = None
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ class Calibration:
     cells: Annotated[t.List[CellId], Limits(max_items=100)]
     seconds: NotNegative
     # The median of each drive's own repetitions.
-    alone: t.Optional[Annotated[t.List[Alone], Limits(max_items=2000)]] = None
+    alone: OrMissing[Annotated[t.List[Alone], Limits(max_items=2000)]] = None
 
 
 @dataclass(frozen=True)
@@ -211,29 +212,35 @@ class Left(DriveEvent):
 
 @dataclass(frozen=True)
 class Log:
-    """A log of a drive. file: in its raw folder; empty where there is none, as message says."""
+    """A log of a drive. file: in its raw folder; empty where the drive or the host's tools offered none, as message
+    says.
+    """
 
-    log: str
-    file: str
-    size_bytes: t.Optional[Count]
+    log: Annotated[str, Limits(max_length=100)]
+    file: Annotated[str, Limits(pattern=r"^(drive-[a-z-]{1,40}(\.[a-z]{2,4}){1,2})?$")]
+    size_bytes: t.Optional[Size]
     message: str
 
 
 @dataclass(frozen=True)
-class LogsKept(DriveEvent):
+class DriveLogs:
     """What a drive that failed logged of itself."""
 
     reason: str
-    # file: in the drive's raw folder; empty where the drive or the host's tools offered none, as message says.
-    logs: t.List[Log]
+    logs: Annotated[t.List[Log], Limits(max_items=10)]
+
+
+@dataclass(frozen=True)
+class LogsKept(DriveLogs, DriveEvent):
+    """A drive that failed was asked for its own logs."""
 
 
 @dataclass(frozen=True)
 class Power:
     """The boot in which a drive is measured, and how often its own power came on; null: it does not count."""
 
-    boot_id: t.Optional[str]
-    power_cycles: t.Optional[Count]
+    boot_id: t.Optional[Annotated[str, Limits(max_length=100)]]
+    power_cycles: t.Optional[Size]
 
 
 @dataclass(frozen=True)
@@ -329,42 +336,57 @@ class Verification:
 
     sentinels: Count
     survived: Count
-    unreadable: t.Optional[Count] = None
+    unreadable: OrMissing[Count] = None
 
 
 @dataclass(frozen=True)
-class Purge(TestEvent):
-    """A purge ended."""
+class PurgeDetails:
+    """How a drive was purged."""
 
     method: str
     seconds: NotNegative
     verified: bool
     verification: Verification
     purge_class: PurgeClass
-    why: t.Optional[str] = None
-    commands: t.Optional[Commands] = None
-    timeout_s: t.Optional[NotNegative] = None
-    capabilities: t.Optional[Json] = None
-    # A later job waited for it.
-    resumed: bool = False
-    lba_format_before: t.Optional[Json] = None
-    lba_format_after: t.Optional[Json] = None
+    # Why this method: named, or auto and what stood against stronger ones.
+    why: OrMissing[str] = None
+    commands: OrMissing[Commands] = None
+    timeout_s: OrMissing[NotNegative] = None
+    # What the drive reported to the method's family.
+    capabilities: OrMissing[Json] = None
+    # Begun by a job that was interrupted, waited for and verified by a later one.
+    resumed: OrMissing[bool] = None
+    lba_format_before: OrMissing[Json] = None
+    lba_format_after: OrMissing[Json] = None
 
 
 @dataclass(frozen=True)
-class Precondition(TestEvent):
-    """A fill ended. bandwidth_bytes_per_s: fio's, of the whole blocks; kernel_bytes_written: null where the
-    kernel does not count.
-    """
+class Purge(PurgeDetails, TestEvent):
+    """A purge ended."""
+
+
+@dataclass(frozen=True)
+class PreconditionDetails:
+    """How a drive was filled."""
 
     passes: Positive
     bytes_written: Count
     seconds: NotNegative
+    # fio's own, of the whole blocks.
     bandwidth_bytes_per_s: NotNegative
     remainder_bytes: Count
     block_size_bytes: Positive
     data: t.Literal["random", "zeros"]
+    # By the kernel's count; null: it does not count this drive's.
     kernel_bytes_written: t.Optional[Count]
+
+
+@dataclass(frozen=True)
+class Precondition(PreconditionDetails, TestEvent):
+    """A fill ended."""
+
+
+_ShortName = t.Optional[Annotated[str, Limits(max_length=256)]]
 
 
 @dataclass(frozen=True)
@@ -372,26 +394,32 @@ class Member:
     """A drive of an array."""
 
     drive: Label
-    path: str
-    serial: t.Optional[str]
-    wwn: t.Optional[str]
-    model: t.Optional[str]
-    firmware: t.Optional[str]
+    path: Annotated[str, Limits(max_length=4096)]
+    serial: _ShortName
+    wwn: _ShortName
+    model: _ShortName
+    firmware: _ShortName
     size_bytes: Positive
 
 
 @dataclass(frozen=True)
-class Array(TestEvent):
-    """An array was made."""
+class ArrayDetails:
+    """An array that was made for a test, of drives of the host."""
 
     level: t.Literal[0]
-    chunk_bytes: Annotated[int, Limits(minimum=4096)]
-    device: Text
+    chunk_bytes: Annotated[int, Limits(minimum=4096, maximum=1048576)]
+    device: Annotated[str, Limits(pattern="^/dev/md[0-9]{1,4}$")]
     size_bytes: Positive
-    # In the order of the stripes.
-    members: Annotated[t.List[Member], Limits(min_items=2)]
     commands: Commands
     seconds: NotNegative
+
+
+@dataclass(frozen=True)
+class Array(ArrayDetails, TestEvent):
+    """An array was made."""
+
+    # In the order of the stripes.
+    members: Annotated[t.List[Member], Limits(min_items=2, max_items=1000)]
 
 
 @dataclass(frozen=True)
@@ -425,20 +453,33 @@ class ArrayStopped(TestEvent):
 
 
 @dataclass(frozen=True)
-class Filesystem(TestEvent):
-    """A file system was made."""
+class Stripe:
+    """How a file system is laid over the stripes of an array, in blocks of its own."""
+
+    stride: Positive
+    stripe_width: Positive
+
+
+@dataclass(frozen=True)
+class FilesystemDetails:
+    """A file system that was made for a test."""
 
     type: t.Literal["ext4", "xfs"]
-    uuid: Text
+    uuid: Annotated[str, Limits(pattern="^[0-9a-f-]{36}$")]
     block_size_bytes: Positive
     # As asked.
-    mount_options: t.List[str]
+    mount_options: Annotated[t.List[Annotated[str, Limits(max_length=40)]], Limits(max_items=20)]
     # In force.
-    options: t.List[str]
-    stripe: t.Optional[Json]
+    options: Annotated[t.List[Annotated[str, Limits(max_length=200)]], Limits(max_items=100)]
+    stripe: t.Optional[Stripe]
     commands: Commands
     file_bytes: Positive
     seconds: NotNegative
+
+
+@dataclass(frozen=True)
+class Filesystem(FilesystemDetails, TestEvent):
+    """A file system was made."""
 
 
 @dataclass(frozen=True)
@@ -541,13 +582,16 @@ class Seen:
     streams: t.Optional[Annotated[t.Dict[str, StreamQueue], Limits(max_properties=64)]] = None
 
 
+CauseName = t.Literal[
+    "other_io", "discarded", "queue_not_filled", "host_limited", "idle_gap", "suspended", "clock_jump", "stalled"
+]
+
+
 @dataclass(frozen=True)
 class Cause:
     """What disturbed a cell, or can't be known."""
 
-    cause: t.Literal[
-        "other_io", "discarded", "queue_not_filled", "host_limited", "idle_gap", "suspended", "clock_jump", "stalled"
-    ]
+    cause: CauseName
     level: Level
     message: Annotated[str, Limits(max_length=2000)]
 

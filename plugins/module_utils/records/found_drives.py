@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from .base import SCALARS_BESIDE, Annotated, Code, Count, Json, Limits, NotNegative, OrMissing, Positive, Word
+from .base import SCALARS_BESIDE, Annotated, Code, Count, Json, Limits, NotNegative, OrMissing, Positive, Size, Word
 from .events import Finding, Look, PurgeClass
 
 _Name = t.Optional[Annotated[str, Limits(max_length=255)]]
@@ -28,7 +28,7 @@ class Identity:
     wwn: _Name = None
     model: _Name = None
     firmware: _Name = None
-    size_bytes: t.Optional[Count] = None
+    size_bytes: t.Optional[Size] = None
     logical_block_size_bytes: t.Optional[Positive] = None
     # Of each block, such as 8 in the LBA format 512+8.
     metadata_bytes: t.Optional[Annotated[int, Limits(minimum=0, maximum=65535)]] = None

@@ -1,18 +1,20 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reduce a host's journal to the `drive` and `test` records of its run (shapes: docs/internals.md). Pure."""
+"""Reduce a host's journal to the `drive` and `test` records of its run (records/results.py). Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
 from ..core.files import SCHEMA_VERSION
+from ..records import base, events, results
+from ..records.run_files import NotApplicable
 from .reducer import Budget, JournalAttempt
 
-Record = t.Dict[str, t.Any]
 Event = t.Mapping[str, t.Any]
-ENVELOPE = ("schema_version", "time", "run_id", "host", "event", "drive", "test", "attempt")
+Record = t.Union[results.DriveRecord, results.TestRecord]
+Kind = t.TypeVar("Kind")
 # Of which the newest of an attempt, or of a drive, goes into its record.
 OF_ATTEMPT = ("purge", "precondition", "filesystem", "array", "array_stopped", "test_finished")
 OF_DRIVE = ("guard", "left", "logs_kept", "drive_finished")
@@ -41,27 +43,32 @@ class _Attempt:
         """Its test_finished."""
         return self._newest.get("test_finished")
 
-    def fields(self, message: str) -> Record:
-        """Return what its record adds to that of any test. message: why the drive's campaign ended."""
+    def result(self, message: str) -> dict[str, t.Any]:
+        """Return what its rounds came to (reducer.AttemptReducer.result). message: why the drive's campaign ended."""
         result = self._journal.result()
-        del result["cells"]
         if self.end is None and message and result["outcome"] == "interrupted":
             result["reasons"] = [f"interrupted: {message}"]
-        laid, array = self.details("filesystem"), self.details("array")
-        result.update({"filesystem": laid} if laid else {})
-        result.update({"array": _with_written(array, self._newest.get("array_stopped"))} if array else {})
         return result
 
-    def details(self, kind: str) -> Record | None:
-        """Return what its newest event of a kind says beside what every event carries."""
-        event = self._newest.get(kind)
-        return {key: value for key, value in event.items() if key not in ENVELOPE} if event else None
+    def details(self, event: str, kind: type[Kind]) -> Kind | None:
+        """Return what its newest event of a name says."""
+        return _part(kind, self._newest.get(event))
+
+    def array(self) -> results.MeasuredArray | None:
+        """Return its array, each of the members with what was written to it if the array was stopped."""
+        array, stopped = self._newest.get("array"), self._newest.get("array_stopped") or {}
+        written = {member["drive"]: member for member in stopped.get("members", [])}
+        members = [dict(member, **written.get(member["drive"], {})) for member in (array or {}).get("members", [])]
+        return _part(results.MeasuredArray, array and dict(array, members=members))
 
 
-def _with_written(array: Record, stopped: Event | None) -> Record:
-    """Return an array, each of its members with what was written to it if the array was stopped."""
-    written = {member["drive"]: member for member in (stopped or {}).get("members", [])}
-    return dict(array, members=[dict(member, **written.get(member["drive"], {})) for member in array["members"]])
+def _part(kind: type[Kind], data: Event | None) -> Kind | None:
+    """Return a part of a record; None for none. What it is made of passed the gate, where it came from a host."""
+    return base.parse(kind, data) if data else None
+
+
+def _parts(kind: type[Kind], data: t.Iterable[Event]) -> list[Kind]:
+    return [base.parse(kind, item) for item in data]
 
 
 class _Drive:
@@ -112,7 +119,7 @@ class RunReducer:
         }
         self._drives: dict[str, _Drive] = {}
         self.snapshot: Event | None = None
-        self.calibration: Record | None = None
+        self.calibration: events.Calibration | None = None
 
     def take(self, event: Event) -> None:
         """Add an event, in the journal's order."""
@@ -122,14 +129,14 @@ class RunReducer:
         elif kind == "snapshot":
             self.snapshot = event
         elif kind == "calibration":
-            self.calibration = {key: value for key, value in event.items() if key not in ENVELOPE}
+            self.calibration = base.parse(events.Calibration, event)
 
     def records(self, status: Event, run_id: str, is_live: bool) -> list[Record]:
         """Return the records of what is finished; in a run that no job works on any more, of what was cut short too.
 
         They depend on the run's folder alone: reading it twice gives the same records.
         """
-        found = []
+        found: list[Record] = []
         for entry in status.get("drives", []):
             common = {
                 "schema_version": SCHEMA_VERSION,
@@ -140,32 +147,46 @@ class RunReducer:
             seen = self._drives.get(entry["drive"]) or _Drive(self._budget)
             for attempt in seen.tests.values():
                 if not (is_live and _goes_on(attempt.end, entry)):
-                    found.append({**common, **self._test(attempt, entry["message"])})
+                    found.append(self._test(common, attempt, entry["message"]))
             if entry["outcome"] is not None or not is_live:
-                found.append({**common, **_drive(seen, entry, status)})
+                found.append(_drive(common, seen, entry, status))
         return found
 
-    def _test(self, attempt: _Attempt, message: str) -> Record:
-        start, end = attempt.start, attempt.end
-        return {
-            "kind": "test",
-            "time": attempt.time,
-            "test": start["test"],
-            "attempt": start["attempt"],
-            "title": start.get("title", ""),
-            "started": start["time"],
-            "finished": end["time"] if end else None,
-            "purge": attempt.details("purge"),
-            "precondition": attempt.details("precondition"),
-            "parallel_drives": self._parallel_drives(),
-            "not_applicable": attempt.planned.get("not_applicable") or [],
-            **attempt.fields(message),
-        }
+    def _test(self, common: dict[str, t.Any], attempt: _Attempt, message: str) -> results.TestRecord:
+        start, end, result = attempt.start, attempt.end, attempt.result(message)
+        return results.TestRecord(
+            **common,
+            kind="test",
+            time=attempt.time,
+            test=start["test"],
+            attempt=start["attempt"],
+            title=start.get("title", ""),
+            started=start["time"],
+            finished=end["time"] if end else None,
+            outcome=result["outcome"],
+            reasons=result["reasons"],
+            rounds=result["rounds"],
+            steady_state=_parts(results.Window, result["steady_state"]),
+            metrics=result["metrics"],
+            purge=attempt.details("purge", events.PurgeDetails),
+            precondition=attempt.details("precondition", events.PreconditionDetails),
+            not_applicable=_parts(NotApplicable, attempt.planned.get("not_applicable") or ()),
+            saturation=_part(results.Saturation, result["saturation"]),
+            written_bytes=result["written_bytes"],
+            validity=_parts(results.Disturbance, result["validity"]),
+            conditions=_parts(events.Condition, result["conditions"]),
+            vendor_settings=_part(events.VendorSettings, result["vendor_settings"]),
+            wear=_part(events.Wear, result["wear"]),
+            parallel_drives=self._parallel_drives(),
+            loads=_parts(results.LoadOfCell, result["loads"]) if "loads" in result else None,
+            array=attempt.array(),
+            filesystem=attempt.details("filesystem", events.FilesystemDetails),
+        )
 
     def _parallel_drives(self) -> int | None:
         """Return how many drives were measured at the same time at most; None if that is unknown."""
-        source = self.calibration if self._plan.get("together") else self._plan
-        number = (source or {}).get("parallel_drives")
+        found = self.calibration.parallel_drives if self.calibration else None
+        number: int | None = found if self._plan.get("together") else self._plan.get("parallel_drives")
         return min(number, max(1, len(self._plan.get("drives") or ()))) if number else None
 
 
@@ -174,27 +195,28 @@ def _goes_on(end: Event | None, entry: Event) -> bool:
     return end is None or (end["ended"] == "interrupted" and entry["outcome"] is None)
 
 
-def _drive(seen: _Drive, entry: Event, status: Event) -> Record:
+def _drive(common: dict[str, t.Any], seen: _Drive, entry: Event, status: Event) -> results.DriveRecord:
     outcome, message = entry["outcome"], entry["message"]
     if outcome is None:
         outcome = "interrupted"
         when = "had its turn" if entry["phase"] == "queued" else "was done"
         message = message or status.get("message") or f"the host job ended before this drive {when}"
-    guard, logs, finished = (seen.newest.get(kind) or {} for kind in ("guard", "logs_kept", "drive_finished"))
-    return {
-        "kind": "drive",
-        "time": seen.time or status["updated"],
-        "path": entry["path"],
-        "identity": seen.identity,
-        "outcome": outcome,
-        "message": message,
-        "refusals": guard.get("refusals", []) if outcome == "refused" else [],
-        "look": seen.look,
-        "left": (seen.newest.get("left") or {}).get("state"),
-        # What a drive that failed said of itself.
-        "logs": {key: logs[key] for key in ("reason", "logs")} if logs else None,
-        "power": {"first": seen.power[0], "last": seen.power[-1]} if seen.power else None,
+    guard, finished = (seen.newest.get(kind) or {} for kind in ("guard", "drive_finished"))
+    power = {"first": seen.power[0], "last": seen.power[-1]} if seen.power else None
+    return results.DriveRecord(
+        **common,
+        kind="drive",
+        time=seen.time or status["updated"],
+        path=entry["path"],
+        identity=dict(seen.identity) if seen.identity is not None else None,
+        outcome=outcome,
+        message=message,
+        refusals=_parts(events.Finding, guard.get("refusals", [])) if outcome == "refused" else [],
+        look=_part(events.Look, seen.look),
+        left=(seen.newest.get("left") or {}).get("state"),
+        logs=_part(events.DriveLogs, seen.newest.get("logs_kept")),
+        power=_part(results.PowerOfRun, power),
         # The drive itself led to the error that its campaign ended with.
-        **({"drive_fault": True} if outcome == "error" and finished.get("drive_fault") is True else {}),
-        "overridden": seen.overridden,
-    }
+        drive_fault=True if outcome == "error" and finished.get("drive_fault") is True else None,
+        overridden=_parts(events.Finding, seen.overridden),
+    )

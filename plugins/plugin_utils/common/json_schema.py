@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import types
 import typing as t
 
 from ...module_utils.records import events
-from ...module_utils.records.base import NEVER_NULL, Limits
+from ...module_utils.records.base import NEVER_NULL, UNIONS, Limits
 
 Schema = dict[str, t.Any]
 _TYPES: dict[t.Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -32,7 +31,11 @@ _KEYWORDS = {
 
 @functools.cache
 def of(kind: t.Any) -> Schema:
-    """Return the schema of a dataclass, with what its JSON_SCHEMA adds. All callers share it: do not change it."""
+    """Return the schema of a type: of a dataclass with what its JSON_SCHEMA adds. All callers share it: do not
+    change it.
+    """
+    if not dataclasses.is_dataclass(kind):
+        return _of_hint(kind)
     hints = t.get_type_hints(kind, include_extras=True)
     fields = dataclasses.fields(kind)
     required = [one.name for one in fields if one.default is one.default_factory is dataclasses.MISSING]
@@ -58,7 +61,7 @@ def _of_hint(hint: t.Any, never_null: bool = False) -> Schema:
     origin, arguments = t.get_origin(hint), t.get_args(hint)
     if origin is t.Annotated:
         return _limited(_of_hint(arguments[0], NEVER_NULL in arguments), arguments[1:])
-    if origin in (t.Union, types.UnionType):
+    if origin in UNIONS:
         return _union([_of_hint(one) for one in arguments if not (never_null and one is type(None))])
     if origin is t.Literal:
         return {"enum": list(arguments)}
@@ -76,7 +79,8 @@ def _limited(schema: Schema, limits: t.Iterable[t.Any]) -> Schema:
         if isinstance(one, Limits):
             given = {_KEYWORDS[name]: getattr(one, name) for name in _KEYWORDS if getattr(one, name) is not None}
             names = {"propertyNames": {"pattern": one.property_names}} if one.property_names else {}
-            schema = {**schema, **given, **names, **({"format": "name"} if one.is_name else {})}
+            known = {**of(one.known), "type": schema["type"]} if one.known else {}
+            schema = {**schema, **given, **names, **known, **({"format": "name"} if one.is_name else {})}
     return schema
 
 

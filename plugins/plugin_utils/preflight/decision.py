@@ -12,6 +12,7 @@ import os
 import typing as t
 from types import MappingProxyType
 
+from ...module_utils.records import base
 from ...module_utils.run.states import FINISHED, SETTLED_STATES
 from ..common import schema as schemas
 from ..run_folder import last_run_of_drive, run_record, runs
@@ -329,8 +330,8 @@ def _decision(
     views, run, destructive, plan = taking_part.views, chosen.run, chosen.destructive, compared.plan
     record: dict[str, t.Any] = {}
     if run and not found:
-        record = run_json.record(_told(views, chosen.before), run, request.now, planned.tests, requested)
-        record["warnings"] = planned.warnings
+        asked = _told(views, chosen.before)
+        record = base.to_json(run_json.record(asked, run, request.now, planned.tests, requested, planned.warnings))
     began = _began(chosen.before)
     may_be_approved = plan and plan.lines and not (destructive or request.approved or found)
     return Decision(

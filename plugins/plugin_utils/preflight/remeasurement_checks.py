@@ -41,14 +41,10 @@ def is_requested(views: t.Sequence[HostAnswer]) -> bool:
     return integer(shared_value(views, "ssd_retest") or 0) == 1 and not remeasured_run(views)
 
 
-def record(views: t.Sequence[HostAnswer]) -> dict[str, t.Any]:
-    """Return what run.json has of it."""
-    return {remeasurement.OF: remeasured_run(views)} if remeasured_run(views) else {}
-
-
-def counts(view: HostAnswer, drive: str) -> dict[str, t.Any]:
-    """Return what run.json's `asked` has of it: the tests of a drive whose second result counts."""
-    return {remeasurement.COUNTS: narrowed(view)["counts"][drive]} if drive in narrowed(view).get("counts", {}) else {}
+def counting_tests(view: HostAnswer, drive: str) -> list[str] | None:
+    """Return the tests of a drive whose second result counts; None where this is no second measurement of it."""
+    found: list[str] | None = narrowed(view).get("counts", {}).get(drive)
+    return found
 
 
 def findings(views: t.Sequence[HostAnswer], run: Run | None, results_dir: str) -> list[Finding]:

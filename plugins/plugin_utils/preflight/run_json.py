@@ -13,12 +13,15 @@ import typing as t
 from ansible.release import __version__ as ansible_version
 
 from ...module_utils.core.files import SCHEMA_VERSION
+from ...module_utils.records import base
+from ...module_utils.records.run_files import PlannedRun
 from ..common import argument_specs, cell_names
 from ..common import schema as schemas
 from ..common.values import number
 from ..common.version import collection_version
 from ..plan import cells, criteria_files
 from ..plan.testfiles import PlanError
+from ..run_folder.run_record import RequestedDrive, RunRecord, RunWarning
 from . import findings, remeasurement_checks, wear
 from .findings import HostAnswer, Run
 from .host_tests import HostTests, Requested
@@ -51,100 +54,93 @@ def record(
     views: t.Sequence[HostAnswer],
     run: Run,
     now: datetime.datetime,
-    tests: t.Mapping[str, t.Mapping[str, t.Any]],
+    tests: t.Mapping[str, t.Mapping[str, dict[str, t.Any]]],
     requested: Requested,
-) -> dict[str, t.Any]:
-    """run.json (docs/internals.md). tests: what it tells about those of each host."""
+    warnings: t.Iterable[t.Mapping[str, t.Any]],
+) -> RunRecord:
+    """Return run.json. tests: what it tells about those of each host; warnings: as its `warnings` have them."""
     asked = [
-        {
-            "host": view.name,
-            "drive": drive,
-            "tests": [name for name, about in tests[view.name].items() if not about.get("array") or drive == last],
-            "engine": engine,
-            "validity_limits": limits,
-            **rack,
-            **sizes.get(drive, {}),
-            **budgets.get(drive, {}),
-            **models.get(drive, {}),
-            **short,
-            **why,
-        }
+        RequestedDrive(
+            host=view.name,
+            drive=drive,
+            tests=[name for name, about in tests[view.name].items() if not about.get("array") or drive == last],
+            engine=engine,
+            validity_limits=limits,
+            rack=rack,
+            preferred_write_bytes=sizes.get(drive),
+            wear_budget_bytes=budgets.get(drive),
+            model=models.get(drive),
+            left_out_tests=list(left_out) or None,
+            left_out_cells=left_out or None,
+            left_out=why,
+            again=remeasurement_checks.counting_tests(view, drive),
+        )
         for view in views
         if view.asked is not None
-        for rack in [{"rack": str(view.asked["ssd_rack"])} if view.asked.get("ssd_rack") else {}]
+        for rack in [str(view.asked["ssd_rack"]) if view.asked.get("ssd_rack") else None]
         for engine in [str(requested[view.name].variables["workload_ioengine"])]
         for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
         for sizes in [_preferred(view, run, tests[view.name])]
         for budgets in [_wear_budgets(view)]
         for models in [_models(view)]
-        for short in [_left_out_tests(requested[view.name])]
+        for left_out in [_left_out_cells(requested[view.name])]
         for labels in [[entry.label for entry in view.entries or ()]]
         for last in labels[-1:] or [""]
-        for drive, why in [
-            *((label, remeasurement_checks.counts(view, label)) for label in labels),
-            *(
-                (drive, {"left_out": why, **remeasurement_checks.counts(view, drive)})
-                for drive, why in view.left_out.items()
-            ),
-        ]
+        for drive, why in [*((label, None) for label in labels), *view.left_out.items()]
     ]
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "run": {"id": run.id, "name": run.name},
-        "started": f"{now:%Y-%m-%dT%H:%M:%S}Z",
-        **remeasurement_checks.record(views),
-        "asked": asked,
-        "criteria": criteria(views) or [],
-        "unknown_causes": findings.shared_value(views, "ssd_unknown_causes")
+    return RunRecord(
+        schema_version=SCHEMA_VERSION,
+        run=PlannedRun(run.id, run.name),
+        started=f"{now:%Y-%m-%dT%H:%M:%S}Z",
+        again_of=remeasurement_checks.remeasured_run(views) or None,
+        asked=asked,
+        criteria=criteria(views) or [],
+        unknown_causes=findings.shared_value(views, "ssd_unknown_causes")
         or argument_specs.default("ssd_unknown_causes"),
-        "tests": {name: about for host_tests in tests.values() for name, about in host_tests.items()},
-        "versions": {
+        tests={name: about for host_tests in tests.values() for name, about in host_tests.items()},
+        versions={
             "collection": collection_version(),
             "ansible_core": ansible_version,
             "python": platform.python_version(),
         },
-    }
+        warnings=[base.parse(RunWarning, item) for item in warnings],
+    )
 
 
-def _models(view: HostAnswer) -> dict[str, dict[str, str]]:
-    """Return what run.json has of each drive's model, as preflight saw it: criteria of a model hold for it to
-    the end.
-    """
+def _models(view: HostAnswer) -> dict[str, str]:
+    """Return each drive's model, as preflight saw it: criteria of a model hold for it to the end."""
     seen = {entry["drive"]: (entry.get("identity") or {}).get("model") for entry in view.drives or ()}
-    return {drive: {"model": model} for drive, model in seen.items() if model}
+    return {drive: model for drive, model in seen.items() if model}
 
 
-def _wear_budgets(view: HostAnswer) -> dict[str, dict[str, int]]:
-    """Return what run.json has of the bytes that ssd_wear_budget lets the run write to each drive: a drive that is
-    faster than assumed may get more.
+def _wear_budgets(view: HostAnswer) -> dict[str, int]:
+    """Return the bytes that ssd_wear_budget lets the run write to each drive: one that is faster than assumed may get
+    more.
     """
     asked = schemas.plain(view.asked or {})
     models = {entry["drive"]: (entry.get("identity") or {}).get("model") for entry in view.drives or ()}
     allowed = {drive: wear.allowed_bytes(model, asked) for drive, model in models.items()}
-    return {drive: {"wear_budget_bytes": int(most)} for drive, most in allowed.items() if most is not None}
+    return {drive: int(most) for drive, most in allowed.items() if most is not None}
 
 
-def _left_out_tests(requested: HostTests) -> dict[str, t.Any]:
-    """Return what run.json has of tests that ssd_time_budget leaves out on a host: a criterion on one is not met by
-    that.
-    """
-    cells = {
+def _left_out_cells(requested: HostTests) -> dict[str, list[str]]:
+    """Return the tests that ssd_time_budget leaves out on a host, with their cells."""
+    return {
         test["name"]: [cell["id"] for cell in test["cells"]]
         for test in requested.asked
         if test["name"] in requested.left_out
     }
-    return {"left_out_tests": list(cells), "left_out_cells": cells} if cells else {}
 
 
-def _preferred(view: HostAnswer, run: Run, tests: t.Mapping[str, t.Any]) -> dict[str, dict[str, int]]:
-    """Return what run.json has of the size of cells of the preferred write size, by drive; nothing where no test has
-    such cells, and where the run is under way: its cells have the size that it began with.
+def _preferred(view: HostAnswer, run: Run, tests: t.Mapping[str, t.Any]) -> dict[str, int]:
+    """Return the size of cells of the preferred write size, by drive; nothing where no test has such cells, and where
+    the run is under way: its cells have the size that it began with.
     """
     used = any(cell_names.is_preferred(cell) for about in tests.values() for cell in about["cells"])
     if not used or run.attach.get(view.name):
         return {}
     return {
-        entry["drive"]: {"preferred_write_bytes": cells.preferred_size_bytes(entry["identity"])}
+        entry["drive"]: cells.preferred_size_bytes(entry["identity"])
         for entry in view.drives or ()
         if (entry.get("identity") or {}).get("logical_block_size_bytes")
     }

@@ -14,12 +14,12 @@ import typing as t
 from xml.etree import ElementTree
 
 from ...module_utils.core.files import SCHEMA_VERSION
-from ..common import schema as schemas
+from ...module_utils.records.results import METRIC_PATTERN
 from ..common import units
 from ..validation import printable
 from ..verdict import comparability, result_warnings
 
-METRIC = re.compile(schemas.load("results")["$defs"]["metric"]["pattern"].rstrip("$"))
+METRIC = re.compile(METRIC_PATTERN.rstrip("$"))
 # A table with more columns is of no use to anybody, and a record from outside could ask for any number.
 MOST_TRACKED = 64
 MOST_METRICS = 1000
@@ -95,7 +95,7 @@ def csv_text(run: Record, judgement: Record, records: Records) -> str:
     A column's name says its unit, or a column beside it does. `records`: each drive's test records by name, by (host,
     drive).
     """
-    # Only what may be the name of a figure (results.schema.json) becomes a column; none is called like a column that is
+    # Only what may be the name of a figure (METRIC) becomes a column; none is called like a column that is
     # there already.
     counts = collections.Counter(
         name

@@ -9,6 +9,7 @@ import collections
 import os
 import typing as t
 
+from ...module_utils.records.results import Brief
 from ...module_utils.run import summary
 from ...module_utils.run.folder import JOURNAL, PLAN
 from ...module_utils.run.reducer import Budget, JournalAttempt
@@ -149,12 +150,12 @@ def _read(run_dir: str, host: str) -> HostRaw:
     )
 
 
-def _host_facts(short: Record) -> Record:
+def _host_facts(short: Brief) -> Record:
     """Return what the host was, as texts by name."""
-    tools = ", ".join(f"{name} {version}" for name, version in short["tools"].items() if version and name != "fio")
-    memory = units.rounded(short["memory_bytes"] / 2**30) + " GiB" if short["memory_bytes"] else None
+    tools = ", ".join(f"{name} {version}" for name, version in short.tools.items() if version and name != "fio")
+    memory = units.rounded(short.memory_bytes / 2**30) + " GiB" if short.memory_bytes else None
     return {
-        **{name: value for name, value in short.items() if name not in ("tools", "memory_bytes")},
+        **{name: value for name, value in vars(short).items() if name not in ("tools", "memory_bytes")},
         "memory": memory,
         "tools": tools,
     }

@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ...module_utils.records import base
+from ...module_utils.records.events import Calibration
+from ...module_utils.records.results import Brief
 from ...module_utils.records.run_files import Status
 from ...module_utils.run import summary
 from ...module_utils.run.drive_records import RunReducer
@@ -19,13 +22,14 @@ Record = dict[str, t.Any]
 
 
 class HostResults(t.NamedTuple):
-    """`records`: of its drives and tests. `snapshot`: what the host was (summary.brief). `calibration`: as the newest
-    event has it. `damage`: sentences about files that are not whole; `problems`: about what does not pass the gate.
+    """`records`: of its drives and tests, as JSON has them. `snapshot`: what the host was (summary.brief).
+    `calibration`: as the newest event has it. `damage`: sentences about files that are not whole; `problems`: about
+    what does not pass the gate.
     """
 
     records: list[Record]
-    snapshot: Record | None
-    calibration: Record | None
+    snapshot: Brief | None
+    calibration: Calibration | None
     damage: list[str]
     problems: list[str]
 
@@ -43,7 +47,7 @@ def read(folder: str, run_id: str, state: str, status: t.Any) -> HostResults:
     problems = [found.text()] if found.count else []
     try:
         passed = sanitizer.shape_of_record(Status).passed(status).value
-        records = reducer.records(passed, run_id, state in LIVE_STATES)
+        records = base.to_json(reducer.records(passed, run_id, state in LIVE_STATES))
     except sanitizer.Unfit as refused:
         problems.append(f"its status: {refused}")
     missing = [name for name in (PLAN, JOURNAL) if not os.path.exists(os.path.join(folder, name))]

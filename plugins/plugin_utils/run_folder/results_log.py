@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""results.jsonl of a run on the controller: append records, at once or once the run's folder is known, and read the
-newest of each (shapes: docs/internals.md).
+"""results.jsonl of a run on the controller: append records (module_utils/records/results.py), at once or once the run's
+folder is known, and read the newest of each.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ import os
 import typing as t
 
 from ...module_utils.core.files import SCHEMA_VERSION, now
+from ...module_utils.records import base
+from ...module_utils.records.events import Calibration
+from ...module_utils.records.results import Brief, HostRecord, HostState
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..validation import printable, record_check, sanitizer
 from . import run_record
 
 # The state of a host whose job was started afresh: what stands before this record of it no longer counts.
-STARTED = "started"
+STARTED: t.Final = "started"
 ANEW = "its host job was started again under this run's id; what was collected before no longer counts"
 KEY_FIELDS = ("kind", "host", "drive", "test")
 
@@ -66,8 +69,7 @@ def begin_anew(path: str, run_id: str, host: str) -> None:
     that never come. Raises OSError.
     """
     if any(record["host"] == host and record["kind"] != "host" for record in load(path)):
-        common = {"schema_version": SCHEMA_VERSION, "kind": "host", "time": now(), "run_id": run_id}
-        append(path, [dict(common, host=host, state=STARTED, message=ANEW)])
+        append(path, [host_record(host, STARTED, ANEW, run_id)])
 
 
 def load(path: str) -> list[Record]:
@@ -108,12 +110,28 @@ def parsed(line: bytes) -> Record | None:
         return None
 
 
-def host_record(host: str, state: str, message: str) -> Record:
-    """Return a host's record without the run, which `ResultsFile` fills in. state: ok, unreachable, failed or
-    unfinished.
-    """
-    common = {"schema_version": SCHEMA_VERSION, "kind": "host", "time": now(), "run_id": None}
-    return dict(common, host=host, state=state, message=printable.line(message, MOST_MESSAGE))
+def host_record(
+    host: str,
+    state: HostState,
+    message: str,
+    run_id: str = "",
+    snapshot: Brief | None = None,
+    calibration: Calibration | None = None,
+) -> Record:
+    """Return a host's record of now. Without a run `ResultsFile` fills it in."""
+    record = HostRecord(
+        kind="host",
+        schema_version=SCHEMA_VERSION,
+        time=now(),
+        run_id=run_id,
+        host=host,
+        state=state,
+        message=printable.line(message, MOST_MESSAGE),
+        snapshot=snapshot,
+        calibration=calibration,
+    )
+    found: Record = base.to_json(record)
+    return found
 
 
 class ResultsFile:

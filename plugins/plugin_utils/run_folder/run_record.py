@@ -8,14 +8,142 @@ from __future__ import annotations
 import json
 import os
 import typing as t
+from dataclasses import dataclass, field
 
 from ...module_utils.core.files import read_json, write_atomic
+from ...module_utils.records.base import Annotated, AnyTime, Count, Json, Limits, OrMissing, Positive, Text
+from ...module_utils.records.run_files import PlannedRun
 from ..validation import printable
 
 RUN, RESULTS = "run.json", "results.jsonl"
 # What `asked` keeps of the cells that a drive has.
 OF_CELLS = ("preferred_write_bytes",)
 SUMMARY = os.path.join("report", "summary.json")
+_Limit = float | str | None
+
+
+@dataclass(frozen=True)
+class RequestedDrive:
+    """A drive that the run was asked to test."""
+
+    host: Text
+    drive: Text
+    # This drive's tests; without it, all tests of the run.
+    tests: OrMissing[list[str]] = None
+    # fio's ioengine: drives measured by different ones are no peers.
+    engine: OrMissing[str] = None
+    # ssd_validity_limits.
+    validity_limits: OrMissing[Json] = None
+    # ssd_rack: where its host stands; without it, nobody said.
+    rack: OrMissing[str] = None
+    # The size of its cells of the preferred write size, where a test has such.
+    preferred_write_bytes: OrMissing[Positive] = None
+    # What ssd_wear_budget lets the run write to it; without it, anything.
+    wear_budget_bytes: OrMissing[Count] = None
+    # As preflight saw it; without it, nobody knew.
+    model: OrMissing[Text] = None
+    # Tests that ssd_time_budget left out: a criterion on one is not met by that.
+    left_out_tests: OrMissing[list[str]] = None
+    # The cells of those tests, by test.
+    left_out_cells: OrMissing[dict[str, list[str]]] = None
+    # Why the drive was left out, as in quarantine; without it, it was not.
+    left_out: OrMissing[Text] = None
+    # Of a second measurement: the tests whose result there counts for the run again_of.
+    again: OrMissing[list[str]] = None
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """What a figure has to keep: of a file, or of ssd_criteria."""
+
+    metric: Text
+    # Shell pattern; without it, every test that has the metric.
+    test: OrMissing[str] = None
+    min: _Limit = None
+    max: _Limit = None
+    # A share of the median of the drive's peers.
+    min_of_median: _Limit = None
+    max_of_median: _Limit = None
+    # A share of what this drive had in the run `baseline`.
+    min_of_baseline: _Limit = None
+    max_of_baseline: _Limit = None
+    # The id of a run.
+    baseline: str | None = None
+    # Where the limit comes from, such as a datasheet's page.
+    source: str | None = None
+    # Shell pattern over the drive's model.
+    model: OrMissing[str] = None
+    # A cell's id; without it, the test's tracked cell.
+    cell: str | None = None
+
+    JSON_SCHEMA: t.ClassVar[Json] = {
+        "anyOf": [
+            {"required": ["min"]},
+            {"required": ["max"]},
+            {"required": ["min_of_median"]},
+            {"required": ["max_of_median"]},
+            {"required": ["min_of_baseline", "baseline"]},
+            {"required": ["max_of_baseline", "baseline"]},
+        ],
+        "additionalProperties": False,
+    }
+
+
+@dataclass(frozen=True)
+class Departure:
+    """How a test that states a source departs from it: it gives no result by that source."""
+
+    # Whose source it states.
+    test: str
+    # In what it is another one.
+    keys: Annotated[list[str], Limits(min_items=1)]
+
+
+@dataclass(frozen=True)
+class TestOfRun:
+    """What the report takes of a test's definition."""
+
+    title: str
+    source: str | None = None
+    # The variables that the rule of steady state looks at.
+    tracked: list[t.Any] = field(default_factory=list)
+    departs: OrMissing[Departure] = None
+
+
+@dataclass(frozen=True)
+class RunWarning:
+    """What a check of a host found and did not stop the run for. level: ok if the inventory lets it pass."""
+
+    host: Text
+    check: Text
+    # null: it is about the host.
+    drive: str | None
+    level: t.Literal["ok", "warning"]
+    message: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """run.json: what a run was asked to do. preflight writes it, so that a host that never answered is still
+    asked for.
+    """
+
+    schema_version: t.Literal[1]
+    run: PlannedRun
+    started: AnyTime
+    asked: list[RequestedDrive]
+    # Those of files, then ssd_criteria.
+    criteria: list[Annotated[Json, Limits(known=Criterion)]]
+    # By name; with more of their definitions than the report takes.
+    tests: dict[str, Annotated[Json, Limits(known=TestOfRun)]]
+    versions: dict[str, str | None]
+    # The run whose drives this one measures again (ssd_retest); it is judged with that run.
+    again_of: OrMissing[str] = None
+    # Whether a cause that nobody could look for spoils a round, or warns.
+    unknown_causes: OrMissing[t.Literal["warn", "spoil"]] = None
+    # What the checks of the hosts found and did not stop the run for.
+    warnings: list[RunWarning] = field(default_factory=list)
 
 
 def results_size(folder: str) -> int:

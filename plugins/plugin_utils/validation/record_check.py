@@ -8,16 +8,13 @@ Pure.
 from __future__ import annotations
 
 import contextlib
-import functools
 import typing as t
 
 from ...module_utils.core.files import SCHEMA_VERSION
-from ...module_utils.run.folder import RUN_ID_PATTERN
-from ..common import schema as schemas
-from . import printable, sanitizer
+from ...module_utils.records import base
+from ...module_utils.records.results import RECORDS, DriveRecord, HostRecord, TestRecord
+from . import sanitizer
 
-KINDS = ("host", "drive", "test")
-SCHEMA = "results"
 # Of a drive that left the inventory since, or a plan that was another one.
 MOST_UNASKED = 200
 # Of one record: results.jsonl is the whole fleet's. Those of a drive with 56 cells take some 20 KiB.
@@ -62,7 +59,7 @@ def collected(
     problems: list[str] = []
     dropped, unasked = 0, 0
     for number, record in enumerate(given):
-        if not isinstance(record, t.Mapping) or record.get("kind") not in KINDS[1:]:
+        if not isinstance(record, t.Mapping) or record.get("kind") not in ("drive", "test"):
             problems.append(f"record {number}: it is not about a drive or a test")
             continue
         try:
@@ -94,16 +91,16 @@ def stored(record: t.Any) -> Record | None:
     """Return a line of results.jsonl, or in its place an error of the drive, test or host that it is about; None where
     it does not tell which.
     """
-    if not isinstance(record, t.Mapping) or record.get("kind") not in KINDS:
+    if not isinstance(record, t.Mapping) or record.get("kind") not in list(RECORDS):  # it may have no hash
         return None
     try:
         passed: dict[str, t.Any] = _passed(record).value
         return passed
     except sanitizer.Unfit as refused:
         run_id, host = record.get("run_id"), record.get("host")
-        if not isinstance(run_id, str) or not RUN_ID_PATTERN.fullmatch(run_id) or not _is_name(host, 255):
+        if not (_passes(base.RunId, run_id) and _passes(base.HostName, host)):
             return None
-        return _error(record, run_id, str(host), NO_TIME, str(refused))
+        return _error(record, str(run_id), str(host), NO_TIME, str(refused))
 
 
 def _passed(record: t.Mapping[str, t.Any]) -> sanitizer.Passed:
@@ -117,71 +114,65 @@ def _passed(record: t.Mapping[str, t.Any]) -> sanitizer.Passed:
                 )
             ]
         )
-    return _of_kind(str(record["kind"])).passed(record, most_size=MOST_SIZE)
+    # By its kind: what the others know is unknown here.
+    return sanitizer.shape_of_record(RECORDS[record["kind"]]).passed(record, most_size=MOST_SIZE)
 
 
 def prepare() -> None:
     """Make the shapes of all records, before Ansible forks a process for each host."""
     with contextlib.suppress(ImportError):  # told where a host answers
-        for kind in KINDS:
-            _of_kind(kind)
+        for kind in RECORDS.values():
+            sanitizer.shape_of_record(kind)
 
 
-@functools.cache
-def _of_kind(kind: str) -> sanitizer.Shape:
-    """Return the schema of one kind of record: what the others know is unknown here."""
-    schema = schemas.load(SCHEMA)
-    mine = {"allOf": [{"$ref": f"#/$defs/{kind}"}]}
-    return sanitizer.Shape({**schema, **mine})
-
-
-def _is_name(value: t.Any, most: int) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= most and printable.is_printable(value)
+def _passes(kind: t.Any, value: t.Any) -> bool:
+    try:
+        sanitizer.shape_of_record(kind).passed(value)
+    except sanitizer.Unfit:
+        return False
+    return True
 
 
 def _error(record: t.Mapping[str, t.Any], run_id: str, host: str, time: str, why: str) -> Record | None:
     """Return the record of an error in place of one that does not pass; None where its drive or test has no name."""
     said = f"what {host} reports about this was rejected: {why}"
-    kind, drive, test = record["kind"], record.get("drive"), record.get("test")
-    when, started = record.get("time"), record.get("time")
-    try:
-        sanitizer.shape_of(SCHEMA, "time").passed(when)
-    except sanitizer.Unfit:
+    kind, drive = record["kind"], record.get("drive")
+    test: t.Any = record.get("test")
+    when: t.Any = record.get("time")
+    started = when
+    if not _passes(base.AnyTime, when):
         # Told again the same, so that a second collect says nothing new.
         when, started = time, NO_TIME
     common = {"schema_version": SCHEMA_VERSION, "kind": kind, "time": when, "run_id": run_id, "host": host}
     if kind == "host":
-        return {**common, "state": "failed", "message": said}
-    if not _is_name(drive, 4096):
+        return _json(HostRecord(**common, state="failed", message=said))
+    if not _passes(base.Label, drive):
         return None
     common["drive"] = drive
     if kind == "drive":
-        return {
-            **common,
-            "path": None,
-            "identity": None,
-            "outcome": "error",
-            "message": said,
-            "refusals": [],
-            "overridden": [],
-        }
-    try:
-        sanitizer.shape_of(SCHEMA, "test_name").passed(test)
-    except sanitizer.Unfit:
+        return _json(DriveRecord(**common, path=None, identity=None, outcome="error", message=said, refusals=[]))
+    if not _passes(base.TestName, test):
         return None
-    return {
-        **common,
-        "test": test,
-        "attempt": 1,
-        "title": test,
-        "started": started,
-        "finished": None,
-        "outcome": "error",
-        "reasons": [said],
-        "rounds": 0,
-        "steady_state": [],
-        "metrics": {},
-        "purge": None,
-        "precondition": None,
-        "not_applicable": [],
-    }
+    return _json(
+        TestRecord(
+            **common,
+            test=test,
+            attempt=1,
+            title=test,
+            started=started,
+            finished=None,
+            outcome="error",
+            reasons=[said],
+            rounds=0,
+            steady_state=[],
+            metrics={},
+            purge=None,
+            precondition=None,
+            not_applicable=[],
+        )
+    )
+
+
+def _json(record: t.Any) -> Record:
+    found: Record = base.to_json(record)
+    return found

@@ -86,15 +86,8 @@ class Shape:
 
 @functools.cache
 def shape_of_record(kind: t.Any) -> Shape:
-    """Return the shape of a record's dataclass."""
+    """Return the shape of a record's dataclass, or of another type that records are made of."""
     return Shape(json_schema.of(kind))
-
-
-@functools.cache
-def shape_of(name: str, part: str = "") -> Shape:
-    """Return the shape of common/schemas/<name>.schema.json, or of one of its $defs."""
-    schema = schemas.load(name)
-    return Shape({**schema["$defs"][part], "$defs": schema["$defs"]} if part else schema)
 
 
 def decoded(content: str | bytes) -> t.Any:

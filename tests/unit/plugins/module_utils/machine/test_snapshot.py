@@ -10,6 +10,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus, snapshot
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import systemd
 
@@ -112,16 +113,16 @@ STATES = [
 def test_the_short_one_says_how_deep_cpus_may_sleep(fake, states, limit_us, told):
     seen = snapshot.gather(fake, tools={})
     seen["tunables"].update(idle_states=states, cpu_dma_latency_us=limit_us)
-    assert summary.brief(seen)["c_states"] == told
+    assert summary.brief(seen).c_states == told
 
 
 def test_the_short_one_says_whether_irqbalance_runs(fake):
     seen = snapshot.gather(fake, tools={})
-    assert summary.brief(seen)["irqbalance"] is None
+    assert summary.brief(seen).irqbalance is None
     seen["tunables"]["services"] = {"irqbalance.service": "active"}
-    assert summary.brief(seen)["irqbalance"] == "active"
+    assert summary.brief(seen).irqbalance == "active"
     seen["tunables"]["services"] = ["irqbalance.service"]
-    assert summary.brief(seen)["irqbalance"] is None
+    assert summary.brief(seen).irqbalance is None
 
 
 def test_the_limit_on_waking_up_is_part_of_it(fake):
@@ -132,13 +133,13 @@ def test_the_limit_on_waking_up_is_part_of_it(fake):
 
 def test_a_host_that_tells_nothing_has_every_part(fake):
     seen = snapshot.gather(fake)
-    assert set(seen) == PARTS and seen["cpu"]["model"] is None and summary.brief(seen)["bios"] is None
+    assert set(seen) == PARTS and seen["cpu"]["model"] is None and summary.brief(seen).bios is None
 
 
 def test_this_machine_has_a_snapshot_that_is_json_and_a_short_one():
     seen = snapshot.gather(Host())
     assert seen["cpu"]["cpus"] >= 1 and seen["memory"]["total_bytes"] > 0 and seen["kernel"]["release"]
-    assert len(json.dumps(summary.brief(seen))) < 2500
+    assert len(json.dumps(base.to_json(summary.brief(seen)))) < 2500
 
 
 class Systemd(Host):

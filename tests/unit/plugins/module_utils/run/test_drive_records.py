@@ -9,6 +9,7 @@ import json
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.drive_records import RunReducer
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents, steady_test
@@ -53,7 +54,7 @@ def records(folder):
         reducer = RunReducer(json.load(plan))
     for event in rundir.read_journal(folder.run_dir.journal):
         reducer.take(event)
-    return reducer.records(run.status, run.run_id, run.live)
+    return base.to_json(reducer.records(run.status, run.run_id, run.live))
 
 
 @pytest.mark.parametrize(

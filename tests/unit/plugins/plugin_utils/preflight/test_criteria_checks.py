@@ -10,6 +10,7 @@ import re
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, histogram
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.results import METRIC_PATTERN
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import COLLECTION, load
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria_checks
 
@@ -83,4 +84,4 @@ def test_every_share_has_a_name_that_is_known(limit_us):
         - {"read_" + histogram.within_metric(limit_us)}
     )
     assert criteria_checks.WITHIN.fullmatch(name)[1] == name
-    assert re.fullmatch(load("results")["$defs"]["metric"]["pattern"].strip("^$"), "write_" + name)
+    assert re.fullmatch(METRIC_PATTERN.strip("^$"), "write_" + name)

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import json_schema, schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
@@ -209,7 +209,7 @@ def test_the_drives_own_count_of_its_wear_stands_in_plan_mode_and_in_a_refusal(f
 def test_the_record_says_what_the_run_may_write_to_each_drive(fleet, asked, allowed):
     """Preflight goes by an assumed rate: the judge looks at what was written."""
     decided = decide(fleet(**{**WEARING, **asked}))
-    assert decided.findings == [] and schema.problems(decided.record, schema.load("run")) == []
+    assert decided.findings == [] and schema.problems(decided.record, json_schema.of(run_record.RunRecord)) == []
     assert [entry.get("wear_budget_bytes") for entry in decided.record["asked"]] == allowed
 
 
@@ -272,7 +272,7 @@ def test_a_host_whose_drives_are_all_in_quarantine_stops_nobody_and_its_drives_a
     asked = {(entry["host"], entry["drive"]): entry.get("left_out", "") for entry in decided.record["asked"]}
     assert asked[("h2", "S2")] == "" and asked[("h1", "S1")].startswith("quarantined: failed 3 nights in a row")
     assert [line for line in decided.plan_text + decided.warnings if "S1" in line and "quarantined" in line]
-    assert schema.problems(decided.record, schema.load("run")) == []
+    assert schema.problems(decided.record, json_schema.of(run_record.RunRecord)) == []
 
 
 def preferring(view, size_bytes):

@@ -189,7 +189,8 @@ def write(folder, run_id, round_s=ROUND_S, started="2026-01-01T00:00:00Z", **cha
     fill = {"passes": 2, "bytes_written": 2 * SIZE, "seconds": 2 * SIZE / 5e8, "bandwidth_bytes_per_s": 5e8}
     purge = {"method": "nvme_format", "seconds": 60.0, "verified": True, "purge_class": "pts"}
     purge["verification"] = {"sentinels": 8, "survived": 0, "unreadable": 0}
-    test.update(metrics={}, purge=purge, precondition={**fill, "remainder_bytes": 0}, not_applicable=[])
+    fill.update(remainder_bytes=0, block_size_bytes=131072, data="random", kernel_bytes_written=None)
+    test.update(metrics={}, purge=purge, precondition=fill, not_applicable=[])
     test.update(changes)
     (folder / run_id / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (drive, test)))
 

@@ -16,7 +16,13 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import las
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 
 NOW = datetime.datetime(2026, 11, 25, 13, 0, 0, tzinfo=datetime.timezone.utc)
-PURGE = {"method": "nvme_format", "seconds": 1, "verified": True, "verification": {}, "purge_class": "pts"}
+PURGE = {
+    "method": "nvme_format",
+    "seconds": 1,
+    "verified": True,
+    "verification": {"sentinels": 8, "survived": 0},
+    "purge_class": "pts",
+}
 OLD, NEW = "20261120T010000Z-qualify", "20261122T010000Z-qualify"
 
 

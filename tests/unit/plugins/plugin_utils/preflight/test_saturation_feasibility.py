@@ -20,6 +20,7 @@ CELL = "rand-4k-w100-tc4-qd32"
 FRESH = {"method": "nvme_sanitize_block", "seconds": 9, "verified": True, "purge_class": "pts"}
 FRESH["verification"] = {"sentinels": 8, "survived": 0, "unreadable": 0}
 FILLED = {"passes": 2, "bytes_written": 8, "seconds": 1, "bandwidth_bytes_per_s": 8, "remainder_bytes": 0}
+FILLED.update(block_size_bytes=1, data="random", kernel_bytes_written=None)
 MODEL = "QLC 61"
 # Fresh at 30,000 IOPS for one capacity of 7.68 TB, then 20,000.
 SEEN = Saturation(MODEL, 7_680 * 10**9, CELL, 7_680 * 10**9, 62_500.0, 82e6, "r1", "h1", "S9")

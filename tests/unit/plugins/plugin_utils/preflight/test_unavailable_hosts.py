@@ -236,10 +236,10 @@ def test_a_second_measurement_that_lost_a_host_leaves_its_first_result_and_says_
     lost = LOST["unreachable"](night("h2", ["S2"], ssd_again=again))
     left_out = unavailable_hosts.exclude([lost], {"h2": "no route"})
     record = decision.run_json.record(
-        left_out, NEW, NOW, {"h2": {"iops": {"cells": []}}}, host_tests.of_hosts(left_out)
+        left_out, NEW, NOW, {"h2": {"iops": {"cells": []}}}, host_tests.of_hosts(left_out), []
     )
-    (entry,) = record["asked"]
-    assert entry["again"] == ["iops"] and entry["left_out"] == "no route"
+    (entry,) = record.asked
+    assert entry.again == ["iops"] and entry.left_out == "no route"
 
 
 def test_a_reason_is_one_line_of_some_length(night):

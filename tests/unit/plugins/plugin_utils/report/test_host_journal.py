@@ -187,4 +187,4 @@ def test_a_flood_of_trials_costs_the_host_its_own_record_alone():
     stored = record_check.stored({**HOST, "message": "", "calibration": flood})
     assert stored["state"] == "failed" and len(str(stored)) < 2000
     with pytest.raises(sanitizer.Unfit):
-        sanitizer.shape_of("results", "calibration").passed({**told(2), "trials": told(2)["trials"] * 99})
+        sanitizer.shape_of_record(events.Calibration).passed({**told(2), "trials": told(2)["trials"] * 99})

@@ -129,8 +129,8 @@ def collected(run_dir, status=None):
     results = host_folder.read(str(run_dir / "raw" / BAD.host), run_dir.name, "finished", status)
     told = record_check.collected(results.records, run_dir.name, BAD.host, TIME, record_check.asked_of(run, BAD.host))
     info = {"state": "finished", "status": status_of_bad(), "unfinished": []}
-    host = collect._host_record(run_dir.name, BAD.host, info, [*results.problems, *told.problems])
-    host.update(time=TIME, snapshot=results.snapshot, calibration=results.calibration)
+    host = collect._host_record(run_dir.name, BAD.host, info, [*results.problems, *told.problems], results)
+    host.update(time=TIME)
     return [host, *told.records]
 
 

@@ -14,7 +14,7 @@ import signal
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import run_files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, results, run_files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import drive_records, reducer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import host_diff
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
@@ -142,7 +142,7 @@ def record_of(plan, events):
     of_run = drive_records.RunReducer(plan)
     for event in events:
         of_run.take(event)
-    return next(one for one in of_run.records(STATUS, "r1", False) if one["kind"] == "test")
+    return next(one for one in base.to_json(of_run.records(STATUS, "r1", False)) if one["kind"] == "test")
 
 
 def test_a_rule_of_wide_windows_over_rounds_without_end_is_given_up(monkeypatch):
@@ -208,7 +208,7 @@ def test_what_a_host_says_it_is_is_short():
     """A report compares each name in it with those of all other hosts."""
     tools = {f"tool{number}": "1" for number in range(50_000)}
     strange = {f"key{number}": "x" * 4000 for number in range(40_000)}
-    kept = sanitizer.shape_of("results", "brief").passed({**strange, "cpu": "X", "kernel": "y" * 5000}).value
+    kept = sanitizer.shape_of_record(results.Brief).passed({**strange, "cpu": "X", "kernel": "y" * 5000}).value
     assert set(kept) == {"cpu", "kernel"} and len(kept["kernel"]) == 1000
     host = {"schema_version": 1, "kind": "host", "time": TIME, "run_id": "r1", "host": "h1", "state": "ok"}
     stored = record_check.stored({**host, "message": "", "snapshot": {"cpu": "X", "tools": tools}})

@@ -13,7 +13,7 @@ import random
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import answers, run_files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import answers, results, run_files
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     decision,
     drive_list,
@@ -25,7 +25,6 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import (
     journal,
     module_answers,
-    record_check,
     sanitizer,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_tables
@@ -54,7 +53,7 @@ def passes_journal(event):
 
 def passes_line(record):
     kind = record.get("kind") if isinstance(record, dict) else None
-    return kind in record_check.KINDS and fits(record_check._of_kind(kind), record)
+    return kind in list(results.RECORDS) and fits(sanitizer.shape_of_record(results.RECORDS[kind]), record)
 
 
 def passes_plan(value):

@@ -9,6 +9,7 @@ import json
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import results
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria_checks
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import journal, sanitizer
@@ -18,7 +19,7 @@ ENVELOPE = {"schema_version": 1, "time": "2026-11-21T13:00:00.123Z", "run_id": "
 
 def test_every_figure_that_a_criterion_may_name_passes():
     figures = dict.fromkeys(criteria_checks.METRICS, 1.5)
-    assert sanitizer.shape_of("results", "metrics").passed(figures) == (figures, 0)
+    assert sanitizer.shape_of_record(results.Metrics).passed(figures) == (figures, 0)
 
 
 @pytest.mark.parametrize("stage", ["a folder", "too long"])

@@ -1,0 +1,270 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The records of results.jsonl, a line each: of a host, of a drive, and of a test of a drive.
+
+The file is append-only, and the newest record of a key (kind, host, drive, test) wins. A host's record with the state
+started makes all of it before void. Units are in the names.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from . import events
+from .base import (
+    Annotated,
+    AnyTime,
+    CellId,
+    Count,
+    HostName,
+    Label,
+    Limits,
+    NotNegative,
+    Number,
+    OrMissing,
+    Positive,
+    RunId,
+    Scalar,
+    TestName,
+)
+from .found_drives import Identity
+from .run_files import NotApplicable
+
+# The only names that a figure may have: a column of results.csv is named like it.
+METRIC_PATTERN = (
+    r"^((read|write|trim|sync)_)?((iops|bandwidth|mean_latency_us)(_fitted_end)?"
+    r"|(max|min|p[0-9]{1,3}(_[0-9]{1,6})?)_latency_us|ios|within_[0-9]{1,8}(us|ms)_pct)$"
+)
+Metric = Annotated[str, Limits(pattern=METRIC_PATTERN)]
+Metrics = Annotated[t.Dict[str, t.Optional[float]], Limits(max_properties=300, property_names=METRIC_PATTERN)]
+Reasons = Annotated[t.List[str], Limits(max_items=1000)]
+Short = Annotated[Scalar, Limits(max_length=1000)]
+_Rounds = Annotated[int, Limits(minimum=0, maximum=2147483647)]
+_Load = Annotated[int, Limits(minimum=1, maximum=65536)]
+
+
+@dataclass(frozen=True)
+class RecordOfRun:
+    """What every record begins with."""
+
+    schema_version: t.Literal[1]
+    # When what it says was so, by the host's clock; never later than it was collected.
+    time: AnyTime
+    run_id: RunId
+    host: HostName
+
+
+@dataclass(frozen=True)
+class Brief:
+    """A snapshot in short (run/summary.py): each report compares those of all hosts. null: unknown."""
+
+    cpu: Short = None
+    sockets: Short = None
+    cores: Short = None
+    cpus: Short = None
+    memory_bytes: t.Optional[Count] = None
+    system: Short = None
+    bios: Short = None
+    kernel: Short = None
+    os: Short = None
+    command_line: Annotated[t.Optional[str], Limits(max_length=8192)] = None
+    # The version of each.
+    tools: Annotated[t.Dict[str, Short], Limits(max_properties=100)] = field(default_factory=dict)
+    governor: Short = None
+    smt: Short = None
+    aspm_policy: Short = None
+    # How deep CPUs may sleep.
+    c_states: Short = None
+    irqbalance: Short = None
+
+
+HostState = t.Literal["ok", "unreachable", "failed", "unfinished", "started"]
+
+
+@dataclass(frozen=True)
+class HostRecord(RecordOfRun):
+    """What a host's part of the run came to."""
+
+    kind: t.Literal["host"]
+    state: HostState
+    # Why, unless it is ok.
+    message: str
+    # What the host was, in short; all of it is in the host's journal. null: unknown.
+    snapshot: t.Optional[Brief] = None
+    # How many drives the host measures at the same time; null: nobody had to find out.
+    calibration: t.Optional[events.Calibration] = None
+
+
+@dataclass(frozen=True)
+class PowerOfRun:
+    """The boot, and how often the drive's own power had come on, when a job of the run took it."""
+
+    # For the first time.
+    first: events.Power
+    # For the last time.
+    last: events.Power
+
+
+@dataclass(frozen=True)
+class DriveRecord(RecordOfRun):
+    """How the campaign of a drive ended."""
+
+    kind: t.Literal["drive"]
+    # How the inventory names it.
+    drive: Label
+    # null: no single drive was found.
+    path: t.Optional[str]
+    identity: t.Optional[Annotated[t.Dict[str, Scalar], Limits(known=Identity)]]
+    outcome: t.Literal["complete", "refused", "error", "interrupted"]
+    # Why, unless it is complete.
+    message: str
+    # Only with the outcome refused.
+    refusals: t.List[events.Finding]
+    # null: nothing was scanned.
+    look: t.Optional[events.Look] = None
+    # How the run left the drive; null: it did not come to its end.
+    left: t.Optional[t.Literal["blank", "as_is", "evidence"]] = None
+    # null: it did well.
+    logs: t.Optional[events.DriveLogs] = None
+    # null: no job came as far as that.
+    power: t.Optional[PowerOfRun] = None
+    # Only with the outcome error: the drive did not do its I/O, or hangs.
+    drive_fault: OrMissing[t.Literal[True]] = None
+    # What the guard found and the drive's entry overrides.
+    overridden: t.List[events.Finding] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The steady-state rule's result for one tracked variable, over the rounds of its window."""
+
+    cell: CellId
+    metric: Metric
+    steady: bool
+    # Of the test so far.
+    rounds: _Rounds
+    window_rounds: t.List[Number]
+    # One for each of these rounds.
+    window_values: t.List[t.Optional[float]]
+    average: t.Optional[float]
+    # Largest less smallest value, as a share of the average.
+    range_ratio: t.Optional[float]
+    # Per sample of the window.
+    slope: t.Optional[float]
+    # What the fitted line rises or falls by over the window, as a share of the average.
+    slope_ratio: t.Optional[float]
+    # Why it is not steady.
+    reasons: Reasons
+    # Where the fitted line ends.
+    fitted_end: t.Optional[float] = None
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """What shows that the window began late enough."""
+
+    # What the rule of steady state asks for.
+    min_capacity_multiple: NotNegative
+    confirm_windows: Count
+    settle_s: NotNegative
+    user_capacity_bytes: Positive
+    # Before the first window that has to agree.
+    written_before_bytes: Count
+    elapsed_before_s: NotNegative
+    # Of each window that has to agree, oldest first, one for each tracked variable.
+    averages: t.List[t.List[t.Optional[float]]]
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """A cause that spoiled rounds, is unknown or is only told, and in which rounds."""
+
+    cause: events.CauseName
+    level: events.Level
+    # [[first, last]]
+    rounds: t.List[Annotated[t.List[Number], Limits(min_items=2, max_items=2)]]
+    # How many rounds in all.
+    count: Positive
+    # What was seen the first time.
+    first: Annotated[str, Limits(max_length=2000)]
+
+
+@dataclass(frozen=True)
+class LoadOfCell:
+    """What a cell had whose threads follow the CPUs (per_cpu)."""
+
+    cell: CellId
+    threads: _Load
+    queue_depth: _Load
+    cpus: Annotated[int, Limits(minimum=0, maximum=65536)]
+
+
+@dataclass(frozen=True)
+class MeasuredMember(events.Member):
+    """A drive of an array, and what the test cost it."""
+
+    # By the kernel's count; null: it does not count, or the array was not stopped.
+    bytes_written: t.Optional[Count] = None
+    wear: t.Optional[events.Wear] = None
+
+
+@dataclass(frozen=True)
+class MeasuredArray(events.ArrayDetails):
+    """An array that was made for the test, of drives of the host."""
+
+    # In the order of the stripes.
+    members: Annotated[t.List[MeasuredMember], Limits(min_items=2, max_items=1000)]
+
+
+@dataclass(frozen=True)
+class TestRecord(RecordOfRun):
+    """What the newest attempt at a test of a drive came to."""
+
+    kind: t.Literal["test"]
+    # How the inventory names it.
+    drive: Label
+    test: TestName
+    attempt: Number
+    title: str
+    started: AnyTime
+    # null: it has no end.
+    finished: t.Optional[AnyTime]
+    outcome: t.Literal["steady", "not_steady", "complete", "invalid", "error", "interrupted"]
+    # Why it is not steady, or not complete.
+    reasons: Reasons
+    rounds: _Rounds
+    # One for each tracked variable.
+    steady_state: Annotated[t.List[Window], Limits(max_items=500)]
+    # Those of its first tracked cell, or of its only one.
+    metrics: Metrics
+    # null: it was not purged.
+    purge: t.Optional[events.PurgeDetails]
+    # null: it was not filled.
+    precondition: t.Optional[events.PreconditionDetails]
+    # Cells that this drive can't run.
+    not_applicable: t.List[NotApplicable]
+    # null: its rule of steady state asks for nothing.
+    saturation: t.Optional[Saturation] = None
+    # By its cells; a fill is in precondition.
+    written_bytes: t.Optional[Count] = None
+    # Causes in its rounds.
+    validity: Annotated[t.List[Disturbance], Limits(max_items=100)] = field(default_factory=list)
+    # What the drive's environment, its settings and the data say of the test (docs/validity.md). spoils: it is invalid
+    # for it; unknown: nobody can tell; told: a remark.
+    conditions: Annotated[t.List[events.Condition], Limits(max_items=200)] = field(default_factory=list)
+    # null: no vendor's tool makes settings of this drive.
+    vendor_settings: t.Optional[events.VendorSettings] = None
+    # null: the drive does not count.
+    wear: t.Optional[events.Wear] = None
+    # How many drives of the host were measured at the same time at most; null: unknown.
+    parallel_drives: t.Optional[Annotated[int, Limits(minimum=1, maximum=1000)]] = None
+    # Of cells whose threads follow the CPUs.
+    loads: OrMissing[Annotated[t.List[LoadOfCell], Limits(max_items=5000)]] = None
+    array: OrMissing[MeasuredArray] = None
+    filesystem: OrMissing[events.FilesystemDetails] = None
+
+
+# By their kind.
+RECORDS: t.Dict[str, t.Any] = {"host": HostRecord, "drive": DriveRecord, "test": TestRecord}
