@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.records import base
+from ...module_utils.records.results import DriveRecord, HostRecord
 from ...module_utils.run.criteria import MEASURED
 from . import environment, judged_criteria
 
@@ -21,7 +23,9 @@ class VerdictReason(t.NamedTuple):
 
 
 class RunFacts:
-    """run.json and the records, found by host, drive and test."""
+    """run.json and the records, found by host, drive and test. Raises base.WrongShape for what did not pass the
+    gate.
+    """
 
     def __init__(self, run: Record, records: list[Record], references: judged_criteria.References) -> None:
         self.references = references
@@ -29,10 +33,13 @@ class RunFacts:
         self.criteria = run.get("criteria") or []
         self.strict = run.get("unknown_causes") == "spoil"
         self.asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
-        self.hosts = {record["host"]: record for record in records if record["kind"] == "host"}
+        self.hosts = {record["host"]: base.parse(HostRecord, record) for record in records if record["kind"] == "host"}
         self.drive_records = {
-            (record["host"], record["drive"]): record for record in records if record["kind"] == "drive"
+            (record["host"], record["drive"]): base.parse(DriveRecord, record)
+            for record in records
+            if record["kind"] == "drive"
         }
+        # With what its journal adds, so not only what is stored.
         self.test_records: dict[tuple[str, str], dict[str, Record]] = {}
         for record in records:
             if record["kind"] == "test":

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.records.results import DriveRecord
 from ...module_utils.run.criteria import figure, is_for, is_of_model
-from ..common.values import number
+from ..common.values import integer, number
 from . import environment, fob_state, judged_criteria, result_warnings, test_details
 from .invalid_reasons import Record, RunFacts, VerdictReason, colon, invalid
 from .verdicts import VERDICTS
@@ -57,9 +58,9 @@ def _finite(metrics: Record) -> Record:
 
 
 def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
-    record = facts.drive_records.get((host, drive), {})
-    identity = record.get("identity") or {}
-    model = identity.get("model") or ""
+    record = facts.drive_records.get((host, drive))
+    outcome, identity = (record.outcome, record.identity or {}) if record else ("", {})
+    model = str(identity.get("model") or "")
     measured = facts.test_records.get((host, drive), {})
     sound = [criterion for criterion in facts.criteria if not judged_criteria.criterion_problems(criterion)]
     criteria = [criterion for criterion in sound if is_of_model(criterion, model)]
@@ -74,7 +75,7 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     findings = _drive_findings(facts, host, drive, record, tests)
     # What the whole campaign says, each test without a record would only repeat.
     told = [test for test in tests if test["test"] in measured or not findings]
-    if record.get("outcome") == "interrupted" and any(test["outcome"] == "interrupted" for test in told):
+    if outcome == "interrupted" and any(test["outcome"] == "interrupted" for test in told):
         findings = []  # The test says so already, and after how many rounds.
     findings = [
         VerdictReason(test["verdict"], f"{test['test']}: {reason}") for test in told for reason in test["reasons"]
@@ -92,12 +93,12 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     findings += [VerdictReason("invalid", text) for text in judged_criteria.of_another_model(asked, identity)]
     findings += _not_held(facts, criteria, measured, tests, asked)
     verdict = worst([finding.verdict for finding in findings])
-    own = verdict == record.get("outcome") == "error" and record.get("drive_fault") is True
+    own = record is not None and verdict == outcome == "error" and record.drive_fault is True
     # The worst first; what holds is only worth saying of a drive that passed.
     shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
     tests = [dict(test, reasons=[_short(reason) for reason in test["reasons"]]) for test in tests]
     spent = environment.wear_budget_remark(
-        asked.get("wear_budget_bytes"), measured.values(), identity.get("size_bytes")
+        asked.get("wear_budget_bytes"), measured.values(), integer(identity.get("size_bytes"))
     )
     if spent:
         last = [test for test in tests if test["test"] in measured][-1]
@@ -170,9 +171,11 @@ def worst(verdicts: t.Iterable[str]) -> str:
     return next((verdict for verdict in VERDICTS if verdict in given), "not_tested")
 
 
-def _drive_findings(facts: RunFacts, host: str, drive: str, record: Record, tests: list[Record]) -> list[VerdictReason]:
+def _drive_findings(
+    facts: RunFacts, host: str, drive: str, record: DriveRecord | None, tests: list[Record]
+) -> list[VerdictReason]:
     """Return what the campaign as a whole says: a drive passes only if its campaign was completed."""
-    outcome = record.get("outcome")
+    outcome = record.outcome if record else ""
     # Nobody asked for what a host says of it all the same.
     if (facts.asked.get((host, drive)) or {}).get("left_out"):
         return [VerdictReason("not_tested", _why_no_record(facts, host, drive, record))]
@@ -180,20 +183,19 @@ def _drive_findings(facts: RunFacts, host: str, drive: str, record: Record, test
         return []
     if outcome == "complete":
         return [VerdictReason("not_tested", "no test was planned for this drive")]
-    verdict = {"error": "error", "interrupted": "invalid"}.get(str(outcome), "not_tested")
+    verdict = {"error": "error", "interrupted": "invalid"}.get(outcome, "not_tested")
     if verdict == "invalid" and not facts.test_records.get((host, drive)):
         verdict = "not_tested"
     return [VerdictReason(verdict, _why_no_record(facts, host, drive, record))]
 
 
-def _why_no_record(facts: RunFacts, host: str, drive: str, record: Record) -> str:
+def _why_no_record(facts: RunFacts, host: str, drive: str, record: DriveRecord | None) -> str:
     """Return the most telling reason why a drive's campaign left no result."""
-    message = record.get("message") or ""
-    outcome = record.get("outcome")
+    outcome, message = (record.outcome, record.message) if record else ("", "")
     if (facts.asked.get((host, drive)) or {}).get("left_out"):
         return f"{drive} on {host} was left out: {facts.asked[host, drive]['left_out']}"
-    if record.get("refusals"):
-        refusals = "; ".join(f"{entry.get('code')} ({entry.get('message')})" for entry in record["refusals"])
+    if record and record.refusals:
+        refusals = "; ".join(f"{entry.code} ({entry.message})" for entry in record.refusals)
         return f"{drive} was refused on {host}: {refusals}"
     if outcome == "refused":
         return f"{drive} was refused on {host}" + colon(message)
@@ -204,8 +206,8 @@ def _why_no_record(facts: RunFacts, host: str, drive: str, record: Record) -> st
     host_record = facts.hosts.get(host)
     if host_record is None:
         return f"nothing was collected from {host}: run collect.yml with this ssd_run_id"
-    state = host_record.get("state")
-    said = colon(host_record.get("message") or message)
+    state = host_record.state
+    said = colon(host_record.message or message)
     if state == "unfinished":
         return (
             f"{host} had not finished when its results were collected{said}; run watch.yml and collect.yml "
@@ -230,7 +232,7 @@ def _judge_test(
         **test_details.details(None, about),
     }
     if record is None:
-        campaign = facts.drive_records.get((host, drive), {})
+        campaign = facts.drive_records.get((host, drive))
         return dict(
             result, verdict="not_tested", reasons=["not measured: " + _why_no_record(facts, host, drive, campaign)]
         )

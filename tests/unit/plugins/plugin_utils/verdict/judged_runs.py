@@ -41,11 +41,17 @@ def test_record(outcome="steady", iops=800.0, test="wsat", **fields):
 test_record.__test__ = False
 
 
+COMMON = {"schema_version": 1, "time": "2026-11-21T13:00:00Z", "run_id": "r1", "host": "h1"}
+
+
 def drive_record(outcome="complete", **fields):
     return {
+        **COMMON,
         "kind": "drive",
-        "host": "h1",
         "drive": "S1",
+        "path": None,
+        "message": "",
+        "refusals": [],
         "identity": {"model": MODEL, "serial": "S1"},
         "outcome": outcome,
         **fields,

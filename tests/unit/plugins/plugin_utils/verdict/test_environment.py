@@ -10,6 +10,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import environment, judge
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.verdict import judged_runs
 
 UNKNOWN = {"cause": "throttled", "level": "unknown", "message": "nobody counts it"}
 TOLD = {"cause": "hidden_capacity", "level": "told", "message": "20 % are hidden"}
@@ -28,7 +29,7 @@ def judged(*conditions, strict=False, **fields):
         "asked": [{"host": "h", "drive": "d"}],
         **({"unknown_causes": "spoil"} if strict else {}),
     }
-    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}}
+    drive = judged_runs.drive_record(host="h", drive="d", identity={})
     test = {
         "kind": "test",
         "host": "h",
@@ -146,7 +147,7 @@ def test_what_a_run_wrote_to_a_drive_is_held_to_its_budget(records, written):
 )
 def test_the_report_says_so_and_the_verdict_stays(budget, told):
     run = {"tests": {"t": {}}, "criteria": [], "asked": [{"host": "h", "drive": "d", **budget}]}
-    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {"size_bytes": TB}}
+    drive = judged_runs.drive_record(host="h", drive="d", identity={"size_bytes": TB})
     record = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete", "rounds": 1, **FILLED}
     (judged,) = judge.judge(run, [drive, record])["drives"]
     said = "the run wrote at least 3 TB to this drive, more than the 1 TB of ssd_wear_budget: if it is"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.verdict.judged_runs import (
+    COMMON,
     MODEL,
     drive_record,
     one,
@@ -20,7 +21,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.verdict.ju
 
 
 def host_record(state, message=""):
-    return {"kind": "host", "host": "h1", "state": state, "message": message}
+    return {**COMMON, "kind": "host", "state": state, "message": message}
 
 
 @pytest.mark.parametrize(("seen", "verdict"), [(MODEL, "pass"), ("OTHER", "invalid"), (None, "pass")])

@@ -21,6 +21,7 @@ CAUSE = {
     "count": 1,
     "first": "round 3, c: somebody wrote",
 }
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.verdict import judged_runs
 
 
 def test_the_judge_warns_of_what_was_found_in_rounds():
@@ -36,7 +37,7 @@ def test_the_judge_warns_of_what_was_found_in_rounds():
         "reasons": [],
         "metrics": {"iops": 1.0},
     }
-    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}, "message": ""}
+    drive = judged_runs.drive_record(host="h", drive="d", identity={})
     run = {
         "asked": [{"host": "h", "drive": "d"}],
         "tests": {"iops": {"title": "", "tracked": [{}]}},
@@ -63,7 +64,7 @@ def test_the_judge_warns_of_what_was_found_in_rounds():
 def test_looser_limits_are_told_beside_the_verdict(limits, says):
     assert result_warnings.loosened(limits) == says
     run = {"tests": {"t": {}}, "criteria": [], "asked": [{"host": "h", "drive": "d", "validity_limits": limits}]}
-    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}}
+    drive = judged_runs.drive_record(host="h", drive="d", identity={})
     made = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete"}
     assert judge.judge(run, [drive, made])["drives"][0]["tests"][0]["remarks"] == says
 
@@ -104,7 +105,7 @@ def test_a_rule_that_is_looser_than_the_pts_is_told_beside_the_verdict(changes, 
     told = result_warnings.looser_rule(about)
     assert says in "; ".join(told) and bool(told) == bool(says)
     run = {"tests": {"t": about}, "criteria": [], "asked": [{"host": "h", "drive": "d"}]}
-    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {}}
+    drive = judged_runs.drive_record(host="h", drive="d", identity={})
     made = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete"}
     assert judge.judge(run, [drive, made])["drives"][0]["tests"][0]["remarks"] == told
 
@@ -116,7 +117,7 @@ def test_a_cell_that_a_criterion_names_and_that_was_not_steady_itself_is_told(st
     ]
     criteria = [{"cell": "c", "metric": "iops", "min": 500}]
     run = {"tests": {"t": {}}, "criteria": criteria, "asked": [{"host": "h", "drive": "d"}]}
-    drive = {"kind": "drive", "host": "h", "drive": "d", "outcome": "complete", "identity": {"model": "M"}}
+    drive = judged_runs.drive_record(host="h", drive="d", identity={"model": "M"})
     made = {"kind": "test", "host": "h", "drive": "d", "test": "t", "outcome": "complete", "cells": cells}
     (test,) = judge.judge(run, [drive, made])["drives"][0]["tests"]
     said = "c: its own iops was not steady over the window (range 140% of the average)"

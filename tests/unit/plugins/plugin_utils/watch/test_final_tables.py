@@ -12,6 +12,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_tables
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.final_tables import lines
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import fleet
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.verdict import judged_runs
 
 CHANGE = {
     "model": "M",
@@ -140,14 +141,7 @@ STEADY = [{"metric": "write_iops", "average": 41200.6}]
 
 
 def drive(host, name, outcome="complete", message="", model="Sim 1"):
-    return {
-        "kind": "drive",
-        "host": host,
-        "drive": name,
-        "outcome": outcome,
-        "message": message,
-        "identity": {"model": model},
-    }
+    return judged_runs.drive_record(outcome, host=host, drive=name, message=message, identity={"model": model})
 
 
 def measured(host, name, test="iops", outcome="steady", steady_state=tuple(STEADY), rounds=7, metrics=None):
@@ -175,7 +169,7 @@ def test_without_a_report_it_tells_the_outcomes():
         measured("h1", "A1"),
         measured("h1", "A1", "wsat", "not_steady", rounds=25),
         drive("h1", "B2", "refused", "mounted on /"),
-        {"kind": "host", "host": "h2", "state": "unreachable", "message": "ssh: timed out"},
+        {**judged_runs.COMMON, "kind": "host", "host": "h2", "state": "unreachable", "message": "ssh: timed out"},
     ]
     assert words(lines(asked(("h2", "C3"), ("h1", "A1"), ("h1", "B2")), records, None)) == [
         "HOST DRIVE MODEL RESULT TESTS",
