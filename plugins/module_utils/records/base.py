@@ -89,22 +89,26 @@ OrMissing = Annotated[t.Optional[Kind], NEVER_NULL]
 UNIONS = (t.Union, getattr(types, "UnionType", t.Union))
 
 
+_Reader = t.Callable[[t.Any], t.Any]
+
+
 class WrongShape(ValueError):
-    """Data that is no such record; the message names the key."""
+    """Data that is no such record; the message names the key. problem, where: its parts."""
+
+    def __init__(self, problem: str, where: str = "") -> None:
+        super().__init__(f"{where or 'it'} {problem}")
+        self.problem, self.where = problem, where
+
+    def within(self, place: str) -> WrongShape:
+        """Return it as seen from around: place is a key, or [an index]."""
+        separator = "." if self.where and not self.where.startswith("[") else ""
+        return WrongShape(self.problem, f"{place}{separator}{self.where}")
 
 
-def parse(kind: t.Type[Kind], data: t.Any, where: str = "") -> Kind:
+def parse(kind: t.Type[Kind], data: t.Any) -> Kind:
     """Make a record of parsed JSON. Raises WrongShape."""
-    if not isinstance(data, dict):
-        raise WrongShape(f"{where or 'it'} is not a mapping")
-    values = {}
-    for field, hint in _fields(t.cast(t.Hashable, kind)):
-        name = f"{where}.{field.name}" if where else field.name
-        if field.name in data:
-            values[field.name] = _value(hint, data[field.name], name)
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise WrongShape(f"{name} is missing")
-    return kind(**values)
+    record: Kind = _reader(t.cast(t.Hashable, kind))(data)
+    return record
 
 
 def problem(kind: t.Any, data: t.Any) -> str:
@@ -117,41 +121,106 @@ def problem(kind: t.Any, data: t.Any) -> str:
 
 
 @functools.lru_cache(maxsize=None)
-def _fields(kind: t.Any) -> t.Tuple[t.Tuple[t.Any, t.Any], ...]:
-    hints = t.get_type_hints(kind)
-    return tuple((field, hints[field.name]) for field in dataclasses.fields(kind))
-
-
-def _value(hint: t.Any, value: t.Any, name: str) -> t.Any:
+def _reader(hint: t.Any) -> _Reader:
+    """Return what makes a value of a type, or raises WrongShape. To find it takes far longer than to call it."""
     origin, arguments = t.get_origin(hint), t.get_args(hint)
-    if origin in UNIONS:
-        if value is None and type(None) in arguments:
-            return None
-        kinds = [one for one in arguments if one is not type(None)]
-        return _value(kinds[0], value, name) if len(kinds) == 1 else _scalar(kinds, value, name)
-    if origin is t.Literal:
-        if value in arguments:
-            return value
-        raise WrongShape(f"{name} is {value!r}")
-    if origin is list:
-        if not isinstance(value, list):
-            raise WrongShape(f"{name} is not a list")
-        return [_value(arguments[0], item, f"{name}[{index}]") for index, item in enumerate(value)]
-    if origin is dict:
-        if not isinstance(value, dict):
-            raise WrongShape(f"{name} is not a mapping")
-        return {key: _value(arguments[1], item, f"{name}.{key}") for key, item in value.items()}
     if dataclasses.is_dataclass(hint):
-        return parse(t.cast(t.Any, hint), value, name)
-    return value if hint is t.Any else _scalar([hint], value, name)
+        return _of_record(hint)
+    if origin in UNIONS:
+        kinds = [one for one in arguments if one is not type(None)]
+        read = _reader(kinds[0]) if len(kinds) == 1 else _of_scalar(kinds)
+        return _or_null(read) if type(None) in arguments else read
+    if origin is t.Literal:
+        return _of_words(arguments)
+    if origin is list:
+        return _of_list(_reader(arguments[0]))
+    if origin is dict:
+        return _of_mapping(_reader(arguments[1]))
+    return _unread if hint is t.Any else _of_scalar([hint])
 
 
-def _scalar(kinds: t.Sequence[t.Any], value: t.Any, name: str) -> t.Any:
-    """Return the value if it is of one of these; True is an int for Python, not for us."""
+def _of_record(kind: t.Any) -> _Reader:
+    hints = t.get_type_hints(kind)
+    fields = [
+        (field.name, _reader(hints[field.name]), field.default is field.default_factory is dataclasses.MISSING)
+        for field in dataclasses.fields(kind)
+    ]
+
+    def read(data: t.Any) -> t.Any:
+        if not isinstance(data, dict):
+            raise WrongShape("is not a mapping")
+        values = {}
+        for name, read_field, is_required in fields:
+            if name in data:
+                try:
+                    values[name] = read_field(data[name])
+                except WrongShape as error:
+                    raise error.within(name) from None
+            elif is_required:
+                raise WrongShape("is missing", name)
+        return kind(**values)
+
+    return read
+
+
+def _of_list(read_item: _Reader) -> _Reader:
+    def read(data: t.Any) -> t.Any:
+        if not isinstance(data, list):
+            raise WrongShape("is not a list")
+        found: t.List[t.Any] = []
+        try:
+            for item in data:
+                found.append(read_item(item))
+        except WrongShape as error:
+            raise error.within(f"[{len(found)}]") from None
+        return found
+
+    return read
+
+
+def _of_mapping(read_item: _Reader) -> _Reader:
+    def read(data: t.Any) -> t.Any:
+        if not isinstance(data, dict):
+            raise WrongShape("is not a mapping")
+        found = {}
+        for key, item in data.items():
+            try:
+                found[key] = read_item(item)
+            except WrongShape as error:
+                raise error.within(str(key)) from None
+        return found
+
+    return read
+
+
+def _or_null(read: _Reader) -> _Reader:
+    return lambda data: None if data is None else read(data)
+
+
+def _of_words(words: t.Sequence[t.Any]) -> _Reader:
+    def read(data: t.Any) -> t.Any:
+        if data in words:
+            return data
+        raise WrongShape(f"is {data!r}")
+
+    return read
+
+
+def _of_scalar(kinds: t.Sequence[t.Any]) -> _Reader:
+    """Return what takes a value of one of these; True is an int for Python, not for us."""
     wanted = tuple(kinds) + ((int,) if float in kinds else ())
-    if isinstance(value, wanted) and (not isinstance(value, bool) or bool in kinds):
-        return value
-    raise WrongShape(f"{name} is {type(value).__name__}")
+    takes_bool = bool in kinds
+
+    def read(data: t.Any) -> t.Any:
+        if isinstance(data, wanted) and (takes_bool or not isinstance(data, bool)):
+            return data
+        raise WrongShape(f"is {type(data).__name__}")
+
+    return read
+
+
+def _unread(data: t.Any) -> t.Any:
+    return data
 
 
 @functools.lru_cache(maxsize=None)
@@ -162,6 +231,8 @@ def _written(kind: t.Any) -> t.Tuple[t.Tuple[str, bool], ...]:
 
 def to_json(record: t.Any) -> t.Any:
     """Return a record as JSON has it. A key that is OrMissing is not there for None."""
+    if record is None or isinstance(record, (str, int, float)):
+        return record
     if dataclasses.is_dataclass(record):
         values = [
             (name, may_miss, getattr(record, name)) for name, may_miss in _written(t.cast(t.Hashable, type(record)))
