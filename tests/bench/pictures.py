@@ -27,8 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import page_names, write_report
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_brief
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 HOSTS, DRIVES = 12, 8
@@ -125,7 +125,7 @@ def run_of(results: pathlib.Path, made: list[generator.Drive]) -> pathlib.Path:
     records = [json.loads(line) for line in (run_dir / "results.jsonl").read_text().splitlines()]
     for record in records:
         if record["kind"] == "host":
-            record["snapshot"] = base.to_json(summary.brief(known[record["host"]]))
+            record["snapshot"] = base.to_json(host_brief.brief(known[record["host"]]))
     (run_dir / "results.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     for host, told in known.items():
         journal = run_dir / "raw" / host / "journal.jsonl"

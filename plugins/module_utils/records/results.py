@@ -58,7 +58,7 @@ class RecordOfRun:
 
 @dataclass(frozen=True)
 class Brief:
-    """A snapshot in short (run/summary.py): each report compares those of all hosts. null: unknown."""
+    """A snapshot in short (run_folder/host_brief.py): each report compares those of all hosts. null: unknown."""
 
     cpu: Short = None
     sockets: Short = None

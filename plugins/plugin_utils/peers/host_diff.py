@@ -49,7 +49,7 @@ def describe_differences(mine: t.Mapping[str, str], of: Peers, among: bool = Fal
 
 
 def flat(snapshot: Mapping) -> dict[str, str]:
-    """Return a snapshot (run/summary.py brief) as texts by name; of the kernel's command line each argument that is not
+    """Return a snapshot (host_brief.py) as texts by name; of the kernel's command line each argument that is not
     of this machine alone.
     """
     flat = {}

@@ -125,7 +125,7 @@ def explained(judged: pandas.DataFrame, low: t.Collection[str]) -> np.ndarray:
 
 
 def differences(host: str, snapshots: t.Mapping[str, Mapping], others: t.Iterable[str]) -> list[str]:
-    """Return what a host's snapshot (run/summary.py brief) has otherwise than most of the others': "bios 2.4 where 7 of
+    """Return what a host's snapshot (host_brief.py) has otherwise than most of the others': "bios 2.4 where 7 of
     8 others have 2.6".
     """
     rest = [flat(snapshots[name]) for name in others if name != host and snapshots.get(name)]

@@ -10,11 +10,10 @@ import os
 import typing as t
 
 from ...module_utils.records.results import Brief
-from ...module_utils.run import summary
 from ...module_utils.run.folder import JOURNAL, PLAN
 from ...module_utils.run.reducer import Budget, JournalAttempt
 from ..common import units
-from ..run_folder import remeasurement
+from ..run_folder import host_brief, remeasurement
 from ..validation import journal
 from ..verdict import comparability
 from . import measured_conditions
@@ -132,7 +131,7 @@ def _read(run_dir: str, host: str) -> HostRaw:
         if kind == "job_started":
             facts = {name: event.get(name) for name in ("engine_version", "fio_version", "boot_id")}
         elif kind == "snapshot":
-            facts = {**facts, **_host_facts(summary.brief(event))}
+            facts = {**facts, **_host_facts(host_brief.brief(event))}
         elif kind == "calibration":
             calibrated = {"drives_at_a_time": "; ".join(parallelism_lines(event))}
         elif kind in ("tuned", "restored"):

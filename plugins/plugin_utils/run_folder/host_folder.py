@@ -12,17 +12,17 @@ from ...module_utils.records import base
 from ...module_utils.records.events import Calibration
 from ...module_utils.records.results import Brief
 from ...module_utils.records.run_files import Status
-from ...module_utils.run import summary
 from ...module_utils.run.drive_records import RunReducer
 from ...module_utils.run.folder import JOURNAL, PLAN
 from ...module_utils.run.states import LIVE_STATES
 from ..validation import journal, sanitizer
+from . import host_brief
 
 Record = dict[str, t.Any]
 
 
 class HostResults(t.NamedTuple):
-    """`records`: of its drives and tests, as JSON has them. `snapshot`: what the host was (summary.brief).
+    """`records`: of its drives and tests, as JSON has them. `snapshot`: what the host was (host_brief.brief).
     `calibration`: as the newest event has it. `damage`: sentences about files that are not whole; `problems`: about
     what does not pass the gate.
     """
@@ -53,5 +53,5 @@ def read(folder: str, run_id: str, state: str, status: t.Any) -> HostResults:
     missing = [name for name in (PLAN, JOURNAL) if not os.path.exists(os.path.join(folder, name))]
     damage = [f"{', '.join(missing)}: not there, so no test has figures"] if missing and records else []
     damage += [f"{JOURNAL}: {found.torn} invalid line(s), the first is line {found.first_torn}"] if found.torn else []
-    snapshot = summary.brief(reducer.snapshot) if reducer.snapshot else None
+    snapshot = host_brief.brief(reducer.snapshot) if reducer.snapshot else None
     return HostResults(records, snapshot, reducer.calibration, damage, problems)

@@ -11,8 +11,8 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus, snapshot
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import systemd
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_brief
 
 PARTS = {"cpu", "memory", "bios", "kernel", "command_line", "tools", "pcie", "numa", "tunables", "drivers"}
 # Of dmidecode(8): one block a device, blank lines between them; the third is an empty slot.
@@ -90,41 +90,6 @@ def test_the_values_in_force_are_told_by_value(server):
     ]
 
 
-STATES = [
-    {"name": name, "latency_us": latency, "disabled": False} for name, latency in (("POLL", 0), ("C1", 2), ("C6", 133))
-]
-
-
-@pytest.mark.parametrize(
-    ("states", "limit_us", "told"),
-    [
-        (STATES, None, "on, down to C6"),
-        (STATES, 2_000_000_000, "on, down to C6"),
-        (STATES, 2, "on, down to C1"),
-        (STATES, 0, "off"),
-        ([STATES[0], STATES[1], {**STATES[2], "disabled": True}], None, "on, down to C1"),
-        ([STATES[0], *({**state, "disabled": True} for state in STATES[1:])], None, "off"),
-        ([], None, None),
-        # A journal is what its host made of it.
-        ("C6", None, None),
-        ([None, {"name": ["C6"] * 5000, "latency_us": "?"}], 0, "off"),
-    ],
-)
-def test_the_short_one_says_how_deep_cpus_may_sleep(fake, states, limit_us, told):
-    seen = snapshot.gather(fake, tools={})
-    seen["tunables"].update(idle_states=states, cpu_dma_latency_us=limit_us)
-    assert summary.brief(seen).c_states == told
-
-
-def test_the_short_one_says_whether_irqbalance_runs(fake):
-    seen = snapshot.gather(fake, tools={})
-    assert summary.brief(seen).irqbalance is None
-    seen["tunables"]["services"] = {"irqbalance.service": "active"}
-    assert summary.brief(seen).irqbalance == "active"
-    seen["tunables"]["services"] = ["irqbalance.service"]
-    assert summary.brief(seen).irqbalance is None
-
-
 def test_the_limit_on_waking_up_is_part_of_it(fake):
     assert snapshot.gather(fake, tools={})["tunables"]["cpu_dma_latency_us"] is None
     fake.put(cpus.CPU_DMA_LATENCY, struct.pack("=i", 7).decode())
@@ -133,13 +98,13 @@ def test_the_limit_on_waking_up_is_part_of_it(fake):
 
 def test_a_host_that_tells_nothing_has_every_part(fake):
     seen = snapshot.gather(fake)
-    assert set(seen) == PARTS and seen["cpu"]["model"] is None and summary.brief(seen).bios is None
+    assert set(seen) == PARTS and seen["cpu"]["model"] is None and host_brief.brief(seen).bios is None
 
 
 def test_this_machine_has_a_snapshot_that_is_json_and_a_short_one():
     seen = snapshot.gather(Host())
     assert seen["cpu"]["cpus"] >= 1 and seen["memory"]["total_bytes"] > 0 and seen["kernel"]["release"]
-    assert len(json.dumps(base.to_json(summary.brief(seen)))) < 2500
+    assert len(json.dumps(base.to_json(host_brief.brief(seen)))) < 2500
 
 
 class Systemd(Host):

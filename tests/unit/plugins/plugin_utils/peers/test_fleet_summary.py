@@ -10,7 +10,7 @@ import random
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary as run_summary
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_brief
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
 from ansible_collections.ssdlab.fleet.tests.fixtures.report.fleets import SNAPSHOT, fleet
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.peers.sections import flagged, made
@@ -81,7 +81,7 @@ def test_c_states_governor_and_irqbalance_are_among_the_differences():
             {"name": "C6", "latency_us": 133, "disabled": False},
         ]
         tuned = {"idle_states": states, "cpu_dma_latency_us": limit_us, "governor": {governor: "0-7"}}
-        return base.to_json(run_summary.brief({"tunables": {**tuned, "services": {"irqbalance.service": irqbalance}}}))
+        return base.to_json(host_brief.brief({"tunables": {**tuned, "services": {"irqbalance.service": irqbalance}}}))
 
     snapshots = {host: short(0, "performance", "inactive") for host in range(6)}
     snapshots[3] = short(2_000_000_000, "powersave", "active")

@@ -12,9 +12,8 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_brief, host_folder
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check
 from ansible_collections.ssdlab.fleet.tests.fixtures.journal_events import RECORDS
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
@@ -51,7 +50,7 @@ def test_a_host_tells_its_snapshot_in_short_the_newest(folder):
     seen = snapshot.gather(Host())
     add(folder, "snapshot", **{**seen, "kernel": {"release": "old"}})
     add(folder, "snapshot", **seen)
-    assert read(folder).snapshot == summary.brief(seen)
+    assert read(folder).snapshot == host_brief.brief(seen)
 
 
 @pytest.mark.parametrize(

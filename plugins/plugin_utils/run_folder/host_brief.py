@@ -1,0 +1,50 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host's snapshot in short, as it goes with the host's record. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ...module_utils.records.results import Brief
+
+
+def brief(snapshot: t.Mapping[str, t.Any]) -> Brief:
+    """Return the few lines of a snapshot that go with every result; all of it is in the journal."""
+    cpu, bios, tuned = (snapshot.get(key) or {} for key in ("cpu", "bios", "tunables"))
+    services = tuned.get("services")
+    return Brief(
+        cpu=cpu.get("model"),
+        sockets=cpu.get("sockets"),
+        cores=cpu.get("cores"),
+        cpus=cpu.get("cpus"),
+        memory_bytes=(snapshot.get("memory") or {}).get("total_bytes"),
+        system=" ".join(text for text in (bios.get("system_vendor"), bios.get("system")) if text) or None,
+        bios=" ".join(text for text in (bios.get("vendor"), bios.get("version"), bios.get("date")) if text) or None,
+        kernel=(snapshot.get("kernel") or {}).get("release"),
+        os=(snapshot.get("kernel") or {}).get("os"),
+        command_line=snapshot.get("command_line"),
+        tools={name: told["version"] for name, told in (snapshot.get("tools") or {}).items() if told},
+        governor="/".join(sorted(tuned.get("governor") or {})) or None,
+        smt=tuned.get("smt"),
+        aspm_policy=tuned.get("aspm_policy"),
+        c_states=_c_states(tuned),
+        irqbalance=services.get("irqbalance.service") if isinstance(services, dict) else None,
+    )
+
+
+def _c_states(tuned: t.Mapping[str, t.Any]) -> str | None:
+    """Return how deep a CPU may sleep, by its idle states and the limit on how long it may take to wake up: "on, down
+    to C6", or "off"; None where the kernel has no idle states.
+    """
+    told, limit = tuned.get("idle_states"), tuned.get("cpu_dma_latency_us")
+    if not isinstance(told, list) or not told:
+        return None
+    names = []
+    for state in told:
+        name, latency = (state.get(key) if isinstance(state, dict) else None for key in ("name", "latency_us"))
+        too_slow = isinstance(limit, int) and isinstance(latency, int) and latency > limit
+        if isinstance(name, str) and name != "POLL" and not state.get("disabled") and not too_slow:
+            names.append(name)
+    return f"on, down to {names[-1][:40]}" if names else "off"

@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host's snapshot in short; of a whole one it is tried in module_utils/machine/test_snapshot.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_brief
+
+STATES = [
+    {"name": name, "latency_us": latency, "disabled": False} for name, latency in (("POLL", 0), ("C1", 2), ("C6", 133))
+]
+
+
+@pytest.mark.parametrize(
+    ("states", "limit_us", "told"),
+    [
+        (STATES, None, "on, down to C6"),
+        (STATES, 2_000_000_000, "on, down to C6"),
+        (STATES, 2, "on, down to C1"),
+        (STATES, 0, "off"),
+        ([STATES[0], STATES[1], {**STATES[2], "disabled": True}], None, "on, down to C1"),
+        ([STATES[0], *({**state, "disabled": True} for state in STATES[1:])], None, "off"),
+        ([], None, None),
+        # A journal is what its host made of it.
+        ("C6", None, None),
+        ([None, {"name": ["C6"] * 5000, "latency_us": "?"}], 0, "off"),
+    ],
+)
+def test_the_short_one_says_how_deep_cpus_may_sleep(states, limit_us, told):
+    seen = {"tunables": {"idle_states": states, "cpu_dma_latency_us": limit_us}}
+    assert host_brief.brief(seen).c_states == told
+
+
+@pytest.mark.parametrize(
+    ("services", "told"),
+    [({}, None), ({"irqbalance.service": "active"}, "active"), (["irqbalance.service"], None), (None, None)],
+)
+def test_the_short_one_says_whether_irqbalance_runs(services, told):
+    assert host_brief.brief({"tunables": {"services": services}}).irqbalance == told
