@@ -31,6 +31,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "playbooks" / "collections"))
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, history, importer
+from ansible_collections.ssdlab.fleet.tests.fixtures.planned import spec_json
 
 FIGURES = ("iops", "bandwidth", "mean_latency_us", "max_latency_us")
 METRICS = [side + figure for side in ("", "read_", "write_") for figure in FIGURES]
@@ -41,11 +42,11 @@ PER_DRIVE = len(METRICS) * (1 + len(CELLS))
 IDENTITY = {"wwn": None, "size_bytes": 960_197_124_096, "logical_block_size_bytes": 512}
 # Of a test in its journal, and in results.jsonl.
 OF_TEST = {"test": "iops", "attempt": 1}
-PLANNED = {
-    "name": "iops",
-    "rounds": {"max": 1},
-    "cells": [{"id": cell, "block_size_bytes": 4096, "read_pct": 50, "runtime_s": 60} for cell in CELLS],
-}
+PLANNED = spec_json(
+    name="iops",
+    rounds={"max": 1},
+    cells=[{"id": cell, "read_pct": 50, "runtime_s": 60} for cell in CELLS],
+)
 ENDED = {"ended": None, "reasons": [], "disturbed": [], "conditions": [], "vendor_settings": None, "wear": None}
 CELL = {"round": 1, "seed": 1, "causes": [], "seconds": 60, "gap_s": None, "raw": "x"}
 TEST = {

@@ -18,7 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
-from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned, steady_test
 
 DRIVE, TEST = "A1", "iops"
 
@@ -46,8 +46,8 @@ def main(state_dir: str, run_id: str, seconds: str) -> None:
     run_dir, host = folder.RunDir(state_dir, run_id), Host()
     os.makedirs(run_dir.path, exist_ok=True)
     status = folder.Status(run_dir.status, started(host, run_id))
-    drives = [{"drive": DRIVE, "tests": [steady_test.planned(TEST)]}]
-    plan = {"run": {"id": run_id, "name": "qualify"}, "drives": drives}
+    drives = [{"drive": DRIVE, "tests": [steady_test.planned_json(TEST)]}]
+    plan = planned.plan_json(run={"id": run_id, "name": "qualify"}, drives=drives)
     files.write_atomic(run_dir.plan, json.dumps(plan))
     journal = folder.Journal(run_dir.journal, run_id=run_id, host="as-planned")
     test = {"drive": DRIVE, "test": TEST, "attempt": 1}

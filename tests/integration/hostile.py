@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import examine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
-from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned, steady_test
 
 REPO = Path(__file__).resolve().parents[2]
 COLLECTIONS = f"{REPO}/playbooks/collections:{REPO}/.ansible/collections"
@@ -75,8 +75,8 @@ def finished_run(state_dir: Path, run_id: str = RUN, drive: str = "A1", host: st
     run_dir = RunDir(str(state_dir), run_id)
     Path(run_dir.path).mkdir(parents=True)
     journal = finished_journal({"schema_version": 1, "time": ENDED, "run_id": run_id, "host": host}, drive)
-    drives = [{"drive": drive, "tests": [steady_test.planned()]}]
-    plan = {"schema_version": 1, "run": {"id": run_id, "name": "qualify"}, "drives": drives}
+    drives = [{"drive": drive, "tests": [steady_test.planned_json()]}]
+    plan = planned.plan_json(run={"id": run_id, "name": "qualify"}, host=host, drives=drives)
     Path(run_dir.status).write_text(json.dumps(finished_status(run_id, drive, host)))
     Path(run_dir.journal).write_text("".join(json.dumps(record) + "\n" for record in journal))
     Path(run_dir.plan).write_text(json.dumps(plan))

@@ -14,6 +14,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import Workbench
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedCell
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import cells as celling
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import jobs
 
@@ -59,9 +61,8 @@ class Measuring:
         size = self._drive.identity["size_bytes"]
         job = jobs.job_text("libaio", [jobs.section_of({"id": celling.cell_id(cell), **cell}, size)])
         self._count += 1
-        return self.bench.cell(
-            f"cell-{self._count}", {"id": celling.cell_id(cell), **cell, "job": job}, size, self._count
-        )
+        planned = base.parse(PlannedCell, {"id": celling.cell_id(cell), **cell, "job": job})
+        return self.bench.cell(f"cell-{self._count}", planned, size, self._count)
 
     def close(self):
         self.bench.close()

@@ -27,20 +27,14 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import (
     summary,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder
-from ansible_collections.ssdlab.fleet.tests.fixtures import run_results, steady_test
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned, run_results, steady_test
 
 DRIVE = "A1"
-PLAN = {
-    "schema_version": 1,
-    "run": {"id": "r", "name": "n"},
-    "host": "h",
-    "boot_id": "b",
-    "engine_version": "1",
-    "parallel_drives": 1,
-    "fio": {"path": "fio"},
-    "tune": {},
-    "drives": [{"drive": DRIVE, "selector": {"serial": DRIVE}, "expected": {}, "tests": [steady_test.planned("t")]}],
-}
+PLAN = planned.plan_json(
+    run={"id": "r", "name": "n"},
+    host="h",
+    drives=[{"drive": DRIVE, "selector": {"serial": DRIVE}, "tests": [steady_test.planned_json("t")]}],
+)
 PLAN["decision"] = digests.decision(PLAN)
 TEST = {"drive": DRIVE, "test": "t", "attempt": 1}
 FILES = ("status", "plan", "tuning", "journal")

@@ -33,7 +33,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work
-from ansible_collections.ssdlab.fleet.tests.fixtures import documents
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents, planned
 
 KINDS = {"sata": ("ata", ata_drive), "sas": ("scsi", scsi_drive)}
 METHODS = {"sata": [m.name for m in ata.METHODS], "sas": [name for name in methods.METHODS if name.startswith("scsi_")]}
@@ -81,9 +81,7 @@ class Bench:
         self.host = Server(log=self.commands.append)
         self.plan = {
             "entry": parse({"backing_file": str(self.file)}),
-            "drive": "SN",
             "expected": identity.identity(self.host, loop.name),
-            "tests": [],
         }
 
     def held(self):
@@ -247,7 +245,8 @@ def run_campaign(made, history):
         tuned=types.SimpleNamespace(leave_place=lambda name: None),
         ended={},
     )
-    return campaign.Campaign(job, made.plan).run()
+    drive = planned.drive(drive="SN", selector=made.plan["entry"].given, expected=made.plan["expected"])
+    return campaign.Campaign(job, drive).run()
 
 
 def test_a_resumed_run_takes_a_left_password_off_before_anything_else(bench):

@@ -16,6 +16,8 @@ import pytest
 from host_jobs import events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedCell
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
@@ -106,7 +108,7 @@ def test_our_own_trims_are_nobody_elses(measured):
 
 def test_a_discard_of_somebody_else_beside_our_trims_spoils(measured):
     _data, plan, _tests, journal, _end = measured
-    (cell,) = plan["drives"][0]["tests"][0]["cells"]
+    cell = base.parse(PlannedCell, plan["drives"][0]["tests"][0]["cells"][0])
     seen = copy.deepcopy(events(journal, "cell")[0]["seen"])
     seen["kernel_bytes"]["discard"] += 512
     assert [item.cause for item in disturbances.find(cell, seen) if item.level == "spoils"] == ["discarded"]
@@ -119,7 +121,8 @@ def test_an_unlimited_stream_has_to_fill_its_queue(measured):
     seen = {**events(journal, "cell")[0]["seen"], "cpu_idle": 1.0}
     jobs = [{**job, "queue_depth": 32} for job in cell["jobs"]]
     del jobs[0]["rate_iops"]
-    found = [item for item in disturbances.find({**cell, "jobs": jobs}, seen) if item.level == "spoils"]
+    limited = base.parse(PlannedCell, {**cell, "jobs": jobs})
+    found = [item for item in disturbances.find(limited, seen) if item.level == "spoils"]
     assert [item.cause for item in found] == ["queue_not_filled"]
     assert "stream reads: " in found[-1].message
 

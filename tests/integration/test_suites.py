@@ -16,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result, fio_sanity, io_pattern
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedCell
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.testfiles import SHIPPED_DIR
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
@@ -117,7 +119,7 @@ def problems_of(cell, drive, log):
     )
     result = fio_result.parse(out.read_text())
     found = fio_result.result_problems(
-        done.returncode, result, drive.path, io_pattern.directions(cell), 1
+        done.returncode, result, drive.path, io_pattern.directions(base.parse(PlannedCell, cell)), 1
     ) or fio_sanity.contradictions(result, job)
     return [
         f"{cell['id']}: {line}"
@@ -145,10 +147,7 @@ def written_by(job, values, drive, log):
         check=False,
     )
     result = fio_result.parse(out.read_text())
-    assert (
-        fio_result.result_problems(done.returncode, result, drive.path, io_pattern.directions({"read_pct": 0}), None)
-        == []
-    )
+    assert fio_result.result_problems(done.returncode, result, drive.path, {"write": 1.0}, None) == []
     return sum(entry["write"]["io_bytes"] for entry in result["jobs"])
 
 

@@ -18,6 +18,7 @@ from ..core.host import Running
 from ..guard.held_array import HeldArray
 from ..measure.disturbances import Cause
 from ..measure.fio import FioError, Interrupted
+from ..records.plan import PlannedArray, PlannedTest
 from ..tools import mdadm
 from ..tuning import settings
 from . import array_leftover, array_members
@@ -31,7 +32,6 @@ NODE_S = 20.0
 # (measure/validity_limits.py).
 SHARE = 0.01
 Names = t.Dict[str, t.Any]
-Mapping = t.Mapping[str, t.Any]
 
 
 class ArrayError(FioError):
@@ -40,33 +40,33 @@ class ArrayError(FioError):
 
 def await_others(job: Job, drive: str) -> None:
     """Until the campaigns of all other drives are over. Raises Interrupted."""
-    while any(entry["drive"] not in job.ended for entry in job.drives if entry["drive"] != drive):
+    while any(entry.drive not in job.ended for entry in job.drives if entry.drive != drive):
         if job.stop.is_set():
             raise Interrupted()
         time.sleep(0.2)
 
 
-def unavailable_reason(station: DriveContext, spec: Mapping) -> str:
+def unavailable_reason(station: DriveContext, spec: PlannedArray) -> str:
     """Return why there can be no array, before anything is done for it; "" where it may be made."""
-    job, others = station.job, [label for label in spec["members"] if label != station.drive]
-    known = {entry["drive"] for entry in job.drives}
+    job, others = station.job, [label for label in spec.members if label != station.drive]
+    known = {entry.drive for entry in job.drives}
     unwell = [f"{label} ({job.ended.get(label, 'it is not in the plan')})" for label in others]
     unwell = [text for label, text in zip(others, unwell) if label not in known or job.ended.get(label) != COMPLETE]
     if unwell:
         return f"no array was made, as the drives' own tests did not all complete: {', '.join(unwell)}"
     if station.held.evidence:
         return f"no array was made, as {station.drive} is kept as evidence: {station.held.evidence}"
-    found = mdadm.missing_tools(job.host, spec["level"])
+    found = mdadm.missing_tools(job.host, spec.level)
     return f"no array was made: {found}" if found else ""
 
 
 @contextlib.contextmanager
-def assembled(station: DriveContext, test: Mapping, names: Names) -> t.Iterator[Array | None]:
+def assembled(station: DriveContext, test: PlannedTest, names: Names) -> t.Iterator[Array | None]:
     """The array that a test asks for, as what fio works on, while inside; nothing for a test that asks for none.
 
     Raises NoArray, ArrayError, Refused, Hangs, Interrupted.
     """
-    spec = test.get("array")
+    spec = test.array
     if not spec:
         yield None
         return
@@ -74,10 +74,10 @@ def assembled(station: DriveContext, test: Mapping, names: Names) -> t.Iterator[
     with contextlib.ExitStack() as stack:
         others = {
             label: stack.enter_context(array_members.taken(station, label))
-            for label in spec["members"]
+            for label in spec.members
             if label != station.drive
         }
-        members = [others.get(label, station) for label in spec["members"]]
+        members = [others.get(label, station) for label in spec.members]
         looks = [stack.enter_context(array_members.MemberWatch(station, member, test)) for member in others.values()]
         nodes = [stack.enter_context(member.held.shared()) for member in members]
         array = Array(station, spec, members)
@@ -103,7 +103,7 @@ def assembled(station: DriveContext, test: Mapping, names: Names) -> t.Iterator[
 class Array:
     """One array, from its making to its end. members: stations of its drives, all held and shared, in order."""
 
-    def __init__(self, station: DriveContext, spec: Mapping, members: t.Sequence[DriveContext]) -> None:
+    def __init__(self, station: DriveContext, spec: PlannedArray, members: t.Sequence[DriveContext]) -> None:
         self._station, self._spec, self._members = station, spec, members
         self._job, self._host = station.job, station.job.host
         self._bench = station.bench
@@ -117,12 +117,12 @@ class Array:
         """Make it through nodes of our own, in the members' order, and give it to fio; the fields of the journal's
         record. It is noted on the host first.
         """
-        began, host, chunk = time.monotonic(), self._host, self._spec["chunk_bytes"]
+        began, host, chunk = time.monotonic(), self._host, self._spec.chunk_bytes
         helds = [member.held for member in self._members]
         name = mdadm.free_name(host)
         if not name:
             raise ArrayError("every md device number is in use")
-        argv = mdadm.build_argv("/dev/" + name, self._spec["level"], chunk, nodes)
+        argv = mdadm.build_argv("/dev/" + name, self._spec.level, chunk, nodes)
         self._began = [held.bytes_written() for held in helds]
         array_leftover.note(host, self._job.run_dir, name, [held.identity["major_minor"] for held in helds])
         self._bounded("make an array", lambda: self._run(argv, nodes), BUILD_S)
@@ -135,7 +135,7 @@ class Array:
         station.bench.begin_test()
         station.bench.settle()
         return {
-            "level": self._spec["level"],
+            "level": self._spec.level,
             "chunk_bytes": chunk,
             "device": held.path,
             "size_bytes": held.identity["size_bytes"],
@@ -168,7 +168,7 @@ class Array:
         helds = [member.held for member in self._members]
         seen = mdadm.read_array(self._host, name)
         asked = frozenset(held.identity["major_minor"] for held in helds)
-        level, chunk = "raid{level}".format(**self._spec), self._spec["chunk_bytes"]
+        level, chunk = f"raid{self._spec.level}", self._spec.chunk_bytes
         if seen is None or (seen.level, seen.metadata, seen.chunk_bytes, seen.members) != (level, "none", chunk, asked):
             raise ArrayError(f"/dev/{name} is {seen or 'missing'}, not a {level} of {', '.join(sorted(asked))}")
         handle = self._open_node(f"/dev/{name}")

@@ -16,8 +16,9 @@ from ..guard.facts import EVIDENCE
 from ..guard.held import Refused
 from ..measure.disturbances import Cause
 from ..measure.sampler import Sampler
+from ..records.plan import PlannedTest
 from . import release_drive
-from .drive_context import DriveContext, purge_work
+from .drive_context import NO_PURGE, DriveContext, purge_work
 from .test_conditions import Conditions
 
 COMPLETE = "complete"
@@ -34,7 +35,7 @@ def taken(lead: DriveContext, label: str) -> t.Iterator[DriveContext]:
     job = lead.job
     if label in job.hung:
         raise NoArray(f"no array was made: {label}: {job.hung[label]}")
-    member = DriveContext(job, {entry["drive"]: entry for entry in job.drives}[label])
+    member = DriveContext(job, {entry.drive: entry for entry in job.drives}[label])
     try:
         member.guard("array")
         kept = ledger_format.read(job.run_dir.state_dir, member.held.identity) or {}
@@ -63,7 +64,7 @@ def taken(lead: DriveContext, label: str) -> t.Iterator[DriveContext]:
 def _leave_blank(member: DriveContext) -> None:
     """As its own campaign left it. The drive that carries the test is left by its own campaign."""
     well = [{"test": "array", "outcome": COMPLETE}]
-    left = release_drive.make_blank(purge_work(member, {"purge": {}}, {}), well)
+    left = release_drive.make_blank(purge_work(member, NO_PURGE, {}), well)
     member.held.blank = left["state"] == release_drive.BLANK
     member.note("left", **left)
 
@@ -79,8 +80,8 @@ def _release(member: DriveContext) -> None:
 class MemberWatch:
     """Looks at the world of one member while the array is measured: link, temperature, errors, settings."""
 
-    def __init__(self, lead: DriveContext, member: DriveContext, test: Mapping) -> None:
-        job, held, wanted = lead.job, member.held, member.plan.get("vendor") or {}
+    def __init__(self, lead: DriveContext, member: DriveContext, test: PlannedTest) -> None:
+        job, held, wanted = lead.job, member.held, member.plan.vendor
         self._member, self._test = member, test
         # What is found goes into the record of the test; the journal's samples are of the drive that carries it.
         self._seen = Conditions(job.host, lambda: held.identity, wanted, _unsaid, job.run_dir.state_dir)

@@ -17,16 +17,17 @@ from ..guard.held import Refused
 from ..measure import fio
 from ..purge import methods, purge_step
 from ..purge.method import PurgeError
+from ..records.plan import PlannedDrive
 from . import array, failure_logs, release_drive
-from .drive_context import DriveContext, Job
+from .drive_context import NO_PURGE, DriveContext, Job
 from .drive_tests import DriveTests
 from .resume_state import crash_text, finished_tests, waiting
 
 
 class Campaign:
-    """All that happens to one drive in one run. `plan`: the drive in plan.json (entry.of_plan)."""
+    """All that happens to one drive in one run."""
 
-    def __init__(self, job: Job, plan: t.Mapping[str, t.Any]) -> None:
+    def __init__(self, job: Job, plan: PlannedDrive) -> None:
         self._station = DriveContext(job, plan)
         self._tests = DriveTests(self._station)
         self.drive = self._station.drive
@@ -96,9 +97,9 @@ class Campaign:
 
     def _run_tests(self) -> str:
         station = self._station
-        to_do = waiting(station.plan["tests"], finished_tests(station.results))
-        names = [test["name"] for test in to_do]
-        station.show(phase="guard", tests=len(station.plan["tests"]))
+        to_do = waiting(station.plan.tests, finished_tests(station.results))
+        names = [test.name for test in to_do]
+        station.show(phase="guard", tests=len(station.plan.tests))
         self._recover()
         if not to_do:
             self._close()
@@ -117,13 +118,13 @@ class Campaign:
         station.held.content_is_ours()
         station.bench.check_fio()
         station.watchdog.call("look at the drive's world", lambda: station.conditions.begin(station.history))
-        for index, test in enumerate(station.plan["tests"], start=1):
-            if test["name"] not in names:
+        for index, test in enumerate(station.plan.tests, start=1):
+            if test.name not in names:
                 continue
-            if test.get("array"):
+            if test.array:
                 array.await_others(station.job, station.drive)
-            shown = {"test": test["name"], "test_index": index, "round": 0, "round_max": test["rounds"].get("max")}
-            after = [later for later in station.plan["tests"][index:] if later["name"] in names]
+            shown = {"test": test.name, "test_index": index, "round": 0, "round_max": test.rounds.max}
+            after = [later for later in station.plan.tests[index:] if later.name in names]
             station.show(path=station.held.path, later_s=self._tests.later_s(after), time_left_s=None, **shown)
             if self._tests.run(test) == "error":
                 return "error"
@@ -156,7 +157,7 @@ class Campaign:
         if self._station.held.evidence:
             self._station.note("left", state=release_drive.EVIDENCE, reason=self._station.held.evidence, seconds=0)
         elif self._station.job.leave == release_drive.BLANK:
-            left = release_drive.make_blank(self._tests.work({"purge": {}}, {}), self._tests.finished)
+            left = release_drive.make_blank(self._tests.work(NO_PURGE, {}), self._tests.finished)
             self._station.held.blank = left["state"] == release_drive.BLANK
             self._station.note("left", **left)
 

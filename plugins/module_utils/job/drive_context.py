@@ -13,6 +13,7 @@ import typing as t
 
 from ..core.deadline import Watchdog
 from ..core.host import Host
+from ..drive import entry
 from ..guard.block_classifier import Stopped
 from ..guard.data_scan import Terms, longer_s
 from ..guard.held import HeldDrive, Refused
@@ -22,6 +23,8 @@ from ..measure.fio import seed
 from ..measure.fio_runner import Workbench
 from ..measure.validity_limits import Limits
 from ..purge.method import Work
+from ..records.base import sparse_json
+from ..records.plan import PlannedDrive, PlannedPurge, PlannedTest
 from ..run.folder import NEWS_S, Journal, RunDir, Status
 from ..run.reducer import EVENTS, AttemptReducer, ended_results
 from ..tuning.tuned_host import TunedHost
@@ -29,6 +32,9 @@ from . import release_drive
 from .test_conditions import Conditions
 
 Mapping = t.Mapping[str, t.Any]
+
+# What a purge method gets outside a test.
+NO_PURGE = PlannedPurge("none")
 
 
 class Job(t.NamedTuple):
@@ -55,26 +61,27 @@ class Job(t.NamedTuple):
     strict: bool = False
     # Until a fill showed the drive's own.
     write_bytes_per_s: float | None = None
-    drives: t.Sequence[t.Mapping[str, t.Any]] = ()
+    drives: t.Sequence[PlannedDrive] = ()
 
 
 class DriveContext:
-    """One drive of one run. `plan`: the drive in plan.json (entry.of_plan); `reads_only`: its fio may not write."""
+    """One drive of one run. `reads_only`: its fio may not write."""
 
-    def __init__(self, job: Job, plan: t.Mapping[str, t.Any], reads_only: bool = False) -> None:
+    def __init__(self, job: Job, plan: PlannedDrive, reads_only: bool = False) -> None:
         self.job = job
         self.plan = plan
-        self.drive = plan["drive"]
+        self.drive = plan.drive
         self.history = [record for record in job.history if record.get("drive") == self.drive]
         # Of the attempts that earlier jobs of this run ended.
-        self.results = ended_results(plan["tests"], self.history)
+        self.results = ended_results(plan.tests, self.history)
         # Of the test that is under way.
         self.reducer: AttemptReducer | None = None
         self.watchdog = Watchdog(job.stop)
-        wanted, state_dir = plan.get("vendor") or {}, job.run_dir.state_dir
-        self.conditions = Conditions(job.host, lambda: self.held.identity, wanted, self.note, state_dir)
+        state_dir = job.run_dir.state_dir
+        self.conditions = Conditions(job.host, lambda: self.held.identity, plan.vendor, self.note, state_dir)
         owner = {"run": job.run_dir.run_id, "drive": self.drive}
-        self.held = HeldDrive(job.host, plan, owner, job.same_boot, state_dir, job.terms)
+        named = {"entry": entry.parse(plan.selector), "expected": plan.expected}
+        self.held = HeldDrive(job.host, named, owner, job.same_boot, state_dir, job.terms)
         # What fio works on, and the kernel names of the drives that it is made of: an array's, while there is one.
         self.target: HeldDrive | HeldArray = self.held
         self.members: list[str] = []
@@ -101,7 +108,7 @@ class DriveContext:
             # The file system on it, or the array of it, is ours and keeps everybody else out.
             return self.look()
         begins = self.held.handle is None  # only then the guard looks at what lies on the drive
-        look_s = longer_s(self.job.terms, self.plan["expected"].get("size_bytes") or 0) if begins else 0.0
+        look_s = longer_s(self.job.terms, self.plan.expected.get("size_bytes") or 0) if begins else 0.0
         try:
             check = self.held.take if begins else self.held.check
             self.watchdog.call("guard before " + step, check, look_s, heeds_stop=True)
@@ -117,12 +124,11 @@ class DriveContext:
         fields = {"refusals": refusals, "overridden": seen.overridden, "identity": seen.identity, "look": seen.look}
         self.note("guard", step=step, eligible=eligible, **fields)
 
-    def active_bytes(self, test: t.Mapping[str, t.Any]) -> int:
+    def active_bytes(self, test: PlannedTest) -> int:
         """Return the ActiveRange in whole logical blocks."""
         block: int = self.target.identity["logical_block_size_bytes"]
         size_bytes: int = self.target.identity["size_bytes"]
-        share_pct: int = test["active_range_pct"]
-        return size_bytes * share_pct // 100 // block * block
+        return size_bytes * test.active_range_pct // 100 // block * block
 
     def tick(self, share: float | None) -> None:
         """Show how far a purge or a fill is (None: nobody knows), and let a stop through."""
@@ -152,19 +158,19 @@ class DriveContext:
         self.job.status.set_drive(self.drive, **fields)
 
 
-def purge_work(station: DriveContext, test: Mapping, names: Mapping) -> Work:
-    """For a test of a drive that is held. `names`: of the test and its attempt."""
+def purge_work(station: DriveContext, purge: PlannedPurge, names: Mapping) -> Work:
+    """For a drive that is held. `names`: of the test and its attempt."""
 
     def fill(tick: t.Callable[[float | None], None]) -> dict[str, t.Any]:
         size, seed = station.held.identity["size_bytes"], station.seed(names, "purge")
-        record = station.bench.fill(station.file(names, "purge"), test["purge"], size, seed, tick)
+        record = station.bench.fill(station.file(names, "purge"), purge.fill(), size, seed, tick)
         precondition_curve.check(record["kernel_bytes_written"], record["bytes_written"])
         return record
 
     return Work(
         host=station.job.host,
         held=station.held,
-        options=test["purge"],
+        options=sparse_json(purge),
         tick=station.tick,
         note=lambda event, **fields: station.note(event, **dict(fields, **names)),
         fill=fill,

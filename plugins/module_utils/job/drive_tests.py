@@ -16,11 +16,12 @@ from ..measure.histogram import RoundHistograms
 from ..measure.sampler import Sampler
 from ..purge import purge_step
 from ..purge.method import PurgeError, Work
+from ..records.plan import PlannedPurge, PlannedTest
 from ..run import criteria
 from ..run.reducer import AttemptReducer
 from ..tuning import write_cache
 from . import array, array_members, filesystem, release_drive, resume_state
-from .drive_context import DriveContext, purge_work
+from .drive_context import NO_PURGE, DriveContext, purge_work
 from .failure_logs import is_of_drive
 from .operating_points import NoPoint, on_cpus, with_points
 from .resume_state import NOT_BEGUN, crash_text, discarded, failed, not_begun, prepares, unprepared, without_its_state
@@ -35,7 +36,7 @@ class DriveTests:
         self._rate_bytes_per_s = station.job.write_bytes_per_s
         self._drift: list[str] = []
         self._unready = not_begun(station.results)
-        self._unprepared = unprepared(station.plan["tests"], station.history, station.results)
+        self._unprepared = unprepared(station.plan.tests, station.history, station.results)
         # Why a test ended with an error, and whether the drive itself is to blame. alone: no array's test, whose errors
         # may be those of any of its drives.
         self.error, self.drive_fault, self.alone = "", False, True
@@ -45,10 +46,10 @@ class DriveTests:
         # Of the test that is under way.
         self._tails = RoundHistograms()
 
-    def run(self, test: t.Mapping[str, t.Any]) -> str:
+    def run(self, test: PlannedTest) -> str:
         """One test; its outcome. An exception that ends the campaign is journalled here first."""
-        attempt = 1 + sum(r["event"] == "test_started" and r.get("test") == test["name"] for r in self._station.history)
-        names = {"test": test["name"], "attempt": attempt}
+        attempt = 1 + sum(r["event"] == "test_started" and r.get("test") == test.name for r in self._station.history)
+        names = {"test": test.name, "attempt": attempt}
         self._station.reducer = reducer = AttemptReducer(test)
         self._tails = RoundHistograms()
         try:
@@ -65,10 +66,10 @@ class DriveTests:
         finally:
             self._station.reducer = None
 
-    def _work_through(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], reducer: AttemptReducer) -> None:
+    def _work_through(self, test: PlannedTest, names: dict[str, t.Any], reducer: AttemptReducer) -> None:
         """A test from its purge to its end."""
-        self._station.note("test_started", title=test.get("title", ""), **names)
-        self.alone = not test.get("array")
+        self._station.note("test_started", title=test.title, **names)
+        self.alone = not test.array
         self._make_settings_again(names)
         self._drift = self._station.job.tuned.drifted(self._station.name)
         self._look_around(self._station.conditions.begin_test)
@@ -98,22 +99,22 @@ class DriveTests:
             ended, reasons, disturbed = "invalid", [str(error)], list(sampler.reasons)
         except (fio.FioError, PurgeError) as error:
             ended, reasons = "error", [str(error)]
-            self.error, self.drive_fault = "{0}: {1}".format(test["name"], error), is_of_drive(error)
+            self.error, self.drive_fault = f"{test.name}: {error}", is_of_drive(error)
         if reducer.discarded:
-            self._unprepared = discarded(test["name"], reducer.discarded)
+            self._unprepared = discarded(test.name, reducer.discarded)
         self._look_for_drift()
         cache = "" if ended else self._cache_problem(test)
         disturbed = self._untuned() + disturbed + ([cache] if cache else [])
         self._end_test(names, reducer, ended, reasons, disturbed)
 
     def _prepare_and_measure(
-        self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], reducer: AttemptReducer, sampler: Sampler
+        self, test: PlannedTest, names: dict[str, t.Any], reducer: AttemptReducer, sampler: Sampler
     ) -> array.Array | None:
         """Purge, fill and rounds; the array that they were made on."""
-        self._unprepared = failed(test["name"]) if prepares(test) else self._unprepared
+        self._unprepared = failed(test.name) if prepares(test) else self._unprepared
         self._purge(test, names)
         self._make_settings_again(names)
-        if test["purge"]["method"] != "none":
+        if test.purge.method != "none":
             self._station.bench.settle()
         self._look_around(self._station.conditions.begin_measurement)
         with sampler, array.assembled(self._station, test, names) as made, filesystem.laid_on(
@@ -124,28 +125,28 @@ class DriveTests:
             self._measure(test, names, reducer)
         return made
 
-    def _why_not_begun(self, test: t.Mapping[str, t.Any]) -> list[str]:
+    def _why_not_begun(self, test: PlannedTest) -> list[str]:
         """Return why nothing that is measured now could count, so that the drive is neither purged for it nor busy for
         hours; [] where the test may begin.
         """
-        self._unready = self._unready or (self._untuned() if test["cells"] else [])
+        self._unready = self._unready or (self._untuned() if test.cells else [])
         if self._unready:
             return [NOT_BEGUN, *self._unready]  # later tests may build on this one
-        if self._unprepared and test["cells"] and not prepares(test):
+        if self._unprepared and test.cells and not prepares(test):
             return [self._unprepared]
         unfit = without_its_state(test, self.finished) or self._cache_problem(test) or self._tools_problem(test)
         return [unfit] if unfit else []
 
-    def _cache_problem(self, test: t.Mapping[str, t.Any]) -> str:
+    def _cache_problem(self, test: PlannedTest) -> str:
         """Return why the drive's write cache is not proved to be as the test needs it; "" where it is, or where the
         test needs nothing.
         """
-        host, name, wanted = self._station.job.host, self._station.name, test.get("write_cache")
+        host, name, wanted = self._station.job.host, self._station.name, test.write_cache
         return self._station.watchdog.call("look at the write cache", lambda: write_cache.problem(host, name, wanted))
 
-    def _tools_problem(self, test: t.Mapping[str, t.Any]) -> str:
+    def _tools_problem(self, test: PlannedTest) -> str:
         """Return what the host lacks for a test's file system or array, before anything is done for it."""
-        spec, several = test.get("filesystem"), test.get("array")
+        spec, several = test.filesystem, test.array
         if several:
             return array.unavailable_reason(self._station, several)
         return filesystem.missing_requirements(self._station.job.host, spec, self._station.name) if spec else ""
@@ -210,7 +211,7 @@ class DriveTests:
 
     def missed(self) -> str:
         """Return which criteria the drive missed in the tests that stand by now; "": none."""
-        model = self._station.plan["expected"].get("model") or ""
+        model = self._station.plan.expected.get("model") or ""
         missed = criteria.missed(self._station.job.criteria, model, self.finished)
         return "; ".join(missed)[: release_drive.LONGEST_REASON]
 
@@ -220,22 +221,20 @@ class DriveTests:
         if started is None:
             return
         self._station.watchdog.call("identify", self._station.held.identify)
-        planned = [test for test in self._station.plan["tests"] if test["name"] == started["test"]]
-        test: t.Mapping[str, t.Any] = planned[0] if planned else {"purge": {}}
+        purge = next((test.purge for test in self._station.plan.tests if test.name == started["test"]), NO_PURGE)
         self._station.show(phase="purge", path=self._station.held.path, test=started["test"])
-        if purge_step.wait_for_unfinished(self.work(test, {}), started):
+        if purge_step.wait_for_unfinished(self.work(purge, {}), started):
             self._waited_for = started
 
-    def work(self, test: t.Mapping[str, t.Any], names: t.Mapping[str, t.Any]) -> Work:
+    def work(self, purge: PlannedPurge, names: t.Mapping[str, t.Any]) -> Work:
         """Return what a purge method gets for a test. `names`: of the test and its attempt."""
-        return purge_work(self._station, test, names)
+        return purge_work(self._station, purge, names)
 
-    def _purge(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
-        spec = test["purge"]
-        if spec["method"] == "none":
+    def _purge(self, test: PlannedTest, names: dict[str, t.Any]) -> None:
+        if test.purge.method == "none":
             return
         self._station.guard("purge", phase="purge", time_left_s=self._plan_left_s(test))
-        work = self.work(test, names)
+        work = self.work(test.purge, names)
         waited_for, self._waited_for = self._waited_for, None
         record = purge_step.resumed(work, waited_for) if waited_for and waited_for["test"] == names["test"] else None
         record = record or purge_step.perform(work)
@@ -247,8 +246,8 @@ class DriveTests:
         if self._station.held.filesystem:
             self._station.held.note_filesystem(None)
 
-    def _precondition(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any]) -> None:
-        spec = test.get("precondition")
+    def _precondition(self, test: PlannedTest, names: dict[str, t.Any]) -> None:
+        spec = test.precondition
         if not spec:
             return
         self._station.guard("precondition", phase="precondition", time_left_s=self._plan_left_s(test))
@@ -263,16 +262,16 @@ class DriveTests:
         precondition_curve.check(record["kernel_bytes_written"], record["bytes_written"])
         filesystem.write_out(station)
 
-    def _measure(self, test: t.Mapping[str, t.Any], names: dict[str, t.Any], reducer: AttemptReducer) -> None:
-        settled = with_points(test, self._station.plan["tests"], self.finished)
-        settled = on_cpus(settled, cpus.count(self._station.job.host, self._station.bench.place))
+    def _measure(self, test: PlannedTest, names: dict[str, t.Any], reducer: AttemptReducer) -> None:
+        settled, loads = with_points(test, self._station.plan.tests, self.finished)
+        settled, of_cpus = on_cpus(settled, cpus.count(self._station.job.host, self._station.bench.place))
         measuring = Measuring(self._station, names, reducer, self._tails, lambda: self._look_for_drift(cheap=True))
-        measuring.run(settled)
+        measuring.run(settled, {**loads, **of_cpus})
 
-    def _plan_left_s(self, test: t.Mapping[str, t.Any]) -> float | None:
+    def _plan_left_s(self, test: PlannedTest) -> float | None:
         """Return an upper bound of a test that has not begun to measure; None while the write rate is unknown."""
         return resume_state.longest_test_s(test, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)
 
-    def later_s(self, tests: t.Iterable[t.Mapping[str, t.Any]]) -> float | None:
+    def later_s(self, tests: t.Iterable[PlannedTest]) -> float | None:
         """Return an upper bound of tests that follow."""
         return resume_state.longest_tests_s(tests, self._station.held.identity["size_bytes"], self._rate_bytes_per_s)

@@ -29,6 +29,8 @@ from ..guard.data_scan import Terms
 from ..machine import snapshot
 from ..measure.fio import Interrupted
 from ..measure.validity_limits import Limits
+from ..records import base
+from ..records.plan import Plan
 from ..run import digests, folder, states
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start, starter
@@ -39,7 +41,6 @@ from . import array_leftover, resume_state
 from .campaign import Campaign
 from .drive_context import Job
 from .parallelism import drives_at_once
-from .release_drive import AS_IS
 from .restore import leftover, next_order, refuse_unrestored, restore_leftovers, restore_run
 
 # How long a job waits for a play that has the host's lock for a moment.
@@ -57,20 +58,22 @@ class HostJob:
         self._started_by = started_by
         self._host = host
         host.log = run_dir.note_command
-        plan = run_dir.read_plan()
-        if plan is None:
+        written = run_dir.read_plan()
+        if written is None:
             raise FileNotFoundError(run_dir.plan)
-        self._plan = entry.of_plan(plan)
+        # As it is written, for what is digested and tuned.
+        self._written = written
+        self._plan = plan = base.parse(Plan, written)
         self._stop = threading.Event()
         self._tuned: TunedHost | None = None
         self._shown_at = time.monotonic()
         self._history = read_journal(run_dir.journal)
         self._reserve = Reserve(run_dir.path)
         self._lock = host_lock(owner(host, run_dir))
-        self._journal = Journal(run_dir.journal, run_id=plan["run"]["id"], host=plan["host"])
+        self._journal = Journal(run_dir.journal, run_id=plan.run.id, host=plan.host)
         self._journal.on_full = self._reserve.release
         self._status = Status(
-            run_dir.status, first_status(host, plan, states.RUNNING, os.environ.get("SSDLAB_FLEET_UNIT"))
+            run_dir.status, first_status(host, written, states.RUNNING, os.environ.get("SSDLAB_FLEET_UNIT"))
         )
 
     def run(self) -> int:
@@ -126,7 +129,9 @@ class HostJob:
         """Raise PermissionError for a plan that is not what preflight decided, or one that others than root could have
         written.
         """
-        wrong = [text for text in (digests.plan_problem(self._plan), *ownership.problems(self._run_dir.path)) if text]
+        wrong = [
+            text for text in (digests.plan_problem(self._written), *ownership.problems(self._run_dir.path)) if text
+        ]
         if wrong:
             raise PermissionError("{0}: {1}".format(self._run_dir.plan, "; ".join(wrong)))
 
@@ -147,16 +152,16 @@ class HostJob:
 
     def _start(self) -> TunedHost:
         """Tune the host. It is remembered before its first setting changes, so that a crash puts it back."""
-        version = self._host.run([self._plan["fio"]["path"], "--version"])
+        version = self._host.run([self._plan.fio.path, "--version"])
         self._journal.add(
             "job_started",
             boot_id=settings.boot_id(self._host),
             pid=os.getpid(),
-            engine_version=self._plan["engine_version"],
+            engine_version=self._plan.engine_version,
             fio_version=version.stdout.strip(),
         )
         tuned = self._tuned = TunedHost(
-            self._host, self._plan, self._run_dir.tuning, next_order(self._run_dir.state_dir)
+            self._host, entry.of_plan(self._written), self._run_dir.tuning, next_order(self._run_dir.state_dir)
         )
         made = tuned.apply()
         about = {key: (tuned.record or {}).get(key) for key in ("keep", "order")}
@@ -173,31 +178,31 @@ class HostJob:
             journal=self._journal,
             status=self._status,
             stop=self._stop,
-            fio_path=self._plan["fio"]["path"],
-            same_boot=self._plan["boot_id"] == settings.boot_id(self._host),
+            fio_path=self._plan.fio.path,
+            same_boot=self._plan.boot_id == settings.boot_id(self._host),
             history=self._history,
             tuned=tuned,
             hung={},
             ended={},
-            sample_interval_s=float(self._plan.get("sample_interval_s") or 0),
-            terms=Terms(stop=self._stop.is_set, **self._plan.get("look", {})),
-            leave=self._plan.get("leave", AS_IS),
-            criteria=self._plan.get("criteria", []),
-            limits=Limits(**self._plan.get("validity", {}).get("limits", {})),
-            strict=bool(self._plan.get("validity", {}).get("strict")),
-            write_bytes_per_s=self._plan.get("assumed_write_bytes_per_s"),
-            drives=self._plan["drives"],
+            sample_interval_s=self._plan.sample_interval_s,
+            terms=Terms(self._plan.look.seconds, self._stop.is_set),
+            leave=self._plan.leave,
+            criteria=self._plan.criteria,
+            limits=Limits(**self._plan.validity.limits),
+            strict=self._plan.validity.strict,
+            write_bytes_per_s=self._plan.assumed_write_bytes_per_s,
+            drives=self._plan.drives,
         )
-        for drive in self._plan["drives"]:
-            size = (drive.get("expected") or {}).get("size_bytes") or 0
-            later_s = resume_state.longest_tests_s(drive["tests"], size, job.write_bytes_per_s)
-            self._status.set_drive(drive["drive"], later_s=later_s)
+        for drive in self._plan.drives:
+            size = drive.expected.get("size_bytes") or 0
+            later_s = resume_state.longest_tests_s(drive.tests, size, job.write_bytes_per_s)
+            self._status.set_drive(drive.drive, later_s=later_s)
         try:
             (number,) = self._in_threads(1, [lambda: drives_at_once(job, self._plan)])
         except Interrupted:
             number = 1  # for the campaigns to tell that they are stopped
         # An array waits for the campaigns of all its drives: they have to begin before.
-        in_order = sorted(self._plan["drives"], key=lambda drive: any(test.get("array") for test in drive["tests"]))
+        in_order = sorted(self._plan.drives, key=lambda drive: any(test.array for test in drive.tests))
         campaigns = [Campaign(job, drive) for drive in in_order]
         self._in_threads(number, [campaign.run for campaign in campaigns])
         return [f"{campaign.drive}: {campaign.crashed}" for campaign in campaigns if campaign.crashed]
@@ -230,7 +235,7 @@ class HostJob:
         if self._tuned is None:
             return leftover(self._run_dir) is None
         self._tuned.release()
-        if self._plan["tune"].get("keep"):
+        if self._plan.tune.get("keep"):
             return False
         done: list[Setting] | None = None
         with self._told(messages):

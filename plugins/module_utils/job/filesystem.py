@@ -22,6 +22,8 @@ from ..core.host import Host, Result, Running
 from ..guard import ledger_format
 from ..measure.fio import FioError, Interrupted
 from ..measure.kernel_counters import Witness
+from ..records.base import sparse_json
+from ..records.plan import PlannedFilesystem, PlannedTest
 from ..tools import filesystems
 from .drive_context import DriveContext
 from .filesystem_wipe import Wipe
@@ -44,11 +46,11 @@ class FilesystemError(FioError):
     """It could not be made, mounted or unmounted; the message says what was tried and what was said."""
 
 
-def missing_requirements(host: Host, spec: t.Mapping[str, t.Any], name: str) -> str:
+def missing_requirements(host: Host, spec: PlannedFilesystem, name: str) -> str:
     """Return what a test needs that the host does not have: tools, and that the kernel counts the writes of the drive
     `name`; "" for nothing.
     """
-    kind = spec["type"]
+    kind = spec.type
     packages = {**dict.fromkeys(TOOLS, "util-linux or coreutils"), f"mkfs.{kind}": filesystems.PACKAGES[kind]}
     missing = [f"{tool} is missing; install {package}" for tool, package in packages.items() if not host.which(tool)]
     if host.get(f"/sys/block/{name}/queue/iostats") == "0":  # nobody could tell whether its file system may be wiped
@@ -102,12 +104,12 @@ class Room:
 
 
 @contextlib.contextmanager
-def laid_on(station: DriveContext, test: t.Mapping[str, t.Any], names: Names) -> t.Iterator[None]:
+def laid_on(station: DriveContext, test: PlannedTest, names: Names) -> t.Iterator[None]:
     """The file system that a test asks for, with fio's file on it, while inside; nothing for a test that asks for none.
 
     Raises FilesystemError, Refused, Hangs, Interrupted.
     """
-    spec = test.get("filesystem")
+    spec = test.filesystem
     if not spec:
         yield
         return
@@ -156,7 +158,7 @@ def _until_still(station: DriveContext, file: int) -> None:
 class Laid:
     """One file system, from its making to its wiping. size_bytes: of the file that fio gets."""
 
-    def __init__(self, station: DriveContext, spec: t.Mapping[str, t.Any], size_bytes: int) -> None:
+    def __init__(self, station: DriveContext, spec: PlannedFilesystem, size_bytes: int) -> None:
         self._station, self._spec, self._size_bytes = station, spec, size_bytes
         self._host = station.job.host
         self._id = str(uuid.uuid4())
@@ -172,7 +174,7 @@ class Laid:
         """
         station, began = self._station, time.monotonic()
         station.held.note_filesystem(
-            ledger_format.filesystem_note(self._spec["type"], self._id, station.job.run_dir.run_id)
+            ledger_format.filesystem_note(self._spec.type, self._id, station.job.run_dir.run_id)
         )
         made = filesystems.mkfs_argv(self._spec, self._id, node)
         self._make(made, node)
@@ -187,7 +189,7 @@ class Laid:
         station.bench.begin_test()
         station.bench.settle()
         return {
-            **self._spec,
+            **sparse_json(self._spec),
             "uuid": self._id,
             "commands": [made, mount],
             "options": list(found.options),

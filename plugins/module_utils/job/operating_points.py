@@ -7,49 +7,56 @@ that fio has. Pure.
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ..measure import io_pattern
+from ..records.events import Chosen
+from ..records.plan import PlannedCell, PlannedTest, PointOfSweep
 
 Mapping = t.Mapping[str, t.Any]
+# Of the cells whose load was chosen, by id.
+Loads = t.Dict[str, Chosen]
 
 
 class NoPoint(Exception):
     """No cell of the sweep is what was asked for; the message says so."""
 
 
-def with_points(test: Mapping, tests: t.Sequence[Mapping], finished: t.Sequence[Mapping]) -> Mapping:
-    """Return the test with the threads and depth of its points filled in; each has `chosen`, of io_pattern.chosen.
+def with_points(
+    test: PlannedTest, tests: t.Sequence[PlannedTest], finished: t.Sequence[Mapping]
+) -> tuple[PlannedTest, Loads]:
+    """Return the test with the threads and depth of its points filled in, and these.
 
     tests: of the drive's plan; finished: results of its tests, the newest last.
     Raises NoPoint where no cell of the sweep qualifies.
     """
-    if not any(cell.get("point") for cell in test["cells"]):
-        return test
-    return dict(test, cells=[_settled(cell, tests, finished) if cell.get("point") else cell for cell in test["cells"]])
+    loads = {cell.id: _settled(cell.id, cell.point, tests, finished) for cell in test.cells if cell.point}
+    return _with_loads(test, loads)
 
 
-def on_cpus(test: Mapping, cpus: int) -> Mapping:
-    """Return the test with the threads and depth of its cells with per_cpu, where fio has so many CPUs; each has
-    `chosen`, of io_pattern.by_cpus.
-    """
-    cells = [
-        dict(cell, threads=found["threads"], queue_depth=found["queue_depth"], chosen=found) if found else cell
-        for cell in test["cells"]
-        for found in [io_pattern.by_cpus(cell, cpus) if cell.get("per_cpu") else None]
-    ]
-    return dict(test, cells=cells)
+def on_cpus(test: PlannedTest, cpus: int) -> tuple[PlannedTest, Loads]:
+    """Return the test with the threads and depth of its cells with per_cpu, where fio has so many CPUs, and these."""
+    return _with_loads(test, {cell.id: io_pattern.by_cpus(cell, cpus) for cell in test.cells if cell.per_cpu})
 
 
-def _settled(cell: Mapping, tests: t.Sequence[Mapping], finished: t.Sequence[Mapping]) -> Mapping:
-    name = cell["point"]["test"]
-    sweep = next(test for test in tests if test["name"] == name)
+def _with_loads(test: PlannedTest, loads: Loads) -> tuple[PlannedTest, Loads]:
+    cells = [_with_load(cell, loads[cell.id]) if cell.id in loads else cell for cell in test.cells]
+    return dataclasses.replace(test, cells=cells), loads
+
+
+def _with_load(cell: PlannedCell, load: Chosen) -> PlannedCell:
+    return dataclasses.replace(cell, threads=load.threads, queue_depth=load.queue_depth)
+
+
+def _settled(name: str, point: PointOfSweep, tests: t.Sequence[PlannedTest], finished: t.Sequence[Mapping]) -> Chosen:
+    sweep = next(test for test in tests if test.name == point.test)
     averages: t.Sequence[Mapping] = next(
-        (record["cells"] for record in reversed(finished) if record["test"] == name), []
+        (record["cells"] for record in reversed(finished) if record["test"] == point.test), []
     )
-    found = io_pattern.chosen(cell["point"], sweep["cells"], averages)
+    found = io_pattern.chosen(point, sweep.cells, averages)
     if found is None:
-        limit = cell["point"].get("mean_latency_below_us")
+        limit = point.mean_latency_below_us
         below = f" with a mean latency below {limit:g} us" if limit else ""
-        raise NoPoint("cell {0}: {1} has no cell{2} to take threads and depth from".format(cell["id"], name, below))
-    return dict(cell, threads=found["threads"], queue_depth=found["queue_depth"], chosen=found)
+        raise NoPoint(f"cell {name}: {point.test} has no cell{below} to take threads and depth from")
+    return found

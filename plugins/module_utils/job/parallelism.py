@@ -16,6 +16,7 @@ import typing as t
 from ..core.deadline import Hangs
 from ..guard.data_scan import Terms
 from ..measure import fio, io_pattern, parallelism_search
+from ..records.plan import Plan, PlannedCell, PlannedDrive, ReadTogether
 from .drive_context import DriveContext, Job
 
 # A short look is enough before reads; the campaign looks again, as it was asked to, before it writes.
@@ -28,37 +29,34 @@ class NotDone(Exception):
     """Why there is no calibration."""
 
 
-def drives_at_once(job: Job, plan: t.Mapping[str, t.Any]) -> int:
+def drives_at_once(job: Job, plan: Plan) -> int:
     """Return how many drives to work on at a time: what the plan says or, where it leaves that to the host, what reads
     tell, noted and shown. Raises Interrupted, and OSError where it can't be noted.
 
     A run that goes on keeps the number that it began with: its figures are of one kind.
     """
-    if not plan.get("together"):
-        return int(plan["parallel_drives"])
+    if not plan.together:
+        return plan.parallel_drives
     known = [record for record in job.history if record["event"] == "calibration"]
     if not known:
-        record = Calibration(job, plan).record()
+        record = Calibration(job, plan.drives, plan.together).record()
         job.journal.add("calibration", **record)
         known = [record]
-    number: int = max(1, min(known[-1]["parallel_drives"], len(plan["drives"])))
+    number: int = max(1, min(known[-1]["parallel_drives"], len(plan.drives)))
     job.status.set(parallel_drives=number, calibration={"left_s": 0, "why": str(known[-1].get("why") or "")})
     return number
 
 
 class Calibration:
-    """The reads, on drives that are held as for a campaign and let go of at the end. `plan`: plan.json with `together`:
-    {repeats, cells}.
-    """
+    """The reads, on drives that are held as for a campaign and let go of at the end. asked: what to read."""
 
-    def __init__(self, job: Job, plan: t.Mapping[str, t.Any]) -> None:
+    def __init__(self, job: Job, drives: t.Sequence[PlannedDrive], asked: ReadTogether) -> None:
         job = job._replace(terms=Terms(LOOK_S, job.terms.stop))
         self._job = job
-        self._asked: t.Mapping[str, t.Any] = plan["together"]
-        self._repeats: int = plan["together"]["repeats"]
-        self._cells: list[dict[str, t.Any]] = plan["together"]["cells"]
+        self._asked = asked
+        self._cells = asked.cells
         # Stations of their own: what these cells leave in a workbench is no part of a test.
-        self._stations = {drive["drive"]: DriveContext(job, drive, reads_only=True) for drive in plan["drives"]}
+        self._stations = {drive.drive: DriveContext(job, drive, reads_only=True) for drive in drives}
         self._drives = list(self._stations)
         self._groups_left = parallelism_search.most_groups(len(self._drives))
 
@@ -80,18 +78,18 @@ class Calibration:
             why = f"{type(error).__name__}: {error}"
         finally:
             self._let_go()
-        cells, seconds = [cell["id"] for cell in self._cells], round(time.monotonic() - began, 3)
+        cells, seconds = [cell.id for cell in self._cells], round(time.monotonic() - began, 3)
         why = f"not calibrated: {why}" if why else decided["why"]
         return {**decided, "why": why[:MOST_WHY], "drives": self._drives, "cells": cells, "seconds": seconds}
 
     def _decided(self) -> dict[str, t.Any]:
-        writing = [cell["id"] for cell in self._cells if io_pattern.sides(cell) != {"read"}]
+        writing = [cell.id for cell in self._cells if io_pattern.sides(cell) != {"read"}]
         if writing:
             raise NotDone(f"the plan's {writing[0]} also writes or trims")
         if any(record["event"] == "drive_started" for record in self._job.history):
             raise NotDone("an earlier job of this run started without calibration")
         self._each(self._drives, _hold)
-        alone: dict[str, dict[str, list[float]]] = {cell["id"]: {} for cell in self._cells}
+        alone: dict[str, dict[str, list[float]]] = {cell.id: {} for cell in self._cells}
         for drive in self._drives:
             for cell, figures in self._figures([drive]).items():
                 alone[cell].update(figures)
@@ -117,16 +115,16 @@ class Calibration:
 
     def _figures(self, group: t.Sequence[str], confirms: bool = False) -> dict[str, dict[str, list[float]]]:
         """IOPS of drives that read at the same time: {cell: {drive: [of each repetition]}}."""
-        found: dict[str, dict[str, list[float]]] = {cell["id"]: {drive: [] for drive in group} for cell in self._cells}
+        found: dict[str, dict[str, list[float]]] = {cell.id: {drive: [] for drive in group} for cell in self._cells}
         for drive in group:
             self._stations[drive].bench.begin_test()
-        for number in range(1, self._repeats + 1):
+        for number in range(1, self._asked.repeats + 1):
             for cell in self._cells:
                 first, again = self._drives.index(group[0]) + 1, "-confirmed" if confirms else ""
-                name = "together-{0}-{1:04d}{2}-{3}".format(len(group), first, again, cell["id"])
+                name = f"together-{len(group)}-{first:04d}{again}-{cell.id}"
                 step = functools.partial(_read, cell=cell, name=f"{name}-{number}")
                 for drive, iops in self._each(group, step).items():
-                    found[cell["id"]][drive] += [iops] if iops is not None else []
+                    found[cell.id][drive] += [iops] if iops is not None else []
         self._groups_left = max(0, self._groups_left - 1)
         self._show_left()
         return found
@@ -178,7 +176,7 @@ def _hold(station: DriveContext) -> None:
     station.bench.place = station.job.tuned.take_place(station.drive)
 
 
-def _read(station: DriveContext, cell: t.Mapping[str, t.Any], name: str) -> float | None:
+def _read(station: DriveContext, cell: PlannedCell, name: str) -> float | None:
     """Return the IOPS of a cell; None where something else spoilt it."""
     value = station.seed({"test": "calibration", "attempt": 1}, name)
     result = station.bench.cell(name, cell, station.held.identity["size_bytes"], value)

@@ -11,6 +11,7 @@ import typing as t
 
 from ..measure import disturbances, precondition_curve
 from ..measure.rounds import bound_s, cell_s
+from ..records.plan import PlannedTest
 from ..run.criteria import KEPT_OUTCOMES, MEASURED
 
 Mapping = t.Mapping[str, t.Any]
@@ -33,9 +34,9 @@ def not_begun(results: t.Iterable[Mapping]) -> list[str]:
     return next((texts[1:] for texts in reasons if texts[:1] == [NOT_BEGUN]), [])
 
 
-def prepares(test: Mapping) -> bool:
+def prepares(test: PlannedTest) -> bool:
     """Return whether a test purges or fills its drive itself."""
-    return test["purge"]["method"] != "none" or bool(test.get("precondition"))
+    return test.purge.method != "none" or bool(test.precondition)
 
 
 def failed(name: str) -> str:
@@ -51,21 +52,21 @@ def discarded(name: str, seen: str) -> str:
     return f"not measured: in test {name} before it {seen}"
 
 
-def unprepared(tests: t.Iterable[Mapping], history: t.Sequence[Mapping], results: t.Iterable[Mapping]) -> str:
+def unprepared(tests: t.Iterable[PlannedTest], history: t.Sequence[Mapping], results: t.Iterable[Mapping]) -> str:
     """Return why a test that neither purges nor fills can't build on what is before it; "" where it can.
 
     tests: of the drive's plan. history: its journal records; results: of its attempts; both in order. A purge or a fill
     after that puts it right.
     """
-    specs, why = {test["name"]: test for test in tests}, ""
+    specs, why = {test.name: test for test in tests}, ""
     for end in results:
         spec = specs[end["test"]]
         if prepares(spec):
             attempt = (end["test"], end["attempt"])
             mine = [record for record in history if (record.get("test"), record.get("attempt")) == attempt]
             done = {record["event"]: record for record in mine}
-            purged = spec["purge"]["method"] == "none" or (done.get("purge") or {}).get("verified")
-            filled = not spec.get("precondition") or _is_filled(done.get("precondition"))
+            purged = spec.purge.method == "none" or (done.get("purge") or {}).get("verified")
+            filled = not spec.precondition or _is_filled(done.get("precondition"))
             why = "" if purged and filled else failed(end["test"])
         lost = [item["first"] for item in end["validity"] if item["cause"] == disturbances.DISCARDED]
         why = discarded(end["test"], lost[0]) if lost else why
@@ -85,25 +86,25 @@ def finished_tests(results: t.Iterable[Mapping]) -> set[str]:
     return {result["test"] for result in results if result["outcome"] in KEPT_OUTCOMES}
 
 
-def waiting(tests: t.Sequence[Mapping], kept: t.Collection[str]) -> list[Mapping]:
+def waiting(tests: t.Sequence[PlannedTest], kept: t.Collection[str]) -> list[PlannedTest]:
     """Return the tests still to do, in order. One that goes on from another's state (`follows`) needs that state again.
 
     So of a chain of them all are done anew where one is missing: a drive that idled in between is in another state.
     """
     chains: dict[str, str] = {}
     for test in tests:
-        before = test.get("follows")
-        chains[test["name"]] = str(chains.get(before, before) if before else test["name"])
-    broken = {chains[test["name"]] for test in tests if test["name"] not in kept}
-    return [test for test in tests if chains[test["name"]] in broken]
+        before = test.follows
+        chains[test.name] = chains.get(before, before) if before else test.name
+    broken = {chains[test.name] for test in tests if test.name not in kept}
+    return [test for test in tests if chains[test.name] in broken]
 
 
-def without_its_state(test: Mapping, finished: t.Sequence[Mapping]) -> str:
+def without_its_state(test: PlannedTest, finished: t.Sequence[Mapping]) -> str:
     """Return why a test can't go on from the one that it follows; "" where it can.
 
     finished: results of tests, the newest last.
     """
-    before = test.get("follows")
+    before = test.follows
     if not before:
         return ""
     outcome = next((record["outcome"] for record in reversed(finished) if record["test"] == before), "not measured")
@@ -114,23 +115,23 @@ def without_its_state(test: Mapping, finished: t.Sequence[Mapping]) -> str:
     )
 
 
-def longest_test_s(test: Mapping, size_bytes: int, bytes_per_s: float | None) -> float | None:
+def longest_test_s(test: PlannedTest, size_bytes: int, bytes_per_s: float | None) -> float | None:
     """Return an upper bound, but for a purge by command, of which nobody knows how long it takes; None while the write
     rate is unknown and counts.
     """
-    fill, active_bytes = test.get("precondition"), size_bytes * test["active_range_pct"] // 100
-    written = fill["passes"] * active_bytes if fill else 0
-    written += size_bytes * (test["purge"]["method"] == "overwrite")
-    round_s = sum(cell_s(cell) for cell in test["cells"])
-    rounds_s = bound_s(test["rounds"], round_s, size_bytes) if test["cells"] else 0.0
-    if rounds_s is None and bytes_per_s and test["rounds"].get("capacity_multiple"):
-        rounds_s = test["rounds"]["capacity_multiple"] * size_bytes / bytes_per_s + round_s
+    fill, active_bytes = test.precondition, size_bytes * test.active_range_pct // 100
+    written = fill.passes * active_bytes if fill else 0
+    written += size_bytes * (test.purge.method == "overwrite")
+    round_s = sum(cell_s(cell) for cell in test.cells)
+    rounds_s = bound_s(test.rounds, round_s, size_bytes) if test.cells else 0.0
+    if rounds_s is None and bytes_per_s and test.rounds.capacity_multiple:
+        rounds_s = test.rounds.capacity_multiple * size_bytes / bytes_per_s + round_s
     if rounds_s is None or (written and not bytes_per_s):
         return None
     return rounds_s + (written / bytes_per_s if written and bytes_per_s else 0.0)
 
 
-def longest_tests_s(tests: t.Iterable[Mapping], size_bytes: int, bytes_per_s: float | None) -> float | None:
+def longest_tests_s(tests: t.Iterable[PlannedTest], size_bytes: int, bytes_per_s: float | None) -> float | None:
     """Return the sum over tests; None where one of them has no bound."""
     bounds = [longest_test_s(test, size_bytes, bytes_per_s) for test in tests]
     return None if any(bound is None for bound in bounds) else round(sum(bound or 0.0 for bound in bounds), 1)

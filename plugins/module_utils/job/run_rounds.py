@@ -12,9 +12,13 @@ import typing as t
 from ..measure import fio
 from ..measure.histogram import RoundHistograms
 from ..measure.rounds import cell_s
+from ..records.base import sparse_json
+from ..records.events import Chosen
+from ..records.plan import PlannedCell, PlannedTest
 from ..run.folder import NEWS_S
 from ..run.reducer import AttemptReducer
 from .drive_context import DriveContext
+from .operating_points import Loads
 
 Histograms = t.Mapping[str, t.Mapping[str, t.Mapping[int, int]]]
 
@@ -38,9 +42,9 @@ class Measuring:
         self._tails = tails
         self._look_at_host = after_round
 
-    def run(self, test: t.Mapping[str, t.Any]) -> None:
-        """Run rounds until none is due."""
-        if not test["cells"]:
+    def run(self, test: PlannedTest, loads: Loads) -> None:
+        """Run rounds until none is due. loads: of the cells whose threads and depth were chosen here."""
+        if not test.cells:
             return
         self._station.guard("measure", phase="measure")
         # Its purge may have formatted the drive to another capacity.
@@ -48,20 +52,20 @@ class Measuring:
         self._station.note("measurement_started", user_capacity_bytes=size_bytes, **self._names)
         self._station.bench.begin_test()
         with contextlib.closing(self._station.bench):
-            self._run_rounds(test)
+            self._run_rounds(test, loads)
 
-    def _run_rounds(self, test: t.Mapping[str, t.Any]) -> None:
+    def _run_rounds(self, test: PlannedTest, loads: Loads) -> None:
         began = time.monotonic()
         while not self._reducer.is_complete():
             number = self._reducer.count + 1
             histograms = {}
-            for cell in test["cells"]:
+            for cell in test.cells:
                 news_s = NEWS_S + 1.1 * cell_s(cell)
                 left_s = self._reducer.time_left_s()
-                self._station.show(round=number, cell=cell["id"], time_left_s=left_s, news_within_s=news_s)
-                found = self._cell(cell, number, self._station.active_bytes(test))
+                self._station.show(round=number, cell=cell.id, time_left_s=left_s, news_within_s=news_s)
+                found = self._cell(cell, number, self._station.active_bytes(test), loads.get(cell.id))
                 # A stream's latencies are kept as those of a cell, <cell>.<stream>.
-                histograms.update({name or cell["id"]: sides for name, sides in found.items()})
+                histograms.update({name or cell.id: sides for name, sides in found.items()})
             self._tails.add(number, histograms)
             self._after_round(number, time.monotonic() - began)
 
@@ -74,18 +78,18 @@ class Measuring:
         shown = {"metric": metric, "value": figures.get(metric), "mean_latency_us": latency, "progress": None}
         self._station.show(last=shown)
 
-    def _cell(self, cell: t.Mapping[str, t.Any], number: int, size_bytes: int) -> Histograms:
+    def _cell(self, cell: PlannedCell, number: int, size_bytes: int, load: Chosen | None) -> Histograms:
         """Run one cell and note it; its latencies, "" being the cell's own name."""
         names = self._names
-        value = self._station.seed(names, number, cell["id"])
-        name = self._station.file(names, "{0:04d}-{1}".format(number, cell["id"]))
-        fields = dict(names, round=number, cell=cell["id"], seed=value)
-        fields.update({"chosen": cell["chosen"]} if "chosen" in cell else {})
+        value = self._station.seed(names, number, cell.id)
+        name = self._station.file(names, f"{number:04d}-{cell.id}")
+        fields = dict(names, round=number, cell=cell.id, seed=value)
+        fields.update({"chosen": sparse_json(load)} if load else {})
         try:
             result = self._station.bench.cell(name, cell, size_bytes, value)
         except fio.FioError as error:
             self._station.note("cell_refused", message=str(error), **fields)
-            raise type(error)("round {0}, cell {1}: {2}".format(number, cell["id"], error)) from None
+            raise type(error)(f"round {number}, cell {cell.id}: {error}") from None
         noted = {key: value for key, value in result.items() if key != "histograms"}
         found = [item._asdict() for item in result["causes"]]
         self._station.note("cell", **dict(fields, **dict(noted, causes=found)))

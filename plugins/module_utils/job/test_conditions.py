@@ -15,6 +15,7 @@ from ..drive import hidden_capacity, wear
 from ..measure import data_pattern, drive_environment
 from ..measure.disturbances import SPOILS, TOLD, UNKNOWN, Cause
 from ..measure.sampler import Sampler
+from ..records.plan import PlannedTest
 from ..tuning import write_cache
 from ..vendors import active_settings
 
@@ -91,11 +92,11 @@ class Conditions:
         self._before = dict(now, **{key: self._last[key] for key in ("media_errors", "aer")})
         self._cache = self._own_cache()
 
-    def end_test(self, test: Mapping, sampler: Sampler) -> list[str]:
+    def end_test(self, test: PlannedTest, sampler: Sampler) -> list[str]:
         """Look again and compare; why the test is invalid. All that was found is in `found`, the vendor's settings in
         `settings`.
         """
-        if self._first is None or not test["cells"]:
+        if self._first is None or not test.cells:
             return list(sampler.reasons)
         now = drive_environment.read_environment(self._host, self._identity())
         self.spent = wear.spent(self._written, wear.read(self._host, self._identity()))

@@ -9,7 +9,9 @@ import typing as t
 from types import MappingProxyType
 
 from ..core.host import Host
-from . import kernel_counters
+from ..records.plan import PlannedCell
+from . import io_pattern, kernel_counters
+from .rounds import cell_s
 from .submissions import Monitor, Submissions
 
 
@@ -54,7 +56,7 @@ class CellWatch:
 
     def seen(
         self,
-        cell: t.Mapping[str, t.Any],
+        cell: PlannedCell,
         result: t.Mapping[str, t.Any],
         last: kernel_counters.CounterSnapshot | None,
         gap_s: float | None,
@@ -72,7 +74,7 @@ class CellWatch:
         found = kernel_counters.evidence(cell, result, before, after, self._process, self._eyes)
         found.update(self._gaps_of(cell))
         # An I/O of seconds makes fio run longer; that is no idling.
-        idle_s = None if gap_s is None else max(0.0, gap_s - max(0.0, found["run_s"] - cell["runtime_s"]))
+        idle_s = None if gap_s is None else max(0.0, gap_s - max(0.0, found["run_s"] - cell.runtime_s))
         since = last or before
         boot_s = after.boot_s - since.boot_s
         clocks = {
@@ -82,13 +84,13 @@ class CellWatch:
         told = {name: round(value, 3) for name, value in clocks.items()}
         others = kernel_counters.between(settled, before.stat)
         if self._members:
-            found.update(kernel_counters.of_members(self._counts, found["run_s"] + cell.get("ramp_s", 0)))
+            found.update(kernel_counters.of_members(self._counts, found["run_s"] + (cell.ramp_s or 0)))
         return dict(found, idle_s=None if idle_s is None else round(idle_s, 3), between_bytes=others, **told)
 
-    def _gaps_of(self, cell: t.Mapping[str, t.Any]) -> dict[str, float | None]:
+    def _gaps_of(self, cell: PlannedCell) -> dict[str, float | None]:
         """Return how long fio submitted nothing at a stretch, and for how long its threads waited for a CPU."""
-        threads = sum(one["threads"] for one in cell.get("jobs") or [cell])
-        gap_s = self._submissions.gap_s(threads, cell["runtime_s"] + cell.get("ramp_s", 0))
+        threads = sum(one.threads for one in io_pattern.streams(cell))
+        gap_s = self._submissions.gap_s(threads, cell_s(cell))
         waited_s = None if gap_s is None else self._submissions.waited_s
         return {
             "longest_gap_s": None if gap_s is None else round(gap_s, 6),

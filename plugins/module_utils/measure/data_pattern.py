@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..records.plan import PlannedTest
 from .fio_sanity import sections
 
 # Options of fio (HOWTO, "Buffers and memory") that make data which a controller can shrink; of a flag, what it has to
@@ -46,16 +47,15 @@ def compressible(job: str) -> list[str]:
     return list(found)
 
 
-def remarks(test: t.Mapping[str, t.Any]) -> list[str]:
+def remarks(test: PlannedTest) -> list[str]:
     """Return what of a rendered test's jobs writes such data, as sentences; once for a step, and for the cells
     together.
 
     data told: the job's `zero_buffers`, `buffer_pattern`, `buffer_compress_percentage`, `dedupe_percentage`, no
       `refill_buffers`: data that can be compressed or repeats. Limit: any
     """
-    fill = test.get("precondition") or {}
-    jobs = [("its preconditioning", [fill.get("job") or ""])]
-    jobs.append(("its cells", [cell["job"] for cell in test["cells"]]))
+    jobs = [("its preconditioning", [test.precondition.job] if test.precondition else [])]
+    jobs.append(("its cells", [cell.job for cell in test.cells]))
     found = []
     for what, texts in jobs:
         options = list(dict.fromkeys(option for text in texts for option in compressible(text)))

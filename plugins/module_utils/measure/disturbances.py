@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..records.plan import AnyLoad, PlannedCell
 from . import io_pattern, lost_time
 from .validity_limits import Limits
 
@@ -35,18 +36,18 @@ SPOILS, UNKNOWN, TOLD = "spoils", "unknown", "told"
 STRIPED_BYTES, UNEVEN = 1 << 30, 0.5
 
 
-def thread_limit(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
+def thread_limit(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[str]:
     """Find fio's threads out of time, so that more of them would have done more.
 
     host_limited spoils: fio's user and system time by thread. Limit: fio_cpu_max
     """
-    if seen["fio_cpu"] < limits.fio_cpu_max or cell.get("polled"):
+    if seen["fio_cpu"] < limits.fio_cpu_max or cell.polled:
         return []
     text = "fio's threads used {0:.0%} of a CPU each: this measures the host; use more threads or larger blocks"
     return [text.format(seen["fio_cpu"])]
 
 
-def shortfalls(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
+def shortfalls(cell: AnyLoad, seen: Mapping, limits: Limits) -> list[str]:
     """Return what shows that fewer I/Os than asked were in flight. Not where the test leaves the queue open: a rate
     limit, or completions in batches.
 
@@ -55,20 +56,20 @@ def shortfalls(cell: Mapping, seen: Mapping, limits: Limits) -> list[str]:
     queue_not_filled spoils: the kernel's time in queue ÷ runtime; skipped if it merged more than other_io_share. Limit:
       below in_flight_min of the depth
     """
-    jobs = cell.get("jobs") or []
+    jobs = cell.jobs or []
     found = []
     for job in jobs:
-        own = dict(seen, in_flight=None, **(seen.get("streams") or {}).get(job["name"], {"queued": None}))
-        found += ["stream {0}: {1}".format(job["name"], text) for text in shortfalls(job, own, limits)]
+        own = dict(seen, in_flight=None, **(seen.get("streams") or {}).get(job.name, {"queued": None}))
+        found += [f"stream {job.name}: {text}" for text in shortfalls(job, own, limits)]
     if found or any(io_pattern.is_limited(job) for job in jobs):
         return found
-    if io_pattern.is_limited(cell) or cell.get("batch") or not seen["queued"]:
+    if io_pattern.is_limited(cell) or cell.batch or not seen["queued"]:
         return []
     asked = io_pattern.asked_in_flight(cell)
     target, found = _reachable(cell, seen["limits"], limits)
     # While a thread works for fio, one I/O of its own is missing.
-    cost = cell["threads"] * min(1.0, seen["fio_cpu"])
-    edge = seen["mean_latency_s"] / (cell.get("burst_s") or seen["run_s"])
+    cost = cell.threads * min(1.0, seen["fio_cpu"])
+    edge = seen["mean_latency_s"] / (cell.burst_s or seen["run_s"])
     # Between bursts the queue is empty, as asked.
     queued = seen["queued"] / io_pattern.busy_share(cell, seen["run_s"])
     if target >= asked and queued + cost < (limits.queued_min - edge) * asked:
@@ -95,7 +96,7 @@ def _is_counted(seen: Mapping) -> bool:
     )
 
 
-def _reachable(cell: Mapping, queue: Mapping, limits: Limits) -> tuple[int, list[str]]:
+def _reachable(cell: AnyLoad, queue: Mapping, limits: Limits) -> tuple[int, list[str]]:
     """Return how many of the I/Os asked for the drive can have in flight, and what keeps them fewer than that.
 
     queue_not_filled spoils: `queue/nr_requests` × the hardware queues that the threads can use; `device/queue_depth`.
@@ -107,7 +108,7 @@ def _reachable(cell: Mapping, queue: Mapping, limits: Limits) -> tuple[int, list
     if depth is not None and depth < limits.queue_limit_min * min(asked, limits.device_depth):
         found.append(f"device/queue_depth allows {depth} I/Os in flight, the cell asks for {asked}")
     target = asked if depth is None else min(asked, depth)
-    room = None if requests is None else requests * min(cell["threads"], queue["hw_queues"] or 1)
+    room = None if requests is None else requests * min(cell.threads, queue["hw_queues"] or 1)
     if room is not None and room < limits.queue_limit_min * target:
         found.append(f"queue/nr_requests allows {room} I/Os in flight, the cell asks for {asked}: raise it")
     return target, found
@@ -123,7 +124,7 @@ class Cause(t.NamedTuple):
     message: str
 
 
-def find(cell: Mapping, seen: Mapping, limits: Limits = Limits(), strict: bool = False) -> list[Cause]:
+def find(cell: PlannedCell, seen: Mapping, limits: Limits = Limits(), strict: bool = False) -> list[Cause]:
     """Return the causes of one cell. cell: of the plan; seen: kernel_counters.evidence with idle_s and clock_jump_s;
     strict: what is unknown spoils too.
     """
@@ -176,7 +177,7 @@ def _beside(seen: Mapping, limits: Limits) -> list[Cause]:
     return [Cause(OTHER_IO, SPOILS, text.format(others / 2.0**20))]
 
 
-def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
+def _other_io(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
     """Compare sectors with fio's own bytes in each direction; where there is a ramp, which fio's JSON leaves out, with
     the process's own counts.
 
@@ -197,7 +198,7 @@ def _other_io(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
     if any(kernel[name] < (1 - limits.other_io_share) * amount for name, amount in fio_bytes.items()):
         text = "whether others used the drive is unknown: the kernel counted {0} of fio's {1} bytes"
         return [Cause(OTHER_IO, UNKNOWN, text.format(sum(kernel[name] for name in fio_bytes), sum(fio_bytes.values())))]
-    own = seen["process_bytes"] if cell.get("ramp_s") else fio_bytes
+    own = seen["process_bytes"] if cell.ramp_s else fio_bytes
     if own is None:
         return [
             Cause(
@@ -263,7 +264,7 @@ def _members(seen: Mapping, limits: Limits) -> list[Cause]:
     return [Cause(OTHER_IO, SPOILS, text) for text in found]
 
 
-def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
+def _load(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
     """Find out whether the queue was as full as asked, and whether the host let it be.
 
     host_limited spoils: fio's CPUs never idle and the queue short. Limit: cpu_idle_min
@@ -285,7 +286,7 @@ def _load(cell: Mapping, seen: Mapping, limits: Limits) -> list[Cause]:
                 "whether the host limits fio is unknown: /proc/stat does not list the CPUs that fio was given",
             )
         )
-    if cell.get("polled") and seen["fio_cpu"] >= limits.fio_cpu_max:
+    if cell.polled and seen["fio_cpu"] >= limits.fio_cpu_max:
         text = "whether the host limits fio is unknown: its threads poll for completions, and so never wait"
         found.append(Cause(HOST_LIMITED, UNKNOWN, text))
     busy = seen["cpu_idle"] is not None and seen["cpu_idle"] < limits.cpu_idle_min

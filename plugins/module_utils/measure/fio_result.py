@@ -14,6 +14,7 @@ import json
 import math
 import typing as t
 
+from ..records.plan import PlannedCell
 from . import histogram, io_pattern
 from .fio import FioError
 
@@ -234,18 +235,18 @@ def metrics(
     return found
 
 
-def cell_figures(cell: t.Mapping[str, t.Any], result: dict[str, t.Any], whole: dict[str, t.Any]) -> dict[str, t.Any]:
+def cell_figures(cell: PlannedCell, result: dict[str, t.Any], whole: dict[str, t.Any]) -> dict[str, t.Any]:
     """fio's figures of each side that a cell always tells, of the others where it has them; and `streams`."""
-    busy_s = io_pattern.burst_time_s(cell) if cell.get("burst_s") else None
+    busy_s = io_pattern.burst_time_s(cell) if cell.burst_s else None
     sides = {name: figures(whole, name, busy_s) for name in SIDES}
     told: dict[str, t.Any] = {name: side for name, side in sides.items() if side or name in DIRECTIONS}
-    streams = stream_figures(result) if cell.get("jobs") else []
+    streams = stream_figures(result) if cell.jobs else []
     return dict(told, streams=streams) if streams else told
 
 
-def cell_histograms(cell: t.Mapping[str, t.Any], result: dict[str, t.Any], whole: dict[str, t.Any]) -> dict[str, t.Any]:
+def cell_histograms(cell: PlannedCell, result: dict[str, t.Any], whole: dict[str, t.Any]) -> dict[str, t.Any]:
     """{"" or a stream's name: of fio_result.histograms}."""
     found = {"": histograms(whole)}
-    for job in result["jobs"] if cell.get("jobs") else ():
+    for job in result["jobs"] if cell.jobs else ():
         found[job["jobname"]] = histograms({"jobs": [job]})
     return found

@@ -13,6 +13,7 @@ from ..core.files import now
 from ..core.host import Host
 from ..drive.held_drive import HeldDrive
 from ..machine.cpus import NOWHERE
+from ..records.plan import PlannedCell, PlannedFill
 from . import disturbances, fio, fio_result, fio_sanity, io_pattern, kernel_counters, precondition_curve
 from .cell_observer import CellWatch
 from .rounds import cell_s
@@ -114,7 +115,7 @@ class Workbench:
     def _witness(self) -> kernel_counters.Witness:
         return kernel_counters.Witness(self._host, os.path.basename(self._held.path), self.place.cpus)
 
-    def cell(self, name: str, cell: t.Mapping[str, t.Any], size_bytes: int, seed_value: int) -> dict[str, t.Any]:
+    def cell(self, name: str, cell: PlannedCell, size_bytes: int, seed_value: int) -> dict[str, t.Any]:
         """Run one cell: {started, seconds, gap_s, read, write, raw, histograms, seen, causes}. Raises FioError.
 
         gap_s: time without I/O since the cell before; streams: of fio_result.stream_figures, of a cell with several;
@@ -123,16 +124,16 @@ class Workbench:
         """
         self._see_poll_queues(cell)
         # An idle time that began is waited for.
-        length_s = cell_s(cell) + cell.get("idle_s", 0)
+        length_s = cell_s(cell) + (cell.idle_s or 0)
         started, began = now(), time.monotonic()
         eyes = {member: kernel_counters.Witness(self._host, member, self.place.cpus) for member in self.members}
         watch = CellWatch(self._host, self._witness(), self._monitor, eyes)
         result, raw = self._checked(
             name,
-            cell["job"],
+            cell.job,
             self._values(cell, size_bytes, seed_value),
             directions=io_pattern.directions(cell),
-            runtime_s=cell["runtime_s"],
+            runtime_s=cell.runtime_s,
             length_s=length_s,
             watch=watch,
         )
@@ -162,28 +163,28 @@ class Workbench:
             "causes": found,
         }
 
-    def _values(self, cell: t.Mapping[str, t.Any], size_bytes: int, seed_value: int) -> t.Any:
+    def _values(self, cell: PlannedCell, size_bytes: int, seed_value: int) -> t.Any:
         """Return a cell's placeholders."""
         return self.placeholders(
             size_bytes=size_bytes,
             seed=seed_value,
-            threads=cell["threads"],
-            queue_depth=cell["queue_depth"],
-            share_bytes=io_pattern.share_bytes(size_bytes, cell["threads"], cell["block_size_bytes"]),
+            threads=cell.threads,
+            queue_depth=cell.queue_depth,
+            share_bytes=io_pattern.share_bytes(size_bytes, cell.threads, cell.block_size_bytes),
         )
 
-    def _see_poll_queues(self, cell: t.Mapping[str, t.Any]) -> None:
+    def _see_poll_queues(self, cell: PlannedCell) -> None:
         """A kernel before 5.16 takes polled I/O without them, and waits for interrupts all the same. Raises
         FioError.
         """
         name = os.path.basename(self._held.path)
-        if cell.get("polled") and self._host.get(f"/sys/block/{name}/queue/io_poll") != "1":
+        if cell.polled and self._host.get(f"/sys/block/{name}/queue/io_poll") != "1":
             raise fio.FioError(f"{name} has no poll queues any more (queue/io_poll is not 1): nothing was measured")
 
     def fill(
         self,
         name: str,
-        spec: t.Mapping[str, t.Any],
+        spec: PlannedFill,
         size_bytes: int,
         seed_value: int,
         tick: t.Callable[[float | None], None],
@@ -197,7 +198,7 @@ class Workbench:
         """
         self._last_end = None
         began, before = time.monotonic(), self._witness().stat()
-        total = size_bytes * spec["passes"]
+        total = size_bytes * spec.passes
         share_done = self._progress(name, total, tick)
         with precondition_curve.Recorder(self._held.bytes_written) as recorder:
             bandwidth = self._write_all(name, spec, size_bytes, seed_value, share_done)
@@ -206,23 +207,23 @@ class Workbench:
             # A fill discards nothing: what was discarded meanwhile shows before the cell that comes next.
             self._settled[DISCARDS] = before[DISCARDS]
         return {
-            "passes": spec["passes"],
+            "passes": spec.passes,
             "bytes_written": total,
             "seconds": round(time.monotonic() - began, 3),
             "bandwidth_bytes_per_s": bandwidth,
-            "remainder_bytes": size_bytes % spec["block_size_bytes"],
-            "block_size_bytes": spec["block_size_bytes"],
-            "data": spec.get("data", "random"),
+            "remainder_bytes": size_bytes % spec.block_size_bytes,
+            "block_size_bytes": spec.block_size_bytes,
+            "data": spec.data or "random",
             "kernel_bytes_written": recorder.written,
-            "curve": recorder.curve(size_bytes, spec["passes"]),
+            "curve": recorder.curve(size_bytes, spec.passes),
         }
 
     def _write_all(
-        self, name: str, spec: t.Mapping[str, t.Any], size_bytes: int, seed_value: int, tick: t.Callable[[], None]
+        self, name: str, spec: PlannedFill, size_bytes: int, seed_value: int, tick: t.Callable[[], None]
     ) -> t.Any:
         """Run a fill's jobs: bytes/s of the first, as fio tells them. Raises FioError."""
-        remainder = size_bytes % spec["block_size_bytes"]
-        parts = (("fill", spec["job"], size_bytes - remainder), ("remainder", spec["remainder_job"], remainder))
+        remainder = size_bytes % spec.block_size_bytes
+        parts = (("fill", spec.job, size_bytes - remainder), ("remainder", spec.remainder_job, remainder))
         values = self.placeholders(
             seed=seed_value,
             size_bytes=size_bytes - remainder,
@@ -232,7 +233,7 @@ class Workbench:
         told = []
         for part, job, length in parts:
             if length:
-                written = length * spec["passes"]
+                written = length * spec.passes
                 result, _raw = self._checked(
                     f"{name}-{part}", job, values, {"write": 1.0}, size_bytes=written, tick=tick
                 )

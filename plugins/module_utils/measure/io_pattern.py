@@ -10,58 +10,65 @@ from __future__ import annotations
 import math
 import typing as t
 
+from ..records.events import Chosen
+from ..records.plan import AnyLoad, PlannedCell, PointOfSweep
+
 Mapping = t.Mapping[str, t.Any]
 
 
-def burst_time_s(cell: Mapping) -> float:
+def burst_time_s(cell: AnyLoad) -> float:
     """Return how long a cell does I/O within its runtime: all of it, or its bursts."""
-    busy_s: float = cell["runtime_s"]
-    if cell.get("burst_s"):
-        busy_s = busy_s * cell["burst_s"] / float(cell["burst_s"] + cell["idle_s"])
-    return busy_s
+    if not cell.burst_s or not cell.idle_s:
+        return cell.runtime_s
+    return cell.runtime_s * cell.burst_s / float(cell.burst_s + cell.idle_s)
 
 
-def busy_share(cell: Mapping, run_s: float, with_ramp: bool = False) -> float:
+def busy_share(cell: AnyLoad, run_s: float, with_ramp: bool = False) -> float:
     """Return the share of run_s in which a cell's queue is to be full.
 
     with_ramp: of the time with its ramp, in which it is full throughout.
     """
-    if not cell.get("burst_s") or not run_s:
+    if not cell.burst_s or not run_s:
         return 1.0
-    ramp_s = cell.get("ramp_s", 0) if with_ramp else 0
+    ramp_s = (cell.ramp_s or 0) if with_ramp else 0
     return min(1.0, (burst_time_s(cell) + ramp_s) / (run_s + ramp_s))
 
 
-def is_limited(one: Mapping) -> bool:
+def is_limited(one: AnyLoad) -> bool:
     """Return whether a cell or a stream has a rate limit, which leaves its queue open."""
-    return bool(one.get("rate_iops") or one.get("rate_mib_s_per_tb"))
+    return bool(one.rate_iops or one.rate_mib_s_per_tb)
 
 
-def asked_in_flight(cell: Mapping) -> int:
+def streams(cell: AnyLoad) -> t.Sequence[AnyLoad]:
+    """Return the streams of a cell that has several, else the cell."""
+    return cell.jobs or [cell]
+
+
+def asked_in_flight(cell: AnyLoad) -> int:
     """Return how many I/Os a cell asks to have in flight: of several streams the sum."""
-    return sum(one["threads"] * one["queue_depth"] for one in cell.get("jobs") or [cell])
+    return sum(one.threads * one.queue_depth for one in streams(cell))
 
 
-def directions(cell: Mapping) -> dict[str, float]:
+def directions(cell: PlannedCell) -> dict[str, float]:
     """Return the sides of fio's result that have to have had I/O, each with its share of the I/Os (1: all).
 
     Of several streams those that one does without mixing, whatever share of all I/O that is.
     """
     found: dict[str, float] = {}
-    for one in cell.get("jobs") or [cell]:
-        shares = {"read": one["read_pct"] / 100.0, "write": 1 - one["read_pct"] / 100.0}
-        shares = {"trim": 1.0} if one.get("trim") else {name: share for name, share in shares.items() if share}
-        found.update({name: share for name, share in shares.items() if share == 1 or "jobs" not in cell})
+    for one in streams(cell):
+        shares = {"read": one.read_pct / 100.0, "write": 1 - one.read_pct / 100.0}
+        shares = {"trim": 1.0} if one.trim else {name: share for name, share in shares.items() if share}
+        found.update({name: share for name, share in shares.items() if share == 1 or not cell.jobs})
     return found
 
 
-def sides(cell: Mapping) -> set[str]:
+def sides(cell: AnyLoad) -> set[str]:
     """Return what a cell does of read, write, trim and sync."""
     found: set[str] = set()
-    for one in cell.get("jobs") or [cell]:
-        found |= {"trim"} if one.get("trim") else {"read"} if one["read_pct"] == 100 else {"write"}
-        found |= {"read"} if one["read_pct"] and not one.get("trim") else set()
-        found |= {"sync"} if one.get("fdatasync") else set()
+    for one in streams(cell):
+        found |= {"trim"} if one.trim else {"read"} if one.read_pct == 100 else {"write"}
+        found |= {"read"} if one.read_pct and not one.trim else set()
+        found |= {"sync"} if one.fdatasync else set()
     return found
 
 
@@ -96,15 +103,15 @@ class Sizes:
         return str(self.most) if self.are_one else f"{self.mean:.0f} on average"
 
 
-def by_cpus(cell: Mapping, cpus: int) -> dict[str, int]:
-    """Return the load of a cell with per_cpu where fio has so many CPUs: {threads, queue_depth, cpus}.
+def by_cpus(cell: PlannedCell, cpus: int) -> Chosen:
+    """Return the load of a cell with per_cpu where fio has so many CPUs.
 
     As many threads as the CPUs allow and the cell's I/Os in flight divide among; its own threads are the most.
     """
-    in_flight: int = cell["threads"] * cell["queue_depth"]
-    most = max(1, min(cell["threads"], cpus))
+    in_flight = cell.threads * cell.queue_depth
+    most = max(1, min(cell.threads, cpus))
     threads = next(count for count in range(most, 0, -1) if in_flight % count == 0)
-    return {"threads": threads, "queue_depth": in_flight // threads, "cpus": cpus}
+    return Chosen(threads, in_flight // threads, cpus=cpus)
 
 
 def share_bytes(active_bytes: int, threads: int, block_size_bytes: int) -> int:
@@ -112,24 +119,23 @@ def share_bytes(active_bytes: int, threads: int, block_size_bytes: int) -> int:
     return active_bytes // threads // block_size_bytes * block_size_bytes
 
 
-def chosen(point: Mapping, cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> dict[str, t.Any] | None:
-    """Return the threads and depth of a point: {cell, threads, queue_depth}; None where no cell of the sweep qualifies.
+def chosen(point: PointOfSweep, cells: t.Sequence[PlannedCell], averages: t.Sequence[Mapping]) -> Chosen | None:
+    """Return the threads and depth of a point, with their cell; None where no cell of the sweep qualifies.
 
-    point: {take, mean_latency_below_us}. cells: of the sweep's rendered test; averages: [{cell, metrics}] of its
-      record.
+    cells: of the sweep's test; averages: [{cell, metrics}] of its record.
     """
     metrics = {entry["cell"]: entry.get("metrics") or {} for entry in averages}
-    limit_us = point.get("mean_latency_below_us")
+    limit_us = point.mean_latency_below_us
     fitting = []
     for cell in cells:
-        found = metrics.get(cell["id"], {})
+        found = metrics.get(cell.id, {})
         is_short = not limit_us or (found.get("mean_latency_us") or limit_us) < limit_us
-        if found.get("iops") and is_short and not cell.get("lead"):
+        if found.get("iops") and is_short and not cell.lead:
             fitting.append((cell, found["iops"]))
     if not fitting:
         return None
     rates = [iops for _cell, iops in fitting]
-    wanted = {"most": max(rates), "fewest": min(rates), "middle": (max(rates) + min(rates)) / 2.0}[point["take"]]
+    wanted = {"most": max(rates), "fewest": min(rates), "middle": (max(rates) + min(rates)) / 2.0}[point.take]
     # Of cells that are as good, the one with the fewest I/Os in flight.
-    cell, _iops = min(fitting, key=lambda item: (abs(item[1] - wanted), item[0]["threads"] * item[0]["queue_depth"]))
-    return {"cell": cell["id"], "threads": cell["threads"], "queue_depth": cell["queue_depth"]}
+    cell, _iops = min(fitting, key=lambda item: (abs(item[1] - wanted), item[0].threads * item[0].queue_depth))
+    return Chosen(cell.threads, cell.queue_depth, cell=cell.id)

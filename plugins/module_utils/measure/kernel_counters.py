@@ -17,6 +17,7 @@ from ..core.host import Host
 from ..core.sysfs import number
 from ..drive.identity import SYSFS_SECTOR_BYTES
 from ..machine import cpus
+from ..records.plan import PlannedCell
 from . import fio_result
 
 # Where the controller `cpu` of each version is mounted, the key of its cpu.stat and how many of its units are a second.
@@ -200,7 +201,7 @@ def _grown(before: int | None, after: int | None) -> int | None:
 
 
 def evidence(
-    cell: Mapping,
+    cell: PlannedCell,
     result: Mapping,
     before: CounterSnapshot,
     after: CounterSnapshot,
@@ -230,7 +231,7 @@ def evidence(
         "mean_latency_s": queued / total_ios if total_ios else None,
         "longest_s": round(max(job[name]["lat_ns"].get("max", 0) for name in fio_result.SIDES if name in job) / 1e9, 6),
         "queued": round(queued / run_s, 4) if run_s else None,
-        "in_flight": round(more[QUEUE_MS] / 1000.0 / (run_s + cell.get("ramp_s", 0)), 4) if more and run_s else None,
+        "in_flight": round(more[QUEUE_MS] / 1000.0 / (run_s + (cell.ramp_s or 0)), 4) if more and run_s else None,
         "limits": witness.limits(),
         "fio_cpu": round((job["usr_cpu"] + job["sys_cpu"]) / 100.0, 4),
         "cpus": witness.cpu_count,
@@ -272,11 +273,11 @@ def _queued(job: Mapping) -> tuple[float, float, int]:
     return run_s, queued_ns / 1e9, sum(map(fio_result.ios_of, sides))
 
 
-def _streams(cell: Mapping, result: Mapping) -> dict[str, t.Any]:
+def _streams(cell: PlannedCell, result: Mapping) -> dict[str, t.Any]:
     """Return what is seen of the streams of a cell that has several: what they trimmed, and how full each one's queue
     was.
     """
-    if not cell.get("jobs"):
+    if not cell.jobs:
         return {}
     found = {}
     for job in result["jobs"]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..records.plan import PlannedCell
 from . import io_pattern
 from .validity_limits import Limits
 
@@ -23,13 +24,13 @@ class Loss(t.NamedTuple):
     flight holds while the time is taken: of a guest that is stopped it counts I/Os that the drive has finished.
     """
 
-    share: t.Callable[[Mapping, Mapping, Limits], float | None]
+    share: t.Callable[[PlannedCell, Mapping, Limits], float | None]
     limit: str
     text: str
     is_counted: bool
 
 
-def _stolen(_cell: Mapping, seen: Mapping, _limits: Limits) -> float | None:
+def _stolen(_cell: PlannedCell, seen: Mapping, _limits: Limits) -> float | None:
     """Return what the hypervisor took.
 
     host_limited spoils: time that the hypervisor took from fio's CPUs. Limit: steal_max, if not outlasted
@@ -38,17 +39,17 @@ def _stolen(_cell: Mapping, seen: Mapping, _limits: Limits) -> float | None:
     return share
 
 
-def _throttled(cell: Mapping, seen: Mapping, _limits: Limits) -> float | None:
+def _throttled(cell: PlannedCell, seen: Mapping, _limits: Limits) -> float | None:
     """Return what a quota took: a sum over CPUs, of which no more than fio has threads can wait at once.
 
     host_limited spoils: time lost to the control group's CPU quota (`cpu.stat`, parent groups too). Limit:
       throttled_max of the cell's time, if not outlasted
     """
     held_s: float | None = seen["throttled_s"]
-    return None if held_s is None else held_s / max(0.001, seen["elapsed_s"] * min(cell["threads"], seen["cpus"]))
+    return None if held_s is None else held_s / max(0.001, seen["elapsed_s"] * min(cell.threads, seen["cpus"]))
 
 
-def _waited(cell: Mapping, seen: Mapping, limits: Limits) -> float | None:
+def _waited(cell: PlannedCell, seen: Mapping, limits: Limits) -> float | None:
     """Return what fio's threads waited for CPUs that were never idle: no more than others ran there, as they also wait
     for each other.
 
@@ -59,9 +60,9 @@ def _waited(cell: Mapping, seen: Mapping, limits: Limits) -> float | None:
     idle: float | None = seen["cpu_idle"]
     if waited_s is None or idle is None or idle >= limits.cpu_idle_min:
         return None
-    own: float = seen["fio_cpu"] * cell["threads"] / seen["cpus"]
+    own: float = seen["fio_cpu"] * cell.threads / seen["cpus"]
     others = max(0.0, 1 - idle - (seen["cpu_steal"] or 0) - own)
-    return min(others, float(waited_s / max(0.001, (seen["run_s"] + cell.get("ramp_s", 0)) * cell["threads"])))
+    return min(others, float(waited_s / max(0.001, (seen["run_s"] + (cell.ramp_s or 0)) * cell.threads)))
 
 
 TABLE = (
@@ -89,7 +90,7 @@ class Found(t.NamedTuple):
     message: str
 
 
-def find(cell: Mapping, seen: Mapping, limits: Limits, is_short: bool) -> list[Found]:
+def find(cell: PlannedCell, seen: Mapping, limits: Limits, is_short: bool) -> list[Found]:
     """Return the losses of a cell above their limits. is_short: its queue was not full (disturbances.shortfalls).
 
     host_limited told: any of what took time from fio's CPUs, outlasted. Limit: the same, and a rate off by at most
@@ -108,7 +109,7 @@ def find(cell: Mapping, seen: Mapping, limits: Limits, is_short: bool) -> list[F
     return [Found(False, text + OUTLASTED.format(1000 * work_s, 1000 * gap_s)) for text in above]
 
 
-def _error(cell: Mapping, seen: Mapping, row: Loss, share: float, work_s: float) -> float:
+def _error(cell: PlannedCell, seen: Mapping, row: Loss, share: float, work_s: float) -> float:
     """Return what a loss may have cost a drive whose rate falls with its queue, as a share of the rate: half of what it
     works off in a gap, on average; where the kernel's count holds, no more than the queue was short of what it is by
     itself.
@@ -122,14 +123,14 @@ def _error(cell: Mapping, seen: Mapping, row: Loss, share: float, work_s: float)
     return min(by_gap, short)
 
 
-def backlog_s(cell: Mapping, seen: Mapping) -> float | None:
+def backlog_s(cell: PlannedCell, seen: Mapping) -> float | None:
     """Return how long the drive works on what it has in flight: I/Os in flight by the kernel's count ÷ rate. None:
     unknown, or nothing waits at the drive (depth 1), or the test leaves the queue open (a rate limit, completions in
     batches, several streams).
 
     By fio's own count those that it has not reaped yet, and those in its own hands, would be at the drive.
     """
-    if io_pattern.is_limited(cell) or cell.get("batch") or cell.get("jobs") or cell["queue_depth"] == 1:
+    if io_pattern.is_limited(cell) or cell.batch or cell.jobs or cell.queue_depth == 1:
         return None
     if not seen["in_flight"] or not seen["queued"] or not seen["mean_latency_s"]:
         return None

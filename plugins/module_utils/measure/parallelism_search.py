@@ -13,6 +13,7 @@ from __future__ import annotations
 import statistics
 import typing as t
 
+from ..records.plan import ReadTogether
 from .rounds import CELL_OVERHEAD_S, cell_s
 
 # What each drive has to keep, in each cell.
@@ -89,9 +90,9 @@ def _most_confirming(count: int, number: int, confirmed: int, lost: int, left: i
     )
 
 
-def group_s(asked: t.Mapping[str, t.Any]) -> float:
-    """Return how long the cells of one group take. asked: `together` of plan.json."""
-    return float(asked["repeats"] * sum(cell_s(cell) + CELL_OVERHEAD_S for cell in asked["cells"]))
+def group_s(asked: ReadTogether) -> float:
+    """Return how long the cells of one group take."""
+    return asked.repeats * sum(cell_s(cell) + CELL_OVERHEAD_S for cell in asked.cells)
 
 
 def decide(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -> dict[str, t.Any]:

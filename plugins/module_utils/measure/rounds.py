@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..records.plan import AnyLoad, PlannedTest, RoundLimits, Tracked
 from . import histogram
 from .histogram import Bins
 from .windows import Metrics, Windows
@@ -20,20 +21,21 @@ CELL_OVERHEAD_S = 0.4
 class Rounds:
     """Rounds as they come in, numbered from 1.
 
-    test: a rendered test (docs/internals.md); size_bytes: the user capacity, whatever ActiveRange is in use.
+    size_bytes: the user capacity, whatever ActiveRange is in use.
     A round is steady when, for every tracked variable, the window (windows.py) of sampled rounds that ends there is.
     """
 
-    def __init__(self, test: t.Mapping[str, t.Any], size_bytes: int) -> None:
-        self._limits = test["rounds"]
-        self._steady = test.get("steady_state") or {}
-        self._after = test.get("after_steady_rounds") or 0
+    def __init__(self, test: PlannedTest, size_bytes: int) -> None:
+        self._limits = test.rounds
+        self._steady = test.steady_state
+        self._after = test.after_steady_rounds
         # Of a test without a rule: how many rounds at its end make its figures.
-        self._last = test.get("last_rounds") or 0
-        self._leads = {cell["id"] for cell in test["cells"] if cell.get("lead")}
+        self._last = test.last_rounds or 0
+        self._leads = {cell.id for cell in test.cells if cell.lead}
+        self._tracked = self._steady.tracked if self._steady else []
         self._windows = Windows(self._steady, size_bytes)
-        self._round_s = sum(cell_s(cell) for cell in test["cells"])
-        self._latency_targets_us = test.get("latency_targets_us") or []
+        self._round_s = sum(cell_s(cell) for cell in test.cells)
+        self._latency_targets_us = test.latency_targets_us
         # {cell: {side: bins}} of the rounds of the span, merged; known at the test's end.
         self.histograms: dict[str, dict[str, Bins]] = {}
 
@@ -59,14 +61,13 @@ class Rounds:
 
     def tracked(self) -> dict[tuple[str, str], t.Any]:
         """Return the tracked variables of the last round: {(cell, metric): value}."""
-        items = self._steady.get("tracked") or []
         cells = self._windows.cells[-1]
-        return {(item["cell"], item["metric"]): cells[item["cell"]].get(item["metric"]) for item in items}
+        return {(item.cell, item.metric): cells[item.cell].get(item.metric) for item in self._tracked}
 
     def last_figures(self) -> tuple[str, Metrics]:
         """Return the metric to show of the last round, the first tracked one, and all metrics of its cell."""
-        cells, tracked = self._windows.cells[-1], self._steady.get("tracked") or []
-        return (tracked[0]["metric"], cells[tracked[0]["cell"]]) if tracked else ("iops", next(iter(cells.values())))
+        cells, tracked = self._windows.cells[-1], self._tracked
+        return (tracked[0].metric, cells[tracked[0].cell]) if tracked else ("iops", next(iter(cells.values())))
 
     def finished(self) -> bool:
         """Return whether no further round is due."""
@@ -77,13 +78,13 @@ class Rounds:
     def _limit_reached(self) -> str:
         limits = self._limits
         written, elapsed_s = self._windows.end
-        if limits.get("max") and self.count >= limits["max"]:
-            return "{0} rounds".format(limits["max"])
-        multiple = limits.get("capacity_multiple")
+        if limits.max and self.count >= limits.max:
+            return f"{limits.max} rounds"
+        multiple = limits.capacity_multiple
         if multiple and written >= multiple * self._windows.size_bytes:
             return f"{multiple:g} x the user capacity written"
-        if limits.get("time_limit_s") and elapsed_s >= limits["time_limit_s"]:
-            return "{0:g} s of rounds".format(limits["time_limit_s"])
+        if limits.time_limit_s and elapsed_s >= limits.time_limit_s:
+            return f"{limits.time_limit_s:g} s of rounds"
         return ""
 
     def window_rounds(self) -> list[int]:
@@ -99,7 +100,7 @@ class Rounds:
         test_finished).
         """
         numbers = self.window_rounds()
-        return [self._windows.evaluate(item, numbers) for item in self._steady.get("tracked", [])]
+        return [self._windows.evaluate(item, numbers) for item in self._tracked]
 
     def outcome(self) -> tuple[str, list[str]]:
         """(steady, not_steady, complete, or invalid without a clean window; reasons). Call it once no further round is
@@ -123,7 +124,7 @@ class Rounds:
             reasons.append(
                 text.format(
                     "the one" if self._windows.confirm == 1 else f"each of the {self._windows.confirm}",
-                    100 * self._steady["slope_limit"],
+                    100 * self._steady.slope_limit,
                 )
             )
         return "not_steady", reasons
@@ -175,7 +176,7 @@ class Rounds:
         """Return the rule for a cell's IOPS over the window, tracked or not; nothing without a rule."""
         if not self._steady:
             return {}
-        found = self._windows.evaluate({"cell": cell, "metric": "iops"}, numbers)
+        found = self._windows.evaluate(Tracked(cell, "iops"), numbers)
         return {"steady": {key: found[key] for key in ("metric", "steady", "range_ratio", "slope_ratio")}}
 
     def time_left_s(self) -> float | None:
@@ -198,14 +199,13 @@ def last_clean(count: int, spoilt: t.Container[int], last: int) -> list[int]:
     return [number for number in range(first, count + 1) if number not in spoilt][-last:]
 
 
-def cell_s(cell: t.Mapping[str, t.Any]) -> float:
+def cell_s(cell: AnyLoad) -> float:
     """Return how long a cell does I/O: what counts, and the ramp before it."""
-    seconds: float = cell["runtime_s"] + cell.get("ramp_s", 0)
-    return seconds
+    return cell.runtime_s + (cell.ramp_s or 0)
 
 
 def bound_s(
-    limits: t.Mapping[str, t.Any],
+    limits: RoundLimits,
     round_s: float,
     size_bytes: int,
     count: int = 0,
@@ -214,12 +214,12 @@ def bound_s(
 ) -> float | None:
     """Seconds until the first limit ends the rounds; None when no limit can be put into seconds yet."""
     bounds = []
-    if limits.get("max"):
-        bounds.append((limits["max"] - count) * round_s)
-    if limits.get("time_limit_s"):
-        bounds.append(limits["time_limit_s"] - elapsed_s)
-    if limits.get("capacity_multiple") and bytes_written and elapsed_s:
-        bounds.append((limits["capacity_multiple"] * size_bytes - bytes_written) * elapsed_s / bytes_written)
+    if limits.max:
+        bounds.append((limits.max - count) * round_s)
+    if limits.time_limit_s:
+        bounds.append(limits.time_limit_s - elapsed_s)
+    if limits.capacity_multiple and bytes_written and elapsed_s:
+        bounds.append((limits.capacity_multiple * size_bytes - bytes_written) * elapsed_s / bytes_written)
     return max(0.0, min(bounds)) if bounds else None
 
 

@@ -12,6 +12,8 @@ import re
 import typing as t
 from decimal import Decimal
 
+from ..records.plan import SteadyStateRule
+
 WINDOW = 5
 RANGE_LIMIT = 0.20
 SLOPE_LIMIT = 0.10
@@ -70,9 +72,9 @@ def evaluate(
     )
 
 
-def by_rule(values: t.Sequence[t.Any], rule: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def by_rule(values: t.Sequence[t.Any], rule: SteadyStateRule) -> dict[str, t.Any]:
     """`evaluate` by a test's steady_state."""
-    return evaluate(values, rule["window"], rule["range_limit"], rule["slope_limit"], rule.get("margin"))
+    return evaluate(values, rule.window, rule.range_limit, rule.slope_limit, rule.margin)
 
 
 def _measure(values: t.Sequence[float]) -> _Window:

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import typing as t
 
+from ..records.plan import SteadyStateRule, Tracked
 from .steady_state import by_rule
 
 Metrics = t.Dict[str, t.Any]
 
 
 class Windows:
-    """steady: the rule of a rendered test (docs/internals.md); size_bytes: the user capacity. Rounds count from 1.
+    """steady: the rule of a test, None without one; size_bytes: the user capacity. Rounds count from 1.
 
     No window begins before `min_capacity_multiple` x the user capacity was written and `settle_s` have passed; with
     `confirm_windows` so many windows before it have to be steady too, each within slope_limit of the next one's
     average, so that a plateau before a fall is not taken for the end.
     """
 
-    def __init__(self, steady: t.Mapping[str, t.Any], size_bytes: int) -> None:
+    def __init__(self, steady: SteadyStateRule | None, size_bytes: int) -> None:
         self._steady = steady
+        # What asks for it is only called of a test that has one.
+        self._rule = t.cast(SteadyStateRule, steady)
         self.size_bytes = size_bytes
         # The round at which the rule was first met.
         self.steady_at: int | None = None
@@ -50,15 +53,15 @@ class Windows:
 
     @property
     def every(self) -> int:
-        return self._steady.get("sample_every") or 1
+        return self._steady.sample_every if self._steady else 1
 
     @property
     def confirm(self) -> int:
-        return self._steady.get("confirm_windows") or 0
+        return (self._steady and self._steady.confirm_windows) or 0
 
     @property
     def least_bytes(self) -> float:
-        return (self._steady.get("min_capacity_multiple") or 0) * self.size_bytes
+        return ((self._steady and self._steady.min_capacity_multiple) or 0) * self.size_bytes
 
     def _before(self, number: int) -> tuple[int, float]:
         """Return what was written, and the seconds that had passed, when a round began."""
@@ -67,7 +70,7 @@ class Windows:
     def _may_begin(self, number: int) -> bool:
         """Return whether a window may begin with this round: the drive can have left its fresh state."""
         written, elapsed_s = self._before(number)
-        return written >= self.least_bytes and elapsed_s >= (self._steady.get("settle_s") or 0)
+        return written >= self.least_bytes and elapsed_s >= (self._rule.settle_s or 0)
 
     @property
     def end(self) -> tuple[int, float]:
@@ -82,7 +85,7 @@ class Windows:
         """Return the rounds of the window that ends with a sampled round, and of those before it that have to agree,
         oldest first.
         """
-        length = self._steady["window"] * self.every
+        length = self._rule.window * self.every
         ends = range(end - self.confirm * length, end + 1, length)
         return [
             [number for number in range(last - length + self.every, last + 1, self.every) if number >= 1]
@@ -93,13 +96,11 @@ class Windows:
         windows = self._of(self.count)
         if not self._is_clean(windows):
             return False
-        return all(
-            self._agree([self.evaluate(item, numbers) for numbers in windows]) for item in self._steady["tracked"]
-        )
+        return all(self._agree([self.evaluate(item, numbers) for numbers in windows]) for item in self._rule.tracked)
 
     def _is_whole(self, windows: list[list[int]]) -> bool:
         """Return whether these windows have all their rounds, and may begin."""
-        return bool(windows[0]) and len(windows[0]) >= self._steady["window"] and self._may_begin(windows[0][0])
+        return bool(windows[0]) and len(windows[0]) >= self._rule.window and self._may_begin(windows[0][0])
 
     def _is_clean(self, windows: list[list[int]]) -> bool:
         """Return whether these windows are whole, may begin, and hold no spoilt round, those between two sampled ones
@@ -115,17 +116,16 @@ class Windows:
             return False
         pairs = zip(found, found[1:])
         return all(
-            abs(one["average"] - other["average"]) <= self._steady["slope_limit"] * other["average"]
-            for one, other in pairs
+            abs(one["average"] - other["average"]) <= self._rule.slope_limit * other["average"] for one, other in pairs
         )
 
-    def evaluate(self, item: t.Mapping[str, str], numbers: list[int]) -> dict[str, t.Any]:
+    def evaluate(self, item: Tracked, numbers: list[int]) -> dict[str, t.Any]:
         """Return the rule's result for a variable over these rounds (fields: docs/internals.md, test_finished)."""
-        values = [self.cells[number - 1][item["cell"]].get(item["metric"], 0.0) for number in numbers]
-        result = by_rule(values, self._steady)
+        values = [self.cells[number - 1][item.cell].get(item.metric, 0.0) for number in numbers]
+        result = by_rule(values, self._rule)
         end = fitted_end(result)
         return dict(
-            result, cell=item["cell"], metric=item["metric"], window_rounds=numbers, rounds=self.count, fitted_end=end
+            result, cell=item.cell, metric=item.metric, window_rounds=numbers, rounds=self.count, fitted_end=end
         )
 
     def any_clean(self) -> bool:
@@ -148,12 +148,10 @@ class Windows:
                 "no window may begin before {0:g} x the user capacity ({1:.0f} bytes) is written, as a fresh "
                 "drive is faster; {2} bytes were written in all"
             )
-            found.append(text.format(self._steady["min_capacity_multiple"], self.least_bytes, written))
-        if self._steady.get("settle_s"):
+            found.append(text.format(self._rule.min_capacity_multiple, self.least_bytes, written))
+        if self._rule.settle_s:
             found.append(
-                "no window may begin before {0:g} s of rounds; they lasted {1:.0f} s in all".format(
-                    self._steady["settle_s"], elapsed_s
-                )
+                f"no window may begin before {self._rule.settle_s:g} s of rounds; they lasted {elapsed_s:.0f} s in all"
             )
         return found
 
@@ -161,14 +159,16 @@ class Windows:
         """Return what shows that the window began late enough, for the judge to check again (docs/internals.md); None
         where the test asks for nothing.
         """
-        asked = {key: self._steady.get(key) or 0 for key in ("min_capacity_multiple", "confirm_windows", "settle_s")}
-        if not any(asked.values()) or not self.count:
+        rule = self._steady
+        if not rule or not self.count or not (rule.min_capacity_multiple or rule.confirm_windows or rule.settle_s):
             return None
         windows = self.last()
         written, elapsed_s = self._before(windows[0][0]) if windows[0] else self.ends[-1]
-        agreed = [[self.evaluate(item, numbers)["average"] for item in self._steady["tracked"]] for numbers in windows]
+        agreed = [[self.evaluate(item, numbers)["average"] for item in rule.tracked] for numbers in windows]
         return dict(
-            asked,
+            min_capacity_multiple=rule.min_capacity_multiple or 0,
+            confirm_windows=rule.confirm_windows or 0,
+            settle_s=rule.settle_s or 0,
             user_capacity_bytes=self.size_bytes,
             written_before_bytes=written,
             elapsed_before_s=round(elapsed_s, 3),

@@ -92,6 +92,10 @@ UNIONS = (t.Union, getattr(types, "UnionType", t.Union))
 _Reader = t.Callable[[t.Any], t.Any]
 
 
+# Metadata of a field that the controller does not take of what a host wrote.
+HOST_ONLY = {"host_only": True}
+
+
 class WrongShape(ValueError):
     """Data that is no such record; the message names the key. problem, where: its parts."""
 
@@ -224,22 +228,39 @@ def _unread(data: t.Any) -> t.Any:
 
 
 @functools.lru_cache(maxsize=None)
-def _written(kind: t.Any) -> t.Tuple[t.Tuple[str, bool], ...]:
-    """Return the fields of a record, and whether each is OrMissing, which Python 3.8 tells by its text alone."""
-    return tuple((field.name, "OrMissing[" in str(field.type)) for field in dataclasses.fields(kind))
+def _written(kind: t.Any) -> t.Tuple[t.Tuple[str, t.Any, t.Any], ...]:
+    """Return the fields of a record, and of each with what value its key is left out: as a rule, and of sparse JSON.
+
+    None of OrMissing, which Python 3.8 tells by its text alone; MISSING is no value.
+    """
+    fields = dataclasses.fields(kind)
+    rules = [None if "OrMissing[" in str(field.type) else dataclasses.MISSING for field in fields]
+    return tuple((field.name, rule, field.default) for field, rule in zip(fields, rules))
 
 
 def to_json(record: t.Any) -> t.Any:
     """Return a record as JSON has it. A key that is OrMissing is not there for None."""
+    return _json(record, False)
+
+
+def sparse_json(record: t.Any) -> t.Any:
+    """Return a record as JSON has it, without the keys that have their default."""
+    return _json(record, True)
+
+
+def _json(record: t.Any, is_sparse: bool) -> t.Any:
     if record is None or isinstance(record, (str, int, float)):
         return record
     if dataclasses.is_dataclass(record):
-        values = [
-            (name, may_miss, getattr(record, name)) for name, may_miss in _written(t.cast(t.Hashable, type(record)))
-        ]
-        return {name: to_json(value) for name, may_miss, value in values if not (may_miss and value is None)}
+        fields = _written(t.cast(t.Hashable, type(record)))
+        values = [(name, left_out[is_sparse], getattr(record, name)) for name, *left_out in fields]
+        return {name: _json(value, is_sparse) for name, without, value in values if not _same(value, without)}
     if isinstance(record, (list, tuple)):
-        return [to_json(item) for item in record]
+        return [_json(item, is_sparse) for item in record]
     if isinstance(record, dict):
-        return {key: to_json(item) for key, item in record.items()}
+        return {key: _json(item, is_sparse) for key, item in record.items()}
     return record
+
+
+def _same(value: t.Any, other: t.Any) -> bool:
+    return other is not dataclasses.MISSING and bool(value == other)

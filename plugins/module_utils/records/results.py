@@ -30,7 +30,7 @@ from .base import (
     TestName,
 )
 from .found_drives import Identity
-from .run_files import NotApplicable
+from .plan import NotApplicable
 
 # The only names that a figure may have: a column of results.csv is named like it.
 METRIC_PATTERN = (

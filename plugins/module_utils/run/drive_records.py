@@ -9,7 +9,7 @@ import typing as t
 
 from ..core.files import SCHEMA_VERSION
 from ..records import base, events, results
-from ..records.run_files import NotApplicable
+from ..records.plan import CollectedPlan, PlannedTest
 from .reducer import Budget, JournalAttempt
 
 Event = t.Mapping[str, t.Any]
@@ -25,8 +25,8 @@ OF_RUN = ("calibration", "snapshot", "drive_started", "test_started")
 class _Attempt:
     """The newest attempt at a test of a drive. planned: the test in plan.json; None: the plan lacks it."""
 
-    def __init__(self, start: Event, planned: Event | None, budget: Budget) -> None:
-        self.start, self.planned = start, planned or {}
+    def __init__(self, start: Event, planned: PlannedTest | None, budget: Budget) -> None:
+        self.start, self.planned = start, planned
         self.time = start["time"]
         self._journal = JournalAttempt(planned, budget)
         self._newest: dict[str, Event] = {}
@@ -86,7 +86,7 @@ class _Drive:
         self.power: list[Event] = []
         self.tests: dict[str, _Attempt] = {}
 
-    def take(self, event: Event, planned: t.Mapping[str, Event]) -> None:
+    def take(self, event: Event, planned: t.Mapping[str, PlannedTest]) -> None:
         """Add an event of this drive. planned: its tests in plan.json."""
         kind, test = event["event"], event.get("test")
         self.time = event["time"]
@@ -105,18 +105,15 @@ class _Drive:
 
 
 class RunReducer:
-    """The results of one host's part of a run, event by event. plan: of the run's folder; {} if it is lost.
+    """The results of one host's part of a run, event by event. plan: of the run's folder; None if it is lost.
 
     snapshot, calibration: the newest of each, None before there is one.
     """
 
-    def __init__(self, plan: Event) -> None:
-        self._plan = plan
+    def __init__(self, plan: CollectedPlan | None) -> None:
+        self._plan = plan or CollectedPlan([])
         self._budget = Budget()
-        self._planned = {
-            drive["drive"]: {test["name"]: test for test in drive.get("tests") or []}
-            for drive in plan.get("drives") or []
-        }
+        self._planned = {drive.drive: {test.name: test for test in drive.tests} for drive in self._plan.drives}
         self._drives: dict[str, _Drive] = {}
         self.snapshot: Event | None = None
         self.calibration: events.Calibration | None = None
@@ -170,7 +167,7 @@ class RunReducer:
             metrics=result["metrics"],
             purge=attempt.details("purge", events.PurgeDetails),
             precondition=attempt.details("precondition", events.PreconditionDetails),
-            not_applicable=_parts(NotApplicable, attempt.planned.get("not_applicable") or ()),
+            not_applicable=list(attempt.planned.not_applicable) if attempt.planned else [],
             saturation=_part(results.Saturation, result["saturation"]),
             written_bytes=result["written_bytes"],
             validity=_parts(results.Disturbance, result["validity"]),
@@ -186,8 +183,8 @@ class RunReducer:
     def _parallel_drives(self) -> int | None:
         """Return how many drives were measured at the same time at most; None if that is unknown."""
         found = self.calibration.parallel_drives if self.calibration else None
-        number: int | None = found if self._plan.get("together") else self._plan.get("parallel_drives")
-        return min(number, max(1, len(self._plan.get("drives") or ()))) if number else None
+        number = found if self._plan.together else self._plan.parallel_drives
+        return min(number, max(1, len(self._plan.drives))) if number else None
 
 
 def _goes_on(end: Event | None, entry: Event) -> bool:

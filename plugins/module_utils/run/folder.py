@@ -25,7 +25,7 @@ from ..core.files import (
     read_json,
     write_atomic,
 )
-from ..records import base, events, run_files
+from ..records import base, events, plan, run_files
 
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 # What a drive under way says changes within this time: a cell is not disturbed, and of a large drive's fill 0.1 % takes
@@ -93,7 +93,7 @@ class RunDir:
 
     def read_plan(self) -> dict[str, t.Any] | None:
         """plan.json, or None without one. Raises Damaged."""
-        return _read(self.plan, run_files.Plan)
+        return _read(self.plan, plan.Plan)
 
 
 def _read(path: str, kind: t.Any) -> dict[str, t.Any] | None:

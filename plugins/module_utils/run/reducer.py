@@ -12,6 +12,7 @@ import typing as t
 from ..measure import disturbances, fio_result
 from ..measure.disturbed_rounds import DisturbedRounds
 from ..measure.rounds import FITTED_END, Rounds
+from ..records.plan import PlannedTest
 from .criteria import MEASURED
 
 Event = t.Mapping[str, t.Any]
@@ -35,14 +36,14 @@ EVENTS = ("measurement_started", "cell", "round", "histogram", "test_finished")
 
 
 class AttemptReducer:
-    """The result of one attempt, event by event. test: rendered, as in plan.json (docs/internals.md)."""
+    """The result of one attempt, event by event."""
 
-    def __init__(self, test: Event) -> None:
+    def __init__(self, test: PlannedTest) -> None:
         self._test = test
         self._rounds = Rounds(test, 0)
-        tracked = (test.get("steady_state") or {}).get("tracked") or []
+        tracked = test.steady_state.tracked if test.steady_state else []
         # The cells of a whole round.
-        self._due = [cell["id"] for cell in test["cells"]] + [item["cell"] for item in tracked]
+        self._due = [cell.id for cell in test.cells] + [item.cell for item in tracked]
         self._disturbed = DisturbedRounds()
         # Of the round that is under way, by cell; a stream's figures are those of a cell named <cell>.<stream>.
         self._cells: dict[str, dict[str, float]] = {}
@@ -91,7 +92,7 @@ class AttemptReducer:
 
     def evaluates(self, number: int) -> bool:
         """Return whether a round, once it is taken, is held to the rule of steady state."""
-        every = (self._test.get("steady_state") or {}).get("sample_every") or 1
+        every = self._test.steady_state.sample_every if self._test.steady_state else 1
         return self._rounds.steady_at is None and number % every == 0
 
     @property
@@ -143,7 +144,7 @@ class AttemptReducer:
             "vendor_settings": end["vendor_settings"],
             "wear": end["wear"],
         }
-        per_cpu = [cell["id"] for cell in self._test["cells"] if cell.get("per_cpu")]
+        per_cpu = [cell.id for cell in self._test.cells if cell.per_cpu]
         loads = [dict(self._loads[name], cell=name) for name in per_cpu if name in self._loads]
         return {**found, "loads": loads} if loads else found
 
@@ -153,7 +154,7 @@ class AttemptReducer:
             return ended, reasons + (disturbed if ended == "invalid" else [])
         if self.discarded:
             return "invalid", self._disturbed.reasons() + disturbed
-        if self._test["cells"] and not self._rounds.count:
+        if self._test.cells and not self._rounds.count:
             return "invalid", ["no round was completed", *disturbed]
         outcome, reasons = self._rounds.outcome()
         if outcome in MEASURED:
@@ -193,7 +194,7 @@ class JournalAttempt:
     of the journal; None: no limit.
     """
 
-    def __init__(self, test: Event | None, budget: Budget | None = None) -> None:
+    def __init__(self, test: PlannedTest | None, budget: Budget | None = None) -> None:
         self._budget = budget
         self._figures = 0
         self._reducer: AttemptReducer | None = None
@@ -202,11 +203,8 @@ class JournalAttempt:
         self._result: dict[str, t.Any] | None = None
         self._last_tracked: dict[tuple[str, str], t.Any] = {}
         if test:
-            try:
-                self._reducer = AttemptReducer(test)
-                self._figures = _figures_of_round(test)
-            except _DAMAGED as error:
-                self._lacks = _damage("the run's plan.json", error)
+            self._reducer = AttemptReducer(test)
+            self._figures = _figures_of_round(test)
 
     @property
     def written_bytes(self) -> int:
@@ -236,7 +234,7 @@ class JournalAttempt:
         except TooMany as error:
             self._lacks = str(error)
         except _DAMAGED as error:
-            self._lacks = _damage("its journal", error)
+            self._lacks = _damage(error)
 
     def result(self) -> dict[str, t.Any]:
         """Return AttemptReducer.result; invalid, without figures, where it can't be computed."""
@@ -246,29 +244,28 @@ class JournalAttempt:
             try:
                 return self._reducer.result()
             except _DAMAGED as error:
-                self._lacks = _damage("its journal", error)
+                self._lacks = _damage(error)
         reason = f"{self._lacks}, so its figures can't be computed; its raw results are kept"
         empty: dict[str, t.Any] = {"steady_state": [], "saturation": None, "validity": [], "metrics": {}, "cells": []}
         empty.update({"written_bytes": self.written_bytes, "conditions": [], "vendor_settings": None, "wear": None})
         return {"outcome": "invalid", "reasons": [reason], "rounds": 0, **empty}
 
 
-def _damage(what: str, error: Exception) -> str:
-    return f"{what} is damaged ({type(error).__name__}: {error})"
+def _damage(error: Exception) -> str:
+    return f"its journal is damaged ({type(error).__name__}: {error})"
 
 
-def _figures_of_round(test: Event) -> int:
+def _figures_of_round(test: PlannedTest) -> int:
     """Return how many figures its rule of steady state looks at after a round, at most."""
-    rule = test.get("steady_state") or {}
-    windows = 1 + (rule.get("confirm_windows") or 0)
-    return len(rule["tracked"]) * rule["window"] * windows if rule else 0
+    rule = test.steady_state
+    return len(rule.tracked) * rule.window * (1 + (rule.confirm_windows or 0)) if rule else 0
 
 
-def ended_results(tests: t.Iterable[Event], history: t.Iterable[Event]) -> list[dict[str, t.Any]]:
+def ended_results(tests: t.Iterable[PlannedTest], history: t.Iterable[Event]) -> list[dict[str, t.Any]]:
     """Return the results of a drive's attempts that have an end, in the order of their ends, each with its test and
     attempt. tests: of the drive's plan; history: the drive's events.
     """
-    planned = {test["name"]: test for test in tests}
+    planned = {test.name: test for test in tests}
     attempts: dict[tuple[str, int], JournalAttempt] = {}
     results = []
     for event in history:

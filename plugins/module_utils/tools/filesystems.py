@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How file systems are made and mounted: argument lists, stripe geometry, superblocks. Pure.
 
-Spec: `filesystem` of a rendered test (docs/internals/host.md). Options: mke2fs(8), mkfs.xfs(8), mount(8), ext4(5).
+Options: mke2fs(8), mkfs.xfs(8), mount(8), ext4(5).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import struct
 import typing as t
 import uuid
+
+from ..records.plan import PlannedFilesystem
 
 LABEL = "ssdlab-fleet"  # XFS takes 12 bytes
 # Nothing on the file system is to run, or to be a device.
@@ -66,28 +68,28 @@ def geometry(chunk_bytes: int, block_bytes: int, data: int) -> Geometry:
     return Geometry(stride, stride * data)
 
 
-def mkfs_argv(spec: t.Mapping[str, t.Any], identifier: str, device: str) -> list[str]:
+def mkfs_argv(spec: PlannedFilesystem, identifier: str, device: str) -> list[str]:
     """Return the command that makes it. It discards nothing, so that the drive stays as the test before left it, and
     does all of its work at once: what ext4 would leave to a thread of the kernel would be written while fio measures.
     """
-    block, stripe = spec["block_size_bytes"], spec.get("stripe")
-    if spec["type"] == "ext4":
+    block, stripe = spec.block_size_bytes, spec.stripe
+    if spec.type == "ext4":
         extended = ["nodiscard", "lazy_itable_init=0", "lazy_journal_init=0"]
         if stripe:
-            extended += ["stride={}".format(stripe["stride"]), "stripe_width={}".format(stripe["stripe_width"])]
+            extended += [f"stride={stripe.stride}", f"stripe_width={stripe.stripe_width}"]
         options = ["-q", "-F", "-b", str(block), "-L", LABEL, "-U", identifier, "-E", ",".join(extended)]
         return ["mkfs.ext4", *options, device]
     data = []
     if stripe:
-        width = stripe["stripe_width"] // stripe["stride"]
-        data = ["-d", "su={},sw={}".format(stripe["stride"] * block, width)]
+        width = stripe.stripe_width // stripe.stride
+        data = ["-d", f"su={stripe.stride * block},sw={width}"]
     options = ["-q", "-f", "-K", "-b", f"size={block}", "-L", LABEL, "-m", f"uuid={identifier}", *data]
     return ["mkfs.xfs", *options, device]
 
 
-def mount_argv(spec: t.Mapping[str, t.Any], device: str, where: str) -> list[str]:
+def mount_argv(spec: PlannedFilesystem, device: str, where: str) -> list[str]:
     """Return the command that mounts it."""
-    return ["mount", "-t", spec["type"], "-o", ",".join([*SAFE_OPTIONS, *spec["mount_options"]]), device, where]
+    return ["mount", "-t", spec.type, "-o", ",".join([*SAFE_OPTIONS, *spec.mount_options]), device, where]
 
 
 class Mounted(t.NamedTuple):
@@ -108,9 +110,9 @@ def mounted(mountinfo: str, where: str) -> Mounted | None:
     return found
 
 
-def missing_options(spec: t.Mapping[str, t.Any], found: Mounted) -> list[str]:
+def missing_options(spec: PlannedFilesystem, found: Mounted) -> list[str]:
     """Return the options that were asked for and are not in force."""
-    return [name for name in spec["mount_options"] if name in _SHOWN and name not in found.options]
+    return [name for name in spec.mount_options if name in _SHOWN and name not in found.options]
 
 
 def _unescaped(text: str) -> str:

@@ -10,7 +10,7 @@ import functools
 import typing as t
 
 from ...module_utils.records import events
-from ...module_utils.records.base import NEVER_NULL, UNIONS, Limits
+from ...module_utils.records.base import HOST_ONLY, NEVER_NULL, UNIONS, Limits
 
 Schema = dict[str, t.Any]
 _TYPES: dict[t.Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -31,13 +31,13 @@ _KEYWORDS = {
 
 @functools.cache
 def of(kind: t.Any) -> Schema:
-    """Return the schema of a type: of a dataclass with what its JSON_SCHEMA adds. All callers share it: do not
-    change it.
+    """Return the schema of a type: of a dataclass, of what the controller takes of it, with what its JSON_SCHEMA adds.
+    All callers share it: do not change it.
     """
     if not dataclasses.is_dataclass(kind):
         return _of_hint(kind)
     hints = t.get_type_hints(kind, include_extras=True)
-    fields = dataclasses.fields(kind)
+    fields = [one for one in dataclasses.fields(kind) if one.metadata != HOST_ONLY]
     required = [one.name for one in fields if one.default is one.default_factory is dataclasses.MISSING]
     return {
         "type": "object",

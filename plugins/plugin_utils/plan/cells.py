@@ -14,6 +14,8 @@ import re
 import typing as t
 
 from ...module_utils.measure import io_pattern
+from ...module_utils.records import base
+from ...module_utils.records.plan import PlannedCell
 from ..common import cell_names
 from ..common.units import block_size, data_size
 from . import io_patterns, streams
@@ -156,6 +158,11 @@ def rendered(source: t.Mapping[str, t.Any]) -> Cell:
     return {"id": cell_id(cell), **cell}
 
 
+def planned(cell: Cell) -> PlannedCell:
+    """Return a cell as the plan has it, but for its job, which takes the drive."""
+    return base.parse(PlannedCell, {**cell, "job": "", "preferred": None})
+
+
 def short_names(cells: t.Sequence[Cell]) -> list[str]:
     """Return the cells' ids without the threads, depth and so on at their end, where they differ without."""
     short = ["-".join(cell["id"].split("-")[:3]) for cell in cells]
@@ -252,7 +259,7 @@ def track(
 
 def _direction_problem(metric: str, cell: Cell) -> list[str]:
     direction = metric.split("_", 1)[0]
-    absent = direction in ("read", "write") and direction not in io_pattern.sides(cell)
+    absent = direction in ("read", "write") and direction not in io_pattern.sides(planned(cell))
     return [f"{metric}: cell {cell['id']} has no {direction}s"] if absent else []
 
 

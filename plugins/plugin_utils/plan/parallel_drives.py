@@ -10,6 +10,8 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.measure import parallelism_search
+from ...module_utils.records import base
+from ...module_utils.records.plan import ReadTogether
 from ..common import values
 from . import cells as celling
 from .jobs import section_of, with_job
@@ -43,5 +45,5 @@ def span_s(plan: Mapping) -> tuple[float, float]:
     if not asked or drives < 2:
         return 0.0, 0.0
     # Where a drive alone is unsteady, that is all.
-    group_s = parallelism_search.group_s(asked)
+    group_s = parallelism_search.group_s(base.parse(ReadTogether, asked))
     return drives * group_s, parallelism_search.most_groups(drives) * group_s

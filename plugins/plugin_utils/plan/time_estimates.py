@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...module_utils.measure.rounds import CELL_OVERHEAD_S, cell_s
+from ...module_utils.measure.rounds import CELL_OVERHEAD_S
 from ...module_utils.purge import methods
 from . import cells as celling
 
@@ -24,6 +24,11 @@ def budget_s(value: t.Any) -> float | None:
     """Seconds of ssd_time_budget: 90min, 2h, 1.5d; None: no budget, or what preflight tells of."""
     match = BUDGET.fullmatch(value) if isinstance(value, str) else None
     return float(match[1]) * UNIT_S[match[2]] if match and float(match[1]) > 0 else None
+
+
+def cell_s(cell: Mapping) -> float:
+    """Return how long a cell does I/O: what counts, and the ramp before it."""
+    return float(cell["runtime_s"] + cell.get("ramp_s", 0))
 
 
 def purge_share(method: str) -> float:

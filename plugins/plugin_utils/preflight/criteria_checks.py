@@ -12,6 +12,8 @@ import typing as t
 
 from ...module_utils.measure import fio_result, histogram, io_pattern
 from ...module_utils.measure.rounds import FITTED_END
+from ...module_utils.records import base
+from ...module_utils.records.plan import AnyLoad, PlannedCell, PlannedStream
 from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.schema import suggestion
 from ..peers import statistics_requirements
@@ -168,12 +170,18 @@ def _yields(test: Mapping, criterion: Criterion) -> bool:
     ]:
         return False
     side = criterion["metric"].split("_")[0]
-    return side not in fio_result.SIDES or side in io_pattern.sides(_stream(cell, str(criterion.get("cell") or "")))
+    return side not in fio_result.SIDES or side in io_pattern.sides(
+        _typed(_stream(cell, str(criterion.get("cell") or "")))
+    )
 
 
 def _stream(cell: Mapping, name: str) -> Mapping:
     """Return the stream of a cell by its name in records, <cell>.<stream>; the cell itself for any other."""
     return next((job for job in cell.get("jobs") or () if f"{cell['id']}.{job['name']}" == name), cell)
+
+
+def _typed(one: Mapping) -> AnyLoad:
+    return base.parse(PlannedCell, one) if "id" in one else base.parse(PlannedStream, one)
 
 
 def applying(criteria: t.Any, drive: Mapping) -> list[str]:

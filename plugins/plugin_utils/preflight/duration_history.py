@@ -11,8 +11,8 @@ import statistics
 import typing as t
 
 from ...module_utils.drive.attributes import VIRTUAL
-from ...module_utils.measure.rounds import cell_s
 from ..plan import cells as celling
+from ..plan import time_estimates
 from ..run_folder.runs import KnownRun
 from ..verdict import comparability
 from . import purge_choice, timings
@@ -107,7 +107,7 @@ def _is_as_planned(item: Timing, test: Mapping, offer: purge_choice.Offer | None
     no shorter.
     """
     method = offer["method"] if offer else test["purge"]["method"]
-    round_s = sum(cell_s(cell) for cell in test["cells"])
+    round_s = sum(time_estimates.cell_s(cell) for cell in test["cells"])
     purged = bool(item.method) if method == "auto" else item.method == ("" if method == "none" else method)
     return purged and item.rounds_s >= SHORTEST * item.rounds * round_s
 

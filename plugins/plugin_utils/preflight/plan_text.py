@@ -10,7 +10,6 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.guard import scan_offsets
-from ...module_utils.measure.rounds import cell_s
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import schema as schemas
 from ..common import units
@@ -238,7 +237,9 @@ def _steps(test: Mapping) -> str:
         )
     if cells:
         shown = cells[0]["id"] if len(cells) == 1 else f"{len(cells)} cells"
-        steps.append(f"rounds of {shown} ({plan_duration(sum(cell_s(cell) for cell in cells))}) {_until(test)}")
+        steps.append(
+            f"rounds of {shown} ({plan_duration(sum(time_estimates.cell_s(cell) for cell in cells))}) {_until(test)}"
+        )
     return ", ".join(steps)
 
 

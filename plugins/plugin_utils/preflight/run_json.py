@@ -14,7 +14,7 @@ from ansible.release import __version__ as ansible_version
 
 from ...module_utils.core.files import SCHEMA_VERSION
 from ...module_utils.records import base
-from ...module_utils.records.run_files import PlannedRun
+from ...module_utils.records.plan import PlannedRun
 from ..common import argument_specs, cell_names
 from ..common import schema as schemas
 from ..common.values import number

@@ -12,7 +12,6 @@ from __future__ import annotations
 import fnmatch
 import typing as t
 
-from ...module_utils.measure.rounds import cell_s
 from ..common import argument_specs, units
 from ..plan import arrays, streams, time_estimates
 from ..plan import cells as celling
@@ -49,13 +48,13 @@ def _of_test(
     writing = [cell for cell in test["cells"] if cell["read_pct"] < 100]
     if not writing:
         return fill, fill
-    round_bytes = sum(_rate(cell, bytes_per_s, size) * cell_s(cell) for cell in writing)
+    round_bytes = sum(_rate(cell, bytes_per_s, size) * time_estimates.cell_s(cell) for cell in writing)
     _shortest_s, longest_s = time_estimates.rounds_s(test, size / bytes_per_s)
-    most = round_bytes * longest_s / sum(cell_s(cell) for cell in test["cells"])
+    most = round_bytes * longest_s / sum(time_estimates.cell_s(cell) for cell in test["cells"])
     multiple = test["rounds"]["capacity_multiple"]
     if multiple:
         # What is written in a ramp is not counted towards the limit.
-        uncounted = max(cell_s(cell) / cell["runtime_s"] for cell in writing)
+        uncounted = max(time_estimates.cell_s(cell) / cell["runtime_s"] for cell in writing)
         most = min(most, multiple * size * uncounted + round_bytes)
     before = (test["steady_state"] or {}).get("min_capacity_multiple", 0) * size
     return fill + min(before, most), fill + most

@@ -10,6 +10,8 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.measure import io_pattern
+from ...module_utils.records import base
+from ...module_utils.records.plan import PlannedCell, PointOfSweep
 from ..common import units
 from ..verdict.verdicts import COUNTING
 from . import demand_intensity, latencies
@@ -248,14 +250,16 @@ def _points(
                 for item in (specs[sweep] or {}).get("cells") or []
                 if item.get("threads") and item.get("queue_depth")
             ]
-            one = io_pattern.chosen(asked, known, averages.get(sweep) or [])
+            point = base.parse(PointOfSweep, asked)
+            one = io_pattern.chosen(point, [base.parse(PlannedCell, item) for item in known], averages.get(sweep) or [])
             found += (
                 [
                     {
                         "cell": cell["id"],
                         "sweep": sweep,
-                        "of": one["cell"],
-                        **{key: one[key] for key in ("threads", "queue_depth")},
+                        "of": one.cell,
+                        "threads": one.threads,
+                        "queue_depth": one.queue_depth,
                     }
                 ]
                 if one

@@ -9,6 +9,8 @@ import collections
 import os
 import typing as t
 
+from ...module_utils.records import base
+from ...module_utils.records.plan import CollectedPlan, PlannedTest
 from ...module_utils.records.results import Brief
 from ...module_utils.run.folder import JOURNAL, PLAN
 from ...module_utils.run.reducer import Budget, JournalAttempt
@@ -38,7 +40,7 @@ class Measurement:
     {read, write: {ns: I/Os}}} over the window. `fill`: the fill_curve record. `link`: as the first sample that saw one.
     """
 
-    def __init__(self, test: Record | None = None, budget: Budget | None = None) -> None:
+    def __init__(self, test: PlannedTest | None = None, budget: Budget | None = None) -> None:
         self._journal = JournalAttempt(test, budget)
         self.rounds: list[Record] = []
         self.cells: dict[str, dict[int, Record]] = {}
@@ -145,7 +147,11 @@ def _read(run_dir: str, host: str) -> HostRaw:
                 measurements[place] = Measurement(tests.get(place[0], {}).get(place[1]), budget)
             measurements[place].take(event)
     return HostRaw(
-        {**facts, **calibrated}, _grouped(list(settings.values())), tests, dict(measurements), problems.text()
+        {**facts, **calibrated},
+        _grouped(list(settings.values())),
+        base.sparse_json(tests),
+        dict(measurements),
+        problems.text(),
     )
 
 
@@ -180,11 +186,9 @@ def _grouped(settings: list[Record]) -> list[Record]:
     ]
 
 
-def tests_of(plan: Record) -> dict[str, dict[str, Record]]:
-    """Return the rendered tests of a plan.json, by drive and name."""
-    return {
-        entry["drive"]: {test["name"]: test for test in entry.get("tests") or []} for entry in plan.get("drives") or []
-    }
+def tests_of(plan: CollectedPlan | None) -> dict[str, dict[str, PlannedTest]]:
+    """Return the tests of a plan, by drive and name."""
+    return {entry.drive: {test.name: test for test in entry.tests} for entry in plan.drives} if plan else {}
 
 
 def _take_settings(settings: dict[tuple[t.Any, t.Any], Record], kind: str, items: list[Record]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ...module_utils.core.files import read_json, write_atomic
 from ...module_utils.records.base import Annotated, AnyTime, Count, Json, Limits, OrMissing, Positive, Text
-from ...module_utils.records.run_files import PlannedRun
+from ...module_utils.records.plan import PlannedRun
 from ..validation import printable
 
 RUN, RESULTS = "run.json", "results.jsonl"

@@ -15,6 +15,7 @@ import typing as t
 import zlib
 
 from ...module_utils.core.files import SCHEMA_VERSION
+from ...module_utils.records.plan import PlannedTest
 from ...module_utils.run.folder import JOURNAL, PLAN, RUN_ID_PATTERN
 from ...module_utils.run.reducer import Budget, JournalAttempt
 from ..common.values import number
@@ -115,7 +116,7 @@ def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
 
 def _events(
     folder: Folder, host: str, problems: journal.Problems
-) -> t.Iterator[tuple[tuple[str, str, int], Record, Record | None]]:
+) -> t.Iterator[tuple[tuple[str, str, int], Record, PlannedTest | None]]:
     """(drive, test and attempt, event, the rendered test) of a host's journal; what was measured again goes on with the
     attempts of the first measurement.
     """
@@ -139,7 +140,7 @@ def _events(
 class _FromJournal:
     """What one attempt's events add to its record (FROM_JOURNAL). test, budget: as JournalAttempt has them."""
 
-    def __init__(self, test: Record | None, budget: Budget) -> None:
+    def __init__(self, test: PlannedTest | None, budget: Budget) -> None:
         self._journal = JournalAttempt(test, budget)
         self.fields: Record = {"cells": [], "tracked": [], "link": None}
 

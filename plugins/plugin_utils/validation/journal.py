@@ -9,7 +9,9 @@ import contextlib
 import functools
 import typing as t
 
-from ...module_utils.records.run_files import CollectedPlan, Status
+from ...module_utils.records import base
+from ...module_utils.records.plan import CollectedPlan
+from ...module_utils.records.run_files import Status
 from ...module_utils.run import drive_records
 from ...module_utils.run.folder import JOURNAL, PLAN
 from ..common import json_schema
@@ -116,17 +118,18 @@ def _of_event(event: str) -> sanitizer.Shape:
     return sanitizer.Shape(json_schema.of_event(event))
 
 
-def plan(path: str, problems: Problems) -> Record:
-    """Return what the report takes of a host's plan.json; {} where there is none or it does not pass."""
+def plan(path: str, problems: Problems) -> CollectedPlan | None:
+    """Return what the report takes of a host's plan.json; None where there is none or it does not pass."""
     try:
         with open(path, "rb") as source:
             content = source.read(MOST_PLAN_BYTES + 1)
         if len(content) > MOST_PLAN_BYTES:
             raise sanitizer.Unfit(["it is too long"])
-        passed: Record = sanitizer.shape_of_record(CollectedPlan).passed(sanitizer.decoded(content)).value
-        return passed
+        return base.parse(
+            CollectedPlan, sanitizer.shape_of_record(CollectedPlan).passed(sanitizer.decoded(content)).value
+        )
     except FileNotFoundError:
-        return {}
+        return None
     except (OSError, sanitizer.Unfit) as error:
         problems.add(PLAN, getattr(error, "strerror", error))
-        return {}
+        return None

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import types
 
@@ -17,11 +18,13 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_f
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array, array_members
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedArray
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 SIZE, CHUNK = 1 << 20, 64 << 10
-SPEC = {"level": 0, "chunk_bytes": CHUNK, "members": ["a", "b"]}
-TEST, NAMES = {"name": "t", "array": SPEC}, {"test": "t", "attempt": 1}
+SPEC = PlannedArray(0, CHUNK, ["a", "b"])
+TEST, NAMES = dataclasses.replace(planned.spec(), array=SPEC), {"test": "t", "attempt": 1}
 NUMBERS = {"a": "8:0", "b": "8:16"}
 REFUSED = Refused([{"code": "in_use", "message": "it is in use"}])
 
@@ -105,7 +108,7 @@ class Look:
 
 def station_of(job, plan, did):
     """The station of a drive of the job; what it does is noted."""
-    label = plan["drive"]
+    label = plan.drive
     found = types.SimpleNamespace(
         job=job,
         plan=plan,
@@ -141,7 +144,7 @@ def lead(tmp_path, monkeypatch):
     host = Host(did, file)
     stop = types.SimpleNamespace(is_set=lambda: stop.asked, asked=False)
     run_dir = types.SimpleNamespace(path=str(tmp_path), state_dir=str(tmp_path))
-    drives = [{"drive": label, "tests": []} for label in ("a", "b")]
+    drives = [planned.drive(drive=label) for label in ("a", "b")]
     job = types.SimpleNamespace(
         host=host,
         run_dir=run_dir,
@@ -184,7 +187,7 @@ def test_every_drive_is_guarded_and_in_the_ledger_before_it_is_made_and_held_aga
 
 
 def test_a_test_without_one_gets_none(lead):
-    with array.assembled(lead, {"name": "t"}, NAMES) as made:
+    with array.assembled(lead, planned.spec(), NAMES) as made:
         assert made is None
     assert lead.did == []
 

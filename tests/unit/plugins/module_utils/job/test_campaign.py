@@ -14,6 +14,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 
 class OfDrive:
@@ -81,7 +82,7 @@ def test_the_end_says_whether_the_drive_itself_led_to_its_error(monkeypatch, rai
     station = nothing(
         job=job,
         drive="d",
-        plan={"tests": [{"name": "t", "rounds": {}}], "selector": {}},
+        plan=planned.drive(tests=[{}]),
         history=[],
         results=[],
         held=held,

@@ -8,12 +8,11 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import operating_points, resume_state
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Chosen
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 TESTS = [
-    {"name": "a"},
-    {"name": "a-1", "follows": "a"},
-    {"name": "a-2", "follows": "a-1"},
-    {"name": "b", "follows": None},
+    planned.spec(name=name, follows=before) for name, before in (("a", None), ("a-1", "a"), ("a-2", "a-1"), ("b", None))
 ]
 
 
@@ -28,7 +27,7 @@ TESTS = [
     ],
 )
 def test_a_chain_is_measured_anew_as_a_whole(kept, to_do):
-    assert [test["name"] for test in resume_state.waiting(TESTS, kept)] == to_do
+    assert [test.name for test in resume_state.waiting(TESTS, kept)] == to_do
 
 
 @pytest.mark.parametrize(
@@ -52,43 +51,33 @@ def test_without_the_state_that_it_goes_on_from_a_test_is_not_measured(finished,
     assert resume_state.without_its_state(TESTS[0], records) == resume_state.without_its_state(TESTS[3], []) == ""
 
 
-SWEEP = {
-    "name": "a",
-    "cells": [{"id": "c1", "threads": 1, "queue_depth": 1}, {"id": "c2", "threads": 2, "queue_depth": 4}],
-}
-POINT = {
-    "name": "a-1",
-    "cells": [
-        {"id": "p", "threads": 2, "queue_depth": 4, "point": {"test": "a", "take": "fewest"}},
-        {"id": "c1", "threads": 1},
-    ],
-}
+SWEEP = planned.spec(name="a", cells=[{"id": "c1"}, {"id": "c2", "threads": 2, "queue_depth": 4}])
+
+
+def point(**how):
+    """A test with a point of the sweep, and a cell of its own."""
+    asked = {"id": "p", "threads": 2, "queue_depth": 4, "point": {"test": "a", "take": "fewest", **how}}
+    return planned.spec(name="a-1", cells=[asked, {"id": "c1"}])
 
 
 def test_a_point_has_the_load_of_the_cell_that_the_last_sweep_shows():
     old, new = ([{"cell": "c1", "metrics": {"iops": one}}, {"cell": "c2", "metrics": {"iops": 5}}] for one in (9, 1))
     records = [{"test": "a", "cells": old}, {"test": "a", "cells": new}]
-    point, other = operating_points.with_points(POINT, [SWEEP, POINT], records)["cells"]
-    assert (point["threads"], point["queue_depth"], point["chosen"]["cell"]) == (1, 1, "c1") and other == POINT[
-        "cells"
-    ][1]
-    assert operating_points.with_points(SWEEP, [], []) is SWEEP
+    asked = point()
+    test, loads = operating_points.with_points(asked, [SWEEP, asked], records)
+    assert loads == {"p": Chosen(1, 1, cell="c1")} and test.cells[1] == asked.cells[1]
+    assert (test.cells[0].threads, test.cells[0].queue_depth) == (1, 1)
+    assert operating_points.with_points(SWEEP, [], []) == (SWEEP, {})
 
 
 def test_cells_that_follow_the_cpus_have_their_load_and_the_record_tells_it():
     cell = {"id": "c", "threads": 8, "queue_depth": 32, "per_cpu": True}
-    test = operating_points.on_cpus({"name": "t", "cells": [cell, SWEEP["cells"][0]]}, 4)
-    told = {"threads": 4, "queue_depth": 64, "cpus": 4}
-    assert test["cells"] == [
-        {**cell, **{key: told[key] for key in ("threads", "queue_depth")}, "chosen": told},
-        SWEEP["cells"][0],
-    ]
+    test, loads = operating_points.on_cpus(planned.spec(cells=[cell, {"id": "c1"}]), 4)
+    assert loads == {"c": Chosen(4, 64, cpus=4)}
+    assert test.cells == [planned.cell(**{**cell, "threads": 4, "queue_depth": 64}), planned.cell(id="c1")]
 
 
 def test_a_sweep_without_such_a_cell_is_told():
-    limited = {
-        **POINT,
-        "cells": [{**POINT["cells"][0], "point": {"test": "a", "take": "most", "mean_latency_below_us": 5000}}],
-    }
+    limited = point(take="most", mean_latency_below_us=5000)
     with pytest.raises(operating_points.NoPoint, match="cell p: a has no cell with a mean latency below 5000 us"):
         operating_points.with_points(limited, [SWEEP], [{"test": "a", "cells": []}])

@@ -14,19 +14,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, lo
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, launch, restore
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, engines, folder
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
-PLAN = {
-    "schema_version": 1,
-    "engine_version": "1",
-    "boot_id": "one",
-    "run": {"id": "r", "name": "n"},
-    "host": "h",
-    "parallel_drives": 1,
-    "tune": {},
-    "drives": [
-        {"drive": "S1", "selector": {"serial": "S1"}, "expected": {"path": "/dev/a"}, "tests": [{"name": "wsat"}]}
-    ],
-}
+PLAN = planned.plan_json(boot_id="one", drives=[{"expected": {"path": "/dev/a"}, "tests": [{"name": "wsat"}]}])
 DATA = b"the engine"
 ENGINE = engines.Engine("engine-1-abc.pyz", hashlib.sha256(DATA).hexdigest())
 

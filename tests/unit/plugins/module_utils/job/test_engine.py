@@ -15,8 +15,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import wri
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine, launch
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import first_status, starter
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
-PLAN = {"engine_version": "1", "run": {"id": "r", "name": "n"}, "host": "h", "drives": []}
+PLAN = planned.plan_json()
 
 
 @pytest.mark.parametrize(

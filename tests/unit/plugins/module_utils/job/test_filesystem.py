@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import types
 
@@ -16,10 +17,13 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Resu
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import filesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedFilesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import filesystems
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 SIZE = 1 << 20
-SPEC = {"type": "xfs", "block_size_bytes": 4096, "mount_options": ["noatime"], "stripe": None}
+SPEC = PlannedFilesystem("xfs", 4096, ["noatime"], None)
+TEST = dataclasses.replace(planned.spec(), filesystem=SPEC)
 NAMES = {"test": "a", "attempt": 1}
 NODE = "/dev/ssdlab-fleet/7-0"
 
@@ -139,7 +143,7 @@ def order(station):
 
 
 def test_it_is_guarded_noted_made_mounted_and_all_of_it_undone(place):
-    with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+    with filesystem.laid_on(place, TEST, NAMES):
         assert os.fstat(place.bench.file).st_size == SIZE
         place.did.append("measured")
     assert order(place) == [
@@ -155,7 +159,7 @@ def test_it_is_guarded_noted_made_mounted_and_all_of_it_undone(place):
 
 
 def test_a_test_without_one_is_left_alone(place):
-    with filesystem.laid_on(place, {}, NAMES):
+    with filesystem.laid_on(place, planned.spec(), NAMES):
         pass
     assert place.did == []
 
@@ -170,7 +174,7 @@ def test_a_test_without_one_is_left_alone(place):
 def test_what_fails_is_told_and_what_was_done_is_undone(place, fails, undone):
     place.host.fails = fails
     with pytest.raises(filesystem.FilesystemError, match=f"^{fails} .*ended with 1 and said: no room"):
-        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+        with filesystem.laid_on(place, TEST, NAMES):
             pytest.fail("nothing may be measured")
     assert order(place)[-len(undone) :] == undone and "umount" not in place.did
 
@@ -186,7 +190,7 @@ def test_what_fails_is_told_and_what_was_done_is_undone(place, fails, undone):
 def test_another_device_or_other_options_are_not_measured(place, monkeypatch, found, text):
     monkeypatch.setattr(Room, "mounted_is", found)
     with pytest.raises(filesystem.FilesystemError, match=text):
-        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+        with filesystem.laid_on(place, TEST, NAMES):
             pytest.fail("nothing may be measured")
     assert "umount" in place.did and order(place)[-3:] == ["held", "wiped", "filesystem_unmounted"]
 
@@ -194,7 +198,7 @@ def test_another_device_or_other_options_are_not_measured(place, monkeypatch, fo
 @pytest.mark.parametrize("error", [fio.Interrupted(), fio.FioError("fio"), RuntimeError("unforeseen")])
 def test_however_its_test_ends_it_is_unmounted(place, error):
     with pytest.raises(type(error)):
-        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+        with filesystem.laid_on(place, TEST, NAMES):
             raise error
     undone = ["umount", "room closed", "counted", "settled", "held", "wiped", "filesystem_unmounted"]
     assert order(place)[-len(undone) :] == undone and place.bench.file is None
@@ -205,7 +209,7 @@ def test_a_stop_while_it_is_made_ends_it_before_anything_is_measured(place, fail
     """Also where mkfs failed, as the stop ended it: that is no error."""
     place.host.during, place.host.fails = lambda: setattr(place.job.stop, "asked", True), fails
     with pytest.raises(fio.Interrupted):
-        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+        with filesystem.laid_on(place, TEST, NAMES):
             pytest.fail("nothing may be measured")
     assert "mount" not in place.did and order(place)[-3:-1] == ["held", "wiped, unmade"]
 
@@ -216,14 +220,14 @@ def test_a_node_that_leads_to_another_drive_is_not_written_to(place):
 
     place.held.confirm_node = another
     with pytest.raises(Refused):
-        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+        with filesystem.laid_on(place, TEST, NAMES):
             pytest.fail("nothing may be measured")
     assert "mkfs.xfs" not in place.did
 
 
 def test_a_drive_that_hangs_is_not_touched_again(place):
     with pytest.raises(Hangs):
-        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+        with filesystem.laid_on(place, TEST, NAMES):
             os.close(place.bench.file)
             raise Hangs("the drive hangs")
     assert place.did[-2:] == ["room closed", "left alone"] and "umount" not in place.did
@@ -235,7 +239,7 @@ def test_a_file_that_does_not_fit_says_what_to_lower(place, monkeypatch):
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(filesystem.FilesystemError, match="does not fit .*lower active_range_pct"):
-        with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+        with filesystem.laid_on(place, TEST, NAMES):
             pytest.fail("nothing may be measured")
     assert "umount" in place.did
 
@@ -266,7 +270,7 @@ def still(discards, in_flight=0):
 
 def test_after_the_fill_what_the_file_system_still_does_is_waited_for(place, monkeypatch):
     counted(place, monkeypatch, still(0), still(8), still(8, in_flight=1), still(8, in_flight=1), still(9), still(9))
-    with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+    with filesystem.laid_on(place, TEST, NAMES):
         place.did.clear()
         filesystem.write_out(place)
         assert place.did == ["waited"] * 5 + ["settled"]
@@ -274,7 +278,7 @@ def test_after_the_fill_what_the_file_system_still_does_is_waited_for(place, mon
 
 def test_a_stop_ends_the_wait(place, monkeypatch):
     counted(place, monkeypatch, still(0))
-    with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+    with filesystem.laid_on(place, TEST, NAMES):
         place.job.stop.asked = True
         with pytest.raises(fio.Interrupted):
             filesystem.write_out(place)
@@ -282,7 +286,7 @@ def test_a_stop_ends_the_wait(place, monkeypatch):
 
 def test_a_drive_whose_io_nobody_counts_is_waited_for_once(place, monkeypatch):
     counted(place, monkeypatch, None, None)
-    with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+    with filesystem.laid_on(place, TEST, NAMES):
         place.did.clear()
         filesystem.write_out(place)
         assert place.did == ["waited", "settled"]
@@ -292,7 +296,7 @@ def test_a_log_that_cannot_be_written_is_an_error_of_the_test(place, monkeypatch
     def fails(_handle):
         raise OSError(5, "Input/output error")
 
-    with filesystem.laid_on(place, {"filesystem": SPEC}, NAMES):
+    with filesystem.laid_on(place, TEST, NAMES):
         monkeypatch.setattr(filesystem.os, "fsync", fails)
         with pytest.raises(filesystem.FilesystemError, match="cannot be written out .Input/output error"):
             filesystem.write_out(place)

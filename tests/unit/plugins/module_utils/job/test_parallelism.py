@@ -16,8 +16,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Ref
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign, parallelism
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances, fio, parallelism_search
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
-CELL = {"id": "rand-4k-r100-tc1-qd1", "read_pct": 100, "threads": 1, "queue_depth": 1, "runtime_s": 3}
+CELL = {"id": "rand-4k-r100-tc1-qd1", "runtime_s": 3}
 SPOILT = disturbances.Cause("other_io", "spoils", "another process read")
 
 
@@ -31,11 +32,11 @@ class Host:
         self.well, self.cells_of, self.left_s = 0, dict.fromkeys(range(drives), 0), []
         self.lock = threading.Lock()
         names = [f"S{place}" for place in range(drives)]
-        self.plan = {
-            "parallel_drives": drives,
-            "together": {"repeats": 3, "cells": list(cells)},
-            "drives": [{"drive": name} for name in names],
-        }
+        self.plan = planned.plan_of(
+            parallel_drives=drives,
+            together={"repeats": 3, "cells": cells} if cells else None,
+            drives=[{"drive": name} for name in names],
+        )
         job = {name: None for name in Job._fields}
         job.update(
             history=list(history),
@@ -55,7 +56,7 @@ class Host:
 
     def station(self, job, plan, reads_only):
         assert reads_only
-        drive, host = plan["drive"], self
+        drive, host = plan.drive, self
 
         def guard(step):
             assert step == "calibration"
@@ -66,7 +67,7 @@ class Host:
                 raise host.wrong[drive]
 
         def cell(name, asked, size_bytes, seed_value):
-            assert drive in host.held and bench.place == f"place of {drive}" and asked == CELL
+            assert drive in host.held and bench.place == f"place of {drive}" and asked == planned.cell(**CELL)
             host.cells_of[drive] = host.cells_of.get(drive, 0) + 1
             if drive in host.wrong and host.cells_of[drive] > host.well:
                 raise host.wrong[drive]
@@ -156,7 +157,7 @@ def test_what_is_left_is_the_longest_way_at_first_and_less_after_each_group(monk
     host = Host(4, most=2000)
     monkeypatch.setattr(parallelism, "DriveContext", host.station)
     parallelism.drives_at_once(host.job, host.plan)
-    group_s = parallelism_search.group_s(host.plan["together"])
+    group_s = parallelism_search.group_s(host.plan.together)
     assert host.left_s[0] == pytest.approx(parallelism_search.most_groups(4) * group_s)
     assert [round(one - other, 3) for one, other in zip(host.left_s, host.left_s[1:-1])] == [pytest.approx(group_s)] * (
         len(host.left_s) - 2
@@ -164,8 +165,7 @@ def test_what_is_left_is_the_longest_way_at_first_and_less_after_each_group(monk
 
 
 def test_the_plans_own_number_is_not_questioned():
-    host = Host(2)
-    del host.plan["together"]
+    host = Host(2, cells=())
     assert parallelism.drives_at_once(host.job, host.plan) == 2 and not host.log
 
 
@@ -202,7 +202,7 @@ def test_a_drive_that_hung_is_an_error_and_not_refused_as_locked(monkeypatch):
     station = types.SimpleNamespace(
         job=host.job,
         drive="S0",
-        plan={"tests": [{"name": "t"}]},
+        plan=planned.drive(tests=[{}]),
         history=[],
         results=[],
         held=held,

@@ -8,12 +8,12 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import resume_state
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
-NONE = {"method": "none"}
-FILLS = {"name": "fills", "purge": {"method": "auto"}, "precondition": {"passes": 2}}
-PURGES = {"name": "purges", "purge": {"method": "auto"}, "precondition": None}
-BUILDS = {"name": "builds", "purge": NONE, "precondition": None}
-AGAIN = {"name": "again", "purge": NONE, "precondition": {"passes": 1}}
+FILLS = planned.spec(name="fills", purge={"method": "auto"}, precondition={"passes": 2})
+PURGES = planned.spec(name="purges", purge={"method": "auto"})
+BUILDS = planned.spec(name="builds")
+AGAIN = planned.spec(name="again", precondition={"passes": 1})
 PLAN = [FILLS, PURGES, BUILDS, AGAIN]
 
 
@@ -67,14 +67,8 @@ def test_what_a_test_without_a_purge_builds_on(attempts, after):
 
 
 SIZE, RATE = 1000, 10.0
-TEST = {
-    "purge": {"method": "none"},
-    "precondition": None,
-    "active_range_pct": 100,
-    "cells": [{"runtime_s": 50, "ramp_s": 10}],
-    "rounds": {"max": 3, "capacity_multiple": None, "time_limit_s": None},
-}
-BY_BYTES = {"max": None, "capacity_multiple": 2, "time_limit_s": None}
+TEST = {"cells": [{"runtime_s": 50, "ramp_s": 10}], "rounds": {"max": 3}}
+BY_BYTES = {"capacity_multiple": 2}
 
 
 @pytest.mark.parametrize(
@@ -91,10 +85,11 @@ BY_BYTES = {"max": None, "capacity_multiple": 2, "time_limit_s": None}
     ids=["rounds", "a fill", "no rate yet", "an overwriting purge", "bytes", "bytes, no rate", "no cells"],
 )
 def test_how_long_a_test_takes_at_most(changes, rate, seconds):
-    assert resume_state.longest_test_s({**TEST, **changes}, SIZE, rate) == seconds
+    assert resume_state.longest_test_s(planned.spec(**{**TEST, **changes}), SIZE, rate) == seconds
 
 
 def test_the_tests_of_a_drive_have_a_bound_where_each_has_one():
-    assert resume_state.longest_tests_s([TEST, TEST], SIZE, None) == 360
-    assert resume_state.longest_tests_s([TEST, {**TEST, "rounds": BY_BYTES}], SIZE, None) is None
+    test, by_bytes = planned.spec(**TEST), planned.spec(**{**TEST, "rounds": BY_BYTES})
+    assert resume_state.longest_tests_s([test, test], SIZE, None) == 360
+    assert resume_state.longest_tests_s([test, by_bytes], SIZE, None) is None
     assert resume_state.longest_tests_s([], SIZE, None) == 0

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import Measuring
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.histogram import RoundHistograms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.reducer import AttemptReducer
-from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned, steady_test
 
 RULE = {
     "tracked": [{"cell": "c", "metric": "write_iops"}],
@@ -21,11 +21,7 @@ RULE = {
     "slope_limit": 0.1,
     "min_capacity_multiple": 2,
 }
-TEST = {
-    "cells": [{"id": "c", "runtime_s": 60}],
-    "rounds": {"capacity_multiple": 4},
-    "steady_state": RULE,
-}
+TEST = planned.spec(cells=[{"runtime_s": 60}], rounds={"capacity_multiple": 4}, steady_state=RULE)
 SIDE = {"iops": 10.0, "bandwidth_bytes_per_s": 1e6, "ios": 10, "bytes": 100, "mean_latency_us": 1.0}
 RESULT = {"causes": [], "read": None, "write": dict(SIDE, max_latency_us=2.0), "histograms": {}}
 
@@ -57,6 +53,6 @@ class Station:
 def test_the_user_capacity_is_that_after_the_purge(after, written):
     """An ioMemory card is formatted to another size by its purge, and a SAS drive with other blocks."""
     station = Station(after)
-    Measuring(station, {"test": "t", "attempt": 1}, station.reducer, RoundHistograms(), lambda: None).run(TEST)
+    Measuring(station, {"test": "t", "attempt": 1}, station.reducer, RoundHistograms(), lambda: None).run(TEST, {})
     shown = station.reducer.result(steady_test.end())["saturation"]
     assert (shown["user_capacity_bytes"], shown["written_before_bytes"]) == (after, written)

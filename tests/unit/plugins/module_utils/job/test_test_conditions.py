@@ -13,9 +13,10 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import hidden_capacity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import test_conditions
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import rssdm_settings
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 JOB = "[global]\nrefill_buffers=1\n[c]\nrw=randwrite\n"
-TEST = {"precondition": None, "cells": [{"job": JOB}]}
+TEST = planned.spec(cells=[{"job": JOB}])
 
 
 class Quiet:
@@ -100,7 +101,7 @@ def test_what_the_sampler_saw_is_kept_and_not_told_twice(micron):
 
 def test_a_step_that_measures_nothing_is_held_to_nothing(micron):
     made = micron({"queue_depth": 256})
-    assert made.end_test({"precondition": None, "cells": []}, Quiet()) == [] and made.fields() == {
+    assert made.end_test(planned.spec(), Quiet()) == [] and made.fields() == {
         "conditions": [],
         "vendor_settings": None,
         "wear": None,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import data_pattern
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedTest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
@@ -35,7 +37,7 @@ def test_options_of_a_job(change, found):
 def prepared(precondition):
     cells = [{"block_size": "4KiB", "read_pct": 0}]
     test = {"name": "x", "cells": cells, "rounds": {"max": 1}, "precondition": precondition}
-    return planned(load_plan([test]))["drives"][0]["tests"][0]
+    return base.parse(PlannedTest, planned(load_plan([test]))["drives"][0]["tests"][0])
 
 
 def test_a_fill_with_zeros_is_told_and_the_shipped_jobs_say_nothing():

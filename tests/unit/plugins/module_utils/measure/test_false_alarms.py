@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances, drive_environment, sampler
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import SPOILS, TOLD
-from ansible_collections.ssdlab.fleet.tests.fixtures import samples
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned, samples
 
 RUNTIME_S = 60
 WRITES = {"access": "sequential", "threads": 1, "queue_depth": 32, "read_pct": 0, "block_size_bytes": 1 << 20}
@@ -87,14 +87,17 @@ def observed(cell, iops, **changes):
     ],
 )
 def test_what_a_cell_is_called_disturbed_for(cell, iops, changes, expected):
-    found = disturbances.find({**cell, "runtime_s": RUNTIME_S}, observed(cell, iops, **changes))
+    found = disturbances.find(planned.cell(**cell, runtime_s=RUNTIME_S), observed(cell, iops, **changes))
     assert [(cause.cause, cause.level) for cause in found] == expected
 
 
 def test_a_small_write_of_somebody_else_is_nothing():
     done = {"read": 60 * 10**6 * 4096, "write": 0}
     written = {**done, "write": 96 << 10, "discard": 0}
-    assert disturbances.find({**READS, "runtime_s": RUNTIME_S}, observed(READS, 10**6, kernel_bytes=written)) == []
+    assert (
+        disturbances.find(planned.cell(**READS, runtime_s=RUNTIME_S), observed(READS, 10**6, kernel_bytes=written))
+        == []
+    )
 
 
 def test_one_corrected_error_of_a_port_makes_the_test_invalid():

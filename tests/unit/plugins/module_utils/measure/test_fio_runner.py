@@ -11,8 +11,9 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import Workbench
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
-POLLED = {"id": "c", "threads": 1, "queue_depth": 1, "runtime_s": 1, "job": "", "polled": True}
+POLLED = planned.cell(polled=True)
 
 
 @pytest.mark.parametrize("io_poll", [{}, {"queue__io_poll": "0"}])

@@ -6,12 +6,15 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import io_pattern
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Chosen
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PointOfSweep
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
-BURSTS = {"burst_s": 5, "idle_s": 10, "runtime_s": 45, "ramp_s": 15}
+BURSTS = planned.cell(burst_s=5, idle_s=10, runtime_s=45, ramp_s=15)
 
 
 def test_the_rates_of_bursts_are_for_the_time_of_the_bursts():
-    assert io_pattern.burst_time_s(BURSTS) == 15 and io_pattern.burst_time_s({"runtime_s": 60}) == 60
+    assert io_pattern.burst_time_s(BURSTS) == 15 and io_pattern.burst_time_s(planned.cell(runtime_s=60)) == 60
 
 
 @pytest.mark.parametrize(
@@ -20,7 +23,7 @@ def test_the_rates_of_bursts_are_for_the_time_of_the_bursts():
 )
 def test_the_share_of_time_in_which_the_queue_is_to_be_full(run_s, with_ramp, share):
     assert io_pattern.busy_share(BURSTS, run_s, with_ramp) == pytest.approx(share)
-    assert io_pattern.busy_share({"runtime_s": 45}, run_s) == 1.0
+    assert io_pattern.busy_share(planned.cell(runtime_s=45), run_s) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -57,13 +60,14 @@ def test_bytes_follow_from_the_sizes(options, ios, total, astride, fits):
     ],
 )
 def test_threads_follow_the_cpus_and_what_is_in_flight_stays(threads, depth, cpus, expected):
-    found = io_pattern.by_cpus({"threads": threads, "queue_depth": depth}, cpus)
-    assert found == {"threads": expected[0], "queue_depth": expected[1], "cpus": cpus}
+    found = io_pattern.by_cpus(planned.cell(threads=threads, queue_depth=depth), cpus)
+    assert found == Chosen(*expected, cpus=cpus)
 
 
 SWEEP = [
-    {"id": f"t{threads}d{depth}", "threads": threads, "queue_depth": depth} for threads in (1, 4) for depth in (1, 8)
+    planned.cell(id=f"t{threads}d{depth}", threads=threads, queue_depth=depth) for threads in (1, 4) for depth in (1, 8)
 ]
+MOST = PointOfSweep("sweep", "most", None)
 FIGURES = {"t1d1": (1000, 100), "t1d8": (5000, 1600), "t4d1": (3000, 1300), "t4d8": (6000, 5300)}
 AVERAGES = [{"cell": name, "metrics": {"iops": iops, "mean_latency_us": us}} for name, (iops, us) in FIGURES.items()]
 
@@ -80,24 +84,22 @@ AVERAGES = [{"cell": name, "metrics": {"iops": iops, "mean_latency_us": us}} for
     ],
 )
 def test_a_point_is_found_by_what_was_measured(take, below_us, cell):
-    found = io_pattern.chosen({"take": take, "mean_latency_below_us": below_us}, SWEEP, AVERAGES)
-    assert (found and found["cell"]) == cell
+    found = io_pattern.chosen(PointOfSweep("sweep", take, below_us), SWEEP, AVERAGES)
+    assert (found and found.cell) == cell
 
 
 def test_what_leads_a_round_or_has_no_figures_is_no_point():
-    lead = {"id": "lead", "threads": 9, "queue_depth": 9, "lead": True}
+    lead = planned.cell(id="lead", threads=9, queue_depth=9, lead=True)
     averages = [
         *AVERAGES,
         {"cell": "lead", "metrics": {"iops": 9000, "mean_latency_us": 1}},
         {"cell": "none", "metrics": {"iops": None}},
     ]
-    found = io_pattern.chosen(
-        {"take": "most"}, [lead, *SWEEP, {"id": "none", "threads": 1, "queue_depth": 1}], averages
-    )
-    assert found == {"cell": "t4d8", "threads": 4, "queue_depth": 8}
-    assert io_pattern.chosen({"take": "most"}, SWEEP, []) is None
+    found = io_pattern.chosen(MOST, [lead, *SWEEP, planned.cell(id="none")], averages)
+    assert found == Chosen(4, 8, cell="t4d8")
+    assert io_pattern.chosen(MOST, SWEEP, []) is None
 
 
 def test_of_cells_as_good_the_one_with_the_fewest_ios_in_flight_is_taken():
-    same = [{"cell": cell["id"], "metrics": {"iops": 100, "mean_latency_us": 1}} for cell in SWEEP]
-    assert io_pattern.chosen({"take": "most"}, SWEEP[::-1], same)["cell"] == "t1d1"
+    same = [{"cell": cell.id, "metrics": {"iops": 100, "mean_latency_us": 1}} for cell in SWEEP]
+    assert io_pattern.chosen(MOST, SWEEP[::-1], same).cell == "t1d1"

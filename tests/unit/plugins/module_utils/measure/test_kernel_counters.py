@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import kernel_counters
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 STAT = "100 1 800 5 200 2 1600 6 0 7 11 3 0 64 1 0 0"
 PROC_STAT = """cpu  30 0 30 300 30 0 0 30 0 0
@@ -76,7 +77,9 @@ def test_two_looks_make_the_evidence(tmp_path, monkeypatch):
         },
     )
     after = eyes.look()
-    seen = kernel_counters.evidence({"ramp_s": 1}, {"jobs": [JOB]}, before, after, {"read": 0, "write": 1}, eyes)
+    seen = kernel_counters.evidence(
+        planned.cell(ramp_s=1), {"jobs": [JOB]}, before, after, {"read": 0, "write": 1}, eyes
+    )
     assert seen["kernel_bytes"] == {"read": 0, "write": 800 * 512, "discard": 0}
     assert (seen["queued"], seen["in_flight"], seen["fio_cpu"]) == (4.0, 2.0, 0.155)
     assert (seen["cpu_idle"], seen["cpu_steal"], seen["elapsed_s"]) == (1.0, 0.0, 2.0)
@@ -93,7 +96,7 @@ def test_milliseconds_in_the_queue_that_began_again_are_no_empty_queue(tmp_path)
     eyes = kernel_counters.Witness(host, "sdx", "0")
     before = eyes.look()
     after = before._replace(stat=kernel_counters.counters("100 1 800 5 1000 2 2400 3991 6 9 3000 3 0 64 1 0 0"))
-    seen = kernel_counters.evidence({}, {"jobs": [JOB]}, before, after, None, eyes)
+    seen = kernel_counters.evidence(planned.cell(), {"jobs": [JOB]}, before, after, None, eyes)
     assert (seen["in_flight"], seen["kernel_bytes"]["write"]) == (4.0, 800 * 512)
     assert kernel_counters.between(before.stat, after.stat) == {"write": 800 * 512, "discard": 0}
 
@@ -103,7 +106,7 @@ def test_nothing_is_counted_with_iostats_off(tmp_path):
     eyes = kernel_counters.Witness(host, "sdx", "0")
     look = eyes.look()
     assert look.stat is None and look.cpu is None
-    seen = kernel_counters.evidence({}, {"jobs": [JOB]}, look, look, None, eyes)
+    seen = kernel_counters.evidence(planned.cell(), {"jobs": [JOB]}, look, look, None, eyes)
     assert seen["kernel_bytes"] is None and seen["in_flight"] is None and seen["cpu_idle"] is None
 
 
@@ -129,7 +132,10 @@ def test_other_namespaces_of_the_controller_are_seen(tmp_path):
     eyes = kernel_counters.Witness(host, "nvme0n1", "0")
     before = eyes.look()
     (tmp_path / "sys/block/nvme0n2/stat").write_text("100 1 800 5 1000 2 3600 6 0 7 11 3 0 64 1 0 0")
-    assert kernel_counters.evidence({}, {"jobs": [JOB]}, before, eyes.look(), None, eyes)["beside_bytes"] == 2000 * 512
+    assert (
+        kernel_counters.evidence(planned.cell(), {"jobs": [JOB]}, before, eyes.look(), None, eyes)["beside_bytes"]
+        == 2000 * 512
+    )
     assert kernel_counters.Witness(host, "nvme1n1", "0").look().beside is None
 
 

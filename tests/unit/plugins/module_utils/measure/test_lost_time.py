@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances, lost_time
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import SPOILS, TOLD
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 CELL = {"threads": 1, "queue_depth": 32, "runtime_s": 10}
 STOLEN = {"cpu_steal": 0.06}
@@ -51,7 +52,7 @@ def seen_at(iops, depth, **changes):
 
 def levels(cell, seen, limits=Limits()):
     """The levels of host_limited, the only cause that may be found."""
-    found = disturbances.find({**CELL, **cell}, seen, limits)
+    found = disturbances.find(planned.cell(**{**CELL, **cell}), seen, limits)
     assert {item.cause for item in found} <= {disturbances.HOST_LIMITED}
     return [item.level for item in found]
 
@@ -131,12 +132,12 @@ def test_a_busy_cpu_of_which_nobody_knows_what_fio_waited_is_told_as_before():
 
 
 def test_the_remark_has_the_share_and_says_what_it_means_for_latencies():
-    (found,) = disturbances.find(CELL, seen_at(700, 32, **STOLEN), Limits())
+    (found,) = disturbances.find(planned.cell(**CELL), seen_at(700, 32, **STOLEN), Limits())
     assert found.message == (
         "the hypervisor took 6% of the time of fio's CPUs; the drive had work for 44.8 ms, more than fio's longest gap "
         "of 10.0 ms, so the rate counts, but latencies may include up to 10.0 ms that were the host's"
     )
-    (busy,) = disturbances.find({**CELL, "queue_depth": 1}, seen_at(700, 1, **BUSY), Limits())
+    (busy,) = disturbances.find(planned.cell(**{**CELL, "queue_depth": 1}), seen_at(700, 1, **BUSY), Limits())
     assert busy.message.startswith("fio waited for 8% of the time for CPUs that others used")
 
 
@@ -149,6 +150,6 @@ def test_every_limit_of_the_table_can_be_set():
 def test_bursts_and_ramps_leave_the_drives_work_as_it_is():
     """Averages over the same time, whatever part of it the queue is to be full."""
     cell = {"burst_s": 1, "idle_s": 4}
-    assert lost_time.backlog_s({**CELL, **cell}, seen_at(140, 6.4, mean_latency_s=0.0457)) == pytest.approx(
-        0.0448, 0.01
-    )
+    assert lost_time.backlog_s(
+        planned.cell(**{**CELL, **cell}), seen_at(140, 6.4, mean_latency_s=0.0457)
+    ) == pytest.approx(0.0448, 0.01)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.histogram import RoundHistograms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import Rounds, bound_s
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.steady_state import evaluate
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 CELL = "rand-4k-w100"
 
@@ -25,6 +26,10 @@ def make_test(every=1, tracked=1, after=0, **limits):
     }
 
 
+def rounds_of(test, size_bytes):
+    return Rounds(planned.spec(**test), size_bytes)
+
+
 def saturation_test(least=2, confirm=1, settle_s=0, **limits):
     test = make_test(**(limits or {"max": 99}))
     test["steady_state"].update(min_capacity_multiple=least, confirm_windows=confirm, settle_s=settle_s)
@@ -38,7 +43,7 @@ def within(margin, **limits):
 
 
 def run(test, values, size_bytes=1000):
-    rounds = Rounds(test, size_bytes)
+    rounds = rounds_of(test, size_bytes)
     for number, value in enumerate(values, start=1):
         if rounds.finished():
             break
@@ -128,7 +133,7 @@ def test_a_maximum_covers_rounds_that_are_no_sample_and_all_of_a_saturation_test
 def test_percentiles_are_those_of_all_ios_from_the_windows_first_round_to_its_last():
     """Rounds 3, 6 … 15 are sampled; the bad one, 7, is none of them. Rounds before the window are in nothing."""
     good, bad = {100_864: 9980, 501_760: 20}, {100_864: 9900, 8_060_928: 100}
-    rounds, tails = Rounds(dict(make_test(every=3, max=99), latency_targets_us=[1000]), 1000), RoundHistograms()
+    rounds, tails = rounds_of(dict(make_test(every=3, max=99), latency_targets_us=[1000]), 1000), RoundHistograms()
     for number in range(1, 16):
         rounds.add({CELL: {"write_iops": 100, "iops": 100}}, number * 100, number * 60.0)
         tails.add(number, {CELL: {"write": bad if number in (1, 7) else good}})
@@ -182,7 +187,7 @@ def test_sliding_equals_the_rule_over_the_whole_series(values):
     ],
 )
 def test_the_time_left_is_the_nearest_limit(limits, done, expected):
-    assert bound_s(limits, 60, 1000, **done) == expected
+    assert bound_s(planned.spec(rounds=limits).rounds, 60, 1000, **done) == expected
 
 
 # A drive of 1000 bytes that writes 100 a round: a plateau while it is fresh, then half of it.
@@ -245,7 +250,7 @@ def test_no_steady_window_begins_too_early(values, least, confirm):
 
 
 def run_spoilt(test, spoilt, value=100):
-    rounds = Rounds(test, 1000)
+    rounds = rounds_of(test, 1000)
     while not rounds.finished():
         number = rounds.count + 1
         metrics = {"write_iops": value, "iops": value, "max_latency_us": 9000 if number in spoilt else 900}
@@ -285,7 +290,7 @@ def test_windows_that_have_to_agree_are_clean_too():
 
 
 def test_a_test_that_is_not_steady_in_clean_windows_is_not_steady():
-    rounds = Rounds(make_test(max=12), 1000)
+    rounds = rounds_of(make_test(max=12), 1000)
     for number in range(1, 13):
         rounds.add({CELL: {"write_iops": 100 * number}}, number, number, spoilt=number == 1)
     assert rounds.outcome()[0] == "not_steady"
@@ -314,6 +319,6 @@ def test_without_a_rule_the_last_rounds_may_make_the_figures():
 def test_what_leads_every_round_is_not_the_tests_figure():
     test = make_test(tracked=0, max=1)
     test["cells"] = [{"id": "lead", "runtime_s": 300, "lead": True}, *test["cells"]]
-    rounds = Rounds(test, 1000)
+    rounds = rounds_of(test, 1000)
     rounds.add({"lead": {"iops": 9}, CELL: {"iops": 5}}, bytes_written=1, elapsed_s=1.0)
     assert [item["cell"] for item in rounds.averages()] == [CELL, "lead"]

@@ -11,6 +11,7 @@ import math
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, fio_sanity, histogram, io_pattern
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 JOB = """[global]
 direct=1
@@ -160,9 +161,9 @@ def test_what_a_cell_does_is_what_its_streams_do():
         {"read_pct": 0, "threads": 1, "queue_depth": 1, "fdatasync": 1},
         {"read_pct": 0, "trim": True, "threads": 3, "queue_depth": 1},
     ]
-    cell = {"read_pct": 50, "threads": 6, "queue_depth": 4, "jobs": jobs}
+    cell = planned.cell(read_pct=50, threads=6, queue_depth=4, jobs=jobs)
     assert io_pattern.asked_in_flight(cell) == 12 and io_pattern.sides(cell) == {"read", "write", "trim", "sync"}
     assert io_pattern.directions(cell) == {"read": 1.0, "write": 1.0, "trim": 1.0}
-    plain = {"read_pct": 65, "threads": 2, "queue_depth": 8}
+    plain = planned.cell(read_pct=65, threads=2, queue_depth=8)
     assert io_pattern.asked_in_flight(plain) == 16 and io_pattern.directions(plain) == {"read": 0.65, "write": 0.35}
-    assert io_pattern.sides(plain) == {"read", "write"} and io_pattern.sides(jobs[2]) == {"trim"}
+    assert io_pattern.sides(plain) == {"read", "write"} and io_pattern.sides(cell.jobs[2]) == {"trim"}

@@ -10,6 +10,7 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import CollectedPlan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.drive_records import RunReducer
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents, steady_test
@@ -51,7 +52,7 @@ def records(folder):
     """Those of a run's folder, as the controller makes them of a collected one."""
     run = folder.read()
     with open(folder.run_dir.plan) as plan:
-        reducer = RunReducer(json.load(plan))
+        reducer = RunReducer(base.parse(CollectedPlan, json.load(plan)))
     for event in rundir.read_journal(folder.run_dir.journal):
         reducer.take(event)
     return base.to_json(reducer.records(run.status, run.run_id, run.live))
@@ -199,7 +200,7 @@ def test_a_journal_that_lost_a_line_gives_no_figures(tmp_path):
 
 
 def test_a_test_record_has_the_loads_that_followed_the_cpus(tmp_path):
-    cell = {**steady_test.planned()["cells"][0], "per_cpu": True}
+    cell = {**steady_test.planned_json()["cells"][0], "per_cpu": True}
     load = {"threads": 4, "queue_depth": 64, "cpus": 4}
     events = [(kind, {**fields, "chosen": load} if kind == "cell" else fields) for kind, fields in steady()]
     folder = Folder(tmp_path).plan(cells=[cell]).status("finished", drives=[("A1", DONE)])

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 
 @pytest.mark.parametrize("run_id", ["", "..", "../x", "a/b", ".hidden", "a b", "x" * 101, "a\n"])
@@ -91,7 +92,7 @@ def test_no_two_drives_of_a_plan_share_a_folder_for_their_results(tmp_path):
     os.makedirs(run.path)
     names = ["/srv/a/b.img", "/srv/a_b.img", "A1", "/" + "x/" * 1500]
     with open(run.plan, "w") as out:
-        json.dump({"run": {"id": "r", "name": "r"}, "drives": [{"drive": name, "tests": []} for name in names]}, out)
+        json.dump(planned.plan_json(drives=[{"drive": name} for name in names]), out)
     found = [run.raw(name) for name in names]
     assert len(set(found)) == 4 and found == [run.raw(name) for name in names] and os.path.basename(found[2]) == "A1"
     assert all(os.path.isdir(path) for path in found)

@@ -19,7 +19,7 @@ DISCARDED = {"cause": "discarded", "level": "spoils", "message": "another proces
 
 
 def reduced(events, test=None):
-    made = reducer.AttemptReducer(test or steady_test.planned())
+    made = reducer.AttemptReducer(test or steady_test.spec())
     for event in events:
         made.take(event)
     return made
@@ -73,7 +73,7 @@ def test_a_disturbed_round_is_in_no_window_and_a_discard_ends_the_test():
 
 
 def test_a_round_is_due_until_the_test_is_steady():
-    made = reducer.AttemptReducer(steady_test.planned())
+    made = reducer.AttemptReducer(steady_test.spec())
     due = []
     for event in steady_test.events()[:-1]:
         due += [made.is_complete()] if event["event"] == "cell" else []
@@ -97,7 +97,7 @@ def test_only_rounds_that_are_held_to_the_rule_cost_of_a_hosts_budget(monkeypatc
     short.spend(1)
     results = []
     for budget in (enough, short):
-        attempt = reducer.JournalAttempt(steady_test.planned(), budget)
+        attempt = reducer.JournalAttempt(steady_test.spec(), budget)
         for event in steady_test.events():
             attempt.take(event)
         results.append(attempt.result())
@@ -106,7 +106,7 @@ def test_only_rounds_that_are_held_to_the_rule_cost_of_a_hosts_budget(monkeypatc
 
 
 def collected(events, test=None):
-    made = reducer.JournalAttempt(test or steady_test.planned())
+    made = reducer.JournalAttempt(test or steady_test.spec())
     for event in events:
         made.take(event)
     return made.result()
@@ -127,5 +127,5 @@ def test_of_several_attempts_each_end_has_its_result():
     first = [{**event, **names, "attempt": 1} for event in [*steady_test.events()[:3], steady_test.end("error", ["x"])]]
     second = [{**event, **names, "attempt": 2} for event in steady_test.events()]
     other = [{**event, "test": "other", "attempt": 1} for event in steady_test.events()]
-    results = reducer.ended_results([steady_test.planned()], [*first, *second, *other, {"event": "left"}])
+    results = reducer.ended_results([steady_test.spec()], [*first, *second, *other, {"event": "left"}])
     assert [(one["attempt"], one["outcome"], one["rounds"]) for one in results] == [(1, "error", 1), (2, "steady", 5)]

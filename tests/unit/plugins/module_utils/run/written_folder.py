@@ -13,7 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
-from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned, steady_test
 
 RUN = "20261121T130000Z-qualify"
 HOST = Host()
@@ -56,8 +56,9 @@ class Folder:
         return self
 
     def plan(self, **test):
-        drives = [{"drive": "A1", "tests": [dict(steady_test.planned("iops"), **test)]}]
-        files.write_atomic(self.run_dir.plan, json.dumps({"run": {"id": RUN, "name": "planned"}, "drives": drives}))
+        drives = [{"drive": "A1", "tests": [dict(steady_test.planned_json("iops"), **test)]}]
+        plan = planned.plan_json(run={"id": RUN, "name": "planned"}, drives=drives)
+        files.write_atomic(self.run_dir.plan, json.dumps(plan))
         return self
 
     def read(self):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import mmap
 import shutil
 import subprocess
@@ -12,19 +13,21 @@ import uuid
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedFilesystem, Stripe
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import filesystems
 
 KIB, MIB = 1 << 10, 1 << 20
 ID = "0f9c2c0e-6a3a-4a52-9d1b-3c6f0a1d2e4f"
-EXT4 = {"type": "ext4", "block_size_bytes": 4 * KIB, "mount_options": ["noatime", "discard"], "stripe": None}
-XFS = {**EXT4, "type": "xfs"}
+EXT4 = PlannedFilesystem("ext4", 4 * KIB, ["noatime", "discard"], None)
+XFS = dataclasses.replace(EXT4, type="xfs")
+STRIPE = Stripe(64, 320)
 PATH = "/usr/sbin:/sbin:/usr/bin"
 
 
 def test_the_guides_example_gives_64_and_320():
     # Ten ioMemory devices, five mirrored sets, chunks of 256 KiB, blocks of 4 KiB.
     assert filesystems.geometry(256 * KIB, 4 * KIB, filesystems.data_drives(10, 10, 5)) == (64, 320)
-    spec = {**EXT4, "stripe": {"stride": 64, "stripe_width": 320}}
+    spec = dataclasses.replace(EXT4, stripe=STRIPE)
     assert "stride=64,stripe_width=320" in filesystems.mkfs_argv(spec, ID, "/dev/md0")[-2]
 
 
@@ -60,7 +63,7 @@ def test_a_chunk_of_no_whole_blocks_is_refused():
 
 
 def test_xfs_counts_its_stripe_in_bytes_and_drives():
-    argv = filesystems.mkfs_argv({**XFS, "stripe": {"stride": 64, "stripe_width": 320}}, ID, "/dev/md0")
+    argv = filesystems.mkfs_argv(dataclasses.replace(XFS, stripe=STRIPE), ID, "/dev/md0")
     assert argv[argv.index("-d") + 1] == "su=262144,sw=5" and argv[-1] == "/dev/md0"
 
 
@@ -90,10 +93,10 @@ def test_what_is_mounted_and_what_of_it_is_not_in_force():
     assert filesystems.mounted(MOUNTINFO, "/srv") is None
 
 
-@pytest.mark.parametrize("spec", [EXT4, XFS, {**EXT4, "stripe": {"stride": 64, "stripe_width": 320}}])
+@pytest.mark.parametrize("spec", [EXT4, XFS, dataclasses.replace(EXT4, stripe=STRIPE)])
 def test_the_real_tools_take_the_arguments_and_the_superblock_has_the_identifier(spec, tmp_path):
-    if not shutil.which(f"mkfs.{spec['type']}", path=PATH):
-        pytest.skip(f"needs {filesystems.PACKAGES[spec['type']]}")
+    if not shutil.which(f"mkfs.{spec.type}", path=PATH):
+        pytest.skip(f"needs {filesystems.PACKAGES[spec.type]}")
     image, identifier = tmp_path / "drive", str(uuid.uuid4())
     with open(image, "wb") as out:
         out.truncate(512 * MIB)
@@ -101,7 +104,7 @@ def test_the_real_tools_take_the_arguments_and_the_superblock_has_the_identifier
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env={"PATH": PATH})
     assert (done.returncode, done.stderr) == (0, "")
     with open(image, "rb") as made:
-        assert filesystems.superblock(made.read(filesystems.SUPERBLOCK_BYTES)) == (spec["type"], identifier)
+        assert filesystems.superblock(made.read(filesystems.SUPERBLOCK_BYTES)) == (spec.type, identifier)
 
 
 def copies(data, identifier):

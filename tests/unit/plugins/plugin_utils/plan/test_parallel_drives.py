@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import io_pattern, parallelism_search
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedCell, ReadTogether
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import parallel_drives
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
 
@@ -36,7 +38,8 @@ def test_the_cells_only_read():
     asked = spec("auto", 2)["together"]
     assert asked["repeats"] >= parallelism_search.FEWEST_REPEATS
     for cell in asked["cells"]:
-        assert io_pattern.sides(cell) == {"read"} and ("rw=randread\n" in cell["job"] or "rw=read\n" in cell["job"])
+        assert io_pattern.sides(base.parse(PlannedCell, cell)) == {"read"}
+        assert "rw=randread\n" in cell["job"] or "rw=read\n" in cell["job"]
 
 
 def spans_of(drives):
@@ -44,7 +47,7 @@ def spans_of(drives):
 
 
 def test_the_time_is_that_of_each_drive_alone_and_of_the_most_that_is_ever_tried():
-    once_s = parallelism_search.group_s(spec("auto", 2)["together"])
+    once_s = parallelism_search.group_s(base.parse(ReadTogether, spec("auto", 2)["together"]))
     assert spans_of(1) == (0, 0) == parallel_drives.span_s({**spec(4, 8), "drives": [{}] * 8})
     assert spans_of(24) == (24 * once_s, parallelism_search.most_groups(24) * once_s)
 

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import Rounds
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 CELL = "writes"
 # A round of a minute takes a little more.
@@ -27,7 +28,7 @@ def outcome(test, capacity_tb, kiops):
         "cells": [{**test["cells"][0], "id": CELL}],
         "steady_state": {**test["steady_state"], "tracked": tracked},
     }
-    rounds = Rounds(test, int(capacity_tb * 1e12))
+    rounds = Rounds(planned.spec(**test), int(capacity_tb * 1e12))
     count = 0
     while not rounds.finished():
         count += 1

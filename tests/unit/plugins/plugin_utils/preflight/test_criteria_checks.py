@@ -13,6 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_re
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.results import METRIC_PATTERN
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import COLLECTION, load
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria_checks
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 
 def test_the_known_metrics_are_those_that_a_cell_gives():
@@ -40,11 +41,7 @@ def test_the_known_metrics_are_those_that_a_cell_gives():
 
 def drive(block_sizes=(4096, 8192)):
     cells = [{"id": f"c{size}", "block_size_bytes": size, "read_pct": 0} for size in block_sizes]
-    return {
-        "drive": f"D{len(cells)}",
-        "expected": {"model": "M"},
-        "tests": [{"name": "t", "cells": cells, "steady_state": None}],
-    }
+    return planned.drive_json(drive=f"D{len(cells)}", expected={"model": "M"}, tests=[{"cells": cells}])
 
 
 @pytest.mark.parametrize(
@@ -70,9 +67,9 @@ def test_a_cell_that_a_drive_cannot_do_is_told_for_that_drive_or_once_for_all(dr
     ],
 )
 def test_a_share_is_of_a_time_that_the_test_asks_for(metric, targets, fine):
-    planned = drive()
-    planned["tests"][0]["latency_targets_us"] = targets
-    found = criteria_checks.findings([{"metric": metric, "min": 99}], [], {"h": ["t"]}, {"h": {"drives": [planned]}})
+    of_plan = drive()
+    of_plan["tests"][0]["latency_targets_us"] = targets
+    found = criteria_checks.findings([{"metric": metric, "min": 99}], [], {"h": ["t"]}, {"h": {"drives": [of_plan]}})
     assert (found == []) == fine
 
 

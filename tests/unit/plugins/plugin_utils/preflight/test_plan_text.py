@@ -9,6 +9,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.time_estimates import CELL_OVERHEAD_S
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
+from ansible_collections.ssdlab.fleet.tests.fixtures.planned import cell_json
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 GB = 10**9
@@ -34,7 +35,7 @@ def times(plan, rate=500, **more):
 
 def test_the_time_of_each_drive_includes_the_reads_that_tell_how_many_run_at_a_time():
     test = {"name": "x", "cells": [CELL], "rounds": {"max": 10}, "purge": False, "precondition": False}
-    plan = {**make([test]), "together": {"repeats": 3, "cells": [{"runtime_s": 3, "ramp_s": 1}] * 2}}
+    plan = {**make([test]), "together": {"repeats": 3, "cells": [cell_json(runtime_s=3, ramp_s=1)] * 2}}
     several = {**plan, "drives": plan["drives"] * 24}
     lines = plan_text.describe(several, {}, 500.0)
     # 10 minutes of rounds, and 11 to 54 of reads.

@@ -14,7 +14,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import (
     derived_metrics,
     write_report,
 )
-from ansible_collections.ssdlab.fleet.tests.fixtures import documents
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents, planned
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 # Micron's blog, part 2: outstanding I/Os, IOPS, average latency in µs, at device queue depths of 31 and 255.
@@ -197,16 +197,7 @@ def grid(threads, depths):
         for depth in depths:
             iops = min(40_000, number * depth * 10_000)
             name = f"t{number}d{depth}"
-            cells.append(
-                {
-                    "id": name,
-                    "access": "random",
-                    "block_size_bytes": 4096,
-                    "read_pct": 0,
-                    "threads": number,
-                    "queue_depth": depth,
-                }
-            )
+            cells.append(planned.cell_json(id=name, read_pct=0, threads=number, queue_depth=depth))
             averages.append({"cell": name, "metrics": {"iops": iops, "mean_latency_us": 1e6 * number * depth / iops}})
     return cells, averages
 
@@ -216,7 +207,15 @@ def test_sweeps_at_several_thread_counts_are_one_curve_over_the_ios_in_flight():
     lead = {**cells[-1], "id": "lead", "lead": True}
     specs = {
         "dirth-sweep": {"cells": [lead, *cells]},
-        "dirth-most": {"cells": [{**cells[0], "id": "most", "point": {"test": "dirth-sweep", "take": "most"}}]},
+        "dirth-most": {
+            "cells": [
+                {
+                    **cells[0],
+                    "id": "most",
+                    "point": {"test": "dirth-sweep", "take": "most", "mean_latency_below_us": None},
+                }
+            ]
+        },
     }
     records = {
         "dirth-sweep": {"cells": [*averages, {"cell": "lead", "metrics": {"iops": 1, "mean_latency_us": 1}}]},

@@ -15,6 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_brief, host_folder
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 from ansible_collections.ssdlab.fleet.tests.fixtures.journal_events import RECORDS
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.validation import test_entrances as entrances
@@ -56,8 +57,8 @@ def test_a_host_tells_its_snapshot_in_short_the_newest(folder):
 @pytest.mark.parametrize(
     ("plan", "calibrated", "ran"),
     [
-        ({"parallel_drives": 4, "together": {"repeats": 3}}, False, None),
-        ({"parallel_drives": 4, "together": {"repeats": 3}}, True, 3),
+        ({"parallel_drives": 4, "together": {"repeats": 3, "cells": []}}, False, None),
+        ({"parallel_drives": 4, "together": {"repeats": 3, "cells": []}}, True, 3),
         # A number that was given, and fewer drives than that.
         ({"parallel_drives": 2, "drives": 4}, True, 2),
         ({"parallel_drives": 4, "drives": 2}, True, 2),
@@ -66,7 +67,7 @@ def test_a_host_tells_its_snapshot_in_short_the_newest(folder):
 def test_each_test_says_how_many_drives_ran(folder, plan, calibrated, ran):
     path = folder / "plan.json"
     (drive,) = json.loads(path.read_text())["drives"]
-    drives = [drive] + [{"drive": f"S{number}"} for number in range(1, plan.pop("drives", 4))]
+    drives = [drive] + [{"drive": f"S{number}", "tests": []} for number in range(1, plan.pop("drives", 4))]
     path.write_text(json.dumps({**plan, "drives": drives}))
     if calibrated:
         add(folder, "calibration", **CALIBRATION)
@@ -108,23 +109,26 @@ def test_a_status_of_another_shape_is_told(folder):
     assert found.records == [] and found.problems[0].startswith("its status: ")
 
 
+LACKS = "the run's plan.json lacks this test"
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("change", "said"),
     [
-        lambda test: test.pop("rounds"),
-        lambda test: test.pop("cells"),
-        lambda test: test["cells"][0].pop("runtime_s"),
-        lambda test: test["steady_state"]["tracked"][0].update(cell="other"),
+        (lambda test: test.pop("rounds"), LACKS),
+        (lambda test: test.pop("cells"), LACKS),
+        (lambda test: test["cells"][0].pop("runtime_s"), LACKS),
+        (lambda test: test["steady_state"]["tracked"][0].update(cell="other"), "is damaged"),
     ],
 )
-def test_a_plan_that_cannot_be_computed_with_makes_its_test_invalid(folder, change):
+def test_a_plan_that_cannot_be_computed_with_makes_its_test_invalid(folder, change, said):
     path = folder / "plan.json"
     plan = json.loads(path.read_text())
     change(plan["drives"][0]["tests"][0])
     path.write_text(json.dumps(plan))
     found = read(folder)
     assert [record["outcome"] for record in found.records] == ["invalid", "complete"]
-    assert "is damaged" in found.records[0]["reasons"][0]
+    assert said in found.records[0]["reasons"][0] and bool(found.problems) == (said == LACKS)
 
 
 def test_a_round_that_misses_makes_its_test_invalid(folder):
@@ -145,8 +149,7 @@ def test_a_test_without_rounds_is_invalid(folder):
 
 def test_what_is_made_of_any_event_of_the_contract_is_taken(tmp_path):
     """A key that an event's class lacks is dropped here, and the record that is made of it refused."""
-    test = {"name": "iops", "title": "IOPS", "cells": [{"id": "c", "block_size_bytes": 4096, "read_pct": 0}]}
-    plan = {"drives": [{"drive": "A1", "tests": [test]}]}
+    plan = planned.plan_json(drives=[{"drive": "A1", "tests": [{"name": "iops", "cells": [{"read_pct": 0}]}]}])
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     (tmp_path / "journal.jsonl").write_text("".join(json.dumps(record) + "\n" for record in RECORDS.values()))
     status = {**entrances.status_of_bad(), "drives": [{**queued("A1"), "phase": "done", "outcome": "complete"}]}

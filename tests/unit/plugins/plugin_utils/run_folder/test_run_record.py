@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.run_files import PlannedRun
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedRun
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 

@@ -12,6 +12,8 @@ import pytest
 sa = pytest.importorskip("sqlalchemy")
 pandas = pytest.importorskip("pandas")
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedTest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import reducer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, frames, importer, schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.store_requirements import StoreError
@@ -39,7 +41,7 @@ def expected(run_dir):
             )
     for folder in run_dir.glob("raw/*"):
         (planned,) = json.loads((folder / "plan.json").read_text())["drives"]
-        attempts = {test["name"]: reducer.AttemptReducer(test) for test in planned["tests"]}
+        attempts = {test["name"]: reducer.AttemptReducer(base.parse(PlannedTest, test)) for test in planned["tests"]}
         for event in map(json.loads, (folder / "journal.jsonl").read_text().splitlines()):
             if event["event"] not in reducer.EVENTS:
                 continue

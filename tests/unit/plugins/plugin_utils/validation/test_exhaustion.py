@@ -14,7 +14,8 @@ import signal
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, results, run_files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, results
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import CollectedPlan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import drive_records, reducer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import host_diff
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
@@ -34,6 +35,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import module_answers, record_check, sanitizer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
 from ansible_collections.ssdlab.fleet.tests.fixtures import answers as real
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned as fixture
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import FACTS, NOW
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.verdict import judged_runs
 
@@ -119,8 +121,8 @@ STATUS = {
 def planned(**rule):
     """A plan of one test with a cell, whose rule takes what a rule may."""
     rule = {"window": 5, "range_limit": 1e-9, "slope_limit": 1e-9, "tracked": [TRACKED], **rule}
-    test = {"name": "wsat", "cells": [{"id": "c", "runtime_s": 1}], "rounds": {"max": 10**9}, "steady_state": rule}
-    return {"drives": [{"drive": "S1", "tests": [test]}]}
+    test = {"name": "wsat", "cells": [{}], "rounds": {"max": 10**9}, "steady_state": rule}
+    return fixture.collected({"tests": [test]})
 
 
 def many_rounds(count, causes=()):
@@ -170,7 +172,7 @@ def test_spoilt_rounds_are_looked_up_and_not_searched_for():
 
 def test_a_test_that_ends_again_and_again_is_summed_up_once():
     events = [*many_rounds(2000), *[UNFINISHED] * 20_000]
-    measured = host_journal.Measurement(planned()["drives"][0]["tests"][0])
+    measured = host_journal.Measurement(planned().drives[0].tests[0])
     with little():
         found = record_of(planned(), events)
         for event in events[1:]:
@@ -220,9 +222,9 @@ def test_what_a_host_says_it_is_is_short():
 def test_a_plan_spans_no_table_that_it_does_not_fill():
     """50,000 cells, each of another size and mix, would be a table of millions of places."""
     cells = [{"id": f"c{number}", "block_size_bytes": 512 + number, "read_pct": number % 101} for number in range(500)]
-    told = {"drives": [{"drive": "S1", "tests": [{"name": "iops", "cells": cells * 11}]}]}
+    told = fixture.plan_json(drives=[{"tests": [{"cells": cells * 11}]}])
     with pytest.raises(sanitizer.Unfit):
-        sanitizer.shape_of_record(run_files.CollectedPlan).passed(told)
+        sanitizer.shape_of_record(CollectedPlan).passed(told)
     measured = host_journal.Measurement()
     measured.averages = [{"cell": "c1", "metrics": {"iops": 5.0, interference.METRIC: 5.0}}]
     rates = [{"name": "r", "read_pct": 100}, {"name": "w", "read_pct": 0}]

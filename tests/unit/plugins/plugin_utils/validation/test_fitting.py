@@ -13,7 +13,8 @@ import random
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import answers, results, run_files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import answers, results
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import CollectedPlan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     decision,
     drive_list,
@@ -57,7 +58,7 @@ def passes_line(record):
 
 
 def passes_plan(value):
-    return fits(sanitizer.shape_of_record(run_files.CollectedPlan), value)
+    return fits(sanitizer.shape_of_record(CollectedPlan), value)
 
 
 PASSES = {"journal": passes_journal, "lines": passes_line, "plan": passes_plan}

@@ -35,7 +35,7 @@ def test_what_stands_in_the_place_of_a_file_costs_that_host_its_figures_alone(tm
     problems = journal.Problems()
     assert (
         list(journal.events(str(tmp_path / "journal.jsonl"), problems)) == []
-        and journal.plan(str(tmp_path / "plan.json"), problems) == {}
+        and journal.plan(str(tmp_path / "plan.json"), problems) is None
     )
     assert problems.count == 2 and "journal.jsonl" in problems.text() and "plan.json" in problems.text()
 

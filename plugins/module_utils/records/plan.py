@@ -1,0 +1,401 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""plan.json: what one host does in one run. The controller renders it (plugin_utils/plan), the host job works through
+it, and what comes back with a run's folder is what its results are computed by (CollectedPlan).
+
+A key with a default is there only where it has another value. Units are in the names.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from .base import HOST_ONLY, Annotated, CellId, Json, Label, Limits, NotNegative, Positive, RunId, TestName, Text
+
+_NotZero = Annotated[float, Limits(exclusive_minimum=0)]
+_JobName = Annotated[str, Limits(pattern="^[a-z][a-z0-9]{0,19}$")]
+_Load = Annotated[int, Limits(minimum=1, maximum=65536)]
+_Pct = Annotated[int, Limits(minimum=0, maximum=100)]
+_Rounds = Annotated[int, Limits(minimum=1, maximum=2147483647)]
+_Access = t.Literal["random", "sequential"]
+_Sync = t.Literal["dsync", "sync"]
+
+
+@dataclass(frozen=True)
+class PointOfSweep:
+    """The cell of an earlier sweep whose threads and depth a cell takes (job/operating_points.py)."""
+
+    # The sweep, of the same drive.
+    test: TestName
+    # By IOPS.
+    take: t.Literal["most", "middle", "fewest"]
+    # Of the cells that qualify; null: all do.
+    mean_latency_below_us: t.Optional[_NotZero]
+
+
+@dataclass(frozen=True)
+class SizeShare:
+    """A block size of a mix, and its share of the I/Os."""
+
+    size_bytes: Positive
+    pct: Positive
+
+
+@dataclass(frozen=True)
+class RangeShare:
+    """A part of the ActiveRange, from where the one before ends, and its share of the I/Os."""
+
+    pct: Positive
+    of_ios_pct: Positive
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Several block sizes, or accesses that prefer parts of the ActiveRange."""
+
+    sizes: t.Optional[t.List[SizeShare]] = None
+    ranges: t.Optional[t.List[RangeShare]] = None
+
+
+@dataclass(frozen=True)
+class PartOfRange:
+    """A part of the ActiveRange."""
+
+    from_pct: _Pct
+    to_pct: _Pct
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a cell and a stream of one have in common."""
+
+    access: _Access
+    block_size_bytes: Positive
+    # Of the I/Os; the others are writes. A stream that trims has 0.
+    read_pct: _Pct
+    threads: _Load
+    # Of each thread.
+    queue_depth: _Load
+
+
+@dataclass(frozen=True)
+class PlannedStream(Load):
+    """One of several streams of a cell, which run at the same time (plan/streams.py)."""
+
+    name: _JobName
+    # Of all threads and directions together.
+    rate_iops: t.Optional[Positive] = None
+    # Of each TB of the drive.
+    rate_mib_s_per_tb: t.Optional[_NotZero] = None
+    trim: bool = False
+    mix: t.Optional[Mix] = None
+    range: t.Optional[PartOfRange] = None
+    sync: t.Optional[_Sync] = None
+    fdatasync: t.Optional[Positive] = None
+
+    # What only a cell has.
+    jobs: t.ClassVar[None] = None
+    batch: t.ClassVar[None] = None
+    ramp_s: t.ClassVar[None] = None
+    runtime_s: t.ClassVar[int] = 0
+    burst_s: t.ClassVar[None] = None
+    idle_s: t.ClassVar[None] = None
+
+
+@dataclass(frozen=True)
+class PlannedCell(Load):
+    """A cell of a rendered test (docs/workloads.md). Of one with `jobs`, access, size, share, threads and depth are
+    those of all its streams.
+    """
+
+    # Its name in records and file names (plan/cells.cell_id).
+    id: CellId
+    runtime_s: Annotated[int, Limits(minimum=1, maximum=86400)]
+    # The fio job file, with placeholders @ssd_...@.
+    job: str = field(default="", metadata=HOST_ONLY)
+    # Its name in the test of every drive: the block size is this drive's preferred write size.
+    preferred: t.Optional[str] = None
+    # Of all threads and directions together.
+    rate_iops: t.Optional[Positive] = None
+    # I/Os that are reaped together (iodepth_batch).
+    batch: t.Optional[Positive] = None
+    # Before what counts.
+    ramp_s: t.Optional[Positive] = None
+    ioengine: t.Optional[t.Literal["sync"]] = None
+    # Its threads wait for completions by polling.
+    polled: bool = False
+    # It leads every round; the test's figures are those of the others.
+    lead: bool = False
+    # threads is the most that there are; the host takes them by its CPUs (job/operating_points.py).
+    per_cpu: bool = False
+    burst_s: t.Optional[Positive] = None
+    idle_s: t.Optional[Positive] = None
+    # Its threads and depth, here the most that they may be, are those of a cell of this sweep.
+    point: t.Optional[PointOfSweep] = None
+    mix: t.Optional[Mix] = None
+    range: t.Optional[PartOfRange] = None
+    # Of several streams.
+    name: t.Optional[str] = None
+    sync: t.Optional[_Sync] = None
+    fdatasync: t.Optional[Positive] = None
+    jobs: t.Optional[Annotated[t.List[PlannedStream], Limits(max_items=64)]] = None
+
+    # What only a stream has.
+    trim: t.ClassVar[bool] = False
+    rate_mib_s_per_tb: t.ClassVar[None] = None
+
+
+AnyLoad = t.Union[PlannedCell, PlannedStream]
+
+
+@dataclass(frozen=True)
+class NotApplicable:
+    """A cell that this drive can't run."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class PlannedFill:
+    """Sequential writes over the whole ActiveRange."""
+
+    passes: Positive
+    block_size_bytes: Positive
+    # fio job files: whole blocks, and the remainder below the block size.
+    job: str = field(default="", metadata=HOST_ONLY)
+    remainder_job: str = field(default="", metadata=HOST_ONLY)
+    # Else random.
+    data: t.Optional[t.Literal["zeros"]] = None
+
+
+@dataclass(frozen=True)
+class PlannedPurge:
+    """The purge of a test; the fields of a PlannedFill are there where an overwrite may be the method."""
+
+    # Of purge/methods.py; auto: the strongest that the drive offers.
+    method: Text
+    lba_size_bytes: t.Optional[Positive] = None
+    timeout_s: t.Optional[Positive] = None
+    # How long the drive's progress may stand still.
+    stuck_s: t.Optional[Positive] = None
+    iomemory_size_pct: t.Optional[Annotated[int, Limits(minimum=80, maximum=100)]] = None
+    iomemory_sector_bytes: t.Optional[t.Literal[512, 4096]] = None
+    passes: t.Optional[Positive] = None
+    block_size_bytes: t.Optional[Positive] = None
+    job: str = field(default="", metadata=HOST_ONLY)
+    remainder_job: str = field(default="", metadata=HOST_ONLY)
+
+    def fill(self) -> PlannedFill:
+        """Return the writes of an overwrite. Raises ValueError where the plan has none."""
+        if self.passes is None or self.block_size_bytes is None:
+            raise ValueError(f"the plan has no fio jobs for the purge method {self.method}")
+        return PlannedFill(self.passes, self.block_size_bytes, self.job, self.remainder_job)
+
+
+@dataclass(frozen=True)
+class Stripe:
+    """Of a file system, in blocks of it."""
+
+    stride: Positive
+    stripe_width: Positive
+
+
+@dataclass(frozen=True)
+class PlannedFilesystem:
+    """A file system that is made for a test."""
+
+    type: t.Literal["ext4", "xfs"]
+    block_size_bytes: Positive
+    mount_options: t.List[str]
+    stripe: t.Optional[Stripe]
+
+
+@dataclass(frozen=True)
+class PlannedArray:
+    """An array of all drives of the host, made for a test."""
+
+    level: t.Literal[0]
+    chunk_bytes: Positive
+    # As this plan names them.
+    members: Annotated[t.List[Label], Limits(min_items=2)]
+
+
+@dataclass(frozen=True)
+class RoundLimits:
+    """When a test's rounds end at the latest; null: not by this."""
+
+    max: t.Optional[Positive]
+    # Of the user capacity, written.
+    capacity_multiple: t.Optional[_NotZero]
+    time_limit_s: t.Optional[_NotZero]
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """A variable that the rule of steady state looks at."""
+
+    cell: Annotated[str, Limits(is_name=True)]
+    metric: Annotated[str, Limits(is_name=True)]
+
+
+@dataclass(frozen=True)
+class SteadyStateRule:
+    """When a test is steady (docs/validity.md). The limits are parts of the window's average."""
+
+    tracked: Annotated[t.List[Tracked], Limits(min_items=1, max_items=5000)]
+    # Rounds.
+    window: Annotated[int, Limits(minimum=3, maximum=100)]
+    range_limit: _NotZero
+    slope_limit: _NotZero
+    # Only each so many rounds are in the windows.
+    sample_every: _Rounds
+    # How far a round may be from the average.
+    margin: t.Optional[_NotZero] = None
+    # Of the user capacity, to be written before a window may begin.
+    min_capacity_multiple: t.Optional[NotNegative] = None
+    # Windows before it that have to be steady too.
+    confirm_windows: t.Optional[Annotated[int, Limits(minimum=0, maximum=10)]] = None
+    # Of rounds, before a window may begin.
+    settle_s: t.Optional[NotNegative] = None
+
+
+@dataclass(frozen=True)
+class PlannedTest:
+    """A test, rendered for one drive."""
+
+    name: TestName
+    title: str
+    # Where it is published.
+    source: t.Optional[str]
+    purge: PlannedPurge
+    precondition: t.Optional[PlannedFill]
+    # Of the drive, from its first block.
+    active_range_pct: Annotated[int, Limits(minimum=1, maximum=100)]
+    # Of each round, in order; none: a step without a measurement.
+    cells: Annotated[t.List[PlannedCell], Limits(max_items=5000)]
+    not_applicable: t.List[NotApplicable]
+    rounds: RoundLimits
+    steady_state: t.Optional[SteadyStateRule]
+    # Measured after the window.
+    after_steady_rounds: Annotated[int, Limits(minimum=0, maximum=2147483647)]
+    latency_targets_us: Annotated[t.List[Annotated[int, Limits(minimum=1, maximum=17000000)]], Limits(max_items=8)]
+    # Of a test without a rule: how many rounds at its end make its figures; null: all.
+    last_rounds: t.Optional[_Rounds]
+    # The state that the drive's write cache has to have, or the test is invalid.
+    write_cache: t.Optional[t.Literal["on", "off"]]
+    # The test of this drive whose state it goes on from: without it, steady or complete, it is invalid.
+    follows: t.Optional[TestName]
+    filesystem: t.Optional[PlannedFilesystem] = None
+    array: t.Optional[PlannedArray] = None
+
+
+@dataclass(frozen=True)
+class PlannedDrive:
+    """A drive and its tests, in order."""
+
+    drive: Label
+    # The entry of ssd_drives: what names the drive, and its options (drive/entry.py).
+    selector: Json
+    # Its identity as preflight saw it.
+    expected: Json
+    # What the inventory wants of the settings that a vendor's tool makes.
+    vendor: Json
+    tests: t.List[PlannedTest]
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """The run of a plan."""
+
+    id: RunId
+    name: Text
+
+
+@dataclass(frozen=True)
+class ReadTogether:
+    """ssd_parallel_drives: auto. The reads by which the host finds how many drives it measures at the same time
+    (job/parallelism.py).
+    """
+
+    repeats: Positive
+    cells: t.List[PlannedCell]
+
+
+@dataclass(frozen=True)
+class PlannedLook:
+    """How a drive is looked at before the first write; seconds: null reads all of it."""
+
+    seconds: t.Optional[_NotZero]
+
+
+@dataclass(frozen=True)
+class Validity:
+    """What every cell is held to (measure/validity_limits.py). strict: what is unknown spoils a round too."""
+
+    strict: bool
+    limits: t.Dict[str, NotNegative]
+
+
+@dataclass(frozen=True)
+class Fio:
+    """Which fio."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class PlanDecision:
+    """What preflight decided; digest: SHA-256 of what the plan does to drives (run/digests.py)."""
+
+    mode: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """plan.json."""
+
+    schema_version: t.Literal[1]
+    engine_version: str
+    run: PlannedRun
+    # The inventory name.
+    host: Text
+    # When the drives were seen.
+    boot_id: str
+    # How many are worked on at the same time; with together the most that there may be.
+    parallel_drives: Positive
+    # Between two samples of a drive that is measured; 0: none.
+    sample_interval_s: NotNegative
+    look: PlannedLook
+    validity: Validity
+    leave: t.Literal["blank", "as_is"]
+    # ssd_criteria: a drive that misses one is kept as evidence.
+    criteria: t.List[Json]
+    fio: Fio
+    # tuning/plan.py.
+    tune: Json
+    drives: t.List[PlannedDrive]
+    together: t.Optional[ReadTogether] = None
+    # Of a drive that has not shown its own rate yet: for bounds of time.
+    assumed_write_bytes_per_s: t.Optional[_NotZero] = None
+    decision: t.Optional[PlanDecision] = None
+
+
+@dataclass(frozen=True)
+class CollectedDrive:
+    """A drive of a collected plan, and its tests."""
+
+    drive: Label
+    tests: Annotated[t.List[PlannedTest], Limits(max_items=1000)]
+
+
+@dataclass(frozen=True)
+class CollectedPlan:
+    """What the results are made of in a plan.json that came back from a host."""
+
+    drives: Annotated[t.List[CollectedDrive], Limits(max_items=1000)]
+    parallel_drives: t.Optional[Positive] = None
+    together: t.Optional[ReadTogether] = None
