@@ -52,6 +52,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import rendered
 
 MIB = 1 << 20
 # Slow enough for a shared machine to keep up with, so that the simulated drive and not its host is what is measured.
@@ -106,7 +107,7 @@ def campaign(folder, number, tests, figures):
         run = rundir.RunDir(folder, f"campaign{number}")
         os.makedirs(run.path)
         about = {"id": run.run_id, "name": "campaigns"}
-        plan = planning.render(
+        plan = rendered(
             loaded,
             run=about,
             host="bench",

@@ -38,6 +38,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import zipapp
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import rendered
 
 RATIO_LIMIT = 1.03
 GAP_LIMIT_S = 0.5
@@ -64,7 +65,7 @@ def make_plan(run_id, backing, cells, seconds, variables):
     }
     drives = guard_check.inspect(host, [parse({"backing_file": backing, "ssd_overwrite_data": True})])
     assert drives[0]["eligible"], drives[0]["refusals"]
-    plan = planning.render(
+    plan = rendered(
         planning.load_plan([test]),
         run={"id": run_id, "name": "bench"},
         host="bench",

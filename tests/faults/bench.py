@@ -28,6 +28,7 @@ from product import Host, cells, digests, engines, entry, job, locks, planning, 
 from waiting import sizes, wait_until
 
 from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import rendered
 
 HERE = Path(__file__).resolve().parent
 MIB = 1 << 20
@@ -111,7 +112,7 @@ class Bench:
         """What a play would ask for now."""
         entries = [entry.parse(drive.selector) for drive in self.drives]
         seen = product.guard.inspect(self.host, entries, state_dir=str(self.state), run_id=self.run.run_id)
-        plan = planning.render(
+        plan = rendered(
             planning.load_plan(list(tests)),
             run={"id": self.run.run_id, "name": "faults"},
             host="bench",

@@ -26,6 +26,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents, run_results
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import rendered
 
 EMULATORS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "emulators")
 SERIAL, EUI = "EMULATED-1", "0025385b71b004a1"
@@ -72,7 +73,7 @@ class Bench:
         seen = guard_check.inspect(self.server(), [parse(self.loop.selector)])
         assert seen[0]["refusals"] == []
         tune = {"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False}
-        return planning.render(
+        return rendered(
             tests,
             run={"id": "r", "name": "n"},
             host="h",

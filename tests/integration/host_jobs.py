@@ -23,6 +23,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import rendered
 
 MIB = 1 << 20
 # 64 MiB and the remainder below 128 KiB that usual capacities leave.
@@ -59,7 +60,7 @@ class HostJobs:
     def plan(self, drives, tests, parallel=1, tune=None):
         host = Host()
         seen = guard_check.inspect(host, [parse(drive.selector) for drive in drives])
-        return planning.render(
+        return rendered(
             tests,
             run={"id": "r", "name": "n"},
             host="h",

@@ -27,6 +27,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import rendered
 
 COLLECTIONS = Path(__file__).resolve().parents[2] / "playbooks" / "collections"
 # A host job of a process of its own, with locks of the test's.
@@ -71,7 +72,7 @@ class Lab:
         return [refusal["code"] for refusal in self.inspect(**options)["refusals"]]
 
     def prepare(self, run_id, tests=None, **changes):
-        plan = planning.render(
+        plan = rendered(
             tests or planning.step_plan("precondition", {"precondition_passes": 1}),
             run={"id": run_id, "name": "n"},
             host="h",

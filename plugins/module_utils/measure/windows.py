@@ -57,11 +57,11 @@ class Windows:
 
     @property
     def confirm(self) -> int:
-        return (self._steady and self._steady.confirm_windows) or 0
+        return self._steady.confirm_windows if self._steady else 0
 
     @property
     def least_bytes(self) -> float:
-        return ((self._steady and self._steady.min_capacity_multiple) or 0) * self.size_bytes
+        return self._steady.min_capacity_multiple * self.size_bytes if self._steady else 0.0
 
     def _before(self, number: int) -> tuple[int, float]:
         """Return what was written, and the seconds that had passed, when a round began."""
@@ -70,7 +70,7 @@ class Windows:
     def _may_begin(self, number: int) -> bool:
         """Return whether a window may begin with this round: the drive can have left its fresh state."""
         written, elapsed_s = self._before(number)
-        return written >= self.least_bytes and elapsed_s >= (self._rule.settle_s or 0)
+        return written >= self.least_bytes and elapsed_s >= self._rule.settle_s
 
     @property
     def end(self) -> tuple[int, float]:
@@ -166,9 +166,9 @@ class Windows:
         written, elapsed_s = self._before(windows[0][0]) if windows[0] else self.ends[-1]
         agreed = [[self.evaluate(item, numbers)["average"] for item in rule.tracked] for numbers in windows]
         return dict(
-            min_capacity_multiple=rule.min_capacity_multiple or 0,
-            confirm_windows=rule.confirm_windows or 0,
-            settle_s=rule.settle_s or 0,
+            min_capacity_multiple=rule.min_capacity_multiple,
+            confirm_windows=rule.confirm_windows,
+            settle_s=rule.settle_s,
             user_capacity_bytes=self.size_bytes,
             written_before_bytes=written,
             elapsed_before_s=round(elapsed_s, 3),

@@ -250,16 +250,16 @@ class SteadyStateRule:
     window: Annotated[int, Limits(minimum=3, maximum=100)]
     range_limit: _NotZero
     slope_limit: _NotZero
+    # Of the user capacity, to be written before a window may begin.
+    min_capacity_multiple: NotNegative
+    # Windows before it that have to be steady too.
+    confirm_windows: Annotated[int, Limits(minimum=0, maximum=10)]
+    # Of rounds, before a window may begin.
+    settle_s: NotNegative
     # Only each so many rounds are in the windows.
     sample_every: _Rounds
     # How far a round may be from the average.
     margin: t.Optional[_NotZero] = None
-    # Of the user capacity, to be written before a window may begin.
-    min_capacity_multiple: t.Optional[NotNegative] = None
-    # Windows before it that have to be steady too.
-    confirm_windows: t.Optional[Annotated[int, Limits(minimum=0, maximum=10)]] = None
-    # Of rounds, before a window may begin.
-    settle_s: t.Optional[NotNegative] = None
 
 
 @dataclass(frozen=True)

@@ -258,7 +258,7 @@ def _damage(error: Exception) -> str:
 def _figures_of_round(test: PlannedTest) -> int:
     """Return how many figures its rule of steady state looks at after a round, at most."""
     rule = test.steady_state
-    return len(rule.tracked) * rule.window * (1 + (rule.confirm_windows or 0)) if rule else 0
+    return len(rule.tracked) * rule.window * (1 + rule.confirm_windows) if rule else 0
 
 
 def ended_results(tests: t.Iterable[PlannedTest], history: t.Iterable[Event]) -> list[dict[str, t.Any]]:

@@ -8,8 +8,10 @@ All drives of the host are its members. The last of them carries the test, in it
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
+from ...module_utils.records.plan import Plan, PlannedArray, PlannedDrive
 from ...module_utils.tools import mdadm
 from ..common import units
 
@@ -57,12 +59,10 @@ def carries_test(test: Mapping, place: int, number: int) -> bool:
     return not test.get("array") or place == number - 1
 
 
-def on_drive(test: Mapping, labels: t.Sequence[str]) -> dict[str, t.Any]:
-    """Return what plan.json has of it: {array: {level, chunk_bytes, members}}; {} for another test."""
+def on_drive(test: Mapping, labels: t.Sequence[str]) -> PlannedArray | None:
+    """Return what a plan has of it; None for another test."""
     asked = test.get("array")
-    if not asked:
-        return {}
-    return {"array": {"level": asked["level"], "chunk_bytes": asked["chunk_bytes"], "members": list(labels)}}
+    return PlannedArray(asked["level"], asked["chunk_bytes"], list(labels)) if asked else None
 
 
 def identity(test: Mapping, last: Mapping, members: t.Sequence[Mapping]) -> Mapping:
@@ -108,31 +108,32 @@ def _of_test(test: Mapping, drives: t.Sequence[Mapping], settings: Mapping, poll
     return found
 
 
-def members_text(plan: Mapping, drive: str) -> list[str]:
+def members_text(plan: Plan, drive: str) -> list[str]:
     """Return what plan mode says of a drive that is a member of another one's array: what it writes and how long it
     takes is counted there.
     """
     found = []
-    for entry in plan["drives"]:
-        for test in entry["tests"]:
-            if entry["drive"] != drive and drive in (test.get("array") or {}).get("members", ()):
-                found.append(f"then, as part of the array that {entry['drive']} carries: {test['name']}")
+    for entry in plan.drives:
+        for test in entry.tests:
+            if entry.drive != drive and test.array and drive in test.array.members:
+                found.append(f"then, as part of the array that {entry.drive} carries: {test.name}")
     return found
 
 
-def describe(spec: Mapping) -> str:
+def describe(spec: PlannedArray) -> str:
     """Return what plan mode says of it."""
-    chunk = units.block_size(spec["chunk_bytes"])
-    return f"on a RAID {spec['level']} of {len(spec['members'])} drives ({', '.join(spec['members'])}), chunk {chunk}"
+    chunk = units.block_size(spec.chunk_bytes)
+    return f"on a RAID {spec.level} of {len(spec.members)} drives ({', '.join(spec.members)}), chunk {chunk}"
 
 
-def written(plan: Mapping) -> list[dict[str, t.Any]]:
-    """Return the drives of a plan.json, each with the tests that write to it: those on an array write their share to
+def written(plan: Plan) -> list[PlannedDrive]:
+    """Return the drives of a plan, each with the tests that write to it: those on an array write their share to
     every member, which is what the same test would write to it alone.
     """
-    shared = [test for entry in plan["drives"] for test in entry["tests"] if test.get("array")]
+    shared = [(test, test.array) for entry in plan.drives for test in entry.tests if test.array]
     found = []
-    for entry in plan["drives"]:
-        own = [test for test in entry["tests"] if not test.get("array")]
-        found.append({**entry, "tests": own + [test for test in shared if entry["drive"] in test["array"]["members"]]})
+    for entry in plan.drives:
+        own = [test for test in entry.tests if not test.array]
+        own += [test for test, array in shared if entry.drive in array.members]
+        found.append(dataclasses.replace(entry, tests=own))
     return found

@@ -263,11 +263,10 @@ def _direction_problem(metric: str, cell: Cell) -> list[str]:
     return [f"{metric}: cell {cell['id']} has no {direction}s"] if absent else []
 
 
-def active_range_bytes(test: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> int:
+def active_range_bytes(share_pct: int, identity: t.Mapping[str, t.Any]) -> int:
     """Return the ActiveRange on a drive, in whole logical blocks."""
     block: int = identity["logical_block_size_bytes"]
     size_bytes: int = identity["size_bytes"]
-    share_pct: int = test["active_range_pct"]
     return size_bytes * share_pct // 100 // block * block
 
 
@@ -287,7 +286,7 @@ def fit(
     shipped test (the PTS matrix holds 512 B), and an error in a test whose cells the site chose, and where it is
     tracked.
     """
-    block, active = identity["logical_block_size_bytes"], active_range_bytes(test, identity)
+    block, active = identity["logical_block_size_bytes"], active_range_bytes(test["active_range_pct"], identity)
     tracked = {item["cell"] for item in (test["steady_state"] or {}).get("tracked", [])}
     cells, left_out = [], []
     wrong: dict[str, list[str]] = {}

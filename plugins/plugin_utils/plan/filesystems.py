@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.records.plan import PlannedFilesystem
 from ...module_utils.tools import filesystems
 
 # Its own structures, its log, and what it keeps free: ext4 with 4 KiB blocks takes some 7 % of a drive.
@@ -66,9 +67,9 @@ def left_behind(tests: t.Sequence[Mapping]) -> list[str]:
     return found
 
 
-def describe(spec: Mapping) -> str:
+def describe(spec: PlannedFilesystem) -> str:
     """Return what plan mode says of it."""
-    options = f" ({', '.join(spec['mount_options'])})" if spec["mount_options"] else ""
-    stripe = spec["stripe"]
-    width = f", stride {stripe['stride']}, stripe width {stripe['stripe_width']}" if stripe else ""
-    return f"file system {spec['type']}{options}{width}"
+    options = f" ({', '.join(spec.mount_options)})" if spec.mount_options else ""
+    stripe = spec.stripe
+    width = f", stride {stripe.stride}, stripe width {stripe.stripe_width}" if stripe else ""
+    return f"file system {spec.type}{options}{width}"

@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import typing as t
 
 from ...module_utils.purge import methods
 from ...module_utils.purge.method import PurgeError
+from ...module_utils.records import base
+from ...module_utils.records.plan import Plan, PlannedPurge, PlannedTest
 from ..common import argument_specs
 from ..common import schema as schemas
 from ..common import values as numbers
@@ -113,17 +116,18 @@ def _within(
     if most_s is None or not seen:
         return list(asked), {}
     # What purge_method says counts for the tests that leave the method open.
-    timed = [{**test, "purge": purge_values.spec(test["purge"], variables)} for test in asked]
+    timed = [
+        time_estimates.as_planned({**test, "purge": purge_values.spec(test["purge"], variables)}) for test in asked
+    ]
 
-    def share(test: t.Mapping[str, t.Any], place: int) -> float | None:
-        return _purge_share(test["purge"], seen[place])
+    def share(test: PlannedTest, place: int) -> float | None:
+        return _purge_share(test.purge, seen[place])
 
     identities = [drive["identity"] for drive in seen]
     kept, rest = time_estimates.within(
         timed, identities, most_s - reads_s(variables, seen), _assumed_rate(variables), share
     )
-    names = {test["name"] for test in kept}
-    return [test for test in asked if test["name"] in names], rest
+    return [test for test in asked if test["name"] in kept], rest
 
 
 def _seen(drives: Drives) -> list[t.Mapping[str, t.Any]]:
@@ -139,20 +143,21 @@ def reads_s(variables: t.Mapping[str, t.Any], drives: Drives) -> float:
     time of each of its drives.
     """
     settings, seen = {name: variables[name] for name in ("ssd_parallel_drives", "workload_ioengine")}, _seen(drives)
-    return parallel_drives.span_s({**parallel_drives.spec(settings, seen, any_test=True), "drives": seen})[1]
+    _most, together = parallel_drives.spec(settings, len(seen), any_test=True)
+    return parallel_drives.span_s(together, len(seen))[1]
 
 
-def _purge_share(purge: t.Mapping[str, t.Any], drive: t.Mapping[str, t.Any]) -> float | None:
+def _purge_share(purge: PlannedPurge, drive: t.Mapping[str, t.Any]) -> float | None:
     """time_estimates.purge_share of what a purge is on a drive, as `auto` may be an overwrite.
 
     None where the drive wasn't asked, or offers no purge, which preflight tells.
     """
     capabilities = drive.get("purge_capabilities")
-    if purge["method"] == "none" or not capabilities:
+    if purge.method == "none" or not capabilities:
         return None
     with contextlib.suppress(PurgeError):
-        offered = methods.offers_for(capabilities, drive["identity"], purge)
-        return time_estimates.purge_share(methods.choose(purge["method"], offered)["method"])
+        offered = methods.offers_for(capabilities, drive["identity"], base.sparse_json(purge))
+        return time_estimates.purge_share(methods.choose(purge.method, offered)["method"])
     return None
 
 
@@ -171,8 +176,8 @@ def build(
     drives: t.Sequence[t.Mapping[str, t.Any]],
     engine_version: str,
     left_out: t.Collection[str] = (),
-) -> dict[str, t.Any]:
-    """plan.json of a host, from its VARIABLES and, where they are there, what is GIVEN. tests: of choose_tests.
+) -> Plan:
+    """Return the plan of a host, from its VARIABLES and, where they are there, what is GIVEN. tests: of choose_tests.
     left_out: drives that take no part. Raises PlanError.
     """
     values = schemas.plain(
@@ -190,4 +195,4 @@ def build(
         variables=values,
         tune=tune_spec(values, keep=values["ssd_step"] == "tune"),
     )
-    return {**plan, "assumed_write_bytes_per_s": _assumed_rate(values)}
+    return dataclasses.replace(plan, assumed_write_bytes_per_s=_assumed_rate(values))

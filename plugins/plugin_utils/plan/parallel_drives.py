@@ -11,7 +11,7 @@ import typing as t
 
 from ...module_utils.measure import parallelism_search
 from ...module_utils.records import base
-from ...module_utils.records.plan import ReadTogether
+from ...module_utils.records.plan import PlannedCell, ReadTogether
 from ..common import values
 from . import cells as celling
 from .jobs import section_of, with_job
@@ -25,25 +25,24 @@ LENGTH = {"read_pct": 100, "ramp_s": 1, "runtime_s": 3}
 Mapping = t.Mapping[str, t.Any]
 
 
-def spec(settings: Mapping, drives: t.Sequence[t.Any], any_test: bool) -> dict[str, t.Any]:
-    """Of plan.json: parallel_drives, with auto the most that there may be, and then together: {repeats, cells}."""
+def spec(settings: Mapping, number: int, any_test: bool) -> tuple[int, ReadTogether | None]:
+    """Return parallel_drives of a plan with so many drives, with auto the most that there may be, and together."""
     asked = settings["ssd_parallel_drives"]
-    number = {"parallel_drives": values.drives_at_once(asked, len(drives))}
+    most = values.drives_at_once(asked, number)
     if asked != values.AUTO or not any_test:
-        return number
+        return most, None
     cells = [celling.rendered({**read, **LENGTH}) for read in READS]
     # One thread in sequence, or any at random: their jobs are the same for every size of drive.
     jobs = [with_job(cell, settings["workload_ioengine"], [section_of(cell, 0)]) for cell in cells]
-    return {**number, "together": {"repeats": parallelism_search.FEWEST_REPEATS, "cells": jobs}}
+    return most, ReadTogether(parallelism_search.FEWEST_REPEATS, [base.parse(PlannedCell, job) for job in jobs])
 
 
-def span_s(plan: Mapping) -> tuple[float, float]:
+def span_s(asked: ReadTogether | None, drives: int) -> tuple[float, float]:
     """Return the shortest and longest time that it takes a host to find the number of its drives; 0 where it does not.
-    plan: plan.json, or what `spec` makes of it and its drives.
+    asked: `together` of its plan.
     """
-    asked, drives = plan.get("together"), len(plan["drives"])
     if not asked or drives < 2:
         return 0.0, 0.0
     # Where a drive alone is unsteady, that is all.
-    group_s = parallelism_search.group_s(base.parse(ReadTogether, asked))
+    group_s = parallelism_search.group_s(asked)
     return drives * group_s, parallelism_search.most_groups(drives) * group_s

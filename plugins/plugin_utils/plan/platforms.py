@@ -13,6 +13,7 @@ import typing as t
 import yaml
 
 from ...module_utils.measure import fio, io_pattern
+from ...module_utils.records.plan import PlannedCell, PlannedTest, SizeShare
 from ..common.units import block_size
 from . import render_plan as planning
 from .testfiles import SHIPPED_DIR, PlanError
@@ -63,61 +64,61 @@ def files(
         f"Rendered by ssdlab.fleet for {platform}. Nothing was run there: review every file before you run it.",
         "Everything on the drive is lost. Run the files in the order of their names.",
     ]
-    laid = [test["name"] for test in plan["drives"][0]["tests"] if test.get("filesystem")]
+    laid = [test.name for test in plan.drives[0].tests if test.filesystem]
     if laid:
         raise PlanError([f"test {laid[0]}: file systems are created only on Linux; remove it from the plan"])
-    for number, test in enumerate(plan["drives"][0]["tests"], start=1):
-        folder = f"{number:02d}-{test['name']}"
+    for number, test in enumerate(plan.drives[0].tests, start=1):
+        folder = f"{number:02d}-{test.name}"
         made, told = (
             _icf_test(test)
             if platform == ICF
             else _fio_test(test, platforms()[platform], device, identity, queue_depth)
         )
         found.update({f"{folder}/{name}": text for name, text in made.items()})
-        lines += ["", f"{folder}: {test['title']}", *(f"  {line}" for line in [*_order(test, platform), *told])]
+        lines += ["", f"{folder}: {test.title}", *(f"  {line}" for line in [*_order(test, platform), *told])]
     return {"README.txt": "\n".join(lines) + "\n", **found}
 
 
-def _order(test: Mapping, platform: str) -> list[str]:
+def _order(test: PlannedTest, platform: str) -> list[str]:
     """Return what no file says: what comes before, and how often."""
-    rounds, fill = test["rounds"], test["precondition"]
-    sectors = test["purge"].get("iomemory_sector_bytes")
+    rounds, fill = test.rounds, test.precondition
+    sectors = test.purge.iomemory_sector_bytes
     purge = "Purge the drive with its vendor's tool" + (f", to sectors of {block_size(sectors)}." if sectors else ".")
-    before = [] if test["purge"]["method"] == "none" else [purge]
+    before = [] if test.purge.method == "none" else [purge]
     if fill and platform == ICF:
-        size = fill["block_size_bytes"]
+        size = fill.block_size_bytes
         before.append(
-            f"Fill {test['active_range_pct']} % of it {fill['passes']} times: sequential writes of {block_size(size)}."
+            f"Fill {test.active_range_pct} % of it {fill.passes} times: sequential writes of {block_size(size)}."
         )
     limits = [
-        f"{rounds['max']} times" if (rounds["max"] or 0) > 1 else "",
-        f"until {rounds['capacity_multiple']:g} x the capacity is written" if rounds["capacity_multiple"] else "",
-        f"for {rounds['time_limit_s']:g} s" if rounds["time_limit_s"] else "",
+        f"{rounds.max} times" if (rounds.max or 0) > 1 else "",
+        f"until {rounds.capacity_multiple:g} x the capacity is written" if rounds.capacity_multiple else "",
+        f"for {rounds.time_limit_s:g} s" if rounds.time_limit_s else "",
     ]
     said = ", or ".join(filter(None, limits))
     again = f"Repeat its cells in turn, at most {said}." if said else "Run its cells once."
-    steady = test["steady_state"]
+    steady = test.steady_state
     if steady:
-        tracked = ", ".join(f"{item['metric']} of {item['cell']}" for item in steady["tracked"])
+        tracked = ", ".join(f"{item.metric} of {item.cell}" for item in steady.tracked)
         again += f" The module steady_state decides when it is steady, by {tracked}."
     return [*before, again]
 
 
 def _fio_test(
-    test: Mapping, wanted: Mapping, device: str, identity: Mapping, queue_depth: int
+    test: PlannedTest, wanted: Mapping, device: str, identity: Mapping, queue_depth: int
 ) -> tuple[Files, list[str]]:
-    active = identity["size_bytes"] * test["active_range_pct"] // 100
+    active = identity["size_bytes"] * test.active_range_pct // 100
     active -= active % identity["logical_block_size_bytes"]
-    fill = test["precondition"]
+    fill = test.precondition
     jobs: list[tuple[str, str]] = []
     whole = active
     if fill:
-        whole = active - active % fill["block_size_bytes"]
-        jobs += [("precondition", fill["job"])] + [("precondition-remainder", fill["remainder_job"])] * (whole < active)
+        whole = active - active % fill.block_size_bytes
+        jobs += [("precondition", fill.job)] + [("precondition-remainder", fill.remainder_job)] * (whole < active)
     without = (*NEVER, *wanted["without"])
     told = _left_out(test, without)
-    cells = {cell["id"]: cell for cell in test["cells"] if not _lacks(cell, without)}
-    jobs += [(name, cell["job"]) for name, cell in cells.items()]
+    cells = {cell.id: cell for cell in test.cells if not _lacks(cell, without)}
+    jobs += [(name, cell.job) for name, cell in cells.items()]
     made = {}
     for number, (name, job) in enumerate(jobs, start=1):
         values = {
@@ -135,14 +136,14 @@ def _fio_test(
     return made, told
 
 
-def _load(cell: Mapping | None, active: int) -> dict[str, int]:
+def _load(cell: PlannedCell | None, active: int) -> dict[str, int]:
     """Return the values of a cell whose threads the host would choose by its CPUs: the most, as nobody knows them
     there.
     """
-    if cell is None or not cell.get("per_cpu"):
+    if cell is None or not cell.per_cpu:
         return {}
-    share = io_pattern.share_bytes(active, cell["threads"], cell["block_size_bytes"])
-    return {"threads": cell["threads"], "queue_depth": cell["queue_depth"], "share_bytes": share}
+    share = io_pattern.share_bytes(active, cell.threads, cell.block_size_bytes)
+    return {"threads": cell.threads, "queue_depth": cell.queue_depth, "share_bytes": share}
 
 
 def substituted(job: str, wanted: Mapping) -> str:
@@ -156,41 +157,39 @@ def substituted(job: str, wanted: Mapping) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _icf_test(test: Mapping) -> tuple[Files, list[str]]:
-    cells = [
-        cell for cell in test["cells"] if not _lacks(cell, ICF_WITHOUT) and not (cell.get("mix") or {}).get("ranges")
-    ]
+def _icf_test(test: PlannedTest) -> tuple[Files, list[str]]:
+    cells = [cell for cell in test.cells if not _lacks(cell, ICF_WITHOUT) and not (cell.mix and cell.mix.ranges)]
     told = [
-        f"{cell['id']}: {cell['threads']} workers, {cell['queue_depth']} outstanding I/Os each, {cell['runtime_s']} s"
-        + (f" after a ramp of {cell['ramp_s']} s." if cell.get("ramp_s") else ".")
+        f"{cell.id}: {cell.threads} workers, {cell.queue_depth} outstanding I/Os each, {cell.runtime_s} s"
+        + (f" after a ramp of {cell.ramp_s} s." if cell.ramp_s else ".")
         for cell in cells
     ]
-    kept = {cell["id"] for cell in cells}
-    gone = [cell["id"] for cell in test["cells"] if cell["id"] not in kept]
+    kept = {cell.id for cell in cells}
+    gone = [cell.id for cell in test.cells if cell.id not in kept]
     told += [f"Left out, as Iometer does not support them: {', '.join(gone)}."] if gone else []
-    return ({f"{test['name']}.icf": icf(cells)} if cells else {}), told
+    return ({f"{test.name}.icf": icf(cells)} if cells else {}), told
 
 
-def icf(cells: t.Sequence[Mapping]) -> str:
+def icf(cells: t.Sequence[PlannedCell]) -> str:
     """Iometer's access specifications of cells: a file with that section alone. Every I/O is aligned to 4 KiB, or to
     itself where it is smaller.
     """
     lines = [ICF_VERSION, f"'ACCESS SPECIFICATIONS {RULER}"]
     for cell in cells:
-        lines += ["'Access specification name,default assignment", f"\t{cell['id']},NONE"]
+        lines += ["'Access specification name,default assignment", f"\t{cell.id},NONE"]
         lines += ["'size,% of size,% reads,% random,delay,burst,align,reply"]
-        size, random = cell["block_size_bytes"], 100 * (cell["access"] == "random")
-        for part in (cell.get("mix") or {}).get("sizes") or [{"size_bytes": size, "pct": 100}]:
-            align = size if cell.get("mix") else min(size, 4096)
-            values = (part["size_bytes"], part["pct"], cell["read_pct"], random, 0, 1, align, 0)
+        size, random = cell.block_size_bytes, 100 * (cell.access == "random")
+        for part in (cell.mix and cell.mix.sizes) or [SizeShare(size, 100)]:
+            align = size if cell.mix else min(size, 4096)
+            values = (part.size_bytes, part.pct, cell.read_pct, random, 0, 1, align, 0)
             lines.append("\t" + ",".join(map(str, values)))
     return "\n".join([*lines, "'END access specifications", ICF_VERSION]) + "\n"
 
 
-def _lacks(cell: Mapping, without: t.Sequence[str]) -> bool:
-    return any(part.get(key) for part in (cell, *(cell.get("jobs") or ())) for key in without)
+def _lacks(cell: PlannedCell, without: t.Sequence[str]) -> bool:
+    return any(getattr(part, key, None) for part in (cell, *(cell.jobs or ())) for key in without)
 
 
-def _left_out(test: Mapping, without: t.Sequence[str]) -> list[str]:
-    gone = [cell["id"] for cell in test["cells"] if _lacks(cell, without)]
+def _left_out(test: PlannedTest, without: t.Sequence[str]) -> list[str]:
+    gone = [cell.id for cell in test.cells if _lacks(cell, without)]
     return [f"Left out, as fio does not support it there: {', '.join(gone)}."] if gone else []

@@ -7,10 +7,12 @@ the template.
 
 from __future__ import annotations
 
-import copy
+import dataclasses
 import typing as t
 
 from ...module_utils.drive.entry import Entry, parse
+from ...module_utils.records import base
+from ...module_utils.records.plan import Fio, Plan, PlannedDrive, PlannedLook, PlannedRun, PlannedTest, Validity
 from ..common import argument_specs
 from ..common import schema as schemas
 from ..common.values import integer
@@ -21,7 +23,6 @@ from .testfiles import PlanError, Test, load_plan
 
 __all__ = ["PlanError", "load_plan", "render", "step_plan"]
 
-SCHEMA_VERSION = 1
 # Of a test, what only the controller needs.
 NOT_FOR_HOSTS = ("origin", "own_cells", "description", "repeats", "run_margin", "departs")
 OVERWRITE_BLOCK_BYTES = 131_072
@@ -39,8 +40,8 @@ def render(
     tune: t.Mapping[str, t.Any] | None = None,
     fio_path: str = "fio",
     left_out: t.Collection[str] = (),
-) -> dict[str, t.Any]:
-    """plan.json of one host (docs/internals.md).
+) -> Plan:
+    """Return the plan of one host (docs/internals.md).
 
     tests: of load_plan or step_plan. run: {id, name}. drives: as drive_facts returns them (selector, identity).
     variables: the host's, of which workload_ioengine, purge_method, ssd_parallel_drives and ssd_sample_interval_s count
@@ -54,22 +55,24 @@ def render(
     problems += wrong
     if problems:
         raise PlanError(problems)
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "engine_version": engine_version,
-        "run": {"id": str(run["id"]), "name": str(run["name"])},
-        "host": str(host),
-        "boot_id": boot_id,
-        **parallel_drives.spec(settings, drives, any_test=bool(tests)),
-        "sample_interval_s": float(settings.get("ssd_sample_interval_s") or 0),
-        "look": _look(settings),
-        "validity": _validity(settings),
-        "leave": settings["ssd_leave"] if measures else "as_is",
-        "criteria": _criteria(settings) if measures else [],
-        "fio": {"path": fio_path},
-        "tune": schemas.plain(tune or {}),
-        "drives": rendered,
-    }
+    number, together = parallel_drives.spec(settings, len(drives), any_test=bool(tests))
+    return Plan(
+        schema_version=1,
+        engine_version=engine_version,
+        run=PlannedRun(str(run["id"]), str(run["name"])),
+        host=str(host),
+        boot_id=boot_id,
+        parallel_drives=number,
+        together=together,
+        sample_interval_s=float(settings.get("ssd_sample_interval_s") or 0),
+        look=_look(settings),
+        validity=_validity(settings),
+        leave=settings["ssd_leave"] if measures else "as_is",
+        criteria=_criteria(settings) if measures else [],
+        fio=Fio(fio_path),
+        tune=schemas.plain(tune or {}),
+        drives=rendered,
+    )
 
 
 def _drives(
@@ -78,7 +81,7 @@ def _drives(
     settings: t.Mapping[str, t.Any],
     host: str,
     left_out: t.Collection[str],
-) -> tuple[list[dict[str, t.Any]], list[str]]:
+) -> tuple[list[PlannedDrive], list[str]]:
     """(the plan of each drive, what they can't do)."""
     rendered = []
     known = [drive["identity"] for drive in drives if drive.get("identity")]
@@ -87,10 +90,13 @@ def _drives(
     labels = [*(entry.label for entry in entries), *left_out]
     for place, (drive, entry) in enumerate(zip(drives, entries)):
         carried = [test for test in tests if arrays.carries_test(test, place, len(drives))]
+        if not drive.get("identity"):
+            problems.append(f"{host}: drive {entry.label}: was not found, so nothing can be planned for it")
+            continue
         done, wrong = _for_drive(drive, entry, carried, settings, host, known)
-        for test, asked in zip(done.get("tests", ()), carried):
-            test.update(arrays.on_drive(asked, labels))
-        rendered.append(done)
+        arrays_of = [arrays.on_drive(test, labels) for test in carried]
+        tests_of = [dataclasses.replace(test, array=array) for test, array in zip(done.tests, arrays_of)]
+        rendered.append(dataclasses.replace(done, tests=tests_of))
         problems += wrong
     return rendered, problems
 
@@ -103,17 +109,15 @@ def _defaults() -> dict[str, t.Any]:
     }
 
 
-def _look(settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _look(settings: t.Mapping[str, t.Any]) -> PlannedLook:
     full = settings.get("ssd_look") == "full"
-    return {"seconds": None if full else float(settings.get("ssd_look_s") or argument_specs.default("ssd_look_s"))}
+    return PlannedLook(None if full else float(settings.get("ssd_look_s") or argument_specs.default("ssd_look_s")))
 
 
-def _validity(settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _validity(settings: t.Mapping[str, t.Any]) -> Validity:
     limits = schemas.plain(settings.get("ssd_validity_limits")) or {}
-    return {
-        "strict": settings.get("ssd_unknown_causes") == "spoil",
-        "limits": {name: float(limit) for name, limit in limits.items()},
-    }
+    is_strict = settings.get("ssd_unknown_causes") == "spoil"
+    return Validity(is_strict, {name: float(limit) for name, limit in limits.items()})
 
 
 def _criteria(settings: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
@@ -127,25 +131,23 @@ def _for_drive(
     settings: t.Mapping[str, t.Any],
     host: str,
     of_host: t.Sequence[t.Mapping[str, t.Any]],
-) -> tuple[dict[str, t.Any], list[str]]:
+) -> tuple[PlannedDrive, list[str]]:
     """One of the plan's drives, and what it can't do. of_host: the identities of all its drives."""
-    identity = drive.get("identity")
+    identity = drive["identity"]
     where = f"{host}: drive {entry.label}"
-    if not identity:
-        return {}, [f"{where}: was not found, so nothing can be planned for it"]
     fitted = _fit_tests(tests, identity, settings, of_host)
     problems = _poll_problems(any(test["cells"] for test in tests), identity, settings, where)
     problems += _cache_problems(tests, entry, where)
     problems += [
         f"{where}: test {test['name']}: {line}" for test, (_done, wrong) in zip(tests, fitted) for line in wrong
     ]
-    rendered = {
-        "drive": entry.label,
-        "selector": entry.given,
-        "expected": schemas.plain(identity),
-        "vendor": _vendor(identity, settings),
-        "tests": [done for done, _wrong in fitted],
-    }
+    rendered = PlannedDrive(
+        drive=entry.label,
+        selector=entry.given,
+        expected=schemas.plain(identity),
+        vendor=_vendor(identity, settings),
+        tests=[done for done, _wrong in fitted],
+    )
     return rendered, problems
 
 
@@ -232,7 +234,7 @@ def _fit_tests(
     identity: t.Mapping[str, t.Any],
     settings: t.Mapping[str, t.Any],
     of_host: t.Sequence[t.Mapping[str, t.Any]],
-) -> list[tuple[Test, list[str]]]:
+) -> list[tuple[PlannedTest, list[str]]]:
     """Return each test for one drive. A purge that sets the LBA size sets it for this test and those after it."""
     fitted = []
     for test in tests:
@@ -244,18 +246,19 @@ def _fit_tests(
 
 def _fit_test(
     test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], purge: dict[str, t.Any]
-) -> tuple[Test, list[str]]:
+) -> tuple[PlannedTest, list[str]]:
     """Return a test for one drive in its rendered form, and what the drive can't do."""
     test, same_cells = celling.with_preferred_size(test, identity)
     cells, left_out, wrong = celling.fit(test, identity)
-    active = celling.active_range_bytes(test, identity)
+    active = celling.active_range_bytes(test["active_range_pct"], identity)
     engine = settings["workload_ioengine"]
-    done = {key: copy.deepcopy(value) for key, value in test.items() if key not in NOT_FOR_HOSTS}
-    done["purge"] = purge
+    done = {**test, "purge": purge}
+    # Which drives they are is known once all of them are rendered.
+    done.pop("array", None)
     if purge["method"] in ("auto", "overwrite"):
         purge.update(fill_jobs("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
     if test["precondition"]:
         done["precondition"] = fill_jobs("precondition", engine=engine, **test["precondition"])
     done["cells"] = [with_job(cell, engine, sections_of(cell, active, identity["size_bytes"])) for cell in cells]
     done["not_applicable"] = same_cells + left_out
-    return done, wrong
+    return base.parse(PlannedTest, done), wrong

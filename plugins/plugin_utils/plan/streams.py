@@ -157,9 +157,9 @@ def share_bytes(job: Mapping, active: int) -> int:
     return room // (job["threads"] if job["access"] == "sequential" else 1) // size * size
 
 
-def rate_bytes_s(job: Mapping, capacity: int) -> float:
+def rate_bytes_s(mib_s_per_tb: float, capacity: int) -> float:
     """Return the limit of a stream that grows with the drive, for all its threads."""
-    return float(job["rate_mib_s_per_tb"]) * MIB * capacity / 1e12
+    return mib_s_per_tb * MIB * capacity / 1e12
 
 
 def section(job: Mapping, active: int, capacity: int) -> dict[str, t.Any]:
@@ -168,7 +168,7 @@ def section(job: Mapping, active: int, capacity: int) -> dict[str, t.Any]:
     """
     found = {**placed(job, active), "new_group": True}
     if job.get("rate_mib_s_per_tb"):
-        found["rate"] = max(1, int(rate_bytes_s(job, capacity) / job["threads"]))
+        found["rate"] = max(1, int(rate_bytes_s(job["rate_mib_s_per_tb"], capacity) / job["threads"]))
     if job.get("trim"):
         found["rw"] = "randtrim" if job["access"] == "random" else "trim"
     return found

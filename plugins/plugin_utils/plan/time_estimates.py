@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...module_utils.measure.rounds import CELL_OVERHEAD_S
+from ...module_utils.measure.rounds import CELL_OVERHEAD_S, cell_s
 from ...module_utils.purge import methods
+from ...module_utils.records import base
+from ...module_utils.records.plan import PlannedTest, SteadyStateRule
 from . import cells as celling
 
 MIB = 1 << 20
@@ -26,9 +28,17 @@ def budget_s(value: t.Any) -> float | None:
     return float(match[1]) * UNIT_S[match[2]] if match and float(match[1]) > 0 else None
 
 
-def cell_s(cell: Mapping) -> float:
-    """Return how long a cell does I/O: what counts, and the ramp before it."""
-    return float(cell["runtime_s"] + cell.get("ramp_s", 0))
+def as_planned(test: Mapping) -> PlannedTest:
+    """Return a test of load_plan as plans have it, before it is fitted to a drive."""
+    cells = [base.sparse_json(celling.planned(cell)) for cell in test["cells"]]
+    own = {key: value for key, value in test.items() if key != "array"}
+    return base.parse(PlannedTest, {**own, "cells": cells, "not_applicable": []})
+
+
+def fill_bytes(test: PlannedTest, identity: Mapping) -> int:
+    """Return what the fill before a test's rounds writes."""
+    fill = test.precondition
+    return fill.passes * celling.active_range_bytes(test.active_range_pct, identity) if fill else 0
 
 
 def purge_share(method: str) -> float:
@@ -38,106 +48,109 @@ def purge_share(method: str) -> float:
     return 1.0 if method in methods.METHODS and methods.METHODS[method].slow else SHARE_OF_FILL
 
 
-def span_s(test: Mapping, identity: Mapping, bytes_per_s: float, share: float | None = None) -> tuple[float, float]:
+def span_s(test: PlannedTest, identity: Mapping, bytes_per_s: float, share: float | None = None) -> tuple[float, float]:
     """Shortest and longest time of a test on a drive, purge and fill included. share: purge_share of the method, where
     it is known better.
     """
-    active = celling.active_range_bytes(test, identity)
-    share = purge_share(test["purge"]["method"]) if share is None else share
+    share = purge_share(test.purge.method) if share is None else share
     purge_s = identity["size_bytes"] / bytes_per_s * share
-    fill_s = (test["precondition"] or {"passes": 0})["passes"] * active / bytes_per_s
-    shortest, longest = rounds_s(test, identity["size_bytes"] / bytes_per_s) if test["cells"] else (0.0, 0.0)
+    fill_s = fill_bytes(test, identity) / bytes_per_s
+    shortest, longest = rounds_s(test, identity["size_bytes"] / bytes_per_s) if test.cells else (0.0, 0.0)
     # A purge by command may be over at once.
     return (purge_s if share >= 1 else 0.0) + fill_s + shortest, purge_s + fill_s + longest
 
 
-def rounds_s(test: Mapping, capacity_s: float) -> tuple[float, float]:
+def rounds_s(test: PlannedTest, capacity_s: float) -> tuple[float, float]:
     """Shortest and longest time of the rounds; `capacity_s`: to write the user capacity once at the assumed rate."""
-    rounds, steady = test["rounds"], test["steady_state"]
-    round_s = sum(cell_s(cell) + CELL_OVERHEAD_S for cell in test["cells"])
+    rounds, steady = test.rounds, test.steady_state
+    round_s = sum(cell_s(cell) + CELL_OVERHEAD_S for cell in test.cells)
     bounds = []
-    if rounds["max"]:
-        bounds.append(rounds["max"] * round_s)
-    if rounds["time_limit_s"]:
-        bounds.append(rounds["time_limit_s"] + round_s)
-    by_bytes_s = rounds["capacity_multiple"] * capacity_s + round_s if rounds["capacity_multiple"] else None
+    if rounds.max:
+        bounds.append(rounds.max * round_s)
+    if rounds.time_limit_s:
+        bounds.append(rounds.time_limit_s + round_s)
+    by_bytes_s = rounds.capacity_multiple * capacity_s + round_s if rounds.capacity_multiple else None
     longest = min(bounds) if bounds else by_bytes_s or 0.0
-    first_s = _first_steady_s(test, round_s, capacity_s) if steady else None
+    first_s = _first_steady_s(steady, test.after_steady_rounds, round_s, capacity_s) if steady else None
     chances = [longest, *([first_s] if first_s else []), *([by_bytes_s] if by_bytes_s else [])]
     return min(chances), longest
 
 
-def _first_steady_s(test: Mapping, round_s: float, capacity_s: float) -> float:
+def _first_steady_s(steady: SteadyStateRule, after_rounds: int, round_s: float, capacity_s: float) -> float:
     """When a test can be over at the earliest: its windows begin once the drive can have left its fresh state."""
-    steady = test["steady_state"]
-    before_s: float = max(steady["settle_s"], steady["min_capacity_multiple"] * capacity_s)
-    rounds: int = (
-        steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) + test["after_steady_rounds"]
-    )
-    return before_s + rounds * round_s
+    before_s = max(steady.settle_s, steady.min_capacity_multiple * capacity_s)
+    return before_s + (_least_rounds(steady) + after_rounds) * round_s
+
+
+def _least_rounds(steady: SteadyStateRule) -> int:
+    """Return how many rounds the windows of a rule span that have to agree."""
+    return steady.window * steady.sample_every * (1 + steady.confirm_windows)
 
 
 def within(
-    tests: t.Sequence[Mapping],
+    tests: t.Sequence[PlannedTest],
     identities: t.Sequence[Mapping],
     most_s: float,
     bytes_per_s: float,
-    share: t.Callable[[Mapping, int], float | None] = lambda test, place: None,
-) -> tuple[list[Mapping], dict[str, float]]:
-    """Return the tests of a plan that fit into a time for each drive: (those that do, {name of one left out: its
-    longest time}). share: purge_share of the method that a test gets on the drive of that place, where it is known.
+    share: t.Callable[[PlannedTest, int], float | None] = lambda test, place: None,
+) -> tuple[list[str], dict[str, float]]:
+    """Return the tests of a plan that fit into a time for each drive: (names of those that do, {name of one left out:
+    its longest time}). share: purge_share of the method that a test gets on the drive of that place, where it is known.
 
     The order of importance is that of the plan: a test is taken if at its longest, on the drive that takes longest, it
     fits into what those before it leave. One that neither purges nor fills goes on from the state that the test before
     it left: it is left out with that.
     """
-    kept: list[Mapping] = []
+    kept: list[str] = []
     left_out: dict[str, float] = {}
     used_s = 0.0
     before_is_there = True
     for test in tests:
-        follows = bool(kept or left_out) and test["purge"]["method"] == "none" and not test["precondition"]
+        follows = bool(kept or left_out) and test.purge.method == "none" and not test.precondition
         lengths_s = [
             span_s(test, identity, bytes_per_s, share(test, place))[1] for place, identity in enumerate(identities)
         ]
         longest_s = max(lengths_s, default=0.0)
         before_is_there = (before_is_there or not follows) and used_s + longest_s <= most_s
         if before_is_there:
-            kept.append(test)
+            kept.append(test.name)
             used_s += longest_s
         else:
-            left_out[test["name"]] = longest_s
+            left_out[test.name] = longest_s
     return kept, left_out
 
 
-def window_s(test: Mapping) -> float:
-    """Return how much time the window of a test spans, from the start of its first round to the end of its last."""
-    steady = test["steady_state"]
-    rounds: int = (steady["window"] - 1) * steady["sample_every"] + 1
-    return rounds * sum(cell_s(cell) for cell in test["cells"])
+def window_s(test: PlannedTest) -> float:
+    """Return how much time the window of a test spans, from the start of its first round to the end of its last; 0
+    without one.
+    """
+    steady = test.steady_state
+    rounds = (steady.window - 1) * steady.sample_every + 1 if steady else 0
+    return rounds * sum(cell_s(cell) for cell in test.cells)
 
 
-def time_for_writing_s(test: Mapping) -> float | None:
+def time_for_writing_s(test: PlannedTest) -> float | None:
     """Return what a test's own limits leave for writing before its windows begin (below 0: not even these fit); None
     where nothing has to be written first.
     """
-    steady, rounds = test["steady_state"] or {}, test["rounds"]
-    round_s = sum(cell_s(cell) for cell in test["cells"])
-    limits = [rounds["time_limit_s"], rounds["max"] * round_s if rounds["max"] else None]
-    if not steady.get("min_capacity_multiple") or not any(limits):
+    steady, rounds = test.steady_state, test.rounds
+    round_s = sum(cell_s(cell) for cell in test.cells)
+    limits = [limit for limit in (rounds.time_limit_s, (rounds.max or 0) * round_s) if limit]
+    if not steady or not steady.min_capacity_multiple or not limits:
         return None
-    left_s: float = (
-        min(filter(None, limits))
-        - steady["window"] * steady["sample_every"] * (1 + steady["confirm_windows"]) * round_s
-    )
-    return left_s
+    return min(limits) - _least_rounds(steady) * round_s
 
 
-def slowest_write(test: Mapping, size_bytes: int) -> float | None:
+def least_multiple(test: PlannedTest) -> float:
+    """Return how many times the user capacity has to be written before a window may begin."""
+    return test.steady_state.min_capacity_multiple if test.steady_state else 0.0
+
+
+def slowest_write(test: PlannedTest, size_bytes: int) -> float | None:
     """Return the mean bytes/s that a drive has to write for a steady window to fit into the test's own time; None where
     nothing has to be written first.
     """
-    steady, left_s = test["steady_state"] or {}, time_for_writing_s(test)
+    multiple, left_s = least_multiple(test), time_for_writing_s(test)
     if left_s is None:
         return None
-    return steady["min_capacity_multiple"] * size_bytes / left_s if left_s > 0 else float("inf")
+    return multiple * size_bytes / left_s if left_s > 0 else float("inf")

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from ...module_utils.drive.entry import GUARD_OPTIONS, parse
 from ...module_utils.drive.identity import NAMES
+from ...module_utils.records.plan import Plan
 from ...module_utils.run import digests
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import argument_specs
@@ -39,7 +40,7 @@ OVERRIDES = (
 )
 DIGEST_LETTERS = 16
 ADVICE = "make and approve a new plan, or undo the change"
-Plans = t.Mapping[str, t.Mapping[str, t.Any]]
+Plans = t.Mapping[str, Plan]
 
 
 def decided(
@@ -69,20 +70,20 @@ def decided(
     )
 
 
-def _lines(view: HostAnswer, asked: HostTests, plan: t.Mapping[str, t.Any]) -> list[approval.Line]:
+def _lines(view: HostAnswer, asked: HostTests, plan: Plan) -> list[approval.Line]:
     definitions = {test["name"]: _digest(test) for test in asked.tests}
     purges = {test["name"]: _purge(test, asked.variables) for test in asked.tests}
     of_host = _set(OVERRIDES, view.asked or {})
     # Members of an array are written by its test, which another drive carries.
-    planned = [(drive, [test["name"] for test in drive["tests"]]) for drive in arrays.written(plan)]
+    planned = [(drive, [test.name for test in drive.tests]) for drive in arrays.written(plan)]
     return [
         approval.Line(
             view.name,
-            drive["drive"],
-            _identity(drive["expected"]),
+            drive.drive,
+            _identity(drive.expected),
             _only(definitions, names),
             _only(purges, names),
-            [*_guard_options(drive["selector"]), *of_host],
+            [*_guard_options(drive.selector), *of_host],
         )
         for drive, names in planned
         if names

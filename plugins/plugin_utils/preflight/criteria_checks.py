@@ -12,8 +12,7 @@ import typing as t
 
 from ...module_utils.measure import fio_result, histogram, io_pattern
 from ...module_utils.measure.rounds import FITTED_END
-from ...module_utils.records import base
-from ...module_utils.records.plan import AnyLoad, PlannedCell, PlannedStream
+from ...module_utils.records.plan import AnyLoad, Plan, PlannedCell, PlannedDrive, PlannedTest
 from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.schema import suggestion
 from ..peers import statistics_requirements
@@ -53,17 +52,19 @@ def usable(criteria: t.Any) -> list[dict[str, t.Any]]:
     )
 
 
-def findings(criteria: t.Any, views: t.Sequence[HostAnswer], tests: Mapping, plans: Mapping) -> list[Finding]:
+def findings(
+    criteria: t.Any, views: t.Sequence[HostAnswer], tests: Mapping, plans: t.Mapping[str, Plan]
+) -> list[Finding]:
     """Criteria that no figure of the run can be held against.
 
-    tests: names of each host's tests, as far as they are right: {host: [name]}. plans: plan.json of each host, with its
-      drives seen.
+    tests: names of each host's tests, as far as they are right: {host: [name]}. plans: of each host, with its drives
+      seen.
     """
     found = _lacking(criteria)
     for criterion in usable(criteria):
         wrong = _metric(criterion) or _names(criterion, tests) or _model(criterion, usable(criteria), views)
         found += wrong or [
-            finding for host, plan in plans.items() for finding in _on_host(criterion, host, plan["drives"])
+            finding for host, plan in plans.items() for finding in _on_host(criterion, host, plan.drives)
         ]
     return found
 
@@ -118,23 +119,23 @@ def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Seque
     ]
 
 
-def _on_host(criterion: Criterion, host: str, drives: t.Sequence[Mapping]) -> list[Finding]:
+def _on_host(criterion: Criterion, host: str, drives: t.Sequence[PlannedDrive]) -> list[Finding]:
     """Return what judge would call an error once everything was measured, by drive; once for the host where it is the
     same for all.
     """
-    problems = {drive["drive"]: _problem(criterion, drive) for drive in drives}
+    problems = {drive.drive: _problem(criterion, drive) for drive in drives}
     texts = list(dict.fromkeys(filter(None, problems.values())))
     if len(texts) == 1 and all(problems.values()):
         return [_finding(criterion, texts[0], host)]
     return [_finding(criterion, text, host, drive) for drive, text in problems.items() if text]
 
 
-def _problem(criterion: Criterion, drive: Mapping) -> str:
-    if not is_of_model(criterion, drive["expected"].get("model") or ""):
+def _problem(criterion: Criterion, drive: PlannedDrive) -> str:
+    if not is_of_model(criterion, drive.expected.get("model") or ""):
         return ""
-    wanted = [test for test in drive["tests"] if is_for(criterion, test["name"])]
+    wanted = [test for test in drive.tests if is_for(criterion, test.name)]
     # None wanted: the criterion is about another host's plan, as `_names` has made sure.
-    lacking = [test["name"] for test in wanted if not _yields(test, criterion)]
+    lacking = [test.name for test in wanted if not _yields(test, criterion)]
     if not lacking or (not criterion.get("test") and len(lacking) < len(wanted)):
         return ""
     figure = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
@@ -144,53 +145,44 @@ def _problem(criterion: Criterion, drive: Mapping) -> str:
     return f"{', '.join(lacking)} does not report {figure}; {advice}"
 
 
-def _yields(test: Mapping, criterion: Criterion) -> bool:
+def _yields(test: PlannedTest, criterion: Criterion) -> bool:
     """Return whether the test has the figure: of the cell named, else of the first tracked one, else of the first
     (job/campaign.py).
     """
-    tracked = [item["cell"] for item in (test["steady_state"] or {}).get("tracked", [])]
+    tracked = test.steady_state.tracked if test.steady_state else []
     name = (
         criterion.get("cell")
-        or next(iter(tracked), None)
-        or next((cell["id"] for cell in test["cells"] if not cell.get("lead")), None)
+        or next((item.cell for item in tracked), None)
+        or next((cell.id for cell in test.cells if not cell.lead), None)
     )
-    cell = next((cell for cell in test["cells"] if cell["id"] == str(name).partition(".")[0]), None)
-    if cell is not None and _stream(cell, str(name)) is cell and cell["id"] != name:
+    cell = next((cell for cell in test.cells if cell.id == str(name).partition(".")[0]), None)
+    if cell is not None and _stream(cell, str(name)) is cell and cell.id != name:
         return False
     if cell is None:
         return False
     if criterion["metric"].endswith(FITTED_END):
-        tracks = (test["steady_state"] or {}).get("tracked", [])
         return not criterion.get("cell") and any(
-            item["cell"] == name and item["metric"] + FITTED_END == criterion["metric"] for item in tracks
+            item.cell == name and item.metric + FITTED_END == criterion["metric"] for item in tracked
         )
     share = WITHIN.fullmatch(criterion["metric"])
-    if share and share[1] not in [
-        histogram.within_metric(limit_us) for limit_us in test.get("latency_targets_us") or ()
-    ]:
+    if share and share[1] not in [histogram.within_metric(limit_us) for limit_us in test.latency_targets_us]:
         return False
     side = criterion["metric"].split("_")[0]
-    return side not in fio_result.SIDES or side in io_pattern.sides(
-        _typed(_stream(cell, str(criterion.get("cell") or "")))
-    )
+    return side not in fio_result.SIDES or side in io_pattern.sides(_stream(cell, str(criterion.get("cell") or "")))
 
 
-def _stream(cell: Mapping, name: str) -> Mapping:
+def _stream(cell: PlannedCell, name: str) -> AnyLoad:
     """Return the stream of a cell by its name in records, <cell>.<stream>; the cell itself for any other."""
-    return next((job for job in cell.get("jobs") or () if f"{cell['id']}.{job['name']}" == name), cell)
+    return next((job for job in cell.jobs or () if f"{cell.id}.{job.name}" == name), cell)
 
 
-def _typed(one: Mapping) -> AnyLoad:
-    return base.parse(PlannedCell, one) if "id" in one else base.parse(PlannedStream, one)
-
-
-def applying(criteria: t.Any, drive: Mapping) -> list[str]:
-    """Return the criteria that a drive of a plan.json will be held to, each as one line."""
-    own = [item for item in usable(criteria) if is_of_model(item, drive["expected"].get("model") or "")]
+def applying(criteria: t.Any, drive: PlannedDrive) -> list[str]:
+    """Return the criteria that a drive of a plan will be held to, each as one line."""
+    own = [item for item in usable(criteria) if is_of_model(item, drive.expected.get("model") or "")]
     return [
         judged_criteria.describe(item)
         for item in own
-        if any(is_for(item, test["name"]) and _yields(test, item) for test in drive["tests"])
+        if any(is_for(item, test.name) and _yields(test, item) for test in drive.tests)
     ]
 
 

@@ -13,6 +13,7 @@ import typing as t
 from types import MappingProxyType
 
 from ...module_utils.records import base
+from ...module_utils.records.plan import Plan
 from ...module_utils.run.states import FINISHED, SETTLED_STATES
 from ..common import schema as schemas
 from ..run_folder import last_run_of_drive, run_record, runs
@@ -65,7 +66,7 @@ class Decision(t.NamedTuple):
     results_dir: str
     record: dict[str, t.Any]
     warnings: list[str]
-    plans: t.Mapping[str, t.Mapping[str, t.Any]] = {}
+    plans: t.Mapping[str, Plan] = {}
     skipped: str = ""
     attached: str = ""
     left_out: t.Mapping[str, t.Sequence[str]] = {}
@@ -157,7 +158,7 @@ class _Overlap(t.NamedTuple):
 class _Planned(t.NamedTuple):
     """What each host is to do. purges, times: by host. warnings: records of run.json."""
 
-    plans: dict[str, dict[str, t.Any]]
+    plans: dict[str, Plan]
     tests: dict[str, t.Any]
     purges: dict[str, purge_choice.Chosen]
     times: dict[str, duration_history.Known]
@@ -298,7 +299,7 @@ def _compare(
     chosen: _Chosen,
     views: t.Sequence[HostAnswer],
     requested: Requested,
-    plans: t.Mapping[str, dict[str, t.Any]],
+    plans: t.Mapping[str, Plan],
 ) -> _Compared:
     """Compare the plan with the approved one, if there is such."""
     run, approved, destructive = chosen.run, request.approved, chosen.destructive
@@ -382,7 +383,7 @@ def _run(
 
 def _plans(
     views: t.Sequence[HostAnswer], run: Run | None, requested: Requested, results_dir: str
-) -> tuple[dict[str, dict[str, t.Any]], dict[str, t.Any], list[Finding]]:
+) -> tuple[dict[str, Plan], dict[str, t.Any], list[Finding]]:
     """Return the plan of each host, the tests that they name, and what is wrong with them."""
     plans, wrong = host_plans.of_hosts(views, run, requested)
     tests = host_plans.tests_of(requested)
@@ -407,7 +408,7 @@ def _of_host(chosen: _Chosen, view: HostAnswer, asked: HostTests | None) -> list
 
 
 def _purges(
-    views: t.Sequence[HostAnswer], plans: t.Mapping[str, dict[str, t.Any]], run: Run | None
+    views: t.Sequence[HostAnswer], plans: t.Mapping[str, Plan], run: Run | None
 ) -> tuple[dict[str, purge_choice.Chosen], list[Finding]]:
     """Return the purges of each host, and what is wrong with them or with the wear that follows."""
     chosen: dict[str, purge_choice.Chosen] = {}
@@ -464,9 +465,7 @@ def _lines(found: t.Sequence[Finding]) -> list[str]:
     return lines + [Finding(f"and {count} more findings like these", host).text() for host, count in more.items()]
 
 
-def _worn(
-    view: HostAnswer, plan: t.Mapping[str, t.Any] | None, run: Run | None, chosen: purge_choice.Chosen
-) -> list[Finding]:
+def _worn(view: HostAnswer, plan: Plan | None, run: Run | None, chosen: purge_choice.Chosen) -> list[Finding]:
     """Drives that the plan would wear beyond the budget; of a run that is under way there, it was decided when that
     began.
     """

@@ -11,7 +11,8 @@ import statistics
 import typing as t
 
 from ...module_utils.drive.attributes import VIRTUAL
-from ..plan import cells as celling
+from ...module_utils.measure.rounds import cell_s
+from ...module_utils.records.plan import Plan, PlannedDrive, PlannedTest
 from ..plan import time_estimates
 from ..run_folder.runs import KnownRun
 from ..verdict import comparability
@@ -47,7 +48,7 @@ Known = dict[tuple[str, str], Range]
 
 def of_hosts(
     own: t.Iterable[KnownRun],
-    plans: t.Mapping[str, Mapping],
+    plans: t.Mapping[str, Plan],
     tests: t.Mapping[str, t.Mapping[str, Mapping]],
     chosen: t.Mapping[str, purge_choice.Chosen],
     but: str,
@@ -55,8 +56,8 @@ def of_hosts(
     """Return what is known for the plan of each host. own: the runs with results. tests: what run.json tells of each
     host's tests. but: the run that is under way.
     """
-    models = {model(drive["expected"]) for plan in plans.values() for drive in plan["drives"]} - {""}
-    names = {test["name"] for plan in plans.values() for drive in plan["drives"] for test in drive["tests"]}
+    models = {model(drive.expected) for plan in plans.values() for drive in plan.drives} - {""}
+    names = {test.name for plan in plans.values() for drive in plan.drives for test in drive.tests}
     seen = timings.of_models(own, models, names, but)
     return {
         host: known(plan, comparability.definitions({"tests": tests[host]}), seen, chosen.get(host))
@@ -66,29 +67,29 @@ def of_hosts(
 
 
 def known(
-    plan: Mapping,
+    plan: Plan,
     definitions: t.Mapping[str, Mapping],
     seen: t.Sequence[Timing],
     chosen: purge_choice.Chosen | None = None,
 ) -> Known:
     """Return the ranges of what earlier runs did in the same way on such drives.
 
-    plan: plan.json. definitions: of comparability.definitions. seen: of results.timings. chosen: the purge of each
+    definitions: of comparability.definitions. seen: of results.timings. chosen: the purge of each
       test, as far as it is known.
     """
     found: Known = {}
-    for drive in plan["drives"]:
-        alike = [item for item in seen if _is_alike(item, drive["expected"], plan["host"])]
-        for test in drive["tests"]:
-            offer = (chosen or {}).get((drive["drive"], test["name"]))
-            name = test["name"]
+    for drive in plan.drives:
+        alike = [item for item in seen if _is_alike(item, drive.expected, plan.host)]
+        for test in drive.tests:
+            offer = (chosen or {}).get((drive.drive, test.name))
+            name = test.name
             mine = [item for item in alike if item.test == name and item.definition == definitions.get(name)]
             same = [item for item in mine if _is_as_planned(item, test, offer)]
             if same:
-                found[drive["drive"], test["name"]] = spread(same, fill_bytes(test, drive["expected"]))
-        around = [item for item in alike if item.test == AROUND and item.definition == {"left": plan.get("leave")}]
+                found[drive.drive, test.name] = spread(same, time_estimates.fill_bytes(test, drive.expected))
+        around = [item for item in alike if item.test == AROUND and item.definition == {"left": plan.leave}]
         if around:
-            found[drive["drive"], AROUND] = spread(around, 0)
+            found[drive.drive, AROUND] = spread(around, 0)
     return found
 
 
@@ -102,19 +103,14 @@ def _is_alike(item: Timing, identity: Mapping, host: str) -> bool:
     )
 
 
-def _is_as_planned(item: Timing, test: Mapping, offer: purge_choice.Offer | None) -> bool:
+def _is_as_planned(item: Timing, test: PlannedTest, offer: purge_choice.Offer | None) -> bool:
     """Return whether it was purged in the way that it will be, as far as that is known, and its rounds were
     no shorter.
     """
-    method = offer["method"] if offer else test["purge"]["method"]
-    round_s = sum(time_estimates.cell_s(cell) for cell in test["cells"])
+    method = offer["method"] if offer else test.purge.method
+    round_s = sum(cell_s(cell) for cell in test.cells)
     purged = bool(item.method) if method == "auto" else item.method == ("" if method == "none" else method)
     return purged and item.rounds_s >= SHORTEST * item.rounds * round_s
-
-
-def fill_bytes(test: Mapping, identity: Mapping) -> float:
-    """Return what the fill before a test's rounds writes."""
-    return float((test["precondition"] or {"passes": 0})["passes"] * celling.active_range_bytes(test, identity))
 
 
 def took_s(item: Timing, written: float) -> float:
@@ -133,10 +129,10 @@ def spread(same: t.Sequence[Timing], written: float) -> Range:
     return Range(low, high, len({item.run_id for item in same}))
 
 
-def of_drive(drive: Mapping, ranges: Known) -> Range | None:
+def of_drive(drive: PlannedDrive, ranges: Known) -> Range | None:
     """Return the whole plan on a drive; None unless all of its tests are known."""
-    parts = [ranges.get((drive["drive"], test["name"])) for test in drive["tests"]]
+    parts = [ranges.get((drive.drive, test.name)) for test in drive.tests]
     if not parts or None in parts:
         return None
-    told = [part for part in (*parts, ranges.get((drive["drive"], AROUND))) if part]
+    told = [part for part in (*parts, ranges.get((drive.drive, AROUND))) if part]
     return Range(sum(part.low_s for part in told), sum(part.high_s for part in told), min(part.runs for part in told))

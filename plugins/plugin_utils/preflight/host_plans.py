@@ -12,6 +12,8 @@ import json
 import os
 import typing as t
 
+from ...module_utils.records import base
+from ...module_utils.records.plan import Plan
 from ...module_utils.run import digests
 from ..common.version import collection_version
 from ..plan import hostplan
@@ -77,11 +79,11 @@ def _definition_text(value: t.Any) -> str:
 
 
 def changed_tests(
-    run: Run, views: t.Sequence[HostAnswer], tests: Tests, before: About, plans: t.Mapping[str, About]
+    run: Run, views: t.Sequence[HostAnswer], tests: Tests, before: About, plans: t.Mapping[str, Plan]
 ) -> list[Finding]:
     """Tests that a host was asked for in this run already, and that are now defined in another way.
 
-    before: run.json or {}. plans: plan.json of each host as it would be now; compared with what run_info tells of the
+    before: run.json or {}. plans: of each host as it would be now; compared with what run_info tells of the
       host's own.
     """
     found = {}
@@ -106,9 +108,10 @@ def _changed_in_record(host: str, own: t.Mapping[str, About], before: About) -> 
     return {name: keys for name, keys in found.items() if keys}
 
 
-def _changed_on_host(run: Run, view: HostAnswer, plan: About | None) -> dict[str, list[str]]:
+def _changed_on_host(run: Run, view: HostAnswer, plan: Plan | None) -> dict[str, list[str]]:
     entry = next((entry for entry in view.runs or () if entry["run_id"] == run.id), {})
-    then, now = entry.get("definitions") or {}, digests.digests_of_tests(plan or {})
+    then = entry.get("definitions") or {}
+    now = digests.digests_of_tests(base.sparse_json(plan)) if then and plan else {}
     found = {name: differing_keys(then[name], now[name], now[name]) for name in now if name in then}
     return {name: keys for name, keys in found.items() if keys}
 
@@ -132,9 +135,10 @@ def clashing_tests(tests: Tests, before: About) -> list[Finding]:
 
 def of_hosts(
     views: t.Sequence[HostAnswer], run: Run | None, requested: Requested
-) -> tuple[dict[str, dict[str, t.Any]], list[Finding]]:
-    """plan.json of each host, as far as its drives are known, and what is wrong with tests."""
-    plans, found = {}, []
+) -> tuple[dict[str, Plan], list[Finding]]:
+    """Return the plan of each host, as far as its drives are known, and what is wrong with tests."""
+    plans: dict[str, Plan] = {}
+    found = []
     for view in views:
         # Nothing is left to be done on a host whose drives are all left out.
         if view.asked is None or (view.left_out and not view.entries):
@@ -180,7 +184,7 @@ def findings(
     run: Run | None,
     results_dir: str,
     tests: t.Mapping[str, t.Mapping[str, t.Any]],
-    plans: t.Mapping[str, t.Any],
+    plans: t.Mapping[str, Plan],
 ) -> list[Finding]:
     """Return what is wrong with the tests by their names, with a second measurement, and with the criteria."""
     run_folder = os.path.join(results_dir, run.id) if run else ""
@@ -200,7 +204,7 @@ def _definition_findings(
     run: Run | None,
     run_folder: str,
     tests: t.Mapping[str, t.Mapping[str, t.Any]],
-    plans: t.Mapping[str, t.Any],
+    plans: t.Mapping[str, Plan],
 ) -> list[Finding]:
     """One name for two tests, within this play or against what the run was started with."""
     # The name of a single step says what it is, not how: hosts may do it with different settings.

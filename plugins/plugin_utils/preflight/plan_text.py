@@ -10,6 +10,8 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.guard import scan_offsets
+from ...module_utils.measure.rounds import cell_s
+from ...module_utils.records.plan import NotApplicable, Plan, PlannedDrive, PlannedTest
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import schema as schemas
 from ..common import units
@@ -33,8 +35,8 @@ Span = tuple[float, float]
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
 
-def estimate(plan: Mapping, write_mib_s: float, chosen: purge_choice.Chosen | None = None) -> list[dict[str, t.Any]]:
-    """Return how long each drive of a plan.json takes: [{drive, min_s, max_s, tests: [{test, min_s, max_s}]}].
+def estimate(plan: Plan, write_mib_s: float, chosen: purge_choice.Chosen | None = None) -> list[dict[str, t.Any]]:
+    """Return how long each drive of a plan takes: [{drive, min_s, max_s, tests: [{test, min_s, max_s}]}].
 
     write_mib_s: the assumed sequential write rate (ssd_assumed_write_mib_s). min_s: steady at the first chance. max_s:
       every
@@ -42,22 +44,22 @@ def estimate(plan: Mapping, write_mib_s: float, chosen: purge_choice.Chosen | No
     known.
     """
     estimates = []
-    for drive in plan["drives"]:
-        offers = [(chosen or {}).get((drive["drive"], test["name"])) for test in drive["tests"]]
+    for drive in plan.drives:
+        offers = [(chosen or {}).get((drive.drive, test.name)) for test in drive.tests]
         tests = [
-            _estimate_test(test, drive["expected"], write_mib_s * time_estimates.MIB, offer)
-            for test, offer in zip(drive["tests"], offers)
+            _estimate_test(test, drive.expected, write_mib_s * time_estimates.MIB, offer)
+            for test, offer in zip(drive.tests, offers)
         ]
         totals = {key: round(sum(test[key] for test in tests), 1) for key in ("min_s", "max_s")}
-        estimates.append({"drive": drive["drive"], **totals, "tests": tests})
+        estimates.append({"drive": drive.drive, **totals, "tests": tests})
     return estimates
 
 
 def _estimate_test(
-    test: Mapping, identity: Mapping, bytes_per_s: float, offer: purge_choice.Offer | None
+    test: PlannedTest, identity: Mapping, bytes_per_s: float, offer: purge_choice.Offer | None
 ) -> dict[str, t.Any]:
     shortest, longest = time_estimates.span_s(test, identity, bytes_per_s, purge_choice.share_of_fill(test, offer))
-    return {"test": test["name"], "min_s": round(shortest, 1), "max_s": round(longest, 1)}
+    return {"test": test.name, "min_s": round(shortest, 1), "max_s": round(longest, 1)}
 
 
 # In place of the path of a drive that the guard refuses.
@@ -65,7 +67,7 @@ REFUSED = "nothing, as it is refused"
 
 
 def describe(
-    plan: Mapping,
+    plan: Plan,
     paths: t.Mapping[str, str],
     write_mib_s: float,
     criteria: t.Sequence[Mapping] | None = None,
@@ -81,53 +83,56 @@ def describe(
     looks: what was looked at of each drive. wear: what wear.wear_text says of each drive. known: of
     duration_history.known.
     """
-    lines = [f"{plan['host']}: {len(plan['drives'])} drive{'s' * (len(plan['drives']) != 1)}, {_at_once(plan)}"]
-    for drive, took_all in zip(plan["drives"], estimate(plan, write_mib_s, chosen)):
-        where = paths.get(drive["drive"], REFUSED)
-        lines.append(f"  {drive['drive']}: {_verb(drive)} {where} ({identity_text(drive['expected'])})")
-        looked_at = (looks or {}).get(drive["drive"])
+    lines = [f"{plan.host}: {len(plan.drives)} drive{'s' * (len(plan.drives) != 1)}, {_at_once(plan)}"]
+    reads_s = parallel_drives.span_s(plan.together, len(plan.drives))
+    for drive, took_all in zip(plan.drives, estimate(plan, write_mib_s, chosen)):
+        where = paths.get(drive.drive, REFUSED)
+        lines.append(f"  {drive.drive}: {_verb(drive)} {where} ({identity_text(drive.expected)})")
+        looked_at = (looks or {}).get(drive.drive)
         if looked_at:
             lines.append(f"    {scan_offsets.scan_text(looked_at, units.data_size)}")
-        for number, (test, took) in enumerate(zip(drive["tests"], took_all["tests"]), start=1):
-            as_before = (known or {}).get((drive["drive"], test["name"]))
+        for number, (test, took) in enumerate(zip(drive.tests, took_all["tests"]), start=1):
+            as_before = (known or {}).get((drive.drive, test.name))
             took_s = known_text(as_before) if as_before else plan_duration_span(took["min_s"], took["max_s"])
-            lines.append(f"    {number}. {test['name']}: {_steps(test)}; {took_s}")
-            lines += [f"       {line}" for line in _saturation_lines(test, drive["expected"]["size_bytes"])]
-            offer = (chosen or {}).get((drive["drive"], test["name"]))
+            lines.append(f"    {number}. {test.name}: {_steps(test)}; {took_s}")
+            lines += [f"       {line}" for line in _saturation_lines(test, drive.expected["size_bytes"])]
+            offer = (chosen or {}).get((drive.drive, test.name))
             lines += [f"       {line}" for line in (purge_choice.plan_lines(offer) if offer else [])]
             lines += [f"       {line}" for line in _preferred_lines(test) + _per_cpu_lines(test)]
             lines += [
                 f"       not applicable: {reason}: {', '.join(ids)}"
-                for reason, ids in _by_reason(test["not_applicable"]).items()
+                for reason, ids in _by_reason(test.not_applicable).items()
             ]
-        lines += [f"    {line}" for line in arrays.members_text(plan, drive["drive"])]
+        lines += [f"    {line}" for line in arrays.members_text(plan, drive.drive)]
         if criteria is not None:
             lines += [f"    {line}" for line in criteria_checks.applying(criteria, drive) or ["no criterion applies"]]
-        if (wear or {}).get(drive["drive"]):
+        if (wear or {}).get(drive.drive):
             lines.append(
-                f"    {(wear or {})[drive['drive']]}, if it writes at most {_rate(write_mib_s * time_estimates.MIB)}"
+                f"    {(wear or {})[drive.drive]}, if it writes at most {_rate(write_mib_s * time_estimates.MIB)}"
             )
-        included = ", these reads included" if plan.get("together") and len(plan["drives"]) > 1 else ""
-        whole = _in_all(drive, took_all, write_mib_s, known or {}, parallel_drives.span_s(plan))
+        included = ", these reads included" if plan.together and len(plan.drives) > 1 else ""
+        whole = _in_all(drive, took_all, write_mib_s, known or {}, reads_s)
         lines.append(f"    in all {whole}{included}")
     return lines
 
 
-def _at_once(plan: Mapping) -> str:
-    if plan.get("together"):
-        took = plan_duration_span(*parallel_drives.span_s(plan))
+def _at_once(plan: Plan) -> str:
+    if plan.together:
+        took = plan_duration_span(*parallel_drives.span_s(plan.together, len(plan.drives)))
         return f"as many at a time as do not slow each other down; a read test of {took} finds the number first"
-    return f"{plan['parallel_drives']} at a time"
+    return f"{plan.parallel_drives} at a time"
 
 
-def _in_all(drive: Mapping, took: Mapping, write_mib_s: float, known: duration_history.Known, reads_s: Span) -> str:
+def _in_all(
+    drive: PlannedDrive, took: Mapping, write_mib_s: float, known: duration_history.Known, reads_s: Span
+) -> str:
     """Return the time of the whole plan on a drive. What earlier runs tell counts where they tell it. reads_s: of
     together.
     """
     whole = duration_history.of_drive(drive, known)
     if whole:
         return known_text(whole._replace(low_s=whole.low_s + reads_s[0], high_s=whole.high_s + reads_s[1]))
-    told = [(test, known.get((drive["drive"], test["test"]))) for test in took["tests"]]
+    told = [(test, known.get((drive.drive, test["test"]))) for test in took["tests"]]
     low = reads_s[0] + sum(as_before.low_s if as_before else test["min_s"] for test, as_before in told)
     high = reads_s[1] + sum(as_before.high_s if as_before else test["max_s"] for test, as_before in told)
     names = [test["test"] for test, as_before in told if as_before]
@@ -143,14 +148,14 @@ def known_text(took: duration_history.Range) -> str:
     return f"{times_told}, from {took.runs} earlier run{'s' * (took.runs != 1)} of this model"
 
 
-def _saturation_lines(test: Mapping, size_bytes: int) -> list[str]:
+def _saturation_lines(test: PlannedTest, size_bytes: int) -> list[str]:
     """Return what a saturation test asks of the drive before its window may begin, and which drives its own
     limits leave out.
     """
     rate = time_estimates.slowest_write(test, size_bytes)
     if rate is None:
         return []
-    multiple = test["steady_state"]["min_capacity_multiple"]
+    multiple = time_estimates.least_multiple(test)
     asked = f"no window begins before {multiple:g} x {units.data_size(size_bytes)} is written"
     if rate == float("inf"):
         return [
@@ -159,7 +164,7 @@ def _saturation_lines(test: Mapping, size_bytes: int) -> list[str]:
                 f"{saturation_feasibility.alternative_advice(test)}"
             )
         ]
-    blocks = {cell["block_size_bytes"] for cell in test["cells"] if cell["read_pct"] == 0 and not cell.get("jobs")}
+    blocks = {cell.block_size_bytes for cell in test.cells if cell.read_pct == 0 and not cell.jobs}
     iops = f" ({rate / min(blocks):,.0f} IOPS of {units.block_size(min(blocks))})" if len(blocks) == 1 else ""
     return [
         (
@@ -174,25 +179,25 @@ def _rate(bytes_per_s: float) -> str:
     return units.show("bandwidth", bytes_per_s)
 
 
-def _preferred_lines(test: Mapping) -> list[str]:
+def _preferred_lines(test: PlannedTest) -> list[str]:
     """Of which size the cells of the drive's preferred write size are."""
-    sizes = {cell["block_size_bytes"] for cell in test["cells"] if cell.get("preferred")}
+    sizes = {cell.block_size_bytes for cell in test.cells if cell.preferred}
     return [f"the drive prefers writes of {units.block_size(size)}" for size in sizes]
 
 
-def _per_cpu_lines(test: Mapping) -> list[str]:
+def _per_cpu_lines(test: PlannedTest) -> list[str]:
     """Of the cells whose threads the host chooses, what is known before."""
-    loads = {(cell["threads"], cell["queue_depth"]) for cell in test["cells"] if cell.get("per_cpu")}
+    loads = {(cell.threads, cell.queue_depth) for cell in test.cells if cell.per_cpu}
     return [
         f"threads by the CPUs that fio gets there, {most} at most; threads x queue depth = {most * depth}"
         for most, depth in sorted(loads)
     ]
 
 
-def _by_reason(not_applicable: t.Iterable[t.Mapping[str, str]]) -> dict[str, list[str]]:
+def _by_reason(not_applicable: t.Iterable[NotApplicable]) -> dict[str, list[str]]:
     grouped: dict[str, list[str]] = {}
     for item in not_applicable:
-        grouped.setdefault(item["reason"], []).append(item["id"])
+        grouped.setdefault(item.reason, []).append(item.id)
     return grouped
 
 
@@ -207,57 +212,51 @@ def identity_text(identity: Mapping) -> str:
     return ", ".join([*named, units.data_size(identity["size_bytes"]), f"{block} blocks"])
 
 
-def _verb(drive: Mapping) -> str:
+def _verb(drive: PlannedDrive) -> str:
     erases = any(
-        test["purge"]["method"] != "none"
-        or test["precondition"]
-        or any(cell["read_pct"] < 100 for cell in test["cells"])
-        for test in drive["tests"]
+        test.purge.method != "none" or test.precondition or any(cell.read_pct < 100 for cell in test.cells)
+        for test in drive.tests
     )
     return "would erase" if erases else "would use"
 
 
-def _steps(test: Mapping) -> str:
+def _steps(test: PlannedTest) -> str:
     steps = []
-    purge, fill, cells = test["purge"]["method"], test["precondition"], test["cells"]
+    purge, fill, cells = test.purge.method, test.precondition, test.cells
     steps.append("no purge" if purge == "none" else f"purge ({purge})")
-    if test.get("array"):
-        steps.append(arrays.describe(test["array"]))
-    if test.get("filesystem"):
-        steps.append(filesystems.describe(test["filesystem"]))
+    if test.array:
+        steps.append(arrays.describe(test.array))
+    if test.filesystem:
+        steps.append(filesystems.describe(test.filesystem))
     if fill:
-        with_zeros = " with zeros" if fill.get("data") == "zeros" else ""
+        with_zeros = " with zeros" if fill.data else ""
         written = (
             ""
-            if test["active_range_pct"] == 100
-            else f" ({fill['passes'] * test['active_range_pct'] / 100:g} x the user capacity)"
+            if test.active_range_pct == 100
+            else f" ({fill.passes * test.active_range_pct / 100:g} x the user capacity)"
         )
-        steps.append(
-            f"precondition {fill['passes']} x the ActiveRange of {test['active_range_pct']} %{written}{with_zeros}"
-        )
+        steps.append(f"precondition {fill.passes} x the ActiveRange of {test.active_range_pct} %{written}{with_zeros}")
     if cells:
-        shown = cells[0]["id"] if len(cells) == 1 else f"{len(cells)} cells"
-        steps.append(
-            f"rounds of {shown} ({plan_duration(sum(time_estimates.cell_s(cell) for cell in cells))}) {_until(test)}"
-        )
+        shown = cells[0].id if len(cells) == 1 else f"{len(cells)} cells"
+        steps.append(f"rounds of {shown} ({plan_duration(sum(cell_s(cell) for cell in cells))}) {_until(test)}")
     return ", ".join(steps)
 
 
-def _until(test: Mapping) -> str:
-    rounds, steady = test["rounds"], test["steady_state"]
+def _until(test: PlannedTest) -> str:
+    rounds, steady = test.rounds, test.steady_state
     limits = [
-        f"{rounds['max']} rounds" if rounds["max"] else "",
-        f"{rounds['capacity_multiple']:g} x the user capacity written" if rounds["capacity_multiple"] else "",
-        plan_duration(rounds["time_limit_s"]) if rounds["time_limit_s"] else "",
+        f"{rounds.max} rounds" if rounds.max else "",
+        f"{rounds.capacity_multiple:g} x the user capacity written" if rounds.capacity_multiple else "",
+        plan_duration(rounds.time_limit_s) if rounds.time_limit_s else "",
     ]
     ends = " or ".join(limit for limit in limits if limit)
     if not steady:
         return f"until {ends}"
-    every = f", one round in {steady['sample_every']}" if steady["sample_every"] > 1 else ""
-    confirmed = ", confirmed by the one before" if steady["confirm_windows"] else ""
-    tracked = ", ".join(f"{item['cell']} {item['metric']}" for item in steady["tracked"])
+    every = f", one round in {steady.sample_every}" if steady.sample_every > 1 else ""
+    confirmed = ", confirmed by the one before" if steady.confirm_windows else ""
+    tracked = ", ".join(f"{item.cell} {item.metric}" for item in steady.tracked)
     return (
-        f"until steady ({tracked}; window of {steady['window']} rounds{every}, "
+        f"until steady ({tracked}; window of {steady.window} rounds{every}, "
         f"{plan_duration(time_estimates.window_s(test))}{confirmed}), at most {ends}"
     )
 
@@ -266,7 +265,7 @@ def fleet_lines(
     views: t.Sequence[HostAnswer],
     run: Run | None,
     requested: Requested,
-    plans: t.Mapping[str, t.Mapping[str, t.Any]],
+    plans: t.Mapping[str, Plan],
     chosen: t.Mapping[str, purge_choice.Chosen],
     known: t.Mapping[str, duration_history.Known],
 ) -> list[str]:
@@ -293,10 +292,10 @@ def fleet_lines(
             rate, ratings = run_json.assumed_rate(view.asked), schemas.plain(view.asked.get("ssd_rated_tbw"))
             used = wear.used_of(view.wear)
             worn = {
-                drive["drive"]: wear.wear_text(
+                drive.drive: wear.wear_text(
                     *wear.of_drive(drive, rate, chosen[view.name]),
-                    wear.rated_bytes(drive["expected"].get("model"), ratings),
-                    used.get(drive["drive"]),
+                    wear.rated_bytes(drive.expected.get("model"), ratings),
+                    used.get(drive.drive),
                 )
                 for drive in arrays.written(plans[view.name])
             }
@@ -318,16 +317,16 @@ def _beyond_budget(view: HostAnswer, asked: HostTests) -> list[str]:
 
 
 def budget_warnings(
-    views: t.Sequence[HostAnswer], requested: Requested, begun: t.Mapping[str, t.Mapping[str, t.Any]]
+    views: t.Sequence[HostAnswer], requested: Requested, begun: t.Mapping[str, Plan]
 ) -> list[dict[str, t.Any]]:
     """Return the same for run.json, so that a run that is started at once and its report tell it too: {host, check,
     drive, level, message, remedy}. begun: the plans of hosts on which the run is not under way.
     """
     about = {"check": "time_budget", "level": "warning", "remedy": "raise ssd_time_budget, or take a shorter plan"}
     return [
-        {"host": view.name, "drive": drive["drive"], "message": text, **about}
+        {"host": view.name, "drive": drive.drive, "message": text, **about}
         for view in views
         if view.name in begun
         for text in _beyond_budget(view, requested[view.name])
-        for drive in begun[view.name]["drives"]
+        for drive in begun[view.name].drives
     ]

@@ -13,6 +13,8 @@ import typing as t
 from ...module_utils.guard import rules
 from ...module_utils.purge import methods
 from ...module_utils.purge.method import NOT_PTS, PurgeError
+from ...module_utils.records import base
+from ...module_utils.records.plan import Plan, PlannedTest
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import units
 from ..plan.purge_values import identity_after
@@ -24,7 +26,7 @@ Offer = t.Mapping[str, t.Any]
 Chosen = dict[tuple[str, str], Offer]
 
 
-def choose(view: HostAnswer, plan: t.Mapping[str, t.Any] | None, run: Run | None) -> tuple[Chosen, list[Finding]]:
+def choose(view: HostAnswer, plan: Plan | None, run: Run | None) -> tuple[Chosen, list[Finding]]:
     """Return what each test of a host's drives gets, and what can't be done. Drives that the run holds or is done with
     were asked then.
     """
@@ -33,30 +35,32 @@ def choose(view: HostAnswer, plan: t.Mapping[str, t.Any] | None, run: Run | None
     if plan is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return {}, []
     seen = {str(entry["drive"]): entry for entry in view.drives or () if entry.get("purge_capabilities")}
-    for drive in plan["drives"]:
-        entry, identity = seen.get(drive["drive"]), drive["expected"]
+    for drive in plan.drives:
+        entry, identity = seen.get(drive.drive), drive.expected
         if entry is None:
             continue
         changed: dict[str, t.Any] = {}
-        for test in drive["tests"]:
-            if test["purge"]["method"] == "none":
+        for test in drive.tests:
+            if test.purge.method == "none":
                 continue
             try:
-                offered = methods.offers_for(entry["purge_capabilities"], identity, {**test["purge"], **changed})
-                chosen[drive["drive"], test["name"]] = methods.choose(test["purge"]["method"], offered)
+                offered = methods.offers_for(
+                    entry["purge_capabilities"], identity, {**base.sparse_json(test.purge), **changed}
+                )
+                chosen[drive.drive, test.name] = methods.choose(test.purge.method, offered)
             except PurgeError as error:
-                (refusal,) = rules.refuse(error.code, drive["drive"], entry["path"], str(error))
-                found[of_refusal(refusal, view.name, drive["drive"])] = None
-            if test["purge"].get("lba_size_bytes"):
+                (refusal,) = rules.refuse(error.code, drive.drive, entry["path"], str(error))
+                found[of_refusal(refusal, view.name, drive.drive)] = None
+            if test.purge.lba_size_bytes:
                 # What was read of the drive has the LBA size of before.
-                identity = identity_after(identity, test["purge"])
-                changed = {"lba_size_bytes": test["purge"]["lba_size_bytes"]}
+                identity = identity_after(identity, base.sparse_json(test.purge))
+                changed = {"lba_size_bytes": test.purge.lba_size_bytes}
     return chosen, list(found)
 
 
-def share_of_fill(test: t.Mapping[str, t.Any], offer: Offer | None) -> float:
+def share_of_fill(test: PlannedTest, offer: Offer | None) -> float:
     """Return how long a purge takes as a share of the time to write the drive once."""
-    return purge_share(offer["method"] if offer else test["purge"]["method"])
+    return purge_share(offer["method"] if offer else test.purge.method)
 
 
 def plan_lines(offer: Offer) -> list[str]:

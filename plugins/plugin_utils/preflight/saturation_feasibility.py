@@ -15,6 +15,7 @@ import typing as t
 import yaml
 
 from ...module_utils.drive.attributes import VIRTUAL
+from ...module_utils.records.plan import Plan, PlannedDrive, PlannedTest
 from ..common import units
 from ..common.units import plan_duration
 from ..common.values import number
@@ -43,10 +44,10 @@ CHECK = "saturation_time"
 Mapping = t.Mapping[str, t.Any]
 
 
-def alternative(test: t.Mapping[str, t.Any]) -> str:
+def alternative(test: PlannedTest) -> str:
     """Return an entry of ssd_plan."""
     entry = {
-        "base": test["name"],
+        "base": test.name,
         "name": ALTERNATIVE,
         "title": "Random writes after preconditioning, until steady",
         "precondition": {"passes": 2},
@@ -55,7 +56,7 @@ def alternative(test: t.Mapping[str, t.Any]) -> str:
     return text.strip()
 
 
-def alternative_advice(test: t.Mapping[str, t.Any]) -> str:
+def alternative_advice(test: PlannedTest) -> str:
     """Return the offer as a part of a sentence."""
     return f"measure after preconditioning instead (that shows no write saturation): ssd_plan: [{alternative(test)}]"
 
@@ -152,37 +153,37 @@ def _saturation(
     )
 
 
-def wanted_models(plans: t.Mapping[str, Mapping]) -> set[str]:
+def wanted_models(plans: t.Mapping[str, Plan]) -> set[str]:
     """Return the models of which a test of these plans asks for more than it may be able to wait for."""
-    return {drive["expected"]["model"] for drive, _test in _bound(plans.values())}
+    return {drive.expected["model"] for drive, _test in _bound(plans.values())}
 
 
-def _bound(plans: t.Iterable[Mapping]) -> list[tuple[Mapping, Mapping]]:
+def _bound(plans: t.Iterable[Plan]) -> list[tuple[PlannedDrive, PlannedTest]]:
     """Return each drive of a known model with each of its saturation tests of one cell that have a limit in time."""
-    pairs = [(drive, test) for plan in plans for drive in plan["drives"] for test in drive["tests"]]
+    pairs = [(drive, test) for plan in plans for drive in plan.drives for test in drive.tests]
     return [
         (drive, test)
         for drive, test in pairs
-        if drive["expected"].get("model")
-        and drive["expected"].get("transport") not in VIRTUAL
-        and len(test["cells"]) == 1
-        and time_estimates.slowest_write(test, drive["expected"]["size_bytes"]) is not None
+        if drive.expected.get("model")
+        and drive.expected.get("transport") not in VIRTUAL
+        and len(test.cells) == 1
+        and time_estimates.slowest_write(test, drive.expected["size_bytes"]) is not None
     ]
 
 
-def findings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list[Finding]:
+def findings(plans: t.Mapping[str, Plan], known: t.Sequence[Saturation]) -> list[Finding]:
     """Tests that no drive of the model could finish, by LEAST_DRIVES or more of them. plans: plan.json by host; known:
     of results.history.
     """
     slow = _slow(plans, known)
     return [
-        Finding(f"test {test['name']}: {proof}; {_advice(test)}", host, drive)
+        Finding(f"test {test.name}: {proof}; {_advice(test)}", host, drive)
         for host, drive, test, proof, sure in slow
         if sure
     ]
 
 
-def warnings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list[dict[str, t.Any]]:
+def warnings(plans: t.Mapping[str, Plan], known: t.Sequence[Saturation]) -> list[dict[str, t.Any]]:
     """Return those that fewer drives speak against, as warnings of run.json: {host, check, drive, level, message,
     remedy}.
     """
@@ -192,7 +193,7 @@ def warnings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> l
             "check": CHECK,
             "drive": drive,
             "level": "warning",
-            "message": f"test {test['name']}: {proof}",
+            "message": f"test {test.name}: {proof}",
             "remedy": _advice(test),
         }
         for host, drive, test, proof, sure in _slow(plans, known)
@@ -200,21 +201,21 @@ def warnings(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> l
     ]
 
 
-def _advice(test: Mapping) -> str:
+def _advice(test: PlannedTest) -> str:
     return f"raise its rounds.max or rounds.time_limit_s, or {alternative_advice(test)}"
 
 
-def _slow(plans: t.Mapping[str, Mapping], known: t.Sequence[Saturation]) -> list[tuple[str, str, Mapping, str, bool]]:
+def _slow(plans: t.Mapping[str, Plan], known: t.Sequence[Saturation]) -> list[tuple[str, str, PlannedTest, str, bool]]:
     """(host, drive, test, what speaks against it, whether enough drives do)."""
     bound = [(host, drive, test) for host, plan in plans.items() for drive, test in _bound([plan])]
-    said = [(host, drive, test, too_slow(test, drive["expected"], known)) for host, drive, test in bound]
+    said = [(host, drive, test, too_slow(test, drive.expected, known)) for host, drive, test in bound]
     return [
         (
             host,
-            drive["drive"],
+            drive.drive,
             test,
             proof,
-            _are_enough(_alike(test, drive["expected"], known), host),
+            _are_enough(_alike(test, drive.expected, known), host),
         )
         for host, drive, test, proof in said
         if proof
@@ -227,9 +228,9 @@ def _are_enough(seen: t.Sequence[Saturation], host: str) -> bool:
     return len({(item.host, item.drive) for item in seen}) >= LEAST_DRIVES and (len(hosts) > 1 or hosts == {host})
 
 
-def _alike(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) -> list[Saturation]:
+def _alike(test: PlannedTest, identity: Mapping, known: t.Sequence[Saturation]) -> list[Saturation]:
     """Return what was measured of drives of this model and size by the same cell."""
-    size, cell = identity["size_bytes"], test["cells"][0]["id"]
+    size, cell = identity["size_bytes"], test.cells[0].id
     return [
         item
         for item in known
@@ -237,12 +238,12 @@ def _alike(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) -> l
     ]
 
 
-def too_slow(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) -> str:
+def too_slow(test: PlannedTest, identity: Mapping, known: t.Sequence[Saturation]) -> str:
     """Return why the test cannot get as far as its first window on such a drive; "" where that is not proved: the
     fastest that was measured counts.
     """
     size, alike = identity["size_bytes"], _alike(test, identity, known)
-    asked, left_s = test["steady_state"]["min_capacity_multiple"] * size, time_estimates.time_for_writing_s(test)
+    asked, left_s = time_estimates.least_multiple(test) * size, time_estimates.time_for_writing_s(test)
     if not alike or left_s is None:
         return ""
     fastest = min(alike, key=lambda item: needed_s(item, asked))
@@ -251,7 +252,7 @@ def too_slow(test: Mapping, identity: Mapping, known: t.Sequence[Saturation]) ->
         return ""
     return (
         f"its limits leave {plan_duration(max(0.0, left_s))} for writing "
-        f"{test['steady_state']['min_capacity_multiple']:g} x {units.data_size(size)}; "
+        f"{time_estimates.least_multiple(test):g} x {units.data_size(size)}; "
         f"this model takes at least {plan_duration(least_s)}, as run {fastest.run_id} measured ({fastest.host}, "
         f"{fastest.drive}: "
         f"{units.data_size(fastest.written_bytes)} in {plan_duration(fastest.elapsed_s)}, then "

@@ -12,9 +12,10 @@ from __future__ import annotations
 import fnmatch
 import typing as t
 
+from ...module_utils.measure.rounds import cell_s
+from ...module_utils.records.plan import AnyLoad, Plan, PlannedDrive, PlannedTest
 from ..common import argument_specs, units
 from ..plan import arrays, streams, time_estimates
-from ..plan import cells as celling
 from . import purge_choice, variable_rules
 from .findings import Finding
 
@@ -23,57 +24,57 @@ ADVICE = "take tests out, lower rounds.max or rounds.capacity_multiple, or raise
 Mapping = t.Mapping[str, t.Any]
 
 
-def of_drive(drive: Mapping, write_mib_s: float, chosen: purge_choice.Chosen | None = None) -> tuple[float, float]:
+def of_drive(drive: PlannedDrive, write_mib_s: float, chosen: purge_choice.Chosen | None = None) -> tuple[float, float]:
     """Bytes that the tests of a drive of plan.json write: (at least, at most). write_mib_s, chosen: as in
     plan_text.estimate.
     """
-    offers = [(chosen or {}).get((drive["drive"], test["name"])) for test in drive["tests"]]
+    offers = [(chosen or {}).get((drive.drive, test.name)) for test in drive.tests]
     parts = [
-        _of_test(test, drive["expected"], write_mib_s * time_estimates.MIB, offer)
-        for test, offer in zip(drive["tests"], offers)
+        _of_test(test, drive.expected, write_mib_s * time_estimates.MIB, offer)
+        for test, offer in zip(drive.tests, offers)
     ]
     return sum(least for least, _most in parts), sum(most for _least, most in parts)
 
 
 def _of_test(
-    test: Mapping, identity: Mapping, bytes_per_s: float, offer: purge_choice.Offer | None
+    test: PlannedTest, identity: Mapping, bytes_per_s: float, offer: purge_choice.Offer | None
 ) -> tuple[float, float]:
     """At least: an overwriting purge, the fill, and what has to be written before a window may begin. At most: beside
     it every round that the limits allow, each cell that writes doing so at the assumed rate all the time.
     """
     size = identity["size_bytes"]
     # Other purges write, if at all, within the drive.
-    fill = size * ((offer["method"] if offer else test["purge"]["method"]) == "overwrite")
-    fill += (test["precondition"] or {"passes": 0})["passes"] * celling.active_range_bytes(test, identity)
-    writing = [cell for cell in test["cells"] if cell["read_pct"] < 100]
+    fill = size * ((offer["method"] if offer else test.purge.method) == "overwrite")
+    fill += time_estimates.fill_bytes(test, identity)
+    writing = [cell for cell in test.cells if cell.read_pct < 100]
     if not writing:
         return fill, fill
-    round_bytes = sum(_rate(cell, bytes_per_s, size) * time_estimates.cell_s(cell) for cell in writing)
+    round_bytes = sum(_rate(cell, bytes_per_s, size) * cell_s(cell) for cell in writing)
     _shortest_s, longest_s = time_estimates.rounds_s(test, size / bytes_per_s)
-    most = round_bytes * longest_s / sum(time_estimates.cell_s(cell) for cell in test["cells"])
-    multiple = test["rounds"]["capacity_multiple"]
+    most = round_bytes * longest_s / sum(cell_s(cell) for cell in test.cells)
+    multiple = test.rounds.capacity_multiple
     if multiple:
         # What is written in a ramp is not counted towards the limit.
-        uncounted = max(time_estimates.cell_s(cell) / cell["runtime_s"] for cell in writing)
+        uncounted = max(cell_s(cell) / cell.runtime_s for cell in writing)
         most = min(most, multiple * size * uncounted + round_bytes)
-    before = (test["steady_state"] or {}).get("min_capacity_multiple", 0) * size
+    before = time_estimates.least_multiple(test) * size
     return fill + min(before, most), fill + most
 
 
-def _rate(cell: Mapping, bytes_per_s: float, size: int) -> float:
+def _rate(cell: AnyLoad, bytes_per_s: float, size: int) -> float:
     """Return the most that a cell writes in a second: what its rate limit lets through, where it has one.
 
     size: of the drive, in bytes.
     """
-    if cell.get("jobs"):
-        writing = [job for job in cell["jobs"] if job["read_pct"] < 100 and not job.get("trim")]
+    if cell.jobs:
+        writing = [job for job in cell.jobs if job.read_pct < 100 and not job.trim]
         return min(bytes_per_s, sum(_rate(job, bytes_per_s, size) for job in writing))
-    if cell.get("rate_mib_s_per_tb"):
-        return min(bytes_per_s, streams.rate_bytes_s(cell, size))
-    if not cell.get("rate_iops"):
+    if cell.rate_mib_s_per_tb:
+        return min(bytes_per_s, streams.rate_bytes_s(cell.rate_mib_s_per_tb, size))
+    if not cell.rate_iops:
         return bytes_per_s
-    limit: float = cell["rate_iops"] * (100 - cell["read_pct"]) / 100 * max(streams.sizes(cell))
-    return min(bytes_per_s, limit)
+    largest = max([cell.block_size_bytes, *(one.size_bytes for one in (cell.mix and cell.mix.sizes) or ())])
+    return min(bytes_per_s, cell.rate_iops * (100 - cell.read_pct) / 100 * largest)
 
 
 def rated_bytes(model: str | None, ratings: t.Any) -> float | None:
@@ -116,7 +117,7 @@ def wear_text(least: float, most: float, rated: float | None, used_pct: int | No
 
 def findings(
     host: str,
-    plan: Mapping,
+    plan: Plan,
     asked: Mapping,
     write_mib_s: float,
     chosen: purge_choice.Chosen | None = None,
@@ -132,17 +133,17 @@ def findings(
     share = budget[0]
     found = []
     for drive in arrays.written(plan):
-        model = drive["expected"].get("model")
+        model = drive.expected.get("model")
         rated = rated_bytes(model, asked.get("ssd_rated_tbw"))
         most = times_written * of_drive(drive, write_mib_s, chosen)[1]
-        used_pct = (used or {}).get(drive["drive"])
+        used_pct = (used or {}).get(drive.drive)
         if share is not None and rated is None and most:
             message = (
                 f"ssd_wear_budget: {share:g} % of an unknown rated life: add model {model or '(none reported)'!r} to "
                 "ssd_rated_tbw, or give the budget in TB"
             )
             message += "" if used_pct is None else f"; {used_pct} % of it is used already, by the drive's own count"
-            found.append(Finding(message, host, drive["drive"]))
+            found.append(Finding(message, host, drive.drive))
             continue
         allowed = allowed_bytes(model, asked) or 0.0
         if most > allowed:
@@ -152,5 +153,5 @@ def findings(
                 f"ssd_wear_budget: the plan{' (with ssd_retest, twice)' * (times_written > 1)} may write "
                 f"{units.data_size(most)}, more than the {limit} of the budget; {own}{ADVICE}"
             )
-            found.append(Finding(message, host, drive["drive"]))
+            found.append(Finding(message, host, drive.drive))
     return found

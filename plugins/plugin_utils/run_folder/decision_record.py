@@ -14,6 +14,8 @@ import typing as t
 
 from ...module_utils.core.compression import pack
 from ...module_utils.core.files import now, read_json, write_atomic
+from ...module_utils.records import base
+from ...module_utils.records.plan import Plan
 from ...module_utils.run import digests
 
 SCHEMA_VERSION = 1
@@ -34,7 +36,7 @@ def play() -> dict[str, t.Any]:
     return {"pid": pid, "started": started}
 
 
-def write(run_folder: str, plans: t.Mapping[str, t.Mapping[str, t.Any]]) -> None:
+def write(run_folder: str, plans: t.Mapping[str, Plan]) -> None:
     """Keep that this play erases what these plans say, by host, and the plans. Raises OSError."""
     os.makedirs(os.path.join(run_folder, PLANS), exist_ok=True)
     hosts = {host: _write_plan(run_folder, plan) for host, plan in plans.items()}
@@ -65,12 +67,13 @@ def plan(run_folder: str, host: str) -> str:
     return packed
 
 
-def _write_plan(run_folder: str, plan: t.Mapping[str, t.Any]) -> dict[str, str]:
+def _write_plan(run_folder: str, plan: Plan) -> dict[str, str]:
     """Return the decision for a plan, and the name of its file. What lies there already is that plan, or is found
     damaged.
     """
-    made = digests.decision(plan)
-    packed = pack(json.dumps({**plan, "decision": made}).encode())
+    written = base.sparse_json(plan)
+    made = digests.decision(written)
+    packed = pack(json.dumps({**written, "decision": made}).encode())
     name = _sha256(packed)
     with open(os.path.join(run_folder, PLANS, name), "w", encoding="ascii") as out:
         out.write(packed)

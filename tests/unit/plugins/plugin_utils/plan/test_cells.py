@@ -13,7 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import cells, ti
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_plans, plan_text, wear
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
-from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned, typed
 
 OWN = {"access": "random", "block_size": "preferred", "read_pct": 0, "threads": 4, "queue_depth": 32}
 SMALL = {**OWN, "block_size": "4KiB"}
@@ -122,9 +122,9 @@ def test_hosts_whose_drives_prefer_other_sizes_have_one_definition():
 
 def test_plan_mode_says_the_size_and_counts_its_bytes():
     limited = {"name": "one", "cells": [{**OWN, "rate_iops": 1000}], "precondition": False, "rounds": {"max": 1}}
-    done = plan(limited, 16_384)
+    done = typed(plan(limited, 16_384))
     assert "       the drive prefers writes of 16 KiB" in plan_text.describe(done, {}, 500)
-    least, most = wear.of_drive(done["drives"][0], 500)
+    least, most = wear.of_drive(done.drives[0], 500)
     assert least == 0 and 1000 * 16_384 * 60 <= most < 1000 * 16_384 * 61
 
 
@@ -165,4 +165,7 @@ def test_the_shipped_test_reaches_both_steady_states_by_themselves():
     assert [cell["id"] for cell in own["cells"]] == [NAME] and small["follows"] == own["name"]
     assert own["precondition"]["passes"] == 2 and not small["precondition"]
     for test in (own, small):
-        assert time_estimates.window_s(test) >= 1800 and test["steady_state"]["settle_s"] == 1800
+        assert (
+            time_estimates.window_s(time_estimates.as_planned(test)) >= 1800
+            and test["steady_state"]["settle_s"] == 1800
+        )

@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import filesystems, platforms
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_plans
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import test_details
-from ansible_collections.ssdlab.fleet.tests.fixtures import documents
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents, plans
 
 KIB = 1 << 10
 SIZE = 480_103_981_056
@@ -32,7 +32,7 @@ def one(filesystem, **keys):
 
 
 def rendered(*tests):
-    return render(
+    return plans.rendered(
         load_plan(list(tests)),
         run={"id": "r1", "name": "qualify"},
         host="h1",
@@ -61,7 +61,8 @@ def test_the_guides_array_is_computed_from_its_chunk_and_drives():
         "stripe": {"stride": 64, "stripe_width": 320},
     }
     assert (
-        filesystems.describe(test["filesystem"]) == "file system ext4 (noatime, discard), stride 64, stripe width 320"
+        filesystems.describe(plans.typed(plan).drives[0].tests[0].filesystem)
+        == "file system ext4 (noatime, discard), stride 64, stripe width 320"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
@@ -19,7 +20,7 @@ DRIVE = {
 
 def build(**changes):
     values = dict(DEFAULTS, **changes)
-    return hostplan.build(
+    plan = hostplan.build(
         values,
         hostplan.load_tests(values),
         run={"id": "r", "name": "n"},
@@ -28,6 +29,7 @@ def build(**changes):
         drives=[DRIVE],
         engine_version="1",
     )
+    return base.sparse_json(plan)
 
 
 def test_the_defaults_tune_what_the_seeds_ask_for():

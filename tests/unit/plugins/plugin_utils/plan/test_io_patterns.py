@@ -9,7 +9,8 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_sanity
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import io_patterns
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
+from ansible_collections.ssdlab.fleet.tests.fixtures import plans
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
 
 CELL = {"block_size": "4KiB", "read_pct": 0}
@@ -216,8 +217,11 @@ def test_a_drives_entry_must_not_stand_against_what_a_test_needs():
     with pytest.raises(
         PlanError, match="h1: drive S1: write_cache: on in its entry contradicts test a, which needs it off"
     ):
-        render(load_plan([{**one(), "write_cache": "off"}]), **common)
-    assert render(load_plan([{**one(), "write_cache": "on"}]), **common)["drives"][0]["tests"][0]["write_cache"] == "on"
+        plans.rendered(load_plan([{**one(), "write_cache": "off"}]), **common)
+    assert (
+        plans.rendered(load_plan([{**one(), "write_cache": "on"}]), **common)["drives"][0]["tests"][0]["write_cache"]
+        == "on"
+    )
 
 
 @pytest.mark.parametrize(("access", "size"), [("random", "@ssd_size_bytes@"), ("sequential", "@ssd_share_bytes@")])

@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import io_pattern, parallelism_search
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedCell, ReadTogether
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import parallel_drives
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 
 def spec(asked, drives, any_test=True):
     settings = {"ssd_parallel_drives": asked, "workload_ioengine": "libaio"}
-    return parallel_drives.spec(settings, [{}] * drives, any_test)
+    return parallel_drives.spec(settings, drives, any_test)
 
 
 @pytest.mark.parametrize(
@@ -30,25 +31,24 @@ def spec(asked, drives, any_test=True):
     ],
 )
 def test_a_plan_has_a_number_or_the_reads_that_tell_it(asked, drives, any_test, number, finds):
-    found = spec(asked, drives, any_test)
-    assert found["parallel_drives"] == number and ("together" in found) is finds
+    most, together = spec(asked, drives, any_test)
+    assert most == number and (together is not None) is finds
 
 
 def test_the_cells_only_read():
-    asked = spec("auto", 2)["together"]
-    assert asked["repeats"] >= parallelism_search.FEWEST_REPEATS
-    for cell in asked["cells"]:
-        assert io_pattern.sides(base.parse(PlannedCell, cell)) == {"read"}
-        assert "rw=randread\n" in cell["job"] or "rw=read\n" in cell["job"]
+    _most, asked = spec("auto", 2)
+    assert asked.repeats >= parallelism_search.FEWEST_REPEATS
+    for cell in asked.cells:
+        assert io_pattern.sides(cell) == {"read"} and ("rw=randread\n" in cell.job or "rw=read\n" in cell.job)
 
 
 def spans_of(drives):
-    return parallel_drives.span_s({**spec("auto", drives), "drives": [{}] * drives})
+    return parallel_drives.span_s(spec("auto", drives)[1], drives)
 
 
 def test_the_time_is_that_of_each_drive_alone_and_of_the_most_that_is_ever_tried():
-    once_s = parallelism_search.group_s(base.parse(ReadTogether, spec("auto", 2)["together"]))
-    assert spans_of(1) == (0, 0) == parallel_drives.span_s({**spec(4, 8), "drives": [{}] * 8})
+    once_s = parallelism_search.group_s(spec("auto", 2)[1])
+    assert spans_of(1) == (0, 0) == parallel_drives.span_s(spec(4, 8)[1], 8)
     assert spans_of(24) == (24 * once_s, parallelism_search.most_groups(24) * once_s)
 
 
@@ -58,7 +58,8 @@ def test_24_drives_take_less_than_an_hour_whatever_is_found():
 
 
 def test_plan_mode_tells_how_long_it_takes():
-    plan = {"host": "h1", "drives": [], **spec("auto", 2)}
+    most, together = spec("auto", 2)
+    plan = dataclasses.replace(planned.plan_of(), parallel_drives=most, together=together)
     (line,) = plan_text.describe(plan, {}, 500.0)
     assert line.startswith("h1: 0 drives, as many at a time as do not slow each other down") and "0 s" in line
     low_s, high_s = spans_of(2)

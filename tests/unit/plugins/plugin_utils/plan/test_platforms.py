@@ -15,7 +15,8 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_sanity
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import platforms
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan, render
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
+from ansible_collections.ssdlab.fleet.tests.fixtures import plans
 
 # ioMemory VSL Peak Performance Guide, Appendix A, "Windows Substitutions" and "Solaris Substitutions": what a line of
 # its Linux jobs becomes, None: the line is removed.
@@ -44,7 +45,7 @@ HOWTO = Path("/usr/share/doc/fio/HOWTO.rst.gz")
 def linux_jobs(plan):
     drives = [{"selector": {"serial": "S1"}, "identity": {"serial": "S1", **IDENTITY}}]
     about = {"run": {"id": "r", "name": "n"}, "host": "h", "boot_id": "b", "engine_version": "0", "variables": {}}
-    (drive,) = render(load_plan(plan), drives=drives, **about)["drives"]
+    (drive,) = plans.rendered(load_plan(plan), drives=drives, **about)["drives"]
     return {cell["id"]: cell["job"] for test in drive["tests"] for cell in test["cells"]}
 
 

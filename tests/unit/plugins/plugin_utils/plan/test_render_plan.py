@@ -14,10 +14,9 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import cells as 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import (
     PlanError,
     load_plan,
-    render,
     step_plan,
 )
-from ansible_collections.ssdlab.fleet.tests.fixtures import documents
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents, plans
 
 WHOLE = 1 << 30
 VALUES = {
@@ -43,7 +42,7 @@ def drive(block=512, size=480_103_981_056, serial="S1"):
 
 def make(plan, drives=None, **variables):
     tests = plan if plan and isinstance(plan[0], dict) and "own_cells" in plan[0] else load_plan(plan)
-    return render(
+    return plans.rendered(
         tests,
         run={"id": "r1", "name": "qualify"},
         host="h1",

@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_sanity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedDrive
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import PlanError, load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria_checks, wear
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
@@ -35,6 +37,10 @@ def rendered(*tests, block=512, **more):
     identity = {"serial": "S1", "size_bytes": SIZE, "logical_block_size_bytes": block, **more}
     done = planned(load_plan(list(tests)), identity)
     return done["drives"][0]
+
+
+def drive_of(*tests):
+    return base.parse(PlannedDrive, rendered(*tests))
 
 
 def wrong(*tests, **more):
@@ -154,15 +160,15 @@ def test_a_tracked_cell_of_streams_is_found_by_its_name():
 
 
 def test_wear_counts_what_streams_may_write_and_no_trims():
-    drive = {**rendered(one(READS, LOG, TRIMS)), "drive": "S1"}
+    drive = drive_of(one(READS, LOG, TRIMS))
     _least, most = wear.of_drive(drive, 500)
     # A round lasts for 2 s and what starting fio takes.
     assert most == pytest.approx(100 * 128 * 1024 * 2, rel=0.25)
 
 
 def test_criteria_may_name_a_stream_and_its_trims_or_flushes():
-    drive = rendered(one(READS, {**LOG, "fdatasync": 1}, TRIMS))
-    (cell,) = drive["tests"][0]["cells"]
+    drive = drive_of(one(READS, {**LOG, "fdatasync": 1}, TRIMS))
+    (cell,) = drive.tests[0].cells
 
     def applies(metric, name=""):
         item = {
@@ -173,9 +179,9 @@ def test_criteria_may_name_a_stream_and_its_trims_or_flushes():
         return bool(criteria_checks.applying([item], drive))
 
     assert applies("trim_p99_latency_us") and applies("sync_p99_latency_us") and applies("read_iops")
-    assert applies("read_iops", cell["id"] + ".reads") and not applies("write_iops", cell["id"] + ".reads")
-    assert applies("trim_bandwidth", cell["id"] + ".trims") and not applies("sync_iops", cell["id"] + ".trims")
-    assert not applies("read_iops", cell["id"] + ".nobody")
+    assert applies("read_iops", cell.id + ".reads") and not applies("write_iops", cell.id + ".reads")
+    assert applies("trim_bandwidth", cell.id + ".trims") and not applies("sync_iops", cell.id + ".trims")
+    assert not applies("read_iops", cell.id + ".nobody")
 
 
 def test_a_stream_may_have_a_mix_of_sizes_and_a_rate_that_grows_with_the_drive():
@@ -188,5 +194,5 @@ def test_a_stream_may_have_a_mix_of_sizes_and_a_rate_that_grows_with_the_drive()
     assert "alone, without rate_iops" in wrong(one({**reads, "rate_iops": 10}, LOG))
     uneven = {**reads, "mix": {"sizes": [{"size": "512B", "pct": 10}, {"size": "4KiB", "pct": 90}]}}
     assert "below the drive's logical block size" in wrong(one(uneven, LOG), block=4096)
-    drive = {**rendered(one(READS, {**TRIMS, "trim": False, "read_pct": 0, "rate_mib_s_per_tb": 72})), "drive": "S1"}
+    drive = drive_of(one(READS, {**TRIMS, "trim": False, "read_pct": 0, "rate_mib_s_per_tb": 72}))
     assert wear.of_drive(drive, 500)[1] == pytest.approx(2 * 72 * MIB * SIZE / 1e12, rel=0.25)

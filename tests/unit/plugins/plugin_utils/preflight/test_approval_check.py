@@ -105,7 +105,7 @@ def test_anything_else_is_refused_by_name_with_what_differs(fleet, other, told):
     decided = decide(*other(fleet), approved=approved)
     found = decided.findings or [line for line in decided.warnings if "ssd_approved_plan" in line]
     assert len(found) == 1 and told in found[0] and approval_check.ADVICE in found[0]
-    assert [drive["drive"] for plan in decided.plans.values() for drive in plan["drives"]] == ["S1"]
+    assert [drive.drive for plan in decided.plans.values() for drive in plan.drives] == ["S1"]
     assert all(drives in (["S9"], ["S2"]) for drives in decided.left_out.values())
 
 
@@ -132,7 +132,7 @@ def test_each_member_of_an_array_has_a_line_of_its_own(fleet):
     decided = decide(fleet("h1", ("S1", "S2", "S3"), ssd_plan=["raid0"]), approved=approved)
     assert decided.findings == [] and decided.left_out == {"h1": ["S2"]}
     # The host has no drive of that name to build the array with.
-    assert [drive["drive"] for drive in decided.plans["h1"]["drives"]] == ["S1", "S3"]
+    assert [drive.drive for drive in decided.plans["h1"].drives] == ["S1", "S3"]
 
 
 def test_a_single_step_leaves_nothing_out(fleet):
@@ -174,7 +174,7 @@ def test_a_drive_that_the_plan_left_out_stays_left_out(fleet):
     approved = plan_of(gone._replace(drives=drives))
     decided = decide(gone, approved=approved)
     assert decided.findings == [] and decided.left_out == {"h1": ["S2"]}
-    assert [drive["drive"] for drive in decided.plans["h1"]["drives"]] == ["S1"]
+    assert [drive.drive for drive in decided.plans["h1"].drives] == ["S1"]
     assert any("the approved plan leaves it out: not_found: no such drive" in line for line in decided.warnings)
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
@@ -41,7 +42,7 @@ def test_the_known_metrics_are_those_that_a_cell_gives():
 
 def drive(block_sizes=(4096, 8192)):
     cells = [{"id": f"c{size}", "block_size_bytes": size, "read_pct": 0} for size in block_sizes]
-    return planned.drive_json(drive=f"D{len(cells)}", expected={"model": "M"}, tests=[{"cells": cells}])
+    return planned.drive(drive=f"D{len(cells)}", expected={"model": "M"}, tests=[{"cells": cells}])
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,10 @@ def drive(block_sizes=(4096, 8192)):
 )
 def test_a_cell_that_a_drive_cannot_do_is_told_for_that_drive_or_once_for_all(drives, where):
     found = criteria_checks.findings(
-        [{"metric": "iops", "cell": "c4096", "min": 1}], [], {"h": ["t"]}, {"h": {"drives": drives}}
+        [{"metric": "iops", "cell": "c4096", "min": 1}],
+        [],
+        {"h": ["t"]},
+        {"h": dataclasses.replace(planned.plan_of(), drives=drives)},
     )
     assert [finding.text().startswith(text) for finding, text in zip(found, where)] == [True] and len(found) == 1
 
@@ -67,9 +71,10 @@ def test_a_cell_that_a_drive_cannot_do_is_told_for_that_drive_or_once_for_all(dr
     ],
 )
 def test_a_share_is_of_a_time_that_the_test_asks_for(metric, targets, fine):
-    of_plan = drive()
-    of_plan["tests"][0]["latency_targets_us"] = targets
-    found = criteria_checks.findings([{"metric": metric, "min": 99}], [], {"h": ["t"]}, {"h": {"drives": [of_plan]}})
+    one = drive()
+    test = dataclasses.replace(one.tests[0], latency_targets_us=targets)
+    plan = dataclasses.replace(planned.plan_of(), drives=[dataclasses.replace(one, tests=[test])])
+    found = criteria_checks.findings([{"metric": metric, "min": 99}], [], {"h": ["t"]}, {"h": plan})
     assert (found == []) == fine
 
 

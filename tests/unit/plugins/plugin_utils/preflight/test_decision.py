@@ -225,7 +225,7 @@ def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_to
     assert [entry["left_out_tests"] for entry in decided.record["asked"]] == [["long"]]
     assert [list(entry["left_out_cells"]) for entry in decided.record["asked"]] == [["long"]]
     assert [entry["model"] for entry in decided.record["asked"]] == ["MTFD 1"]
-    assert [test["name"] for test in decided.plans["h1"]["drives"][0]["tests"]] == ["short"]
+    assert [test.name for test in decided.plans["h1"].drives[0].tests] == ["short"]
     assert "  left out by ssd_time_budget (10min per drive): long (up to 1 h)" in decided.plan_text
     # A run that is started at once shows no plan: it warns of it, and its report does, on the page of each drive.
     said = "left out by ssd_time_budget (10min per drive): long (up to 1 h)"

@@ -83,7 +83,7 @@ def test_files_of_criteria_are_those_of_the_run_and_of_each_plan(fleet, tmp_path
         )
     )
     of_file = {"model": "M*", "source": "sheet 3", "test": "quick", "metric": "write_iops", "min": 7}
-    assert decision.findings == [] and decision.record["criteria"] == decision.plans["h1"]["criteria"] == [
+    assert decision.findings == [] and decision.record["criteria"] == decision.plans["h1"].criteria == [
         of_file,
         {"metric": "iops", "min": 5},
     ]

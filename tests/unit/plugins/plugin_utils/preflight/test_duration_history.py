@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 import re
@@ -125,9 +126,9 @@ def test_the_whole_plan_is_known_with_what_is_around_its_tests():
         timing(test=AROUND, definition={"left": "blank"}, rounds=0, rounds_s=100.0, fill_bytes_per_s=0.0),
     )
     known = duration_history.known(plan, DEFINED, [timing(), timing(2), left._replace(purge_s=0.0)])
-    whole = duration_history.of_drive(plan["drives"][0], known)
+    whole = duration_history.of_drive(plan.drives[0], known)
     assert whole.low_s == pytest.approx(0.95 * truth() + 90) and whole.runs == 1
-    assert duration_history.of_drive(plan["drives"][0], {}) is None
+    assert duration_history.of_drive(plan.drives[0], {}) is None
 
 
 def test_plan_mode_says_from_how_many_runs_it_knows_and_falls_back_to_the_assumed_rate():
@@ -142,7 +143,7 @@ def test_plan_mode_says_from_how_many_runs_it_knows_and_falls_back_to_the_assume
 
 def test_of_a_plan_that_is_known_in_part_both_are_told():
     plan = planned()
-    plan["drives"][0]["tests"].append({**plan["drives"][0]["tests"][0], "name": "other"})
+    plan.drives[0].tests.append(dataclasses.replace(plan.drives[0].tests[0], name="other"))
     text = plan_text.describe(plan, {}, 500, known=duration_history.known(plan, DEFINED, [timing(1), timing(2)]))[-1]
     assert text.endswith(
         "if it writes 524.3 MB/s (ssd_assumed_write_mib_s: 500); the time of iops is known from earlier runs"

@@ -3,14 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import ReadTogether
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.time_estimates import CELL_OVERHEAD_S
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text
-from ansible_collections.ssdlab.fleet.tests.fixtures.planned import cell_json
-from ansible_collections.ssdlab.fleet.tests.fixtures.plans import planned
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import plan_of
 
 GB = 10**9
 
@@ -25,7 +28,7 @@ def make(plan, size=480_103_981_056, block=512, **variables):
         "logical_block_size_bytes": block,
     }
     drives = [{"selector": {"serial": "S1"}, "identity": identity}]
-    return planned(load_plan(plan), drives=drives, **variables)
+    return plan_of(load_plan(plan), drives=drives, **variables)
 
 
 def times(plan, rate=500, **more):
@@ -35,8 +38,9 @@ def times(plan, rate=500, **more):
 
 def test_the_time_of_each_drive_includes_the_reads_that_tell_how_many_run_at_a_time():
     test = {"name": "x", "cells": [CELL], "rounds": {"max": 10}, "purge": False, "precondition": False}
-    plan = {**make([test]), "together": {"repeats": 3, "cells": [cell_json(runtime_s=3, ramp_s=1)] * 2}}
-    several = {**plan, "drives": plan["drives"] * 24}
+    asked = ReadTogether(3, [planned.cell(runtime_s=3, ramp_s=1)] * 2)
+    plan = dataclasses.replace(make([test]), together=asked)
+    several = dataclasses.replace(plan, drives=plan.drives * 24)
     lines = plan_text.describe(several, {}, 500.0)
     # 10 minutes of rounds, and 11 to 54 of reads.
     assert "a read test of 11 min to 54 min finds the number first" in lines[0]

@@ -12,7 +12,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import criteria_
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria_checks
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judged_criteria
-from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, planned
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import identity_of, plan_of
 
 FILES = sorted((COLLECTION / "docs" / "criteria").glob("*.yml"))
 SIZE = 3_840_000_000_000
@@ -29,11 +29,11 @@ def told(wanted):
     """What preflight finds wrong with criteria, in a plan of the shipped tests that they name."""
     shipped = {path.stem for path in (COLLECTION / "roles" / "workload" / "files" / "tests").glob("*.yml")}
     tests = load_plan(sorted({item["test"] for item in wanted} & shipped) or ["iops"])
-    plan = planned(tests, identity_of(SIZE, model="M"))
+    plan = plan_of(tests, identity_of(SIZE, model="M"))
     names = [test["name"] for test in tests]
     found = [problem for item in wanted for problem in judged_criteria.criterion_problems(item)]
     found += [finding.text() for finding in criteria_checks.findings(wanted, [], {"h1": names}, {"h1": plan})]
-    (drive,) = plan["drives"]
+    (drive,) = plan.drives
     return found, criteria_checks.applying(wanted, drive)
 
 

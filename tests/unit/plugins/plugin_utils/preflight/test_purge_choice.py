@@ -8,6 +8,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, purge_choice
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 TB = 10**12
 IDENTITY = {
@@ -141,9 +142,9 @@ def test_drives_that_the_run_holds_are_not_asked_again(state, asked):
 def test_a_wanted_lba_size_holds_for_this_test_and_those_after_it():
     iops = {"base": "iops"}
     view, rendered = make([iops, dict(iops, purge={"lba_size_bytes": 4096}), iops])
-    (drive,) = rendered["drives"]
-    assert [len(test["not_applicable"]) for test in drive["tests"]] == [0, 7, 7]
-    assert all("rand-512" in item["id"] for test in drive["tests"] for item in test["not_applicable"])
+    (drive,) = rendered.drives
+    assert [len(test.not_applicable) for test in drive.tests] == [0, 7, 7]
+    assert all("rand-512" in item.id for test in drive.tests for item in test.not_applicable)
     chosen, found = purge_choice.choose(view, rendered, RUN)
     assert found == [] and [
         [word for word in offer["commands"][0] if "lbaf" in word][0] for offer in chosen.values()
@@ -155,9 +156,8 @@ def test_a_wanted_lba_size_holds_for_this_test_and_those_after_it():
     [("none", 0.0), ("overwrite", 1.0), ("nvme_sanitize_overwrite", 1.0), ("auto", 0.1), ("deallocate", 0.1)],
 )
 def test_methods_that_write_everything_take_as_long_as_that(method, share):
-    test = {"purge": {"method": method}}
-    assert purge_choice.share_of_fill(test, None) == share
-    assert purge_choice.share_of_fill({"purge": {"method": "auto"}}, {"method": method}) == share
+    assert purge_choice.share_of_fill(planned.spec(purge={"method": method}), None) == share
+    assert purge_choice.share_of_fill(planned.spec(purge={"method": "auto"}), {"method": method}) == share
 
 
 def test_a_test_without_a_purge_chooses_none():

@@ -89,7 +89,7 @@ def test_the_report_calls_the_drives_of_a_lost_host_not_tested_and_says_why(nigh
 def test_a_drive_that_is_gone_costs_the_others_nothing(night, mode):
     decided = decide(gone(night(drives=["S1", "S2"], ssd_mode=mode), "S2"))
     assert decided.findings == [] and decided.left_out == {"h1": ["S2"]}
-    assert [drive["drive"] for drive in decided.plans["h1"]["drives"]] == ["S1"]
+    assert [drive.drive for drive in decided.plans["h1"].drives] == ["S1"]
     if mode == "destructive":
         assert "not_found" in reasons(decided)["h1", "S2"]
 

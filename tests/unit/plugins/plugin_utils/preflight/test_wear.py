@@ -32,7 +32,7 @@ def planned(*tests, model="MTFD 1", method="auto"):
 
 
 def written(*tests, **more):
-    return wear.of_drive(planned(*tests, **more)["drives"][0], RATE_MIB_S)
+    return wear.of_drive(planned(*tests, **more).drives[0], RATE_MIB_S)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_tests_add_up_and_least_is_never_above_most():
             variables={},
             drives=[{"selector": {"serial": "S1"}, "identity": identity}],
         )
-        least, most = wear.of_drive(done["drives"][0], RATE_MIB_S)
+        least, most = wear.of_drive(done.drives[0], RATE_MIB_S)
         assert 0 <= least <= most and most > 0, plan
 
 

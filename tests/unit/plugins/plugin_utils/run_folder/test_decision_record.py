@@ -5,34 +5,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.compression import unpack
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
-PLAN = {
-    "run": {"id": "r"},
-    "host": "h",
-    "drives": [{"drive": "S1", "selector": {"serial": "S1"}, "expected": {}, "tests": []}],
-    "tune": {"keep": False},
-}
+PLAN = planned.plan_of(drives=[{}])
 
 
 def test_the_plan_that_this_play_decided_on(tmp_path):
-    others = {host: dict(PLAN, host=host) for host in ("../h", "a/b", "ü")}
+    others = {host: dataclasses.replace(PLAN, host=host) for host in ("../h", "a/b", "ü")}
     decision_record.write(str(tmp_path), {"h": PLAN, **others})
     for host, plan in {"h": PLAN, **others}.items():
         sent = json.loads(unpack(decision_record.plan(str(tmp_path), host)))
-        assert sent == {**plan, "decision": digests.decision(plan)} and digests.plan_problem(sent) == ""
+        written = base.sparse_json(plan)
+        assert sent == {**written, "decision": digests.decision(written)} and digests.plan_problem(sent) == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == ["decision.json", "plans"]
 
 
 def test_a_plan_of_an_earlier_decision_is_replaced(tmp_path):
     decision_record.write(str(tmp_path), {"h": PLAN})
-    decision_record.write(str(tmp_path), {"h": dict(PLAN, drives=[])})
+    decision_record.write(str(tmp_path), {"h": dataclasses.replace(PLAN, drives=[])})
     assert json.loads(unpack(decision_record.plan(str(tmp_path), "h")))["drives"] == []
 
 
@@ -63,8 +62,8 @@ def test_a_plan_that_is_gone(tmp_path):
 
 def test_another_play_of_the_run_replaces_no_plan(tmp_path, monkeypatch):
     """Its plan may differ in what the decision's digest leaves out, and it may end before it has decided."""
-    one, two = dict(PLAN, leave="as_is"), dict(PLAN, leave="blank")
-    assert digests.plan_digest(one, "destructive") == digests.plan_digest(two, "destructive")
+    one, two = dataclasses.replace(PLAN, leave="as_is"), dataclasses.replace(PLAN, leave="blank")
+    assert len({digests.plan_digest(base.sparse_json(plan), "destructive") for plan in (one, two)}) == 1
     decision_record.write(str(tmp_path), {"h": one})
     monkeypatch.setattr(decision_record, "write_atomic", _full)
     with pytest.raises(OSError):
