@@ -19,6 +19,8 @@ _JobName = Annotated[str, Limits(pattern="^[a-z][a-z0-9]{0,19}$")]
 _Load = Annotated[int, Limits(minimum=1, maximum=65536)]
 _Pct = Annotated[int, Limits(minimum=0, maximum=100)]
 _Rounds = Annotated[int, Limits(minimum=1, maximum=2147483647)]
+# fio's, with placeholders @ssd_...@.
+_Job = Annotated[str, Limits(pattern="^\\[global\\]\\n")]
 _Access = t.Literal["random", "sequential"]
 _Sync = t.Literal["dsync", "sync"]
 
@@ -113,8 +115,8 @@ class PlannedCell(Load):
     # Its name in records and file names (plan/cells.cell_id).
     id: CellId
     runtime_s: Annotated[int, Limits(minimum=1, maximum=86400)]
-    # The fio job file, with placeholders @ssd_...@.
-    job: str = field(default="", metadata=HOST_ONLY)
+    # The fio job file.
+    job: _Job = field(default="", metadata=HOST_ONLY)
     # Its name in the test of every drive: the block size is this drive's preferred write size.
     preferred: t.Optional[str] = None
     # Of all threads and directions together.
@@ -165,8 +167,8 @@ class PlannedFill:
     passes: Positive
     block_size_bytes: Positive
     # fio job files: whole blocks, and the remainder below the block size.
-    job: str = field(default="", metadata=HOST_ONLY)
-    remainder_job: str = field(default="", metadata=HOST_ONLY)
+    job: _Job = field(default="", metadata=HOST_ONLY)
+    remainder_job: _Job = field(default="", metadata=HOST_ONLY)
     # Else random.
     data: t.Optional[t.Literal["zeros"]] = None
 
@@ -185,8 +187,8 @@ class PlannedPurge:
     iomemory_sector_bytes: t.Optional[t.Literal[512, 4096]] = None
     passes: t.Optional[Positive] = None
     block_size_bytes: t.Optional[Positive] = None
-    job: str = field(default="", metadata=HOST_ONLY)
-    remainder_job: str = field(default="", metadata=HOST_ONLY)
+    job: _Job = field(default="", metadata=HOST_ONLY)
+    remainder_job: _Job = field(default="", metadata=HOST_ONLY)
 
     def fill(self) -> PlannedFill:
         """Return the writes of an overwrite. Raises ValueError where the plan has none."""
@@ -350,8 +352,8 @@ class Fio:
 class PlanDecision:
     """What preflight decided; digest: SHA-256 of what the plan does to drives (run/digests.py)."""
 
-    mode: str
-    digest: str
+    mode: t.Literal["destructive"]
+    digest: Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
 
 
 @dataclass(frozen=True)

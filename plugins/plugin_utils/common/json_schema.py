@@ -30,19 +30,21 @@ _KEYWORDS = {
 
 
 @functools.cache
-def of(kind: t.Any) -> Schema:
-    """Return the schema of a type: of a dataclass, of what the controller takes of it, with what its JSON_SCHEMA adds.
+def of(kind: t.Any, whole: bool = False) -> Schema:
+    """Return the schema of a type: of a dataclass, of what the controller takes of it, or of the whole, with what its
+    JSON_SCHEMA adds.
+
     All callers share it: do not change it.
     """
     if not dataclasses.is_dataclass(kind):
-        return _of_hint(kind)
+        return _of_hint(kind, whole)
     hints = t.get_type_hints(kind, include_extras=True)
-    fields = [one for one in dataclasses.fields(kind) if one.metadata != HOST_ONLY]
+    fields = [one for one in dataclasses.fields(kind) if whole or one.metadata != HOST_ONLY]
     required = [one.name for one in fields if one.default is one.default_factory is dataclasses.MISSING]
     return {
         "type": "object",
         "required": required,
-        "properties": {one.name: _of_hint(hints[one.name]) for one in fields},
+        "properties": {one.name: _of_hint(hints[one.name], whole) for one in fields},
         **getattr(kind, "JSON_SCHEMA", {}),
     }
 
@@ -57,20 +59,20 @@ def of_event(event: str) -> Schema:
     }
 
 
-def _of_hint(hint: t.Any, never_null: bool = False) -> Schema:
+def _of_hint(hint: t.Any, whole: bool, never_null: bool = False) -> Schema:
     origin, arguments = t.get_origin(hint), t.get_args(hint)
     if origin is t.Annotated:
-        return _limited(_of_hint(arguments[0], NEVER_NULL in arguments), arguments[1:])
+        return _limited(_of_hint(arguments[0], whole, NEVER_NULL in arguments), arguments[1:])
     if origin in UNIONS:
-        return _union([_of_hint(one) for one in arguments if not (never_null and one is type(None))])
+        return _union([_of_hint(one, whole) for one in arguments if not (never_null and one is type(None))])
     if origin is t.Literal:
         return {"enum": list(arguments)}
     if origin is list:
-        return {"type": "array", "items": _of_hint(arguments[0])}
+        return {"type": "array", "items": _of_hint(arguments[0], whole)}
     if origin is dict:
-        return {"type": "object", "additionalProperties": _of_hint(arguments[1])}
+        return {"type": "object", "additionalProperties": _of_hint(arguments[1], whole)}
     if dataclasses.is_dataclass(hint):
-        return of(t.cast(t.Hashable, hint))
+        return of(t.cast(t.Hashable, hint), whole)
     return {} if hint is t.Any else {"type": _TYPES[hint]}
 
 

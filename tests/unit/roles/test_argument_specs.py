@@ -12,9 +12,10 @@ import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import release_drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import Plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs as settings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import json_schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import tuning, tuning_values
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     variable_rules,
@@ -174,16 +175,12 @@ def test_the_description_tells_the_limit_that_counts(name, least):
     assert f"at least {least}" in told(name)
 
 
-PLAN = schema.load("plan")["properties"]
-
-
 @pytest.mark.parametrize(
     "choices, name",
     [
         (drive_facts.OPTIONS["look"]["choices"], "ssd_look"),
         ((release_drive.BLANK, release_drive.AS_IS), "ssd_leave"),
-        (PLAN["leave"]["enum"], "ssd_leave"),
-        (PLAN["tune"]["properties"]["write_cache"]["properties"]["state"]["enum"], "tune_write_cache"),
+        (json_schema.of(Plan)["properties"]["leave"]["enum"], "ssd_leave"),
         (iomemory_settings.OPTIONS["mode"]["choices"], "ssd_mode"),
         (load("awx", "vars/main.yml")["__awx_questions"]["mode"]["choices"], "ssd_mode"),
     ],

@@ -7,9 +7,10 @@ import pytest
 import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory
 from ansible_collections.ssdlab.fleet.plugins.modules import iomemory as iomemory_module
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, schema
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, json_schema, schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, purge_values
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan
 
@@ -85,10 +86,8 @@ def test_every_variable_is_carried_into_the_plan_and_has_a_default():
 
 
 def test_schemas_and_role_know_every_method_and_option():
-    test, plan = (
-        schema.load("test")["properties"]["purge"]["properties"],
-        schema.load("plan")["$defs"]["test"]["properties"]["purge"]["properties"],
-    )
+    test = schema.load("test")["properties"]["purge"]["properties"]
+    plan = json_schema.of(PlannedPurge)["properties"]
     options = set(purge_values.OPTIONS)
     assert set(methods.METHODS) <= set(test["method"]["enum"]) == set(argument_specs.choices("purge_method"))
     assert options == set(test) - {"method"} and options <= set(plan)
@@ -104,10 +103,8 @@ def test_a_test_gives_up_the_block_size_of_its_base():
 
 def test_the_size_of_a_card_has_one_range_for_a_purge_and_one_for_the_tool():
     """A purge leaves a card as large as the guide's presets or larger (test.schema.json); fio-format takes any size."""
-    asked, planned = (
-        test["properties"]["purge"]["properties"]["iomemory_size_pct"]
-        for test in (schema.load("test"), schema.load("plan")["$defs"]["test"])
-    )
+    asked = schema.load("test")["properties"]["purge"]["properties"]["iomemory_size_pct"]
+    planned = json_schema.of(PlannedPurge)["properties"]["iomemory_size_pct"]
     least, most = asked["minimum"], asked["maximum"]
     assert (planned["minimum"], planned["maximum"]) == (least, most)
     assert iomemory.LEAST_SIZE_PCT <= least and most == iomemory.MOST_SIZE_PCT

@@ -92,9 +92,8 @@ def test_both_libraries_have_one_verdict(module):
         assert found == expected, (seed, list(slow.iter_errors(value)))
 
 
-@pytest.mark.parametrize("name", ["plan", "test"])
-def test_our_schemas_are_schemas(name):
-    jsonschema.Draft202012Validator.check_schema(schemas.load(name))
+def test_our_schema_is_a_schema():
+    jsonschema.Draft202012Validator.check_schema(schemas.load("test"))
 
 
 @pytest.mark.parametrize(
