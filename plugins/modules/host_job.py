@@ -145,6 +145,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.compression impo
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import STATE_DIR
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import Plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.engines import Engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import RunDir
 
@@ -187,7 +189,7 @@ def main() -> None:
             module.exit_json(**done)
         run_dir = RunDir(module.params["state_dir"], module.params["run_id"])
         if module.params["state"] == "present":
-            plan, engine = json.loads(unpack(module.params["plan"])), module.params["engine"]
+            plan, engine = base.parse(Plan, json.loads(unpack(module.params["plan"]))), module.params["engine"]
             data = unpack(engine["data"]) if engine["data"] else None
             wanted = Engine(engine["name"], engine["sha256"], data)
             module.exit_json(**control.start(host, run_dir, plan, wanted, check))

@@ -44,15 +44,15 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_plans
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
-from ansible_collections.ssdlab.fleet.tests.fixtures.plans import rendered
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import decided, rendered
 
 MIB = 1 << 20
 # Slow enough for a shared machine to keep up with, so that the simulated drive and not its host is what is measured.
@@ -117,7 +117,7 @@ def campaign(folder, number, tests, figures):
             variables={"ssd_sample_interval_s": 2, "ssd_look_s": 1},
             tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
         )
-        files.write_atomic(run.plan, json.dumps(dict(plan, decision=digests.decision(plan))))
+        files.write_atomic(run.plan, json.dumps(decided(plan)))
         engine.HostJob(run, host).run()
         taken_s = time.monotonic() - began
     ended = summary.read(host, run)

@@ -33,12 +33,11 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import zipapp
-from ansible_collections.ssdlab.fleet.tests.fixtures.plans import rendered
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import decided, rendered
 
 RATIO_LIMIT = 1.03
 GAP_LIMIT_S = 0.5
@@ -75,7 +74,7 @@ def make_plan(run_id, backing, cells, seconds, variables):
         variables=variables,
         tune={"cpu_dma_latency_us": None, "services_stopped": [], "sysfs": [], "keep": False},
     )
-    return dict(plan, decision=digests.decision(plan))
+    return decided(plan)
 
 
 def harness(folder, number, backing, options, variables):

@@ -24,11 +24,11 @@ from pathlib import Path
 
 import product
 from drives import LoopDrive, ServedDrive
-from product import Host, cells, digests, engines, entry, job, locks, planning, rundir, summary
+from product import Host, cells, engines, entry, job, locks, planning, rundir, summary
 from waiting import sizes, wait_until
 
 from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
-from ansible_collections.ssdlab.fleet.tests.fixtures.plans import rendered
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import decided, rendered
 
 HERE = Path(__file__).resolve().parent
 MIB = 1 << 20
@@ -127,7 +127,7 @@ class Bench:
                 "sysfs": [{"name": "nomerges", "path": SETTING.format("@ssd_name@"), "value": "2"}],
             },
         )
-        return dict(plan, decision=digests.decision(plan))
+        return decided(plan)
 
     def engine(self, spec: t.Mapping[str, t.Any] | None = None, **settings: t.Mapping[str, t.Any]) -> engines.Engine:
         """A host job's program that meets this fault. settings: {module of product.py: {name: value}}."""

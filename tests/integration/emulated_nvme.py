@@ -21,12 +21,11 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attribut
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents, run_results
-from ansible_collections.ssdlab.fleet.tests.fixtures.plans import rendered
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import decided, rendered
 
 EMULATORS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "emulators")
 SERIAL, EUI = "EMULATED-1", "0025385b71b004a1"
@@ -86,7 +85,7 @@ class Bench:
 
     def job(self, plan):
         os.makedirs(self.run_dir.path, exist_ok=True)
-        files.write_atomic(self.run_dir.plan, json.dumps(dict(plan, decision=digests.decision(plan))))
+        files.write_atomic(self.run_dir.plan, json.dumps(decided(plan)))
         return engine.HostJob(self.run_dir, self.server())
 
     def run(self, method):

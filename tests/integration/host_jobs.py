@@ -18,12 +18,11 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
-from ansible_collections.ssdlab.fleet.tests.fixtures.plans import rendered
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import decided, rendered
 
 MIB = 1 << 20
 # 64 MiB and the remainder below 128 KiB that usual capacities leave.
@@ -74,7 +73,7 @@ class HostJobs:
     def prepare(self, plan, run_id="r"):
         run = rundir.RunDir(str(self.folder / "state"), run_id)
         os.makedirs(run.path, exist_ok=True)
-        files.write_atomic(run.plan, json.dumps(dict(plan, decision=digests.decision(plan))))
+        files.write_atomic(run.plan, json.dumps(decided(plan)))
         return run
 
     def run_and_stop(self, plan, when, run_id="r"):

@@ -23,11 +23,10 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
-from ansible_collections.ssdlab.fleet.tests.fixtures.plans import rendered
+from ansible_collections.ssdlab.fleet.tests.fixtures.plans import decided, rendered
 
 COLLECTIONS = Path(__file__).resolve().parents[2] / "playbooks" / "collections"
 # A host job of a process of its own, with locks of the test's.
@@ -84,9 +83,7 @@ class Lab:
         )
         run = rundir.RunDir(self.state, run_id)
         os.makedirs(run.path, exist_ok=True)
-        files.write_atomic(
-            run.plan, json.dumps(dict(plan, **changes, decision=digests.decision(dict(plan, **changes))))
-        )
+        files.write_atomic(run.plan, json.dumps(decided(plan, **changes)))
         return run
 
     def attach(self):

@@ -20,14 +20,13 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import (
     archive,
-    digests,
     engines,
     folder,
     liveness,
     summary,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder
-from ansible_collections.ssdlab.fleet.tests.fixtures import planned, run_results, steady_test
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned, plans, run_results, steady_test
 
 DRIVE = "A1"
 PLAN = planned.plan_json(
@@ -35,7 +34,7 @@ PLAN = planned.plan_json(
     host="h",
     drives=[{"drive": DRIVE, "selector": {"serial": DRIVE}, "tests": [steady_test.planned_json("t")]}],
 )
-PLAN["decision"] = digests.decision(PLAN)
+PLAN = plans.decided(PLAN)
 TEST = {"drive": DRIVE, "test": "t", "attempt": 1}
 FILES = ("status", "plan", "tuning", "journal")
 DAMAGES = {
@@ -69,7 +68,7 @@ DAMAGES = {
 
 def start(run_dir):
     engine = engines.Engine("engine-1.pyz", "")
-    return control.start(Host(), run_dir, json.loads(json.dumps(PLAN)), engine, check=True)
+    return control.start(Host(), run_dir, plans.typed(PLAN), engine, check=True)
 
 
 ACTS = {
@@ -99,7 +98,7 @@ def run_dir(tmp_path, monkeypatch):
             {"boot_id": Host().get(BOOT_ID), "keep": False, "order": 1, "made": files.now(), "settings": [item]}
         ),
     )
-    status = dict(liveness.first_status(Host(), PLAN, "running"), pid=2**22, pid_start="1")
+    status = dict(liveness.first_status(Host(), plans.typed(PLAN), "running"), pid=2**22, pid_start="1")
     files.write_atomic(place.status, json.dumps(status))
     journal = folder.Journal(place.journal, run_id="r", host="h")
     journal.add("job_started", boot_id=Host().get(BOOT_ID), pid=1, engine_version="1", fio_version="fio-3.33")

@@ -27,6 +27,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Hel
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError, Work
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
+from ansible_collections.ssdlab.fleet.tests.fixtures import plans
 
 CLONE_NEWNS = 0x20000
 # Stands before fio: at the first job with this word in its path it lays another device's node over the drive's.
@@ -187,7 +188,7 @@ def test_case_76_other_tests_between_the_decision_and_the_start(bench):
     digest = json.loads(decided.read_text())["hosts"][SERVER]["digest"]
     (run,) = bench.site.run_folders()
     plan = json.loads((run / "plan.json").read_text())
-    assert plan["decision"]["digest"] == digest and digests.plan_problem(plan) == ""
+    assert plan["decision"]["digest"] == digest and digests.plan_problem(plans.typed(plan)) == ""
     assert plan["drives"][0]["tests"][0]["purge"]["timeout_s"] == 1801 and counter.read_text() == "\n"
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from ..core.locks import Lock, Locked, host_lock
 from ..guard import ledger, ledger_format
 from ..purge.purge_step import may_be_running
 from ..records import base, run_files
+from ..records.plan import Plan
 from ..run import archive, digests, engines, summary
 from ..run.folder import RunDir, Status, read_journal, run_ids
 from ..run.liveness import is_live, job_of, run_state
@@ -44,9 +46,7 @@ UNTRUSTED = (
 )
 
 
-def start(
-    host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: engines.Engine, check: bool = False
-) -> dict[str, t.Any]:
+def start(host: Host, run_dir: RunDir, plan: Plan, engine: engines.Engine, check: bool = False) -> dict[str, t.Any]:
     """Like `start_alone`, one at a time: of two plays that start one run at the same moment the second attaches. Raises
     JobError.
     """
@@ -58,7 +58,7 @@ def start(
 
 
 def start_alone(
-    host: Host, run_dir: RunDir, plan: dict[str, t.Any], engine: engines.Engine, check: bool = False
+    host: Host, run_dir: RunDir, plan: Plan, engine: engines.Engine, check: bool = False
 ) -> dict[str, t.Any]:
     """Make sure that the run is under way or done: {changed, action, state, restored}. `engine`: the zipapp to run; the
     action is SEND_ENGINE where it neither lies here nor was sent.
@@ -88,7 +88,7 @@ def start_alone(
     installed = engines.install(engine, run_dir.state_dir)
     # A resumed run gets the identities as seen in this boot; what is asked for is the same.
     plan = held_to_all(run_dir.read_plan(), plan)
-    write_atomic(run_dir.plan, json.dumps(plan, indent=1) + "\n")
+    write_atomic(run_dir.plan, json.dumps(base.sparse_json(plan), indent=1) + "\n")
     write_starting(host, run_dir, plan)
     end = launch(host, run_dir, installed)
     state = await_start(host, run_dir, end)
@@ -100,13 +100,12 @@ def start_alone(
     }
 
 
-def held_to_all(before: t.Mapping[str, t.Any] | None, plan: dict[str, t.Any]) -> dict[str, t.Any]:
+def held_to_all(before: Plan | None, plan: Plan) -> Plan:
     """Return the plan with the criteria that the run was held to before: one that a play forgets would take the
     evidence away of a drive that missed it.
     """
-    now = plan.get("criteria") or []
-    forgotten = [criterion for criterion in (before or {}).get("criteria") or [] if criterion not in now]
-    return dict(plan, criteria=[*now, *forgotten]) if forgotten else plan
+    forgotten = [criterion for criterion in (before.criteria if before else ()) if criterion not in plan.criteria]
+    return dataclasses.replace(plan, criteria=[*plan.criteria, *forgotten]) if forgotten else plan
 
 
 def _refuse_second_run(host: Host, run_dir: RunDir) -> None:

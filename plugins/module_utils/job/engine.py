@@ -30,7 +30,6 @@ from ..machine import snapshot
 from ..measure.fio import Interrupted
 from ..measure.validity_limits import Limits
 from ..records import base
-from ..records.plan import Plan
 from ..run import digests, folder, states
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start, starter
@@ -58,12 +57,10 @@ class HostJob:
         self._started_by = started_by
         self._host = host
         host.log = run_dir.note_command
-        written = run_dir.read_plan()
-        if written is None:
+        plan = run_dir.read_plan()
+        if plan is None:
             raise FileNotFoundError(run_dir.plan)
-        # As it is written, for what is digested and tuned.
-        self._written = written
-        self._plan = plan = base.parse(Plan, written)
+        self._plan = plan
         self._stop = threading.Event()
         self._tuned: TunedHost | None = None
         self._shown_at = time.monotonic()
@@ -73,7 +70,7 @@ class HostJob:
         self._journal = Journal(run_dir.journal, run_id=plan.run.id, host=plan.host)
         self._journal.on_full = self._reserve.release
         self._status = Status(
-            run_dir.status, first_status(host, written, states.RUNNING, os.environ.get("SSDLAB_FLEET_UNIT"))
+            run_dir.status, first_status(host, plan, states.RUNNING, os.environ.get("SSDLAB_FLEET_UNIT"))
         )
 
     def run(self) -> int:
@@ -129,9 +126,7 @@ class HostJob:
         """Raise PermissionError for a plan that is not what preflight decided, or one that others than root could have
         written.
         """
-        wrong = [
-            text for text in (digests.plan_problem(self._written), *ownership.problems(self._run_dir.path)) if text
-        ]
+        wrong = [text for text in (digests.plan_problem(self._plan), *ownership.problems(self._run_dir.path)) if text]
         if wrong:
             raise PermissionError("{0}: {1}".format(self._run_dir.plan, "; ".join(wrong)))
 
@@ -161,7 +156,10 @@ class HostJob:
             fio_version=version.stdout.strip(),
         )
         tuned = self._tuned = TunedHost(
-            self._host, entry.of_plan(self._written), self._run_dir.tuning, next_order(self._run_dir.state_dir)
+            self._host,
+            entry.of_plan(base.sparse_json(self._plan)),
+            self._run_dir.tuning,
+            next_order(self._run_dir.state_dir),
         )
         made = tuned.apply()
         about = {key: (tuned.record or {}).get(key) for key in ("keep", "order")}

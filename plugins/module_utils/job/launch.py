@@ -8,6 +8,7 @@ sign of life.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import json
 import os
@@ -20,6 +21,7 @@ from ..core.files import make_folders, write_atomic
 from ..core.host import TIMED_OUT, Host
 from ..core.locks import Locked, host_lock
 from ..drive.entry import GUARD_OPTIONS
+from ..records.plan import Plan
 from ..run.folder import RunDir, Status, read_journal
 from ..run.liveness import Process, first_status, is_live, pid_start, starter, state_of
 from ..run.states import FAILED, FINISHED, LIVE_STATES, STARTING
@@ -28,12 +30,13 @@ from .stop_process import STOP_TIMEOUT_S, JobError, end_process, end_unit
 START_TIMEOUT_S = 30.0
 # How long a start waits for a job that only tunes, to tell whether that changed anything.
 TUNING_S = 60.0
-# What of a plan may differ when a run goes on: where it runs now, and what says nothing about how it measures.
-UNCOMPARED = {"boot_id", "engine_version", "decision", "look", "leave", "criteria"}
+# What of a plan may differ when a run goes on: where it runs now, and what says nothing about how it measures. Its
+# drives are compared in part.
+UNCOMPARED = {"boot_id", "engine_version", "decision", "look", "leave", "criteria", "drives"}
 UNIT_PREFIX = "ssdlab-fleet-"
 
 
-def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
+def decide(run_dir: RunDir, state: str, plan: Plan) -> str:
     """Return what a start would do: start, resume, attach (it is live) or nothing (it is finished). Raises JobError."""
     stored = run_dir.read_plan()
     if stored is None:
@@ -42,7 +45,8 @@ def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
         return "nothing"
     # A job that lives goes on as it was started: how it tunes may have changed since, in the inventory or with the
     # collection.
-    keys = ("drives",) if state in LIVE_STATES else tuple({*stored, *plan} - UNCOMPARED)
+    names = [field.name for field in dataclasses.fields(Plan) if field.name not in UNCOMPARED]
+    keys = () if state in LIVE_STATES else tuple(names)
     if _comparable(stored, keys) != _comparable(plan, keys):
         raise JobError(
             f"run {run_dir.run_id} was started on this host with another plan; use another ssd_run_id, or stop it "
@@ -51,12 +55,10 @@ def decide(run_dir: RunDir, state: str, plan: t.Mapping[str, t.Any]) -> str:
     return "attach" if state in LIVE_STATES else "resume"
 
 
-def _comparable(plan: t.Mapping[str, t.Any], keys: t.Collection[str]) -> dict[str, t.Any]:
+def _comparable(plan: Plan, keys: t.Collection[str]) -> t.Any:
     # Names below /dev may change between two plays; what is asked for may not.
-    return dict(
-        {key: plan.get(key) for key in keys},
-        drives=[{"selector": _measured(drive["selector"]), "tests": drive["tests"]} for drive in plan["drives"]],
-    )
+    drives = [(_measured(drive.selector), drive.tests) for drive in plan.drives]
+    return [getattr(plan, key) for key in keys], drives
 
 
 def _measured(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -72,7 +74,7 @@ def make_run_folders(run_dir: RunDir) -> None:
         os.chmod(path, 0o755)
 
 
-def write_starting(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> None:
+def write_starting(host: Host, run_dir: RunDir, plan: Plan) -> None:
     """A first status, so that nobody finds a run without one. It is ours until the job writes its own."""
     status = first_status(host, plan, STARTING)
     write_atomic(run_dir.status, json.dumps(status, indent=1) + "\n")
@@ -166,11 +168,11 @@ def _mark_failed(run_dir: RunDir, message: str) -> None:
         Status(run_dir.status, status).set(state=FAILED, restored=True, message=message)
 
 
-def changes(host: Host, run_dir: RunDir, plan: t.Mapping[str, t.Any]) -> bool:
+def changes(host: Host, run_dir: RunDir, plan: Plan) -> bool:
     """Return whether a job that was started changes the host or a drive. One that only tunes is done soon, and found
     perhaps all as it is to be.
     """
-    if any(entry["tests"] for entry in plan["drives"]):
+    if any(entry.tests for entry in plan.drives):
         return True
     deadline = time.monotonic() + TUNING_S
     while is_live(host, run_dir):

@@ -352,7 +352,8 @@ class Fio:
 class PlanDecision:
     """What preflight decided; digest: SHA-256 of what the plan does to drives (run/digests.py)."""
 
-    mode: t.Literal["destructive"]
+    # ssd_mode; the host job erases nothing for another than destructive.
+    mode: str
     digest: Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
 
 

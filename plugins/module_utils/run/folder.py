@@ -25,7 +25,8 @@ from ..core.files import (
     read_json,
     write_atomic,
 )
-from ..records import base, events, plan, run_files
+from ..records import base, events, run_files
+from ..records.plan import Plan
 
 RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 # What a drive under way says changes within this time: a cell is not disturbed, and of a large drive's fill 0.1 % takes
@@ -66,7 +67,8 @@ class RunDir:
         """Return the folder of a drive's fio jobs and results, made if need be: of no other drive of the plan, though
         many letters become a _.
         """
-        planned = [entry["drive"] for entry in (self.read_plan() or {}).get("drives", [])]
+        plan = self.read_plan()
+        planned = [entry.drive for entry in plan.drives] if plan else []
         path = os.path.join(self.path, "raw", own_slug(drive, planned))
         make_folders(path)
         return path
@@ -91,9 +93,10 @@ class RunDir:
             return str(error)
         return ""
 
-    def read_plan(self) -> dict[str, t.Any] | None:
-        """plan.json, or None without one. Raises Damaged."""
-        return _read(self.plan, plan.Plan)
+    def read_plan(self) -> Plan | None:
+        """Return plan.json, or None without one. Raises Damaged."""
+        written = _read(self.plan, Plan)
+        return None if written is None else base.parse(Plan, written)
 
 
 def _read(path: str, kind: t.Any) -> dict[str, t.Any] | None:

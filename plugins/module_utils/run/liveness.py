@@ -11,6 +11,7 @@ import typing as t
 from ..core.files import SCHEMA_VERSION, now
 from ..core.host import BOOT_ID, Host
 from ..core.locks import host_holder
+from ..records.plan import Plan
 from .folder import RunDir, queued
 from .states import DAMAGED, DEAD, FINAL_STATES, LIVE_STATES, RUNNING, STARTING
 
@@ -34,28 +35,28 @@ def pid_start(host: Files, pid: int) -> str | None:
     return None if fields[0] in ("Z", "X") else fields[19]
 
 
-def first_status(host: Host, plan: t.Mapping[str, t.Any], state: str, unit: str | None = None) -> dict[str, t.Any]:
+def first_status(host: Host, plan: Plan, state: str, unit: str | None = None) -> dict[str, t.Any]:
     """Return what status.json holds at first, written by this very process: no drive of the plan has begun. `unit`: its
     systemd unit.
     """
     return {
         "schema_version": SCHEMA_VERSION,
-        "run_id": plan["run"]["id"],
-        "run_name": plan["run"]["name"],
-        "host": plan["host"],
+        "run_id": plan.run.id,
+        "run_name": plan.run.name,
+        "host": plan.host,
         "boot_id": host.get(BOOT_ID),
         "pid": os.getpid(),
         "pid_start": pid_start(host, os.getpid()),
         "unit": unit,
-        "engine_version": plan["engine_version"],
+        "engine_version": plan.engine_version,
         "state": state,
         "started": now(),
         "updated": now(),
         "restored": False,
         "message": "",
         # Where the host is to find the number, one until it has.
-        "parallel_drives": (not plan.get("together") and plan.get("parallel_drives")) or 1,
-        "drives": [queued(drive["drive"]) for drive in plan["drives"]],
+        "parallel_drives": 1 if plan.together else plan.parallel_drives,
+        "drives": [queued(drive.drive) for drive in plan.drives],
     }
 
 

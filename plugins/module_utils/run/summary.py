@@ -9,6 +9,7 @@ import typing as t
 
 from ..core.files import SCHEMA_VERSION, Damaged, now
 from ..core.host import Host
+from ..records.plan import Plan
 from . import digests
 from .folder import RunDir, queued, run_ids, scan_journal
 from .liveness import run_state
@@ -59,15 +60,15 @@ def _brief(host: Host, run_dir: RunDir, definitions_of: str | None) -> Record:
     state, status = run_state(host, run_dir)
     known: Record = status or {}
     told = state in UNFINISHED_STATES or run_dir.run_id == definitions_of
-    plan = _plan(run_dir)[0] if told or not known.get("run_name") else {}
-    name = known.get("run_name") or (plan.get("run") or {}).get("name")
+    plan = _plan(run_dir) if told or not known.get("run_name") else None
+    name = known.get("run_name") or (plan.run.name if plan else None)
     return {
         "run_id": run_dir.run_id,
         "run_name": name,
         "state": state,
         "drives": len(known.get("drives") or []),
         "updated": known.get("updated"),
-        "definitions": digests.digests_of_tests(plan) if told else {},
+        "definitions": digests.digests_of_tests(plan) if told and plan else {},
     }
 
 
@@ -79,21 +80,23 @@ def read(host: Host, run_dir: RunDir) -> RunState:
     state, status = run_state(host, run_dir)
     damage = run_dir.status_damage()
     if not status:
-        status = _status_from(run_dir, _plan(run_dir)[0], scan_journal(run_dir.journal)[0])
+        status = _status_from(run_dir, _plan(run_dir), scan_journal(run_dir.journal)[0])
     return RunState(run_dir.run_id, state, status, [damage] if damage else [])
 
 
-def _plan(run_dir: RunDir) -> tuple[Record, str]:
-    """(plan.json or {}, what is wrong with it)."""
+def _plan(run_dir: RunDir) -> Plan | None:
+    """Return plan.json; None where there is none that can be read."""
     try:
-        return run_dir.read_plan() or {}, ""
-    except Damaged as error:
-        return {}, str(error)
+        return run_dir.read_plan()
+    except Damaged:
+        return None
 
 
-def _status_from(run_dir: RunDir, plan: Record, journal: list[Record]) -> Record:
+def _status_from(run_dir: RunDir, plan: Plan | None, journal: list[Record]) -> Record:
     """Return what a lost status.json would say, as far as the plan and the journal know: {} where they know nothing."""
-    drives = [queued(drive["drive"]) for drive in plan.get("drives", [])] or [queued(name) for name in _names(journal)]
+    drives = [queued(drive.drive) for drive in (plan.drives if plan else ())] or [
+        queued(name) for name in _names(journal)
+    ]
     if not drives:
         return {}
     for entry in drives:
@@ -103,15 +106,15 @@ def _status_from(run_dir: RunDir, plan: Record, journal: list[Record]) -> Record
             entry.update(phase="guard", path=started.get("path"))
         if ended and ended["event"] == "drive_finished":
             entry.update(phase="done", outcome=ended.get("outcome"), message=ended.get("message") or "")
-    host = plan.get("host") or next((record["host"] for record in journal if record.get("host")), UNKNOWN)
-    name = (plan.get("run") or {}).get("name") or UNKNOWN
+    host = plan.host if plan else next((record["host"] for record in journal if record.get("host")), UNKNOWN)
+    name = plan.run.name if plan else UNKNOWN
     # A process without a start time is nobody's.
     job: Record = {
         "boot_id": None,
         "pid": 1,
         "pid_start": None,
         "unit": None,
-        "engine_version": plan.get("engine_version") or UNKNOWN,
+        "engine_version": plan.engine_version if plan else UNKNOWN,
         "state": RUNNING,
     }
     times = [record["time"] for record in journal] or [now()]

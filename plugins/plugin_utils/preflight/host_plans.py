@@ -12,7 +12,6 @@ import json
 import os
 import typing as t
 
-from ...module_utils.records import base
 from ...module_utils.records.plan import Plan
 from ...module_utils.run import digests
 from ..common.version import collection_version
@@ -111,7 +110,7 @@ def _changed_in_record(host: str, own: t.Mapping[str, About], before: About) -> 
 def _changed_on_host(run: Run, view: HostAnswer, plan: Plan | None) -> dict[str, list[str]]:
     entry = next((entry for entry in view.runs or () if entry["run_id"] == run.id), {})
     then = entry.get("definitions") or {}
-    now = digests.digests_of_tests(base.sparse_json(plan)) if then and plan else {}
+    now = digests.digests_of_tests(plan) if then and plan else {}
     found = {name: differing_keys(then[name], now[name], now[name]) for name in now if name in then}
     return {name: keys for name, keys in found.items() if keys}
 

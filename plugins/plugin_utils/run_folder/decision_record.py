@@ -7,6 +7,7 @@ no variable can take its place.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -71,13 +72,12 @@ def _write_plan(run_folder: str, plan: Plan) -> dict[str, str]:
     """Return the decision for a plan, and the name of its file. What lies there already is that plan, or is found
     damaged.
     """
-    written = base.sparse_json(plan)
-    made = digests.decision(written)
-    packed = pack(json.dumps({**written, "decision": made}).encode())
+    decided = dataclasses.replace(plan, decision=digests.decision(plan))
+    packed = pack(json.dumps(base.sparse_json(decided)).encode())
     name = _sha256(packed)
     with open(os.path.join(run_folder, PLANS, name), "w", encoding="ascii") as out:
         out.write(packed)
-    return {**made, "sha256": name}
+    return {**base.sparse_json(decided.decision), "sha256": name}
 
 
 def _sha256(packed: str) -> str:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import copy
+import dataclasses
 import hashlib
 import json
 from pathlib import Path
@@ -13,20 +13,23 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, launch, restore
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedRun
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, engines, folder
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
-PLAN = planned.plan_json(boot_id="one", drives=[{"expected": {"path": "/dev/a"}, "tests": [{"name": "wsat"}]}])
+PLAN = planned.plan_of(boot_id="one", drives=[{"expected": {"path": "/dev/a"}, "tests": [{"name": "wsat"}]}])
+DECIDED = dataclasses.replace(PLAN, decision=digests.decision(PLAN))
 DATA = b"the engine"
 ENGINE = engines.Engine("engine-1-abc.pyz", hashlib.sha256(DATA).hexdigest())
 
 
 def changed(**changes):
-    return dict(copy.deepcopy(PLAN), **changes)
+    return dataclasses.replace(PLAN, **changes)
 
 
 def other_drive(**changes):
-    return changed(drives=[dict(PLAN["drives"][0], **changes)])
+    return changed(drives=[dataclasses.replace(PLAN.drives[0], **changes)])
 
 
 @pytest.mark.parametrize(
@@ -43,27 +46,27 @@ def other_drive(**changes):
         ("dead", changed(boot_id="two", engine_version="2"), "resume"),
         ("dead", other_drive(expected={"path": "/dev/b"}), "resume"),
         ("dead", other_drive(selector={"serial": "S1", "allow": ["signature"], "ssd_overwrite_data": True}), "resume"),
-        ("finished", other_drive(tests=[{"name": "iops"}]), "nothing"),
+        ("finished", other_drive(tests=[planned.spec(name="iops")]), "nothing"),
     ],
 )
 def test_what_a_start_does(run_dir, state, plan, action):
-    files.write_atomic(run_dir.plan, json.dumps(PLAN))
+    files.write_atomic(run_dir.plan, json.dumps(base.sparse_json(PLAN)))
     assert control.decide(run_dir, state, plan) == action
 
 
 @pytest.mark.parametrize(
     "state, plan",
     [
-        ("dead", other_drive(tests=[{"name": "iops"}])),
+        ("dead", other_drive(tests=[planned.spec(name="iops")])),
         ("dead", other_drive(selector={"serial": "S2"})),
         ("dead", changed(parallel_drives=2)),
         ("dead", changed(tune={"cpu": {}})),
         ("dead", changed(sample_interval_s=5)),
-        ("running", other_drive(tests=[{"name": "iops"}])),
+        ("running", other_drive(tests=[planned.spec(name="iops")])),
     ],
 )
 def test_a_run_never_goes_on_with_another_plan(run_dir, state, plan):
-    files.write_atomic(run_dir.plan, json.dumps(PLAN))
+    files.write_atomic(run_dir.plan, json.dumps(base.sparse_json(PLAN)))
     with pytest.raises(control.JobError, match="another plan"):
         control.decide(run_dir, state, plan)
 
@@ -73,7 +76,7 @@ def test_an_unknown_run_is_started(run_dir):
 
 
 def test_check_mode_starts_nothing(run_dir):
-    result = control.start(Host(), run_dir, dict(PLAN, decision=digests.decision(PLAN)), ENGINE, check=True)
+    result = control.start(Host(), run_dir, DECIDED, ENGINE, check=True)
     assert (result["changed"], result["action"]) == (True, "start")
     assert files.read_json(run_dir.plan) is None
 
@@ -84,19 +87,19 @@ def test_check_mode_starts_nothing(run_dir):
         (None, "carries no decision"),
         (digests.decision(PLAN, "plan"), "ssd_mode=plan"),
         (digests.decision(other_drive(selector={"serial": "S2"})), "not what preflight approved"),
-        (digests.decision(changed(run={"id": "other", "name": "n"})), "not what preflight approved"),
+        (digests.decision(changed(run=PlannedRun("other", "n"))), "not what preflight approved"),
     ],
 )
 def test_a_plan_that_preflight_did_not_decide_on_is_not_started(run_dir, decided, told):
     with pytest.raises(control.JobError, match=told):
-        control.start(Host(), run_dir, dict(PLAN, decision=decided), ENGINE)
+        control.start(Host(), run_dir, changed(decision=decided), ENGINE)
     assert files.read_json(run_dir.plan) is None
 
 
 def test_a_state_folder_that_others_write_starts_nothing(run_dir, tmp_path):
     tmp_path.chmod(0o777)
     with pytest.raises(control.JobError, match="users other than root may write to it"):
-        control.start(Host(), run_dir, dict(PLAN, decision=digests.decision(PLAN)), ENGINE)
+        control.start(Host(), run_dir, DECIDED, ENGINE)
 
 
 @pytest.fixture
@@ -110,8 +113,7 @@ def launched(monkeypatch, tmp_path_factory):
 
 
 def start(run_dir, data=None):
-    plan = dict(PLAN, decision=digests.decision(PLAN))
-    return control.start(Host(), run_dir, plan, ENGINE._replace(data=data))["action"]
+    return control.start(Host(), run_dir, DECIDED, ENGINE._replace(data=data))["action"]
 
 
 def test_an_engine_that_lies_there_need_not_be_sent(run_dir, tmp_path, launched):
@@ -131,7 +133,7 @@ def test_without_its_engine_nothing_is_started_and_nothing_changed(run_dir, tmp_
 
 def test_a_host_that_has_the_run_under_way_needs_no_engine(run_dir, launched):
     launch.write_starting(Host(), run_dir, PLAN)
-    files.write_atomic(run_dir.plan, json.dumps(PLAN))
+    files.write_atomic(run_dir.plan, json.dumps(base.sparse_json(PLAN)))
     assert start(run_dir) == "attach" and launched == []
 
 
@@ -158,8 +160,8 @@ def test_a_live_run_is_neither_removed_nor_restored(run_dir):
 
 
 def test_a_run_that_goes_on_is_held_to_what_it_began_with():
-    began = {"criteria": [{"metric": "write_iops", "min": 500}, {"metric": "read_iops", "min": 1}]}
-    now = {"run": {}, "criteria": [{"metric": "read_iops", "min": 1}]}
-    assert control.held_to_all(began, now)["criteria"] == [*now["criteria"], began["criteria"][0]]
-    for before in (None, {}, {"criteria": []}, now):
+    began = changed(criteria=[{"metric": "write_iops", "min": 500}, {"metric": "read_iops", "min": 1}])
+    now = changed(criteria=[{"metric": "read_iops", "min": 1}])
+    assert control.held_to_all(began, now).criteria == [*now.criteria, began.criteria[0]]
+    for before in (None, PLAN, now):
         assert control.held_to_all(before, now) is now

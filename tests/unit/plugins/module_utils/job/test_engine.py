@@ -14,10 +14,11 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import write_atomic
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import engine, launch
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import first_status, starter
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
-PLAN = planned.plan_json()
+PLAN = planned.plan_of()
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,7 @@ def test_a_job_that_comes_too_late_leaves_the_status_to_the_job_that_does_its_wo
     monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setattr(engine, "LOCK_WAIT_S", 0.0)
     monkeypatch.setattr(engine.signal, "signal", lambda *_: None)
-    write_atomic(run_dir.plan, json.dumps(PLAN))
+    write_atomic(run_dir.plan, json.dumps(base.sparse_json(PLAN)))
     write_atomic(run_dir.status, json.dumps(first_status(Host(), PLAN, "running")))
     holder = {**engine.owner(Host(), run_dir), **({} if same_run else {"folder": "/var/lib/other/runs/s"})}
     with locks.host_lock(holder).acquire():
@@ -45,7 +46,7 @@ def late(run_dir, tmp_path, monkeypatch):
     """A job of the start that the status names. Nobody decided on its plan, which its work refuses first of all."""
     monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setattr(engine.signal, "signal", lambda *_: None)
-    write_atomic(run_dir.plan, json.dumps(PLAN))
+    write_atomic(run_dir.plan, json.dumps(base.sparse_json(PLAN)))
     launch.write_starting(Host(), run_dir, PLAN)
     return engine.HostJob(run_dir, Host(), starter(run_dir.read_status()))
 

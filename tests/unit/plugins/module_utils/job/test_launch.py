@@ -15,8 +15,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import wri
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import launch, stop_process
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
-PLAN = {"engine_version": "1", "run": {"id": "r", "name": "n"}, "host": "h", "drives": [{"drive": "S1"}]}
+PLAN = planned.plan_of(drives=[{}])
 # Slow to begin, as on a loaded host, and then it would write to a drive.
 SLOW = """import signal, sys, time
 {heed}

@@ -5,35 +5,27 @@
 
 from __future__ import annotations
 
-import copy
-import json
+import dataclasses
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import Plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
-PLAN = {
-    "run": {"id": "r", "name": "n"},
-    "host": "h",
-    "boot_id": "one",
-    "tune": {},
-    "drives": [
-        {
-            "drive": "S1",
-            "selector": {"serial": "S1"},
-            "expected": {"serial": "S1", "diskseq": 3},
-            "tests": [{"name": "wsat", "cells": [{"job": "x", "runtime_s": 1.5}]}],
-        }
-    ],
-}
+PLAN = planned.plan_json(
+    boot_id="one", drives=[{"expected": {"serial": "S1", "diskseq": 3}, "tests": [{"name": "wsat", "cells": [{}]}]}]
+)
+MADE = planned.plan_of(**PLAN)
 
 
 def decided(**changes):
-    return {**copy.deepcopy(PLAN), "decision": digests.decision(PLAN), **changes}
+    return base.parse(Plan, {**PLAN, "decision": base.sparse_json(digests.decision(MADE)), **changes})
 
 
 def test_the_plan_as_it_was_decided_on_also_after_its_way_to_the_host():
-    assert digests.plan_problem(decided()) == "" == digests.plan_problem(json.loads(json.dumps(decided())))
+    assert digests.plan_problem(decided()) == ""
     assert (
         digests.plan_problem(decided(boot_id="two", tune={"services_stopped": ["x"]})) == ""
     )  # nothing that is done to a drive
@@ -52,7 +44,7 @@ def test_another_drive_or_test_is_another_decision(key, value):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"run": {"id": "other"}},
+        {"run": {"id": "other", "name": "n"}},
         {"host": "other"},
         {"drives": PLAN["drives"] * 2},
         {"drives": []},
@@ -68,12 +60,9 @@ def test_another_run_host_or_number_at_a_time_is_another_decision(changes):
     "known",
     [
         None,
-        "destructive",
-        {},
-        {"mode": "destructive"},
-        digests.decision(PLAN, "plan"),
-        {"mode": "destructive", "digest": digests.decision(PLAN, "plan")["digest"]},
+        digests.decision(MADE, "plan"),
+        digests.PlanDecision("destructive", digests.plan_digest(MADE, "plan")),
     ],
 )
 def test_what_is_no_decision(known):
-    assert digests.plan_problem(decided(decision=known))
+    assert digests.plan_problem(dataclasses.replace(MADE, decision=known))

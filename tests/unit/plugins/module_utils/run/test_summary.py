@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, liveness, summary
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.run.written_folder import (
     BUSY,
     DONE,
@@ -74,19 +75,17 @@ def test_unfinished_names_the_drives_of_a_live_job_only(tmp_path):
     "state, asked_for, told", [("running", None, True), ("finished", None, False), ("finished", RUN, True)]
 )
 def test_a_run_tells_how_its_tests_are_defined_where_that_counts(tmp_path, state, asked_for, told):
-    Folder(tmp_path).status(state).plan(
-        cells=[{"id": "c", "block_size_bytes": 4096, "read_pct": 0, "runtime_s": 1}], rounds={"max": 5}
-    )
+    Folder(tmp_path).status(state).plan(cells=[planned.cell_json(read_pct=0)], rounds={**planned.ROUNDS, "max": 5})
     (run,) = summary.runs(HOST, str(tmp_path), definitions_of=asked_for)
     assert list(run["definitions"]) == (["iops"] if told else [])
 
 
 def test_a_definition_is_the_same_for_drives_that_cannot_do_all_cells():
-    small = {"name": "iops", "cells": [{"id": "a", "runtime_s": 1}], "not_applicable": [{"id": "b", "reason": "r"}]}
-    whole = {"name": "iops", "cells": [{"id": "a", "runtime_s": 1}, {"id": "b", "runtime_s": 1}], "not_applicable": []}
+    small = {"cells": [{"id": "a"}], "not_applicable": [{"id": "b", "reason": "r"}]}
+    whole = {"cells": [{"id": "a"}, {"id": "b"}]}
     one, both = [
-        digests.digests_of_tests({"drives": [{"tests": [test]} for test in tests]})
+        digests.digests_of_tests(planned.plan_of(drives=[{"tests": [test]} for test in tests]))
         for tests in ([small], [small, whole])
     ]
     assert one == both
-    assert one != digests.digests_of_tests({"drives": [{"tests": [dict(whole, rounds={"max": 2})]}]})
+    assert one != digests.digests_of_tests(planned.plan_of(drives=[{"tests": [dict(whole, rounds={"max": 2})]}]))

@@ -103,15 +103,17 @@ def test_each_cell_makes_tests_of_one_name_on_every_drive():
     assert [test["name"] for test in load_plan([each])] == names
 
 
+def definitions(*asked):
+    return digests.digests_of_tests(typed(plan(*asked)))
+
+
 def test_a_format_changes_neither_the_size_nor_the_definition_of_a_run():
     purge = {"method": "nvme_format_user_data", "lba_size_bytes": 4_096}
     (test,) = rendered({**BOTH, "purge": purge}, 16_384)
     assert [cell["block_size_bytes"] for cell in test["cells"]] == [4_096, 16_384]
     # After it the drive may prefer another size: whoever looks at the run again has to find the same test.
-    assert digests.digests_of_tests(plan(BOTH, 16_384)) == digests.digests_of_tests(plan(BOTH, 65_536))
-    assert digests.digests_of_tests(plan(BOTH, 16_384)) != digests.digests_of_tests(
-        plan({**BOTH, "cells": [OWN]}, 16_384)
-    )
+    assert definitions(BOTH, 16_384) == definitions(BOTH, 65_536)
+    assert definitions(BOTH, 16_384) != definitions({**BOTH, "cells": [OWN]}, 16_384)
 
 
 def test_hosts_whose_drives_prefer_other_sizes_have_one_definition():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_tests
@@ -79,7 +78,7 @@ def test_the_definition_on_the_host_counts_where_the_controller_has_no_record(fl
             "run_id": "r1",
             "run_name": "qualify",
             "state": "finished",
-            "definitions": digests.digests_of_tests(base.sparse_json(plan)),
+            "definitions": digests.digests_of_tests(plan),
         }
     ]
     assert decide(fleet(runs=known, ssd_plan=[QUICK], ssd_run_id="r1")).findings == []

@@ -17,6 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 IDENTITY = {"serial": "S1", "wwn": None, "model": "M", "size_bytes": 960}
 AGAIN = {
@@ -39,7 +40,7 @@ def view(drive="S1", **identity):
 def fixture_results(tmp_path):
     """A results folder where this play decided to erase drives of h1 in r1."""
     (tmp_path / "r1").mkdir()
-    decision_record.write(str(tmp_path / "r1"), {"h1": {"host": "h1", "run": {"id": "r1"}, "drives": []}})
+    decision_record.write(str(tmp_path / "r1"), {"h1": planned.plan_of(run={"id": "r1", "name": "n"})})
     return str(tmp_path)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.compression import unpack
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import Plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
@@ -24,8 +25,7 @@ def test_the_plan_that_this_play_decided_on(tmp_path):
     decision_record.write(str(tmp_path), {"h": PLAN, **others})
     for host, plan in {"h": PLAN, **others}.items():
         sent = json.loads(unpack(decision_record.plan(str(tmp_path), host)))
-        written = base.sparse_json(plan)
-        assert sent == {**written, "decision": digests.decision(written)} and digests.plan_problem(sent) == ""
+        assert base.parse(Plan, sent) == dataclasses.replace(plan, decision=digests.decision(plan))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["decision.json", "plans"]
 
 
@@ -63,7 +63,7 @@ def test_a_plan_that_is_gone(tmp_path):
 def test_another_play_of_the_run_replaces_no_plan(tmp_path, monkeypatch):
     """Its plan may differ in what the decision's digest leaves out, and it may end before it has decided."""
     one, two = dataclasses.replace(PLAN, leave="as_is"), dataclasses.replace(PLAN, leave="blank")
-    assert len({digests.plan_digest(base.sparse_json(plan), "destructive") for plan in (one, two)}) == 1
+    assert len({digests.plan_digest(plan, "destructive") for plan in (one, two)}) == 1
     decision_record.write(str(tmp_path), {"h": one})
     monkeypatch.setattr(decision_record, "write_atomic", _full)
     with pytest.raises(OSError):
