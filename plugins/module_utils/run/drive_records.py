@@ -13,7 +13,7 @@ from ..records.plan import CollectedPlan, PlannedTest
 from .reducer import Budget, JournalAttempt
 
 Event = t.Mapping[str, t.Any]
-Record = t.Union[results.DriveRecord, results.TestRecord]
+RunResult = t.Union[results.DriveRecord, results.TestRecord]
 Kind = t.TypeVar("Kind")
 # Of which the newest of an attempt, or of a drive, goes into its record.
 OF_ATTEMPT = ("purge", "precondition", "filesystem", "array", "array_stopped", "test_finished")
@@ -128,12 +128,12 @@ class RunReducer:
         elif kind == "calibration":
             self.calibration = base.parse(events.Calibration, event)
 
-    def records(self, status: Event, run_id: str, is_live: bool) -> list[Record]:
+    def records(self, status: Event, run_id: str, is_live: bool) -> list[RunResult]:
         """Return the records of what is finished; in a run that no job works on any more, of what was cut short too.
 
         They depend on the run's folder alone: reading it twice gives the same records.
         """
-        found: list[Record] = []
+        found: list[RunResult] = []
         for entry in status.get("drives", []):
             common = {
                 "schema_version": SCHEMA_VERSION,

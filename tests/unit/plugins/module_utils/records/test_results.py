@@ -72,4 +72,4 @@ def test_a_test_record_takes_what_the_journal_says_of_its_purge_fill_array_and_f
 )
 def test_a_wrong_record_is_refused(number, change):
     written = {**base.to_json(BRIEF[number]), **change}
-    assert not documents.validator(list(results.RECORDS)[number]).is_valid(written)
+    assert not documents.validator("results", list(results.RECORDS)[number]).is_valid(written)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import jsonschema
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events, results, run_files
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events, plan, results, run_files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.base import (
     Annotated,
     Json,
@@ -78,7 +78,7 @@ def test_a_mapping_may_have_keys_beside_those_that_are_known():
         *events.EVENTS.values(),
         *results.RECORDS.values(),
         run_files.Status,
-        run_files.CollectedPlan,
+        plan.CollectedPlan,
         run_record.RunRecord,
     ],
 )
