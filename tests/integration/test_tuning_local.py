@@ -16,6 +16,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
@@ -99,7 +100,7 @@ def test_the_snapshot_tells_the_values_in_force(loop_drive, tmp_path):
     host = tuned_host.TunedHost(Host(), plan([drive], tune_vm={"swappiness": 7}), record)
     try:
         host.apply()
-        seen = snapshot.gather(Host())["tunables"]
+        seen = base.to_json(snapshot.gather(Host()))["tunables"]
         assert (seen["queue"][drive.name]["nomerges"], seen["vm"]["swappiness"]) == ("2", "7")
     finally:
         host.release()

@@ -10,42 +10,100 @@ import re
 import typing as t
 
 from ..drive.attributes import VIRTUAL
-from ..machine.pcie import is_bridge
+from ..drive.entry import NO_OPTIONS, Options
+from ..drive.health import Health
+from ..machine.pcie import Device, Errors, is_bridge
 
 OK, WARNING, BLOCKS = "ok", "warning", "blocks"
 LEVELS = (OK, WARNING, BLOCKS)
+NO_DEVICE = Device("")
+
+Rule = t.TypeVar("Rule")
 
 # How the wanted part of a version rule compares with what is there: ">=3.28"; anything else is a shell pattern.
 _AT_LEAST = re.compile(r">=\s*(\d.*)")
+
+
+class Driver(t.NamedTuple):
+    """A kernel driver, and the module that it is in, which has the version."""
+
+    name: str | None = None
+    module: str | None = None
+    version: str | None = None
+
+
+class LinkRule(t.NamedTuple):
+    """The least that preflight_link requires; 0: nothing."""
+
+    speed_gts: float = 0.0
+    width: int = 0
+
+
+# A version, or several: each a shell pattern or ">=3.28".
+VersionRule = t.Union[str, t.Sequence[str]]
+
+
+class Required(t.NamedTuple):
+    """What the inventory requires (the options of the module host_checks). Keys of the rules: patterns, or names."""
+
+    firmware: t.Mapping[str, VersionRule] = {}
+    drivers: t.Mapping[str, VersionRule] = {}
+    versions: t.Mapping[str, VersionRule] = {}
+    link: t.Mapping[str, LinkRule] = {}
+    temperature_headroom_c: int = 10
+    min_free_memory_mib: int = 1024
+    min_cpus: int = 2
+    max_used_pct: int = 90
+    parallel_drives: int = 1
+    write_cache_chosen: bool = False
+
+
+class Machine(t.NamedTuple):
+    """The part of a snapshot that the checks look at, in their units. None is unknown."""
+
+    kernel: str | None = None
+    architecture: str | None = None
+    cpus: int | None = None
+    cpu_max_mhz: int | None = None
+    cache_bytes: int | None = None
+    memory_bytes: int | None = None
+    available_bytes: int | None = None
+    cpufreq_driver: str | None = None
+    # NUMA nodes.
+    nodes: int | None = None
+    # Their versions.
+    tools: t.Mapping[str, str | None] = {}
+    # None: it is bare metal; or it is no container.
+    hypervisor: str | None = None
+    container: str | None = None
 
 
 class CheckedDrive(t.NamedTuple):
     """A drive as the checks see it. Each part is empty or None where it could not be read.
 
     path: pcie.path_to_root, read after the drive traffic; aer_rose: what its error counters rose by during it, None
-      without
-    traffic; traffic: why there was none. options: those of its entry in ssd_drives. driver: {name, module, version}.
+      without traffic; traffic: why there was none. options: those of its entry in ssd_drives.
     """
 
     drive: str
     identity: t.Mapping[str, t.Any]
-    path: t.Sequence[t.Mapping[str, t.Any]] = ()
-    health: t.Mapping[str, t.Any] = {}
-    options: t.Mapping[str, t.Any] = {}
-    driver: t.Mapping[str, t.Any] = {}
-    aer_rose: t.Mapping[str, t.Mapping[str, int]] | None = None
+    path: t.Sequence[Device] = ()
+    health: Health = Health()
+    options: Options = NO_OPTIONS
+    driver: Driver = Driver()
+    aer_rose: t.Mapping[str, Errors] | None = None
     traffic: str = ""
     write_cache: str | None = None
 
     @property
-    def endpoint(self) -> t.Mapping[str, t.Any]:
-        """The drive's own PCI function; empty where it has none."""
-        return self.path[0] if self.path else {}
+    def endpoint(self) -> Device:
+        """The drive's own PCI function; without an address where it has none."""
+        return self.path[0] if self.path else NO_DEVICE
 
     @property
-    def bridges(self) -> list[t.Mapping[str, t.Any]]:
+    def bridges(self) -> list[Device]:
         """The ports above it, nearest first."""
-        return [device for device in self.path[1:] if is_bridge(device["class"])]
+        return [device for device in self.path[1:] if is_bridge(device.class_code)]
 
     @property
     def on_pcie(self) -> bool:
@@ -63,15 +121,12 @@ def is_virtual(identity: t.Mapping[str, t.Any]) -> bool:
 
 
 class HostFacts(t.NamedTuple):
-    """All that the checks look at. machine: check_facts.machine's; devices: {address: pcie.read's} of every function;
-    above: pcie.topology's; wanted: the options of the module host_checks.
-    """
+    """All that the checks look at. devices: pcie.functions'."""
 
-    machine: t.Mapping[str, t.Any]
-    wanted: t.Mapping[str, t.Any]
+    machine: Machine
+    required: Required = Required()
     drives: t.Sequence[CheckedDrive] = ()
-    devices: t.Mapping[str, t.Mapping[str, t.Any]] = {}
-    above: t.Mapping[str, t.Sequence[str]] = {}
+    devices: t.Mapping[str, Device] = {}
 
 
 class Unknown(str):
@@ -103,7 +158,7 @@ class Check(t.NamedTuple):
     look_host: HostLook | None = None
 
 
-def matches(wanted: t.Any, actual: str) -> bool:
+def matches(wanted: VersionRule, actual: str) -> bool:
     """Return whether a version is one of those wanted: a text or a list of texts, each a shell pattern or ">=3.28"."""
     rules = wanted if isinstance(wanted, (list, tuple)) else [wanted]
     return any(_matches_rule(str(rule), actual) for rule in rules)
@@ -125,11 +180,11 @@ def version_key(text: str) -> tuple[int, ...]:
     return tuple(parts)
 
 
-def wanted_for(rules: t.Mapping[str, t.Any] | None, name: str | None) -> t.Any:
+def wanted_for(rules: t.Mapping[str, Rule], name: str | None) -> Rule | None:
     """Return the value of the first pattern that a name fits; None where none does."""
-    return next((value for pattern, value in (rules or {}).items() if fnmatch.fnmatchcase(name or "", pattern)), None)
+    return next((value for pattern, value in rules.items() if fnmatch.fnmatchcase(name or "", pattern)), None)
 
 
-def rule_text(wanted: t.Any) -> str:
+def rule_text(wanted: VersionRule) -> str:
     """Return a version rule for people."""
     return " or ".join(str(rule) for rule in wanted) if isinstance(wanted, (list, tuple)) else str(wanted)

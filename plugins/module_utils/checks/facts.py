@@ -17,9 +17,10 @@ from ..drive import health
 from ..drive import identity as drives_util
 from ..drive.entry import Entry
 from ..machine import pcie
+from ..records.host_snapshot import Snapshot
 from ..vendors import iomemory, iomemory_pci
 from ..vendors.vendor_tool import ToolError
-from .base import WARNING, CheckedDrive, HostFacts, is_virtual
+from .base import WARNING, CheckedDrive, Driver, HostFacts, Machine, Required, is_virtual
 
 # Reads from anywhere on the drive with direct I/O; --readonly makes fio refuse everything else.
 TRAFFIC = (
@@ -55,20 +56,19 @@ HYPERVISORS = (
 FUSION_IO = "0x1aed"  # pci.ids
 CONTAINER_FILES = (("/run/.containerenv", "podman"), ("/.dockerenv", "docker"))
 
-Snapshot = t.Mapping[str, t.Any]
-
 
 def gather(
     host: Host,
     entries: t.Sequence[Entry],
     snapshot: Snapshot,
-    wanted: t.Mapping[str, t.Any],
+    functions: t.Mapping[str, pcie.Device],
+    required: Required,
     traffic_s: float = 0,
     readable: t.Collection[str] = (),
 ) -> HostFacts:
     """Return the facts of a host and of those drives that can be found; the guard tells about the others.
 
-    snapshot: snapshot.gather's. traffic_s: how long each of the drives named in `readable` is read, all of them at
+    functions: pcie.functions'. traffic_s: how long each of the drives named in `readable` is read, all of them at
     once, before its temperature and error counters count.
     """
     found = [(entry, name) for entry in entries for name in _find(host, entry)]
@@ -81,16 +81,14 @@ def gather(
         for known, identity in zip(labels, identities)
     ]
     traffic = _traffic(host, [drives_util.node(name) for _entry, name in found], asked)
-    devices = (snapshot.get("pcie") or {}).get("devices") or {}
     return HostFacts(
         machine=machine(snapshot, hypervisor(host), container(host)),
-        wanted=wanted,
+        required=required,
         drives=[
             _drive(host, entry, identity, snapshot, first, why)
             for (entry, _name), identity, first, why in zip(found, identities, before, traffic)
         ],
-        devices=devices,
-        above={address: device.get("above") or () for address, device in devices.items()},
+        devices=functions,
     )
 
 
@@ -131,52 +129,51 @@ def _drive(
 ) -> CheckedDrive:
     name = identity["kernel_name"]
     after = pcie.path_to_root(host, pcie.address_of(host, name))
-    queues = (snapshot.get("tunables") or {}).get("queue") or {}
+    write_cache = (snapshot.tunables.queue or {}).get(name, {}).get("write_cache")
     return CheckedDrive(
         drive=entry.label,
         identity=identity,
         path=after,
         health=health.read(host, identity),
         options=entry.options,
-        driver=_driver(host, after[0]) if after else {},
-        aer_rose=None if untouched else pcie.aer_increase(before, after),
+        driver=_driver(host, after[0]) if after else Driver(),
+        aer_rose=None if untouched else pcie.aer_increase(_errors(before), _errors(after)),
         traffic=untouched or "",
-        write_cache=(queues.get(name) or {}).get("write_cache"),
+        write_cache=None if write_cache is None else str(write_cache),
     )
 
 
-def _driver(host: Host, device: pcie.Device) -> dict[str, t.Any]:
-    """Return a driver's name, and the module that it is in, which has the version: ioMemory's iodrive is in
-    iomemory_vsl.
-    """
-    name = device["driver"]
+def _errors(devices: t.Sequence[pcie.Device]) -> dict[str, pcie.Errors | None]:
+    return {device.address: device.aer for device in devices}
+
+
+def _driver(host: Host, device: pcie.Device) -> Driver:
+    """Return a function's driver: ioMemory's iodrive is in the module iomemory_vsl."""
+    name = device.driver
     if not name:
-        return {}
-    link = host.readlink("{0}/{1}/driver/module".format(pcie.DEVICES, device["address"]))
+        return Driver()
+    link = host.readlink(f"{pcie.DEVICES}/{device.address}/driver/module")
     module = os.path.basename(link) if link else name.replace("-", "_")
-    return {"name": name, "module": module, "version": host.get(f"/sys/module/{module}/version")}
+    return Driver(name, module, host.get(f"/sys/module/{module}/version"))
 
 
-def machine(snapshot: Snapshot, kind: str | None, inside: str | None) -> dict[str, t.Any]:
-    """Return the part of a snapshot that the checks look at, in their units; None is unknown. kind: the hypervisor;
-    inside: the container.
-    """
-    cpu, memory, kernel, numa = (snapshot.get(key) or {} for key in ("cpu", "memory", "kernel", "numa"))
-    khz = cpu.get("max_khz")
-    return {
-        "kernel": kernel.get("release"),
-        "architecture": cpu.get("architecture"),
-        "cpus": cpu.get("cpus"),
-        "cpu_max_mhz": None if khz is None else khz // 1000,
-        "cache_bytes": _size(cpu.get("cache")),
-        "memory_bytes": memory.get("total_bytes"),
-        "available_bytes": memory.get("available_bytes"),
-        "cpufreq_driver": (snapshot.get("tunables") or {}).get("frequency_driver"),
-        "nodes": len(numa["nodes"]) if numa.get("nodes") else None,
-        "tools": {name: (told or {}).get("version") for name, told in (snapshot.get("tools") or {}).items()},
-        "hypervisor": kind,
-        "container": inside,
-    }
+def machine(snapshot: Snapshot, kind: str | None, inside: str | None) -> Machine:
+    """Return what the checks look at. kind: the hypervisor; inside: the container."""
+    cpu, memory = snapshot.cpu, snapshot.memory
+    return Machine(
+        kernel=snapshot.kernel.get("release"),
+        architecture=cpu.architecture,
+        cpus=cpu.cpus,
+        cpu_max_mhz=None if cpu.max_khz is None else cpu.max_khz // 1000,
+        cache_bytes=_size(cpu.cache),
+        memory_bytes=memory.total_bytes,
+        available_bytes=memory.available_bytes,
+        cpufreq_driver=snapshot.tunables.frequency_driver,
+        nodes=len(snapshot.numa.nodes) if snapshot.numa.nodes else None,
+        tools={name: told.version if told else None for name, told in snapshot.tools.items()},
+        hypervisor=kind,
+        container=inside,
+    )
 
 
 def _size(text: str | None) -> int | None:
@@ -215,12 +212,10 @@ def vendor(host: Host, facts: HostFacts) -> list[dict[str, t.Any]]:
     """Return what Fusion-io's own tools find, where there are such cards or tools. What is wrong with a card that is
     not measured only warns.
     """
-    if not host.which("fio-pci-check") and not any(
-        device.get("vendor") == FUSION_IO for device in facts.devices.values()
-    ):
+    if not host.which("fio-pci-check") and not any(device.vendor == FUSION_IO for device in facts.devices.values()):
         return []
     try:
-        found = iomemory_pci.check(host, iomemory.cards(host), facts.wanted.get("parallel_drives"))
+        found = iomemory_pci.check(host, iomemory.cards(host), facts.required.parallel_drives)
     except ToolError as error:
         message, remedy = (
             f"its ioMemory cards cannot be examined: {error}",

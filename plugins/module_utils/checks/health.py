@@ -10,7 +10,7 @@ Sources: NVM Express Base Specification 2.0 (SMART / Health Information; WCTEMP 
 
 from __future__ import annotations
 
-from ..drive.health import critical_texts
+from ..drive.health import Health, critical_texts
 from .base import BLOCKS, WARNING, Check, CheckedDrive, HostFacts, Unknown
 
 COOL = (
@@ -28,13 +28,18 @@ TOLD = {
 }
 
 
+def _limit_c(health: Health) -> int | None:
+    """Return the temperature at which a drive warns, else that which is critical."""
+    return health.warning_temperature_c or health.critical_temperature_c
+
+
 def _without(drive: CheckedDrive, *keys: str) -> list[str]:
     """Return why a part of the health is unknown; empty where all of it is there."""
-    if drive.health.get("error"):
-        return [Unknown("its health cannot be read: {0}".format(drive.health["error"]))]
-    missing = [TOLD[key] for key in keys if drive.health.get(key) is None]
+    if drive.health.error:
+        return [Unknown(f"its health cannot be read: {drive.health.error}")]
+    missing = [TOLD[key] for key in keys if getattr(drive.health, key) is None]
     return (
-        [Unknown("{0} does not report its {1}".format(drive.health.get("source") or "the drive", ", ".join(missing)))]
+        [Unknown("{0} does not report its {1}".format(drive.health.source or "the drive", ", ".join(missing)))]
         if missing
         else []
     )
@@ -45,10 +50,10 @@ def failing(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: NVM Express base specification.
     """
-    told = critical_texts(drive.health["critical_warning"])
-    told += [f"attribute {name} is below its threshold" for name in drive.health["failing"]]
-    if not told and drive.health["passed"] is False:
-        told = ["its self-assessment is: {0}".format(drive.health["verdict"] or "failed")]
+    told = critical_texts(drive.health.critical_warning)
+    told += [f"attribute {name} is below its threshold" for name in drive.health.failing]
+    if not told and drive.health.passed is False:
+        told = ["its self-assessment is: {0}".format(drive.health.verdict or "failed")]
     return ["it warns: " + "; ".join(told)] if told else _without(drive, "passed")
 
 
@@ -57,7 +62,7 @@ def media_errors(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: NVM Express base specification.
     """
-    count = drive.health.get("media_errors")
+    count = drive.health.media_errors
     return _without(drive, "media_errors") or ([f"it counted {count} media errors"] if count else [])
 
 
@@ -66,12 +71,11 @@ def spare(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: NVM Express base specification.
     """
-    if drive.health.get("source") == "smartctl" and drive.health.get("spare_pct") is None:
+    if drive.health.source == "smartctl" and drive.health.spare_pct is None:
         return []  # ATA and SCSI have no such figure
-    unknown = _without(drive, "spare_pct", "spare_threshold_pct")
-    if unknown:
-        return unknown
-    left, threshold = drive.health["spare_pct"], drive.health["spare_threshold_pct"]
+    left, threshold = drive.health.spare_pct, drive.health.spare_threshold_pct
+    if drive.health.error or left is None or threshold is None:
+        return _without(drive, "spare_pct", "spare_threshold_pct")
     if left == threshold == 0:
         return [Unknown("it reports 0 % spare and a threshold of 0 %, which says nothing")]
     return [f"its spare is {left} %, at or below its threshold of {threshold} %"] if left <= threshold else []
@@ -82,10 +86,10 @@ def wear(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: TN-FD-15, "SSD vs. HDD".
     """
-    used, most = drive.health.get("used_pct"), facts.wanted["max_used_pct"]
-    return _without(drive, "used_pct") or (
-        [f"{used} % of its endurance is used (preflight_max_used_pct: {most})"] if used >= most else []
-    )
+    used, most = drive.health.used_pct, facts.required.max_used_pct
+    if drive.health.error or used is None:
+        return _without(drive, "used_pct")
+    return [f"{used} % of its endurance is used (preflight_max_used_pct: {most})"] if used >= most else []
 
 
 def too_hot(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
@@ -94,12 +98,10 @@ def too_hot(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`, `nvme id-ctrl`. Source: TN-FD-15,
     "Temperature/Airflow".
     """
-    unknown = _without(drive, "temperature_c")
-    if unknown:
-        return unknown
-    limit = drive.health["warning_temperature_c"] or drive.health["critical_temperature_c"]
-    hot = limit is not None and drive.health["temperature_c"] >= limit
-    return ["it is at {0} °C, its limit is {1} °C".format(drive.health["temperature_c"], limit)] if hot else []
+    now, limit = drive.health.temperature_c, _limit_c(drive.health)
+    if drive.health.error or now is None:
+        return _without(drive, "temperature_c")
+    return [f"it is at {now} °C, its limit is {limit} °C"] if limit is not None and now >= limit else []
 
 
 def headroom(facts: HostFacts, drive: CheckedDrive) -> list[str]:
@@ -107,15 +109,12 @@ def headroom(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: TN-FD-15; guide, "Set Fan Speeds to High".
     """
-    if _without(drive, "temperature_c"):
+    now, limit = drive.health.temperature_c, _limit_c(drive.health)
+    if drive.health.error or now is None:
         return []
-    limit, now = (
-        drive.health["warning_temperature_c"] or drive.health["critical_temperature_c"],
-        drive.health["temperature_c"],
-    )
     if limit is None:
         return [Unknown(f"it is at {now} °C, but does not report the temperatures at which it warns or throttles")]
-    wanted = facts.wanted["temperature_headroom_c"]
+    wanted = facts.required.temperature_headroom_c
     near = 0 < limit - now < wanted
     if not near:
         return []
@@ -130,19 +129,19 @@ def throttled_before(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: TN-FD-15.
     """
-    counts = drive.health.get("throttle_counts") or {}
-    if drive.identity.get("transport") == "nvme" and not counts and not drive.health.get("error"):
+    counts = drive.health.throttle_counts or {}
+    if drive.identity.get("transport") == "nvme" and not counts and not drive.health.error:
         return [
             Unknown(
                 "{0} does not report whether it was ever throttled (nvme-cli does)".format(
-                    drive.health.get("source") or "the drive"
+                    drive.health.source or "the drive"
                 )
             )
         ]
     told = [f"{count} transitions to thermal throttling {level[1:]}" for level, count in counts.items() if count]
     for key, name in (("warning_temp_min", "warning"), ("critical_temp_min", "critical")):
-        if drive.health.get(key):
-            told.append(f"{drive.health[key]} min above its {name} temperature")
+        if getattr(drive.health, key):
+            told.append(f"{getattr(drive.health, key)} min above its {name} temperature")
     return ["in its life it had " + ", ".join(told)] if told else []
 
 
@@ -151,9 +150,9 @@ def write_cache(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `queue/write_cache`, VWC of `nvme id-ctrl`. Source: brief; TN-FD-15, "Write Cache Setting".
     """
-    if drive.is_virtual or drive.options.get("write_cache") or facts.wanted.get("write_cache_chosen"):
+    if drive.is_virtual or drive.options.write_cache or facts.required.write_cache_chosen:
         return []
-    volatile, state = drive.health.get("volatile_write_cache"), drive.write_cache
+    volatile, state = drive.health.volatile_write_cache, drive.write_cache
     if state is None and volatile is None:
         return [Unknown("it is unknown whether it has a volatile write cache that is on")]
     on = state == "write back" if state is not None else volatile

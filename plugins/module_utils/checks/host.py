@@ -21,8 +21,8 @@ def tool_versions(facts: HostFacts) -> list[str]:
     Reads: the tools. Source: guide, "Software".
     """
     found: list[str] = []
-    for name, wanted in (facts.wanted.get("versions") or {}).items():
-        actual = facts.machine["kernel"] if name == "kernel" else facts.machine["tools"].get(name)
+    for name, wanted in facts.required.versions.items():
+        actual = facts.machine.kernel if name == "kernel" else facts.machine.tools.get(name)
         if not actual:
             found.append(Unknown(f"the version of {name} is unknown; preflight_versions requires {rule_text(wanted)}"))
         elif not matches(wanted, actual):
@@ -35,7 +35,7 @@ def free_memory(facts: HostFacts) -> list[str]:
 
     Reads: `/proc/meminfo`.
     """
-    free, least = facts.machine["available_bytes"], facts.wanted["min_free_memory_mib"]
+    free, least = facts.machine.available_bytes, facts.required.min_free_memory_mib
     if free is None:
         return [Unknown("the amount of free memory is unknown")]
     text = "{0} MiB of memory are free; preflight_min_free_memory_mib is {1}"
@@ -47,7 +47,7 @@ def cpu_count(facts: HostFacts) -> list[str]:
 
     Reads: `/sys/devices/system/cpu`. Source: TN-FD-15, table 1.
     """
-    count, least = facts.machine["cpus"], facts.wanted["min_cpus"]
+    count, least = facts.machine.cpus, facts.required.min_cpus
     if count is None:
         return [Unknown("the number of CPUs is unknown")]
     return [f"it has {count} CPUs; preflight_min_cpus is {least}"] if count < least else []
@@ -58,7 +58,7 @@ def architecture(facts: HostFacts) -> list[str]:
 
     Reads: `uname`. Source: TN-FD-15.
     """
-    machine = facts.machine["architecture"]
+    machine = facts.machine.architecture
     if machine is None:
         return [Unknown("the processor's architecture is unknown")]
     return [] if "64" in machine or machine == "s390x" else [f"its kernel's architecture, {machine}, is not 64-bit"]
@@ -70,7 +70,7 @@ def cpufreq(facts: HostFacts) -> list[str]:
     Reads: `scaling_driver`. Source: guide, "Disable CPU Frequency Scaling".
     """
     missing = "no cpufreq driver: governor, frequency and turbo can neither be set nor read, the firmware controls them"
-    return [] if facts.machine["cpufreq_driver"] else [missing]
+    return [] if facts.machine.cpufreq_driver else [missing]
 
 
 def virtual_machine(facts: HostFacts) -> list[str]:
@@ -78,7 +78,7 @@ def virtual_machine(facts: HostFacts) -> list[str]:
 
     Reads: `systemd-detect-virt`, CPU flags, DMI.
     """
-    kind = facts.machine["hypervisor"]
+    kind = facts.machine.hypervisor
     return [f"it is a virtual machine ({kind}): other load on its host affects the figures"] if kind else []
 
 
@@ -87,7 +87,7 @@ def container(facts: HostFacts) -> list[str]:
 
     Reads: `systemd-detect-virt`, marker files.
     """
-    kind = facts.machine["container"]
+    kind = facts.machine.container
     return [f"it is a container ({kind}): tuning and checks reach only what the container can see"] if kind else []
 
 
@@ -96,12 +96,8 @@ def numa_node(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `numa_node`. Source: guide, "Setting NUMA Affinity".
     """
-    nodes = facts.machine["nodes"]
-    if (
-        drive.identity.get("numa_node") is not None
-        or drive.options.get("numa_node") is not None
-        or drive.options.get("cpus")
-    ):
+    nodes = facts.machine.nodes
+    if drive.identity.get("numa_node") is not None or drive.options.numa_node is not None or drive.options.cpus:
         return []
     if nodes is None:
         return [Unknown("its NUMA node and the number of nodes are unknown")]

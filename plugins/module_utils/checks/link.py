@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..machine.pcie import aer_text, bandwidth_mb_s, is_bridge, link_text
-from .base import BLOCKS, WARNING, Check, CheckedDrive, Harmless, HostFacts, Unknown, wanted_for
+from ..machine.pcie import Device, aer_text, bandwidth_mb_s, is_bridge, link_text
+from .base import BLOCKS, NO_DEVICE, WARNING, Check, CheckedDrive, Harmless, HostFacts, Unknown, wanted_for
 
 # No SSD is made with less; a drive that shows it is emulated, in a recovery mode, or behind a broken adapter.
 LEAST_SPEED_GTS, LEAST_WIDTH = 2.5, 1
@@ -33,20 +33,18 @@ def _unknown_link(drive: CheckedDrive) -> list[str]:
     if drive.on_pcie and None in _link(drive.endpoint):
         return [
             Unknown(
-                "{0} shows no PCI Express link (now {1}) in sysfs".format(
-                    drive.endpoint["address"], link_text(*_link(drive.endpoint))
-                )
+                f"{drive.endpoint.address} shows no PCI Express link (now {link_text(*_link(drive.endpoint))}) in sysfs"
             )
         ]
     return []
 
 
-def _link(device: t.Mapping[str, t.Any]) -> tuple[float | None, int | None]:
-    return device["speed_gts"], device["width"]
+def _link(device: Device) -> tuple[float | None, int | None]:
+    return device.speed_gts, device.width
 
 
-def _most(device: t.Mapping[str, t.Any]) -> tuple[float | None, int | None]:
-    return device["max_speed_gts"], device["max_width"]
+def _most(device: Device) -> tuple[float | None, int | None]:
+    return device.max_speed_gts, device.max_width
 
 
 def _lower(first: t.Any, second: t.Any) -> bool:
@@ -66,10 +64,10 @@ def link_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     unknown = _unknown_link(drive)
     if unknown or not drive.on_pcie:
         return unknown
-    slot = drive.bridges[0] if drive.bridges else {"max_speed_gts": None, "max_width": None}
+    slot = drive.bridges[0] if drive.bridges else NO_DEVICE
     able = tuple(_least(*pair) for pair in zip(_most(drive.endpoint), _most(slot)))
     if None in able:
-        return [Unknown("neither {0} nor its slot reports its fastest link".format(drive.endpoint["address"]))]
+        return [Unknown(f"neither {drive.endpoint.address} nor its slot reports its fastest link")]
     if not any(_lower(now, most) for now, most in zip(_link(drive.endpoint), able)):
         return []
     return [f"its link runs at {link_text(*_link(drive.endpoint))}; the drive and its slot can do {link_text(*able)}"]
@@ -83,14 +81,10 @@ def slot_below_drive(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     if _unknown_link(drive) or not drive.on_pcie:
         return []
     if not drive.bridges or None in _most(drive.bridges[0]):
-        return [Unknown("the fastest link of {0}'s slot is unknown".format(drive.endpoint["address"]))]
+        return [Unknown(f"the fastest link of {drive.endpoint.address}'s slot is unknown")]
     own, slot = _most(drive.endpoint), _most(drive.bridges[0])
     if any(_lower(most, needed) for most, needed in zip(slot, own)):
-        return [
-            "its slot ({0}) can do {1}, the drive {2}".format(
-                drive.bridges[0]["address"], link_text(*slot), link_text(*own)
-            )
-        ]
+        return [f"its slot ({drive.bridges[0].address}) can do {link_text(*slot)}, the drive {link_text(*own)}"]
     lowest = [most is not None and most <= least for most, least in zip(own, (LEAST_SPEED_GTS, LEAST_WIDTH))]
     if any(lowest) and any(_lower(most, slot_most) for most, slot_most in zip(own, slot)):
         return [f"the drive supports only {link_text(*own)}, in a slot for {link_text(*slot)}"]
@@ -102,16 +96,15 @@ def link_as_wanted(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `current_link_*`. Source: guide, appendix D.
     """
-    wanted = wanted_for(facts.wanted.get("link"), drive.identity.get("model"))
-    if not wanted:
+    rule = wanted_for(facts.required.link, drive.identity.get("model"))
+    if rule is None or not any(rule):
         return []
     unknown = _unknown_link(drive)
     if unknown or not drive.on_pcie:
         return unknown
-    asked = (float(wanted.get("speed_gts") or 0), int(wanted.get("width") or 0))
-    if not any(_lower(now, least) for now, least in zip(_link(drive.endpoint), asked)):
+    if not any(_lower(now, least) for now, least in zip(_link(drive.endpoint), rule)):
         return []
-    shown = link_text(asked[0] or None, asked[1] or None)
+    shown = link_text(rule.speed_gts or None, rule.width or None)
     return [f"its link runs at {link_text(*_link(drive.endpoint))}; preflight_link wants {shown} for this model"]
 
 
@@ -120,9 +113,9 @@ def sata_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `smartctl` (interface speed).
     """
-    if drive.identity.get("transport") != "sata" or drive.health.get("error"):
+    if drive.identity.get("transport") != "sata" or drive.health.error:
         return []  # a health that cannot be read is told once, by the checks of the health
-    now, most = drive.health.get("interface_gbit_s"), drive.health.get("interface_max_gbit_s")
+    now, most = drive.health.interface_gbit_s, drive.health.interface_max_gbit_s
     if now is None or most is None:
         return [Unknown("smartctl does not report the speed of its SATA link")]
     return [f"its SATA link runs at {now:g} Gb/s; the drive can do {most:g} Gb/s"] if now < most else []
@@ -140,11 +133,9 @@ def oversubscribed(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     unknown: list[str] = []
     found: list[tuple[bool, float, str]] = []
     for bridge in drive.bridges:
-        available, below = bandwidth_mb_s(*_link(bridge)), links_below(facts, bridge["address"])
+        available, below = bandwidth_mb_s(*_link(bridge)), links_below(facts, bridge.address)
         if available is None or None in below.values():
-            unknown.append(
-                Unknown("the link at {0}, or one below it, is unknown, and so is its load".format(bridge["address"]))
-            )
+            unknown.append(Unknown(f"the link at {bridge.address}, or one below it, is unknown, and so is its load"))
             continue
         loads = {address: load or 0.0 for address, load in below.items()}
         if sum(loads.values()) > available * ROUNDING:
@@ -161,11 +152,11 @@ def oversubscribed(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def _oversubscribed(
-    facts: HostFacts, bridge: t.Mapping[str, t.Any], available: float, loads: t.Mapping[str, float], at_once: float
+    facts: HostFacts, bridge: Device, available: float, loads: t.Mapping[str, float], at_once: float
 ) -> str:
     text = (
         "over-subscribed at {0}: the devices below it ({1}) need {2:.0f} MB/s, its link of {3} has {4:.0f} MB/s".format(
-            bridge["address"], ", ".join(sorted(loads)), sum(loads.values()), link_text(*_link(bridge)), available
+            bridge.address, ", ".join(sorted(loads)), sum(loads.values()), link_text(*_link(bridge)), available
         )
     )
     text += f"; what is measured at the same time (ssd_parallel_drives: {_parallel(facts)}) needs {at_once:.0f} MB/s"
@@ -173,14 +164,14 @@ def _oversubscribed(
 
 
 def _parallel(facts: HostFacts) -> int:
-    return facts.wanted.get("parallel_drives") or 1
+    return facts.required.parallel_drives or 1
 
 
 def measured_at_once(facts: HostFacts, loads: t.Mapping[str, float]) -> float:
     """Return the most that the drives under test among these devices can need together, in MB/s. loads: {address:
     load}.
     """
-    under_test = {_slot(drive.endpoint["address"]) for drive in facts.drives if drive.endpoint}
+    under_test = {_slot(drive.endpoint.address) for drive in facts.drives if drive.path}
     return sum(
         sorted((load for address, load in loads.items() if _slot(address) in under_test), reverse=True)[
             : _parallel(facts)
@@ -198,9 +189,9 @@ def links_below(facts: HostFacts, bridge: str) -> dict[str, float | None]:
     share its link.
     """
     loads: dict[str, float | None] = {}
-    for address, above in facts.above.items():
-        device = facts.devices.get(address)
-        if bridge in above and device and not is_bridge(device["class"]) and _slot(address) not in map(_slot, loads):
+    for address, device in facts.devices.items():
+        shares = _slot(address) in map(_slot, loads)
+        if bridge in device.above and not is_bridge(device.class_code) and not shares:
             loads[address] = bandwidth_mb_s(*_link(device))
     return loads
 
@@ -210,7 +201,7 @@ def chipset(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: PCI addresses and ids. Source: guide, appendix D, problem 2.
     """
-    ports = [device["address"] for device in drive.bridges if device["chipset"]] if drive.on_pcie else []
+    ports = [device.address for device in drive.bridges if device.chipset] if drive.on_pcie else []
     return (
         [f"its slot is behind the chipset ({ports[0]}), and shares its link to the processor with others there"]
         if ports
@@ -233,7 +224,7 @@ def errors_under_traffic(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
                 )
             )
         ]
-    if all(device["aer"] is None for device in drive.path):
+    if all(device.aer is None for device in drive.path):
         return [Unknown("neither the drive nor a port above it counts PCI Express errors (AER)")]
     return [f"{address} rose by {aer_text(rose)} while the drive was read" for address, rose in drive.aer_rose.items()]
 
@@ -243,8 +234,8 @@ def errors_before(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `aer_dev_*`. Source: guide, appendix D.
     """
-    counts = drive.endpoint.get("aer") if drive.endpoint else None
-    still = [(drive.endpoint["address"], counts)] if counts and any(counts.values()) else []
+    counts = drive.endpoint.aer
+    still = [(drive.endpoint.address, counts)] if counts and any(counts.values()) else []
     return [
         f"{address} counted {aer_text(seen)} since the boot"
         for address, seen in still

@@ -37,8 +37,7 @@ class Needs(t.NamedTuple):
 NEEDS: tuple[tuple[t.Callable[[CheckedDrive], bool], Needs], ...] = (
     (
         lambda drive: (
-            (drive.endpoint.get("vendor"), drive.endpoint.get("device"))
-            in {(MICRON_VENDOR, device) for device in MICRON_PCIE}
+            (drive.endpoint.vendor, drive.endpoint.device) in {(MICRON_VENDOR, device) for device in MICRON_PCIE}
         ),
         Needs(
             "P320h / P420m",
@@ -67,7 +66,7 @@ def firmware(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     Reads: sysfs, VPD. Source: brief: same firmware on all.
     """
     wanted, actual = (
-        wanted_for(facts.wanted.get("firmware"), drive.identity.get("model")),
+        wanted_for(facts.required.firmware, drive.identity.get("model")),
         drive.identity.get("firmware"),
     )
     if wanted is None:
@@ -88,11 +87,11 @@ def driver(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `/sys/bus/pci`, `/sys/module/*/version`. Source: TN-FD-15, table 1.
     """
-    driver_name, version = drive.driver.get("name"), drive.driver.get("version")
-    name = drive.driver.get("module") or driver_name
+    driver_name, version = drive.driver.name, drive.driver.version
+    name = drive.driver.module or driver_name
     if not name:
         return [] if drive.is_virtual else [Unknown("its kernel driver is unknown")]
-    wanted = wanted_for(facts.wanted.get("drivers"), name) or wanted_for(facts.wanted.get("drivers"), driver_name)
+    wanted = wanted_for(facts.required.drivers, name) or wanted_for(facts.required.drivers, driver_name)
     if wanted is None:
         return []
     if not version:
@@ -113,18 +112,18 @@ def machine_needs(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     if row is None:
         return []
     at_least = (
-        ("memory", "GB", machine["memory_bytes"], row.memory_bytes, GB),
-        ("processor's frequency", "MHz", machine["cpu_max_mhz"], row.cpu_mhz, 1),
-        ("processor's cache", "MiB", machine["cache_bytes"], row.cache_bytes, 1 << 20),
-        ("number of CPUs", "", machine["cpus"], row.cpus[0] if row.cpus else None, 1),
+        ("memory", "GB", machine.memory_bytes, row.memory_bytes, GB),
+        ("processor's frequency", "MHz", machine.cpu_max_mhz, row.cpu_mhz, 1),
+        ("processor's cache", "MiB", machine.cache_bytes, row.cache_bytes, 1 << 20),
+        ("number of CPUs", "", machine.cpus, row.cpus[0] if row.cpus else None, 1),
     )
     told = [text for text in (_short(row, *item) for item in at_least) if text]
-    if row.cpus and machine["cpus"] and machine["cpus"] > row.cpus[1]:
+    if row.cpus and machine.cpus and machine.cpus > row.cpus[1]:
         text = (
             "{0}: up to {1} CPUs are recommended for {2}, the machine has {3} (the role tune keeps the I/O to {1} "
             "of them)"
         )
-        told.append(text.format(row.source, row.cpus[1], row.title, machine["cpus"]))
+        told.append(text.format(row.source, row.cpus[1], row.title, machine.cpus))
     return told
 
 
@@ -148,7 +147,7 @@ def slot_power(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     row = needs(drive)
     if row is None or row.slot_power_w is None:
         return []
-    limit = drive.bridges[0]["slot_power_w"] if drive.bridges else None
+    limit = drive.bridges[0].slot_power_w if drive.bridges else None
     if limit is None:
         return [
             Unknown(
@@ -167,7 +166,7 @@ def kernel(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
     Reads: `/proc/sys/kernel/osrelease`. Source: TN-FD-15.
     """
-    row, release, machine = needs(drive), facts.machine["kernel"], facts.machine["architecture"]
+    row, release, machine = needs(drive), facts.machine.kernel, facts.machine.architecture
     if row is None:
         return []
     told: list[str] = []
@@ -189,10 +188,10 @@ def slot_link(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     slot = drive.bridges[0] if drive.bridges else None
     if row is None or row.link is None or slot is None:
         return []
-    able, asked = bandwidth_mb_s(slot["max_speed_gts"], slot["max_width"]), bandwidth_mb_s(*row.link) or 0.0
+    able, asked = bandwidth_mb_s(slot.max_speed_gts, slot.max_width), bandwidth_mb_s(*row.link) or 0.0
     if able is None:
         return [Unknown(f"{row.source}: a slot of {link_text(*row.link)} is recommended; this slot's limit is unknown")]
-    shown = link_text(slot["max_speed_gts"], slot["max_width"])
+    shown = link_text(slot.max_speed_gts, slot.max_width)
     return (
         [f"{row.source}: a slot of {link_text(*row.link)} is recommended, this one can do {shown}"]
         if able < asked

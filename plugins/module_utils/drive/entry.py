@@ -59,21 +59,32 @@ _COUNTED, _LEAST_COUNTED = ("0123456789ABCDEF", "1234567890" * 3), 8
 _HEX_NAME = re.compile(r"(?:wwn-|nvme-)?(?:naa\.|eui\.|uuid\.|0x)?([0-9a-f][0-9a-f -]*)", re.IGNORECASE)
 
 
+class Options(t.NamedTuple):
+    """The options beside a selector; the docs have them (OPTION_KEYS). None: not given."""
+
+    allow: list[str]
+    ssd_overwrite_data: bool
+    release_evidence: str | None
+    numa_node: int | None
+    cpus: str | None
+    # on or off.
+    write_cache: str | None
+
+
 @dataclasses.dataclass(frozen=True)
 class Entry:
     """One entry of `ssd_drives`. given: as it came in, which is what goes into files and answers. problem: what is
     wrong with its form, that of its options included; None if it is well formed.
 
     label: the drive's stable identity in every record, which is the selector's value; of a malformed entry, how it
-      reads. kind: which of SELECTOR_KEYS that value is of. options: each of OPTION_KEYS; `cpus` and `write_cache` are
-      texts, None: not given. A malformed entry has no kind, and no option is given in it.
+      reads. kind: which of SELECTOR_KEYS that value is of. A malformed entry has no kind, and no option is given in it.
     """
 
     given: t.Any
     problem: str | None
     kind: str
     label: str
-    options: t.Mapping[str, t.Any]
+    options: Options
 
 
 def parse(given: t.Any) -> Entry:
@@ -81,7 +92,7 @@ def parse(given: t.Any) -> Entry:
     problem = _problem(given)
     if problem is not None:
         reads = str(dict(given)) if isinstance(given, t.Mapping) else repr(given)
-        return Entry(given, problem, "", reads, _options({}))
+        return Entry(given, problem, "", reads, NO_OPTIONS)
     kind = next(key for key in SELECTOR_KEYS if key in given)
     return Entry(given, None, kind, given[kind].strip(), _options(given))
 
@@ -133,15 +144,18 @@ def _option_problem(entry: t.Mapping[str, t.Any]) -> str | None:
     return f"its option {wrong[0]} is {entry[wrong[0]]!r}; it must be {OPTION_KEYS[wrong[0]].wanted}" if wrong else None
 
 
-def _options(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _options(entry: t.Mapping[str, t.Any]) -> Options:
     given = {key: entry.get(key, option.default) for key, option in OPTION_KEYS.items()}
     cache, cpus = given["write_cache"], given["cpus"]
-    return dict(
-        given,
+    given.update(
         allow=list(given["allow"]),
         cpus=None if cpus is None else str(cpus),
         write_cache={True: "on", False: "off"}.get(cache, cache),
     )
+    return Options(**given)
+
+
+NO_OPTIONS = _options({})
 
 
 def wwn_key(text: str) -> str | None:

@@ -1,17 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A drive's health, from nvme-cli's or smartctl's JSON or a vendor's tool, in one form for all transports. What a drive
-does not tell is None.
-
-{source, error, temperature_c, highest_temperature_c (since its power came on), warning_temperature_c,
-critical_temperature_c, critical_warning, passed,
-verdict (in its own words), failing, spare_pct, spare_threshold_pct, used_pct, media_errors, warning_temp_min,
-critical_temp_min, throttle_counts, throttle_s, volatile_write_cache, interface_gbit_s, interface_max_gbit_s}
-"""
+"""A drive's health, from nvme-cli's or smartctl's JSON or a vendor's tool."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import typing as t
@@ -41,64 +35,79 @@ CRITICAL_WARNINGS = (
 ATA_MEDIA_ERRORS = (187, 197, 198)
 ATA_USED = "Percentage Used Endurance Indicator"
 
-EMPTY: dict[str, t.Any] = {
-    "source": None,
-    "error": "",
-    "temperature_c": None,
-    "highest_temperature_c": None,
-    "warning_temperature_c": None,
-    "critical_temperature_c": None,
-    "critical_warning": None,
-    "passed": None,
-    "verdict": None,
-    "failing": [],
-    "spare_pct": None,
-    "spare_threshold_pct": None,
-    "used_pct": None,
-    "media_errors": None,
-    "warning_temp_min": None,
-    "critical_temp_min": None,
-    "throttle_counts": None,
-    "throttle_s": None,
-    "volatile_write_cache": None,
-    "interface_gbit_s": None,
-    "interface_max_gbit_s": None,
-}
 WITHOUT_HEALTH = (*VIRTUAL, "mmc")
 
-Health = t.Dict[str, t.Any]
 Json = t.Mapping[str, t.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Health:
+    """A drive's health in one form for all transports. None: the drive does not report it."""
+
+    # The tool that reported it.
+    source: str | None = None
+    # Why there is none.
+    error: str = ""
+    temperature_c: int | None = None
+    # Since its power came on.
+    highest_temperature_c: int | None = None
+    warning_temperature_c: int | None = None
+    critical_temperature_c: int | None = None
+    # The bits of CRITICAL_WARNINGS.
+    critical_warning: int | None = None
+    # What the drive itself says of its health, in a bit and in its own words.
+    passed: bool | None = None
+    verdict: str | None = None
+    # Names of the attributes below their threshold.
+    failing: tuple[str, ...] = ()
+    spare_pct: int | None = None
+    spare_threshold_pct: int | None = None
+    used_pct: int | None = None
+    media_errors: int | None = None
+    # Minutes above these temperatures.
+    warning_temp_min: int | None = None
+    critical_temp_min: int | None = None
+    # By the level of thermal management, t1 and t2: transitions, and seconds.
+    throttle_counts: dict[str, int] | None = None
+    throttle_s: dict[str, int] | None = None
+    volatile_write_cache: bool | None = None
+    # Of a SATA drive's link: now, and at best.
+    interface_gbit_s: float | None = None
+    interface_max_gbit_s: float | None = None
+
+
+def merge(one: Health, other: Health) -> Health:
+    """Return one health with what the other one has of it."""
+    return dataclasses.replace(one, **{key: value for key, value in vars(other).items() if value not in (None, "", ())})
 
 
 def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> Health:
     """Return the health of the drive with this identity. `limits` false: only what changes, with one command (NVMe)."""
     transport, path = identity.get("transport"), str(identity.get("path"))
     if transport in WITHOUT_HEALTH:
-        return dict(EMPTY, error=f"{transport} drives report no health")
+        return Health(error=f"{transport} drives report no health")
     error = ""
     if transport == "nvme":
         log, error = ask(host, ["nvme", "smart-log", path, "--output-format=json"])
         if not error:
             found = from_nvme(log)
             controller, _error = ask(host, ["nvme", "id-ctrl", path, "--output-format=json"]) if limits else ({}, "")
-            return dict(found, **nvme_limits(controller))
+            return merge(found, nvme_limits(controller))
     elif transport == TRANSPORT:
-        found, error = vendor_health.read(host, identity, limits)
+        told, error = vendor_health.read(host, identity, limits)
         if not error:
-            return dict(EMPTY, **found)
+            return Health(**told)
     # smartctl's exit code is a set of bits, most of them about the drive rather than about the command: the JSON says
     # it better.
-    told, wrong = ask(host, ["smartctl", "--json=c", "-a", "-l", "devstat", "-l", "scttempsts", path], any_code=True)
-    return (
-        from_smartctl(told)
-        if not wrong
-        else dict(glance(host, identity), error="; ".join(text for text in (error, wrong) if text))
-    )
+    log, wrong = ask(host, ["smartctl", "--json=c", "-a", "-l", "devstat", "-l", "scttempsts", path], any_code=True)
+    if not wrong:
+        return from_smartctl(log)
+    return dataclasses.replace(glance(host, identity), error="; ".join(text for text in (error, wrong) if text))
 
 
 def glance(host: Host, identity: t.Mapping[str, t.Any]) -> Health:
     """Return the little of it that costs the drive nothing, so that it may be looked at during I/O."""
-    return dict(EMPTY, **vendor_health.glance(host, vendor_health.kernel_name(identity)))
+    return Health(**vendor_health.glance(host, vendor_health.kernel_name(identity)))
 
 
 def ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str, t.Any], str]:
@@ -144,8 +153,7 @@ def from_nvme(log: Json) -> Health:
     seconds = [nvme_number(log.get(f"thm_temp{level}_total_time")) for level in (1, 2)]
     spare, threshold = nvme_number(log.get("avail_spare")), nvme_number(log.get("spare_thresh"))
     bits = nvme_number(warning.get("value") if isinstance(warning, dict) else warning)
-    return dict(
-        EMPTY,
+    return Health(
         source="nvme smart-log",
         temperature_c=_celsius(log.get("temperature")),
         critical_warning=bits,
@@ -156,27 +164,31 @@ def from_nvme(log: Json) -> Health:
         media_errors=nvme_number(log.get("media_errors")),
         warning_temp_min=nvme_number(log.get("warning_temp_time")),
         critical_temp_min=nvme_number(log.get("critical_comp_time")),
-        throttle_counts=None if None in counts else {"t1": counts[0], "t2": counts[1]},
-        throttle_s=None if None in seconds else {"t1": seconds[0], "t2": seconds[1]},
+        throttle_counts=_levels(counts),
+        throttle_s=_levels(seconds),
     )
+
+
+def _levels(found: t.Sequence[int | None]) -> dict[str, int] | None:
+    known = [value for value in found if value is not None]
+    return {"t1": known[0], "t2": known[1]} if len(known) == 2 else None
 
 
 def nvme_limits(controller: Json) -> Health:
     """Return what `nvme id-ctrl` adds: the two temperatures, and whether the write cache is volatile (VWC, bit 0)."""
     cache = nvme_number(controller.get("vwc"))
-    return {
-        "warning_temperature_c": _celsius(controller.get("wctemp")),
-        "critical_temperature_c": _celsius(controller.get("cctemp")),
-        "volatile_write_cache": None if cache is None else bool(cache & 1),
-    }
+    return Health(
+        warning_temperature_c=_celsius(controller.get("wctemp")),
+        critical_temperature_c=_celsius(controller.get("cctemp")),
+        volatile_write_cache=None if cache is None else bool(cache & 1),
+    )
 
 
 def from_smartctl(data: Json) -> Health:
     """From `smartctl --json`, of an NVMe, ATA or SCSI drive."""
     kind = next((part for key, part in _SMARTCTL_PARTS if key in data), None)
     temperature, spare = _part(data, "temperature"), _part(data, "spare_available")
-    common = dict(
-        EMPTY,
+    found = Health(
         source="smartctl",
         temperature_c=nvme_number(temperature.get("current")),
         highest_temperature_c=nvme_number(temperature.get("power_cycle_max")),
@@ -187,10 +199,9 @@ def from_smartctl(data: Json) -> Health:
         spare_threshold_pct=nvme_number(spare.get("threshold_percent")),
         used_pct=nvme_number(_part(data, "endurance_used").get("current_percent")),
     )
-    found = dict(common, **{key: value for key, value in (kind(data) if kind else {}).items() if value is not None})
-    if kind is None and found["passed"] is None:
-        found["error"] = f"smartctl reports no health of this drive{_messages(data)}"
-    return found
+    if kind is None and found.passed is None:
+        return dataclasses.replace(found, error=f"smartctl reports no health of this drive{_messages(data)}")
+    return merge(found, kind(data)) if kind else found
 
 
 def _messages(data: Json) -> str:
@@ -202,31 +213,31 @@ def _messages(data: Json) -> str:
 def _smartctl_nvme(data: Json) -> Health:
     log = _part(data, "nvme_smart_health_information_log")
     limits = _part(data, "nvme_composite_temperature_threshold")
-    return {
-        "temperature_c": nvme_number(log.get("temperature")),
-        "warning_temperature_c": nvme_number(limits.get("warning")),
-        "critical_temperature_c": nvme_number(limits.get("critical")),
-        "critical_warning": nvme_number(log.get("critical_warning")),
-        "spare_pct": nvme_number(log.get("available_spare")),
-        "spare_threshold_pct": nvme_number(log.get("available_spare_threshold")),
-        "used_pct": nvme_number(log.get("percentage_used")),
-        "media_errors": nvme_number(log.get("media_errors")),
-        "warning_temp_min": nvme_number(log.get("warning_temp_time")),
-        "critical_temp_min": nvme_number(log.get("critical_comp_time")),
-    }
+    return Health(
+        temperature_c=nvme_number(log.get("temperature")),
+        warning_temperature_c=nvme_number(limits.get("warning")),
+        critical_temperature_c=nvme_number(limits.get("critical")),
+        critical_warning=nvme_number(log.get("critical_warning")),
+        spare_pct=nvme_number(log.get("available_spare")),
+        spare_threshold_pct=nvme_number(log.get("available_spare_threshold")),
+        used_pct=nvme_number(log.get("percentage_used")),
+        media_errors=nvme_number(log.get("media_errors")),
+        warning_temp_min=nvme_number(log.get("warning_temp_time")),
+        critical_temp_min=nvme_number(log.get("critical_comp_time")),
+    )
 
 
 def _smartctl_ata(data: Json) -> Health:
     rows = ata_attributes(data)
     raw = [nvme_number(_part(row, "raw").get("value")) for row in rows if row.get("id") in ATA_MEDIA_ERRORS]
     used = [nvme_number(row.get("value")) for row in ata_statistics(data) if row.get("name") == ATA_USED]
-    return {
-        "interface_gbit_s": _gbit_s(_part(data, "interface_speed"), "current"),
-        "interface_max_gbit_s": _gbit_s(_part(data, "interface_speed"), "max"),
-        "failing": [str(row.get("name")) for row in rows if row.get("when_failed") == "now"],
-        "media_errors": sum(count for count in raw if count is not None) if raw else None,
-        "used_pct": used[0] if used else None,
-    }
+    return Health(
+        interface_gbit_s=_gbit_s(_part(data, "interface_speed"), "current"),
+        interface_max_gbit_s=_gbit_s(_part(data, "interface_speed"), "max"),
+        failing=tuple(str(row.get("name")) for row in rows if row.get("when_failed") == "now"),
+        media_errors=sum(count for count in raw if count is not None) if raw else None,
+        used_pct=used[0] if used else None,
+    )
 
 
 def ata_attributes(data: Json) -> list[dict[str, t.Any]]:
@@ -250,12 +261,12 @@ def _smartctl_scsi(data: Json) -> Health:
     counters = _part(data, "scsi_error_counter_log")
     errors = [nvme_number(_part(counters, kind).get("total_uncorrected_errors")) for kind in counters]
     sensor = _part(_part(data, "scsi_environmental_reports"), "temperature_1")
-    return {
+    return Health(
         # Drives that only fill in the environmental page show 0 in the other one.
-        "temperature_c": nvme_number(_part(data, "temperature").get("current")) or nvme_number(sensor.get("current")),
-        "media_errors": sum(count for count in errors if count is not None),
-        "used_pct": nvme_number(data.get("scsi_percentage_used_endurance_indicator")),
-    }
+        temperature_c=nvme_number(_part(data, "temperature").get("current")) or nvme_number(sensor.get("current")),
+        media_errors=sum(count for count in errors if count is not None),
+        used_pct=nvme_number(data.get("scsi_percentage_used_endurance_indicator")),
+    )
 
 
 # The key of smartctl's JSON by which a kind of drive is known, and what reads the rest.

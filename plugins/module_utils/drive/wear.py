@@ -165,7 +165,7 @@ def read(host: Host, identity: Mapping) -> Written:
     return _counts(
         _of_smartctl(told) or attribute_count(told, ATA_HOST),
         attribute_count(told, ATA_MEDIA),
-        health.from_smartctl(told)["used_pct"],
+        health.from_smartctl(told).used_pct,
         program_pages(told),
     )
 

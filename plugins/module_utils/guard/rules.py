@@ -12,7 +12,7 @@ import typing as t
 
 from ..drive.entry import Entry
 from .facts import WRITING, Facts
-from .refusals import ALLOW, OVERWRITE, REFUSALS, RELEASE, UNFINISHED, Text
+from .refusals import ALLOW, OVERWRITE, REFUSALS, UNFINISHED, Text
 
 Refusal = t.Dict[str, str]
 _MOST_SHOWN = 4
@@ -78,7 +78,7 @@ def entry_problem(entry: Entry) -> str | None:
     if entry.problem:
         return entry.problem
     lifted = [code for code, text in REFUSALS.items() if text.overridable == ALLOW]
-    for code in entry.options["allow"]:
+    for code in entry.options.allow:
         if code not in lifted:
             other = REFUSALS[code].overridable if code in REFUSALS else ""
             reason = (
@@ -153,8 +153,8 @@ def lifted_codes(entry: Entry | None, known: t.Mapping[str, t.Any] | None = None
         return ()
     given = entry.options
     overwrite = [code for code, text in REFUSALS.items() if text.overridable == OVERWRITE]
-    released = known is not None and given[RELEASE] == known["run_id"]
-    return (*given["allow"], *(overwrite if given[OVERWRITE] else ()), *(("evidence",) if released else ()))
+    released = known is not None and given.release_evidence == known["run_id"]
+    return (*given.allow, *(overwrite if given.ssd_overwrite_data else ()), *(("evidence",) if released else ()))
 
 
 def make_refusals(code: str, who: str, details: t.Sequence[str], text: Text | None = None) -> list[Refusal]:

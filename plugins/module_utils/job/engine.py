@@ -165,7 +165,7 @@ class HostJob:
         about = {key: (tuned.record or {}).get(key) for key in ("keep", "order")}
         self._journal.add("tuned", settings=made, side_effects=tuned.side_effects(), **about)
         # After tuning: the values in force are those of the measurement.
-        self._journal.add("snapshot", **snapshot.gather(self._host))
+        self._journal.add("snapshot", **base.to_json(snapshot.gather(self._host)))
         return tuned
 
     def _run_drives(self, tuned: TunedHost) -> list[str]:

@@ -1,15 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PCI Express as sysfs shows it: which devices lead to a drive, their links, error counters and slot power. None is
-unknown.
-
-A device: {address, vendor, device, class, driver, numa_node, speed_gts, width, max_speed_gts, max_width, aer,
-slot_power_w, chipset}.
-"""
+"""PCI Express as sysfs shows it: which devices lead to a drive, their links, error counters and slot power."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import typing as t
@@ -45,7 +41,40 @@ _POWER_SCALE = (1.0, 0.1, 0.01, 0.001)
 # From F0h on, and only at scale 1, the value is a code.
 _POWER_CODES = {0xF0: 250.0, 0xF1: 275.0, 0xF2: 300.0}
 
-Device = t.Dict[str, t.Any]
+# Errors since the boot, by the kinds of AER_FILES.
+Errors = t.Dict[str, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """What changes of a function. None is unknown."""
+
+    address: str
+    speed_gts: float | None = None
+    # Its lanes.
+    width: int | None = None
+    # None: the function, or this kernel, does not count them.
+    aer: Errors | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Device(Link):
+    """A function of PCI Express."""
+
+    # Ids and class code as sysfs writes them: 0x8086.
+    vendor: str | None = None
+    device: str | None = None
+    class_code: str | None = None
+    driver: str | None = None
+    numa_node: int | None = None
+    max_speed_gts: float | None = None
+    max_width: int | None = None
+    # Of a port's slot.
+    slot_power_w: float | None = None
+    # A port of the chipset.
+    chipset: bool = False
+    # The addresses of the bridges above it, nearest first; only of `functions`.
+    above: tuple[str, ...] = ()
 
 
 def address_of(host: Host, name: str) -> str | None:
@@ -88,6 +117,14 @@ def path_to_root(host: Host, address: str | None) -> list[Device]:
     return [read(host, part) for part in reversed(parts) if ADDRESS.fullmatch(part)]
 
 
+def functions(host: Host) -> dict[str, Device]:
+    """Return, by address, the functions with a link, and the bridges above others."""
+    above = topology(host)
+    bridges = {address for others in above.values() for address in others}
+    found = {address: dataclasses.replace(read(host, address), above=tuple(over)) for address, over in above.items()}
+    return {address: seen for address, seen in found.items() if seen.max_width is not None or address in bridges}
+
+
 def topology(host: Host) -> dict[str, list[str]]:
     """For every function, the bridges above it, nearest first: {address: [address]}. Bridges are in it too; virtual
     functions, which have no link, not.
@@ -106,30 +143,25 @@ def read(host: Host, address: str) -> Device:
     base = f"{DEVICES}/{address}/"
     vendor, device, kind = (host.get(base + name) for name in ("vendor", "device", "class"))
     driver = host.readlink(base + "driver")
-    return {
-        "address": address,
-        "vendor": vendor,
-        "device": device,
-        "class": kind,
-        "driver": os.path.basename(driver) if driver else None,
-        "numa_node": number(host, base + "numa_node"),
-        "speed_gts": speed_gts(host.get(base + "current_link_speed")),
-        "width": lanes(host.get(base + "current_link_width")),
-        "max_speed_gts": speed_gts(host.get(base + "max_link_speed")),
-        "max_width": lanes(host.get(base + "max_link_width")),
-        "aer": aer(host, address),
-        "slot_power_w": slot_power_w(_config(host, base)) if is_bridge(kind) else None,
-        "chipset": is_chipset_port(address, vendor, device) if is_bridge(kind) else False,
-    }
+    return Device(
+        **vars(live(host, address)),
+        vendor=vendor,
+        device=device,
+        class_code=kind,
+        driver=os.path.basename(driver) if driver else None,
+        numa_node=number(host, base + "numa_node"),
+        max_speed_gts=speed_gts(host.get(base + "max_link_speed")),
+        max_width=lanes(host.get(base + "max_link_width")),
+        slot_power_w=slot_power_w(_config(host, base)) if is_bridge(kind) else None,
+        chipset=is_chipset_port(address, vendor, device) if is_bridge(kind) else False,
+    )
 
 
-def live(host: Host, address: str) -> Device:
-    """Return what changes of a function: {address, speed_gts, width, aer}. It costs the device one read of its
-    configuration space.
-    """
+def live(host: Host, address: str) -> Link:
+    """Return what changes of a function. It costs the device one read of its configuration space."""
     base = f"{DEVICES}/{address}/"
     speed, width = (host.get(base + "current_link_" + name) for name in ("speed", "width"))
-    return {"address": address, "speed_gts": speed_gts(speed), "width": lanes(width), "aer": aer(host, address)}
+    return Link(address, speed_gts(speed), lanes(width), aer(host, address))
 
 
 def is_bridge(kind: str | None) -> bool:
@@ -166,10 +198,8 @@ def link_text(gts: float | None, width: int | None) -> str:
     return "{0} x{1}".format("? GT/s" if gts is None else f"{gts:g} GT/s", "?" if width is None else width)
 
 
-def aer(host: Host, address: str) -> dict[str, int] | None:
-    """{correctable, nonfatal, fatal}: errors since the boot; None where the function or this kernel does not count
-    them.
-    """
+def aer(host: Host, address: str) -> Errors | None:
+    """Return the errors since the boot; None where the function or this kernel does not count them."""
     found = {}
     for kind, (file, total) in AER_FILES.items():
         count = aer_total(host.get(f"{DEVICES}/{address}/{file}"), total)
@@ -190,18 +220,17 @@ def aer_total(text: str | None, total: str) -> int | None:
     return max(stated, sum(int(count) for name, count in counts if not name.startswith("TOTAL_")))
 
 
-def aer_increase(before: t.Iterable[Device], after: t.Iterable[Device]) -> dict[str, dict[str, int]]:
-    """Return what the counters rose by: {address: {kind: more}}, only where they rose. A counter that fell was reset:
-    all of it is new.
+def aer_increase(before: t.Mapping[str, Errors | None], after: t.Mapping[str, Errors | None]) -> dict[str, Errors]:
+    """Return what the counters rose by, by address, only where they rose. A counter that fell was reset: all of it is
+    new.
     """
-    first = {item["address"]: item["aer"] or {} for item in before}
     found = {}
-    for item in after:
-        start = first.get(item["address"], {})
-        rose = {kind: _more(start.get(kind, 0), count) for kind, count in (item["aer"] or {}).items()}
+    for address, counts in after.items():
+        start = before.get(address) or {}
+        rose = {kind: _more(start.get(kind, 0), count) for kind, count in (counts or {}).items()}
         rose = {kind: more for kind, more in rose.items() if more}
         if rose:
-            found[item["address"]] = rose
+            found[address] = rose
     return found
 
 

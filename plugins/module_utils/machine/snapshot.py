@@ -15,7 +15,7 @@ import typing as t
 from ..core.host import Host
 from ..core.sysfs import effective, number
 from ..drive import identity
-from ..records import base
+from ..records.base import Json, Scalar
 from ..records.host_snapshot import Cpu, IdleState, Memory, Numa, NumaNode, Snapshot, Tunables
 from ..tools import systemd
 from . import cpus, pcie
@@ -102,23 +102,29 @@ QUEUE = (
 )
 
 
-def gather(host: Host, tools: t.Mapping[str, str] | None = None) -> dict[str, t.Any]:
-    """Return the snapshot as JSON has it. `tools`: {name: option that prints its version}, by default TOOLS."""
+def gather(
+    host: Host, tools: t.Mapping[str, str] | None = None, functions: t.Mapping[str, pcie.Device] | None = None
+) -> Snapshot:
+    """Return the snapshot. tools: {name: option that prints its version}, by default TOOLS. functions: pcie.functions',
+    where the caller has them already.
+    """
     names = identity.whole_drives(host)
-    found = Snapshot(
+    devices = pcie.functions(host) if functions is None else functions
+    return Snapshot(
         cpu=_cpu(host),
         memory=_memory(host),
         bios={key: host.get("/sys/class/dmi/id/" + file) for key, file in DMI.items()},
         kernel=_kernel(host),
         command_line=host.get("/proc/cmdline"),
         tools={name: tool(host, name, option) for name, option in (TOOLS if tools is None else tools).items()},
-        pcie=_pcie(host, names),
+        pcie={
+            "drives": {name: pcie.address_of(host, name) for name in names},
+            "devices": {address: _function(device) for address, device in devices.items()},
+        },
         numa=_numa(host, names),
         tunables=_tunables(host, names),
         drivers=_drivers(host, names),
     )
-    shown: dict[str, t.Any] = base.to_json(found)
-    return shown
 
 
 def _cpu(host: Host) -> Cpu:
@@ -189,17 +195,24 @@ def _kernel(host: Host) -> dict[str, str | None]:
     }
 
 
-def _pcie(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
-    """{drives: {kernel name: address}, devices: {address: pcie.read, and above: the bridges on its way up}} of
-    functions with a link.
-    """
-    above = pcie.topology(host)
-    devices = {}
-    for address, bridges in above.items():
-        seen = pcie.read(host, address)
-        if seen["max_width"] is not None or any(address in others for others in above.values()):
-            devices[address] = dict(seen, above=bridges)
-    return {"drives": {name: pcie.address_of(host, name) for name in names}, "devices": devices}
+def _function(device: pcie.Device) -> Json:
+    """Return a function as JSON has it."""
+    return {
+        "address": device.address,
+        "vendor": device.vendor,
+        "device": device.device,
+        "class": device.class_code,
+        "driver": device.driver,
+        "numa_node": device.numa_node,
+        "speed_gts": device.speed_gts,
+        "width": device.width,
+        "max_speed_gts": device.max_speed_gts,
+        "max_width": device.max_width,
+        "aer": device.aer,
+        "slot_power_w": device.slot_power_w,
+        "chipset": device.chipset,
+        "above": list(device.above),
+    }
 
 
 def _numa(host: Host, names: t.Sequence[str]) -> Numa:
@@ -253,10 +266,10 @@ def _idle_states(host: Host) -> list[IdleState]:
     ]
 
 
-def _drivers(host: Host, names: t.Sequence[str]) -> dict[str, t.Any]:
+def _drivers(host: Host, names: t.Sequence[str]) -> dict[str, dict[str, Scalar]]:
     """{modules: {name: version; None: it states none}, drives: {kernel name: driver}} of loaded modules."""
     loaded = [name for name in DRIVERS if host.exists("/sys/module/" + name)]
-    used = {}
+    used: dict[str, Scalar] = {}
     for name in names:
         address = pcie.address_of(host, name)
         link = host.readlink(f"{pcie.DEVICES}/{address}/driver") if address else None

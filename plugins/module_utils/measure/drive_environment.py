@@ -44,12 +44,12 @@ def read_environment(host: Host, identity: t.Mapping[str, t.Any]) -> World:
     nvme = identity.get("transport") == "nvme"
     state = power.read(host, str(identity.get("path"))) if nvme else power.State(None, None)
     return {
-        **{key: told[key] for key in HEALTH},
+        **{key: getattr(told, key) for key in HEALTH},
         "transport": identity.get("transport"),
-        "link_speed_gts": path[0]["speed_gts"] if path else None,
-        "link_width": path[0]["width"] if path else None,
+        "link_speed_gts": path[0].speed_gts if path else None,
+        "link_width": path[0].width if path else None,
         "link_rate_gbit_s": links.rate_gbit_s(host, name),
-        "aer": {device["address"]: device["aer"] for device in path if device["aer"] is not None},
+        "aer": {device.address: device.aer for device in path if device.aer is not None},
         "link_policy": links.policy(host, name),
         "pci_power": links.pci_power(host, address),
         "power_state": state._asdict(),

@@ -45,13 +45,13 @@ def take_sample(host: Host, identity: t.Mapping[str, t.Any], path: t.Sequence[st
     began = time.monotonic()
     told = health.read(host, identity, limits=False) if ask else health.glance(host, identity)
     seen = [pcie.live(host, address) for address in path]
-    link = seen[0] if seen else {"speed_gts": None, "width": None}
+    link = seen[0] if seen else pcie.Link("")
     return {
-        **{key: told[key] for key in KEPT},
-        "link_speed_gts": link["speed_gts"],
-        "link_width": link["width"],
+        **{key: getattr(told, key) for key in KEPT},
+        "link_speed_gts": link.speed_gts,
+        "link_width": link.width,
         "link_rate_gbit_s": links.rate_gbit_s(host, os.path.basename(str(identity["path"]))),
-        "aer": {item["address"]: item["aer"] for item in seen if item["aer"] is not None},
+        "aer": {item.address: item.aer for item in seen if item.aer is not None},
         "seconds": round(time.monotonic() - began, 4),
     }
 
@@ -144,10 +144,8 @@ def _errors(first: Sample, now: Sample) -> dict[str, str]:
 
     pcie_errors spoils: `aer_dev_*` of the drive and every port above it. Limit: any increase
     """
-    before, after = (
-        [{"address": address, "aer": counts} for address, counts in sample["aer"].items()] for sample in (first, now)
-    )
-    rose = pcie.aer_increase(before, [item for item in after if item["address"] in first["aer"]])
+    before = first["aer"]
+    rose = pcie.aer_increase(before, {address: now["aer"].get(address) for address in before})
     return {address: f"PCI Express errors rose by {pcie.aer_text(more)} at {address}" for address, more in rose.items()}
 
 
@@ -203,9 +201,8 @@ class Sampler:
         if self._interval_s > 0:
             self._known = self._identity()
             name = os.path.basename(str(self._known["path"]))
-            self._path = [
-                device["address"] for device in pcie.path_to_root(self._host, pcie.address_of(self._host, name))
-            ]
+            path = pcie.path_to_root(self._host, pcie.address_of(self._host, name))
+            self._path = [device.address for device in path]
             self._look()
             others = sorted(set(os.sched_getaffinity(0)) - set(_listed(self._io_cpus())))
             self._thread = threading.Thread(target=self._run, args=(others,), daemon=True)

@@ -148,7 +148,7 @@ def _write_caches(tune: t.Mapping[str, t.Any], found: t.Sequence[Target]) -> lis
     rule = tune.get("write_cache") or {}
     settings = []
     for target in found:
-        wanted = (target.cache or target.entry.options["write_cache"]) if rule else None
+        wanted = (target.cache or target.entry.options.write_cache) if rule else None
         wanted = wanted or _by_rule(rule, target.identity)
         if wanted:
             settings.append(
@@ -214,6 +214,6 @@ class Places:
 
 
 def _want(host: Host, target: Target, limits: t.Sequence[t.Mapping[str, t.Any]]) -> CpuRequest:
-    by_hand = target.entry.options["numa_node"]
+    by_hand = target.entry.options.numa_node
     node = target.identity.get("numa_node") if by_hand is None else by_hand
-    return CpuRequest(target.drive, node, target.entry.options["cpus"], most_cpus(host, target, limits))
+    return CpuRequest(target.drive, node, target.entry.options.cpus, most_cpus(host, target, limits))

@@ -160,7 +160,7 @@ def _engine_problems(settings: t.Mapping[str, t.Any], host: str) -> list[str]:
 
 def _cache_problems(tests: t.Sequence[Test], entry: Entry, where: str) -> list[str]:
     """Return what an entry of ssd_drives says of the write cache must not stand against what a test needs."""
-    own = entry.options["write_cache"]
+    own = entry.options.write_cache
     against = next((test for test in tests if own and test["write_cache"] not in (None, own)), None)
     if against is None:
         return []

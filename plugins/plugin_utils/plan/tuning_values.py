@@ -167,16 +167,16 @@ def _place_problems(entry: Entry, snapshot: t.Mapping[str, t.Any]) -> list[tuple
     given, found = entry.options, []
     online, nodes = snapshot["cpu"].get("online") or "", snapshot["numa"].get("nodes") or {}
     try:
-        absent = cpus.missing(cpus.parse(given["cpus"] or ""), cpus.parse(online)) if online else ""
+        absent = cpus.missing(cpus.parse(given.cpus or ""), cpus.parse(online)) if online else ""
     except ValueError as error:
         return [(entry.label, f"cpus: {error}")]
     if absent:
         found.append((entry.label, f"cpus: CPU {absent} does not exist or is offline; this host has the CPUs {online}"))
-    if given["numa_node"] is not None and nodes and str(given["numa_node"]) not in nodes:
+    if given.numa_node is not None and nodes and str(given.numa_node) not in nodes:
         found.append(
             (
                 entry.label,
-                f"numa_node: there is no node {given['numa_node']}; this host has {', '.join(sorted(nodes))}",
+                f"numa_node: there is no node {given.numa_node}; this host has {', '.join(sorted(nodes))}",
             )
         )
     return found
@@ -190,7 +190,7 @@ def _overlaps(asked: t.Mapping[str, t.Any], entries: t.Sequence[Entry]) -> list[
     seen: dict[int, str] = {}
     for entry in entries:
         try:
-            own = cpus.parse(entry.options["cpus"] or "")
+            own = cpus.parse(entry.options.cpus or "")
         except ValueError:
             continue
         shared = sorted({(seen[cpu], cpu) for cpu in own if cpu in seen})

@@ -107,7 +107,7 @@ def _purge(test: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> str
 
 
 def _guard_options(selector: t.Any) -> list[str]:
-    options = parse(plain(selector)).options
+    options = parse(plain(selector)).options._asdict()
     return [_shown(name, options[name]) for name in GUARD_OPTIONS if options[name]]
 
 

@@ -14,7 +14,7 @@ from ..common.values import drives_at_once
 
 Values = dict[str, t.Any]
 # Options of host_checks that have a variable of their own.
-MAPPINGS = ("levels", *host_checks.RULES)
+MAPPINGS = ("levels", *host_checks.VERSION_RULES, "link")
 # Tools that some tests take; they are missing only where one of the plan does.
 MAY_TAKE = ("mdadm",)
 # What has a host prepared before its job: kernel arguments, and what needs a vendor's tool.

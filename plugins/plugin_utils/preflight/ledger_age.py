@@ -106,5 +106,5 @@ def _released(view: HostAnswer, drive: str) -> t.Any:
     """Return the run whose evidence the drive's entry releases."""
     for entry in view.entries or ():
         if entry.problem is None and entry.label == drive:
-            return entry.options["release_evidence"]
+            return entry.options.release_evidence
     return None

@@ -5,32 +5,34 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import (
     CheckedDrive,
+    Driver,
     HostFacts,
+    Machine,
+    Required,
 )
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.pcie import Device
 
 GB = 10**9
-GOOD_MACHINE = {
-    "kernel": "6.1.0-31-amd64",
-    "architecture": "x86_64",
-    "cpus": 8,
-    "cpu_max_mhz": 3500,
-    "cache_bytes": 32 << 20,
-    "memory_bytes": 64 * GB,
-    "available_bytes": 32 * GB,
-    "cpufreq_driver": "intel_pstate",
-    "nodes": 2,
-    "tools": {"fio": "3.33", "nvme": "2.3"},
-    "hypervisor": None,
-    "container": None,
-}
-LIMITS = {"temperature_headroom_c": 10, "min_free_memory_mib": 1024, "min_cpus": 2, "max_used_pct": 90}
-WANTED = {"firmware": {}, "drivers": {}, "versions": {}, "link": {}, **LIMITS}
-GOOD_HEALTH = dict(
-    health.EMPTY,
+GOOD_MACHINE = Machine(
+    kernel="6.1.0-31-amd64",
+    architecture="x86_64",
+    cpus=8,
+    cpu_max_mhz=3500,
+    cache_bytes=32 << 20,
+    memory_bytes=64 * GB,
+    available_bytes=32 * GB,
+    cpufreq_driver="intel_pstate",
+    nodes=2,
+    tools={"fio": "3.33", "nvme": "2.3"},
+)
+REQUIRED = Required()
+GOOD_HEALTH = health.Health(
     source="nvme smart-log",
     temperature_c=35,
     warning_temperature_c=70,
@@ -52,22 +54,8 @@ QUIET = {"correctable": 0, "nonfatal": 0, "fatal": 0}
 
 
 def device(address, kind="0x010802", speed=16.0, width=4, max_speed=16.0, max_width=4, **more):
-    facts = {
-        "address": address,
-        "vendor": "0x1234",
-        "device": "0x0001",
-        "class": kind,
-        "driver": "nvme",
-        "numa_node": 0,
-        "speed_gts": speed,
-        "width": width,
-        "max_speed_gts": max_speed,
-        "max_width": max_width,
-        "aer": dict(QUIET),
-        "slot_power_w": None,
-        "chipset": False,
-    }
-    return dict(facts, **more)
+    facts = {"vendor": "0x1234", "device": "0x0001", "driver": "nvme", "numa_node": 0, "aer": dict(QUIET), **more}
+    return Device(address, speed, width, class_code=kind, max_speed_gts=max_speed, max_width=max_width, **facts)
 
 
 def port(address="0000:00:01.0", **more):
@@ -76,21 +64,18 @@ def port(address="0000:00:01.0", **more):
 
 def drive(endpoint=None, bridges=None, model=None, told=None, **more):
     path = [device("0000:01:00.0", **(endpoint or {})), *([port()] if bridges is None else bridges)]
-    fields = {"driver": {"name": "nvme", "version": "1.0"}, "aer_rose": {}, "write_cache": "write through", **more}
-    return CheckedDrive("S1", model or IDENTITY, path, dict(GOOD_HEALTH, **(told or {})), **fields)
+    fields = {"driver": Driver("nvme", version="1.0"), "aer_rose": {}, "write_cache": "write through", **more}
+    return CheckedDrive("S1", model or IDENTITY, path, dataclasses.replace(GOOD_HEALTH, **(told or {})), **fields)
 
 
-def found(one=None, machine=None, wanted=None, devices=None):
+def found(one=None, machine=None, required=None):
     """{check: [messages]} of one drive in one host."""
     one = one or drive()
-    known = {item["address"]: item for item in (devices or one.path)}
-    above = {
-        item["address"]: item.get(
-            "above", [bridge["address"] for bridge in one.path[1:]] if item is one.path[0] else []
-        )
-        for item in known.values()
-    }
-    facts = HostFacts(dict(GOOD_MACHINE, **(machine or {})), dict(WANTED, **(wanted or {})), [one], known, above)
+    known = {item.address: item for item in one.path}
+    if one.path:
+        bridges = tuple(bridge.address for bridge in one.path[1:])
+        known[one.path[0].address] = dataclasses.replace(one.path[0], above=bridges)
+    facts = HostFacts(GOOD_MACHINE._replace(**(machine or {})), REQUIRED._replace(**(required or {})), [one], known)
     told = {}
     for finding in table.run(facts, {}):
         told.setdefault(finding["check"], []).append(finding["message"])

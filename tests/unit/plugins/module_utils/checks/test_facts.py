@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 
@@ -11,11 +12,20 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import facts as check_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import host_checks, table
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import Driver, Machine, Required
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
-from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import pcie, snapshot
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.host_snapshot import (
+    Cpu,
+    Memory,
+    Numa,
+    NumaNode,
+    Tool,
+    Tunables,
+)
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_pci
 
-WANTED = {"temperature_headroom_c": 10, "min_free_memory_mib": 1, "min_cpus": 1, "max_used_pct": 90}
+REQUIRED = Required(min_free_memory_mib=1, min_cpus=1)
 LINK = {
     "current_link_speed": "16.0 GT/s PCIe",
     "max_link_speed": "16.0 GT/s PCIe",
@@ -55,20 +65,21 @@ def server(fake):
 
 def gather(host, traffic_s=0.0, readable=(), entries=({"serial": "S1"},)):
     parsed = [parse(entry) for entry in entries]
-    return check_facts.gather(host, parsed, snapshot.gather(host, tools={}), WANTED, traffic_s, readable)
+    functions = pcie.functions(host)
+    observed = snapshot.gather(host, {}, functions)
+    return check_facts.gather(host, parsed, observed, functions, REQUIRED, traffic_s, readable)
 
 
 def test_a_drive_is_gathered_with_all_that_the_checks_need(server):
     (drive,) = gather(server, 2, ["S1"]).drives
     assert (drive.drive, drive.driver, drive.write_cache) == (
         "S1",
-        {"name": "nvme", "module": "nvme", "version": "1.0"},
+        Driver("nvme", "nvme", "1.0"),
         "write through",
     )
-    assert [device["address"] for device in drive.path] == ["0000:01:00.0", "0000:00:01.0"] and drive.bridges[0][
-        "address"
-    ] == "0000:00:01.0"
-    assert drive.health["temperature_c"] == 40 and drive.aer_rose == {}
+    assert [device.address for device in drive.path] == ["0000:01:00.0", "0000:00:01.0"]
+    assert drive.bridges[0].address == "0000:00:01.0"
+    assert drive.health.temperature_c == 40 and drive.aer_rose == {}
     found = {finding["check"] for finding in table.run(gather(server, 2, ["S1"]), {})}
     # This host of files has no memory, no CPUs and no nodes, but its drive is well.
     assert not found & {check.check for check in table.TABLE if check.look and check.check != "numa_unknown"}
@@ -90,7 +101,7 @@ def test_a_driver_whose_module_has_another_name(server):
     server.put("/sys/bus/pci/drivers/iodrive/bind", "")
     server.link("/sys/bus/pci/drivers/iodrive/module", "/sys/module/iomemory_vsl")
     server.put("/sys/module/iomemory_vsl/version", "3.2.16.1731\n")
-    assert gather(server).drives[0].driver == {"name": "iodrive", "module": "iomemory_vsl", "version": "3.2.16.1731"}
+    assert gather(server).drives[0].driver == Driver("iodrive", "iomemory_vsl", "3.2.16.1731")
 
 
 def test_drives_that_may_be_read_are_read_with_readonly_and_others_not(server):
@@ -143,25 +154,31 @@ def test_entries_that_name_no_single_drive_are_left_to_the_guard(server):
     assert gather(server, entries=[{"serial": "none"}, {"serial": 7}, "S1", {}]).drives == []
 
 
-def test_the_machine_in_the_units_of_the_checks():
-    seen = {
-        "cpu": {"cpus": 8, "max_khz": 3500000, "cache": "32768K", "architecture": "x86_64"},
-        "memory": {"total_bytes": 2, "available_bytes": 1},
-        "kernel": {"release": "6.1"},
-        "numa": {"nodes": {"0": {}, "1": {}}},
-        "tunables": {"frequency_driver": "acpi-cpufreq"},
-        "tools": {"fio": {"path": "/x", "version": "3.33"}, "nvme": None},
-    }
-    told = check_facts.machine(seen, "kvm", None)
-    assert (told["cpu_max_mhz"], told["cache_bytes"], told["nodes"], told["cpufreq_driver"]) == (
-        3500,
-        32 << 20,
-        2,
-        "acpi-cpufreq",
+def test_the_machine_in_the_units_of_the_checks(fake):
+    nothing = snapshot.gather(fake, tools={})
+    seen = dataclasses.replace(
+        nothing,
+        cpu=Cpu(cpus=8, max_khz=3500000, cache="32768K", architecture="x86_64"),
+        memory=Memory(total_bytes=2, available_bytes=1),
+        kernel={"release": "6.1"},
+        numa=Numa(nodes={"0": NumaNode(), "1": NumaNode()}),
+        tunables=Tunables(frequency_driver="acpi-cpufreq"),
+        tools={"fio": Tool("/x", "3.33"), "nvme": None},
     )
-    assert told["tools"] == {"fio": "3.33", "nvme": None} and told["hypervisor"] == "kvm"
-    empty = check_facts.machine({}, None, None)
-    assert empty.pop("tools") == {} and set(empty.values()) == {None}
+    assert check_facts.machine(seen, "kvm", None) == Machine(
+        kernel="6.1",
+        architecture="x86_64",
+        cpus=8,
+        cpu_max_mhz=3500,
+        cache_bytes=32 << 20,
+        memory_bytes=2,
+        available_bytes=1,
+        cpufreq_driver="acpi-cpufreq",
+        nodes=2,
+        tools={"fio": "3.33", "nvme": None},
+        hypervisor="kvm",
+    )
+    assert check_facts.machine(dataclasses.replace(nothing, cpu=Cpu()), None, None) == Machine()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +216,7 @@ def test_fusion_io_is_asked_only_where_there_is_some(server, monkeypatch):
     monkeypatch.setattr(server, "which", lambda name: "/usr/bin/" + name)
     (unknown,) = check_facts.vendor(server, facts)
     assert unknown["check"] == "iomemory_unknown" and unknown["level"] == "warning"
-    card = facts._replace(devices={"0000:03:00.0": {"vendor": check_facts.FUSION_IO}})
+    card = facts._replace(devices={"0000:03:00.0": pcie.Device("0000:03:00.0", vendor=check_facts.FUSION_IO)})
     monkeypatch.setattr(server, "which", lambda name: None)
     assert check_facts.vendor(server, card)[0]["check"] == "iomemory_unknown"
 
@@ -217,7 +234,7 @@ def test_an_iomemory_card_is_looked_at_like_other_drives(emulated):
     facts = gather(host, entries=[{"serial": "C1"}])
     told = {
         item["check"]: (item["drive"], item["level"])
-        for item in table.run(facts._replace(wanted=dict(WANTED, drivers={"iomemory_vsl": "4.*"})), {})
+        for item in table.run(facts._replace(required=Required(drivers={"iomemory_vsl": "4.*"})), {})
     }
     for check, level in (
         ("pcie_link", "blocks"),
@@ -234,8 +251,8 @@ def test_a_card_that_is_not_measured_blocks_nothing(emulated, monkeypatch):
     host = emulated(cards=[emulator.card(0, "C1", **trouble), emulator.card(1, "C2", **trouble)], pci_check="errors")
     monkeypatch.setattr(host, "which", lambda name: "/usr/bin/" + name)
     facts = check_facts.HostFacts(
-        {},
-        {},
+        Machine(),
+        REQUIRED,
         [check_facts.CheckedDrive("by-id-of-C1", {"serial": "C1"}), check_facts.CheckedDrive("loop", {"serial": None})],
     )
     told = [
@@ -251,15 +268,15 @@ def test_fio_pci_check_is_judged_by_what_is_measured_at_the_same_time(emulated, 
     host, seen = emulated(cards=[emulator.card(0, "1241D0259")]), []
     monkeypatch.setattr(host, "which", lambda name: "/usr/bin/" + name)
     monkeypatch.setattr(iomemory_pci, "check", lambda _host, cards, parallel: seen.append((len(cards), parallel)) or [])
-    assert check_facts.vendor(host, check_facts.HostFacts({}, {"parallel_drives": 3})) == [] and seen == [(1, 3)]
+    assert check_facts.vendor(host, check_facts.HostFacts(Machine(), Required(parallel_drives=3))) == [] and seen == [
+        (1, 3)
+    ]
 
 
 def test_fio_pci_checks_findings_come_with_the_others(emulated, monkeypatch):
     host = emulated(cards=[emulator.card(0, "1241D0259", pci="03:00.0")], pci_check="oversubscribed")
     monkeypatch.setattr(host, "which", lambda name: "/usr/bin/" + name)
-    vendor = check_facts.vendor(host, check_facts.HostFacts({}, {}))
+    vendor = check_facts.vendor(host, check_facts.HostFacts(Machine()))
     assert {(item["check"], item["level"]) for item in vendor} >= {("pcie_bandwidth", "blocks")}
-    told = table.run(
-        check_facts.HostFacts(check_facts.machine({}, None, None), WANTED), {"pcie_bandwidth": "warning"}, vendor
-    )
+    told = table.run(check_facts.HostFacts(Machine(), REQUIRED), {"pcie_bandwidth": "warning"}, vendor)
     assert {item["level"] for item in told} == {"warning"} and {item["check"] for item in vendor} <= set(table.CODES)

@@ -12,17 +12,19 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import (
     CheckedDrive,
     HostFacts,
+    LinkRule,
 )
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import NO_OPTIONS
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.checks.machines import (
     GB,
     GOOD_MACHINE,
     IDENTITY,
     MICRON,
+    REQUIRED,
     SATA,
     SATA_TOLD,
     SLOT8,
-    WANTED,
     device,
     drive,
     found,
@@ -32,7 +34,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.checks.mac
 
 def test_a_good_drive_in_a_good_host_finds_nothing():
     assert found() == {}
-    facts = HostFacts(GOOD_MACHINE, WANTED, [drive()])
+    facts = HostFacts(GOOD_MACHINE, REQUIRED, [drive()])
     assert table.passed(table.run(facts, {})) == [check.check for check in table.TABLE]
 
 
@@ -42,21 +44,21 @@ LOOP = {"model": "loop", "firmware": None, "transport": "loop", "numa_node": 0}
 @pytest.mark.parametrize(
     "fine",
     [
-        {"wanted": {"firmware": {"OTHER*": "FW9"}}},
+        {"required": {"firmware": {"OTHER*": "FW9"}}},
         {
-            "wanted": {
+            "required": {
                 "firmware": {"EXAMPLE*": ["FW1", "FW2"], "*": "FW9"},
                 "drivers": {"nvme": ">=1"},
                 "versions": {"fio": ">=3.28", "kernel": "6.1*"},
             }
         },
-        {"wanted": {"link": {"*": {"speed_gts": 8, "width": 4}}}},
-        {"one": drive(model=dict(IDENTITY, numa_node=None), options={"numa_node": 1})},
-        {"one": drive(model=dict(IDENTITY, numa_node=None), options={"cpus": "0-3"})},
+        {"required": {"link": {"*": LinkRule(8, 4)}}},
+        {"one": drive(model=dict(IDENTITY, numa_node=None), options=NO_OPTIONS._replace(numa_node=1))},
+        {"one": drive(model=dict(IDENTITY, numa_node=None), options=NO_OPTIONS._replace(cpus="0-3"))},
         {"one": drive(model=dict(IDENTITY, numa_node=None)), "machine": {"nodes": 1}},
         {"one": drive({"speed": 8.0, "max_speed": 8.0}, [port(max_speed=32.0, max_width=16, speed=8.0)])},
-        {"one": drive(write_cache="write back", options={"write_cache": "on"})},
-        {"one": drive(write_cache="write back"), "wanted": {"write_cache_chosen": True}},
+        {"one": drive(write_cache="write back", options=NO_OPTIONS._replace(write_cache="on"))},
+        {"one": drive(write_cache="write back"), "required": {"write_cache_chosen": True}},
         {"one": drive(write_cache=None, told={"volatile_write_cache": False})},
         {"one": drive(MICRON, [port(**SLOT8, slot_power_w=25.0)])},
         {"one": drive(MICRON, [port(**{**SLOT8, "max_speed": 5.0, "max_width": 8})])},
@@ -103,8 +105,8 @@ def test_links_and_errors_of_a_controller_are_not_those_of_a_drive_behind_it(tra
 
 @pytest.mark.parametrize("identity", [LOOP, dict(LOOP, transport="virtio")])
 def test_a_drive_of_software_is_told_once_for_each_and_blocks_nothing(identity):
-    one = CheckedDrive("S1", identity, health=dict(health.EMPTY, error="loop drives report no health"))
-    facts = HostFacts(GOOD_MACHINE, WANTED, [one])
+    one = CheckedDrive("S1", identity, health=health.Health(error="loop drives report no health"))
+    facts = HostFacts(GOOD_MACHINE, REQUIRED, [one])
     told = table.run(facts, {})
     assert {item["level"] for item in told} == {"warning"}
     assert {item["check"] for item in told} == {"pcie_link", "health", "media_errors", "spare", "wear", "temperature"}
@@ -117,7 +119,7 @@ def test_a_drive_behind_an_hba_is_not_judged_by_the_hbas_link(transport):
         model=dict(IDENTITY, transport=transport),
         told={"source": "smartctl"},
     )
-    assert found(sas, wanted={"link": {"*": {"speed_gts": 32, "width": 16}}}) == {}
+    assert found(sas, required={"link": {"*": LinkRule(32, 16)}}) == {}
 
 
 def test_only_the_family_that_a_note_is_about_has_needs():

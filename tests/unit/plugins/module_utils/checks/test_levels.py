@@ -16,11 +16,15 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import (
     matches,
 )
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import pcie
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.checks.machines import GOOD_MACHINE, WANTED, drive
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.checks.machines import (
+    GOOD_MACHINE,
+    REQUIRED,
+    drive,
+)
 
 
 def test_levels_are_the_inventorys_choice():
-    facts = HostFacts(GOOD_MACHINE, WANTED, [drive({"width": 2}, told={"media_errors": 1, "passed": None})])
+    facts = HostFacts(GOOD_MACHINE, REQUIRED, [drive({"width": 2}, told={"media_errors": 1, "passed": None})])
     by_check = {item["check"]: item["level"] for item in table.run(facts, {})}
     remedies = {item["check"]: item["remedy"] for item in table.run(facts, {})}
     assert remedies["health"] == table.UNKNOWN_REMEDY and "reseat" in remedies["pcie_link"]
@@ -35,7 +39,7 @@ def test_levels_are_the_inventorys_choice():
 
 def test_a_vendors_findings_keep_their_level_unless_the_inventory_says_otherwise():
     vendor = [{"check": "pcie_bandwidth", "drive": None, "level": "blocks", "message": "m", "remedy": "r"}]
-    facts = HostFacts(GOOD_MACHINE, WANTED)
+    facts = HostFacts(GOOD_MACHINE, REQUIRED)
     assert table.run(facts, {}, vendor) == vendor
     assert table.run(facts, {"pcie_bandwidth": "warning"}, vendor)[0]["level"] == "warning"
 

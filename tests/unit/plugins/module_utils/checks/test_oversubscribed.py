@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import link, table
@@ -15,7 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import (
 )
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.checks.machines import (
     GOOD_MACHINE,
-    WANTED,
+    REQUIRED,
     device,
     drive,
     found,
@@ -35,12 +37,11 @@ def switch(lanes_down, width_up, count, parallel=1, under_test=None):
     for number in range(count):
         down = port(f"0000:02:0{number}.0", speed=2.5, width=lanes_down, max_speed=2.5, max_width=lanes_down)
         card = device(f"0000:0{number + 3}:00.0", speed=2.5, width=lanes_down, max_speed=2.5, max_width=lanes_down)
-        above = [down["address"], up["address"], root["address"]]
-        below += [dict(card, above=above), dict(down, above=above[1:])]
+        above = (down.address, up.address, root.address)
+        below += [replace(card, above=above), replace(down, above=above[1:])]
         drives.append(drive()._replace(path=[card, down, up, root]))
-    devices = {item["address"]: item for item in [*below, dict(up, above=[root["address"]]), dict(root, above=[])]}
-    above = {address: item["above"] for address, item in devices.items()}
-    facts = HostFacts(GOOD_MACHINE, dict(WANTED, parallel_drives=parallel), drives[:under_test], devices, above)
+    devices = {item.address: item for item in [*below, replace(up, above=(root.address,)), root]}
+    facts = HostFacts(GOOD_MACHINE, REQUIRED._replace(parallel_drives=parallel), drives[:under_test], devices)
     return [
         (item["level"], item["message"])
         for item in table.run(facts, {"pcie_slot": "ok"})
@@ -94,8 +95,8 @@ def test_the_widest_of_the_drives_count():
     card = device("0000:03:00.0", speed=2.5, width=8)
     facts = HostFacts(
         GOOD_MACHINE,
-        dict(WANTED, parallel_drives=2),
-        [drive()._replace(path=[dict(card, address=f"0000:0{bus}:00.0")]) for bus in (3, 4, 5)],
+        REQUIRED._replace(parallel_drives=2),
+        [drive()._replace(path=[replace(card, address=f"0000:0{bus}:00.0")]) for bus in (3, 4, 5)],
     )
     loads = {"0000:03:00.0": 1000.0, "0000:04:00.1": 2000.0, "0000:05:00.0": 1500.0, "0000:06:00.0": 9000.0}
     assert link.measured_at_once(facts, loads) == 3500.0
@@ -110,11 +111,9 @@ def test_what_harms_nothing_does_not_block_though_the_check_does():
 
 def test_functions_of_one_device_share_its_link_and_bridges_load_nothing():
     one = drive({"speed": 2.5, "width": 4, "max_speed": 2.5})
-    twin = dict(one.path[0], address="0000:01:00.1", above=["0000:00:01.0"])
-    devices = {item["address"]: item for item in (*one.path, twin)}
-    facts = HostFacts(
-        GOOD_MACHINE, WANTED, [one], devices, {"0000:01:00.0": ["0000:00:01.0"], "0000:01:00.1": ["0000:00:01.0"]}
-    )
+    own = replace(one.path[0], above=("0000:00:01.0",))
+    devices = {item.address: item for item in (own, one.path[1], replace(own, address="0000:01:00.1"))}
+    facts = HostFacts(GOOD_MACHINE, REQUIRED, [one], devices)
     assert link.links_below(facts, "0000:00:01.0") == {"0000:01:00.0": 1000.0}
 
 

@@ -12,6 +12,8 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import (
     CheckedDrive,
+    Driver,
+    LinkRule,
 )
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.checks.machines import (
     GB,
@@ -31,15 +33,15 @@ MICRON4 = dict(MICRON, width=4, max_width=4)
 HOST_ROWS = [
     (
         "versions",
-        {"wanted": {"versions": {"fio": ">=3.35"}}},
+        {"required": {"versions": {"fio": ">=3.35"}}},
         "fio has version 3.33; preflight_versions requires >=3.35",
     ),
     (
         "versions",
-        {"wanted": {"versions": {"kernel": ["5.*", "6.2*"]}}},
+        {"required": {"versions": {"kernel": ["5.*", "6.2*"]}}},
         "kernel has version 6.1.0-31-amd64; preflight_versions requires 5.* or 6.2*",
     ),
-    ("versions", {"wanted": {"versions": {"smartctl": "7.*"}}}, "the version of smartctl is unknown"),
+    ("versions", {"required": {"versions": {"smartctl": "7.*"}}}, "the version of smartctl is unknown"),
     (
         "free_memory",
         {"machine": {"available_bytes": 1000 << 20}},
@@ -62,37 +64,37 @@ HOST_ROWS = [
 MODEL_ROWS = [
     (
         "firmware",
-        {"wanted": {"firmware": {"EXAMPLE*": "FW3"}}},
+        {"required": {"firmware": {"EXAMPLE*": "FW3"}}},
         "its firmware is FW2; preflight_firmware wants FW3 for this model",
     ),
     (
         "firmware",
-        {"one": drive(model=dict(IDENTITY, firmware=None)), "wanted": {"firmware": {"*": "FW3"}}},
+        {"one": drive(model=dict(IDENTITY, firmware=None)), "required": {"firmware": {"*": "FW3"}}},
         "its firmware revision is unknown",
     ),
-    ("driver", {"wanted": {"drivers": {"nvme": ">=2"}}}, "its driver is nvme 1.0; preflight_drivers wants >=2"),
+    ("driver", {"required": {"drivers": {"nvme": ">=2"}}}, "its driver is nvme 1.0; preflight_drivers wants >=2"),
     (
         "driver",
-        {"one": drive(driver={"name": "nvme", "version": None}), "wanted": {"drivers": {"nvme": ">=2"}}},
+        {"one": drive(driver=Driver("nvme")), "required": {"drivers": {"nvme": ">=2"}}},
         "the version of its driver nvme is unknown",
     ),
     (
         "driver",
         {
-            "one": drive(driver={"name": "iodrive", "module": "iomemory_vsl", "version": "3.2.8"}),
-            "wanted": {"drivers": {"iomemory_vsl*": ">=3.2.16"}},
+            "one": drive(driver=Driver("iodrive", "iomemory_vsl", "3.2.8")),
+            "required": {"drivers": {"iomemory_vsl*": ">=3.2.16"}},
         },
         "its driver is iomemory_vsl 3.2.8; preflight_drivers wants >=3.2.16",
     ),
     (
         "driver",
         {
-            "one": drive(driver={"name": "iodrive", "module": "iomemory_vsl", "version": "3.2.8"}),
-            "wanted": {"drivers": {"iodrive": ">=3.2.16"}},
+            "one": drive(driver=Driver("iodrive", "iomemory_vsl", "3.2.8")),
+            "required": {"drivers": {"iodrive": ">=3.2.16"}},
         },
         "its driver is iomemory_vsl 3.2.8",
     ),
-    ("driver", {"one": drive(driver={})}, "its kernel driver is unknown"),
+    ("driver", {"one": drive(driver=Driver())}, "its kernel driver is unknown"),
     (
         "model_machine",
         {"one": drive(MICRON, [port(**SLOT8)]), "machine": {"memory_bytes": 4 * GB}},
@@ -173,7 +175,7 @@ LINK_ROWS = [
     ),
     (
         "pcie_link",
-        {"one": CheckedDrive("S1", IDENTITY, health=GOOD_HEALTH, driver={"name": "x"}, write_cache="write through")},
+        {"one": CheckedDrive("S1", IDENTITY, health=GOOD_HEALTH, driver=Driver("x"), write_cache="write through")},
         "its PCI function is unknown",
     ),
     (
@@ -190,12 +192,12 @@ LINK_ROWS = [
     ("pcie_slot", {"one": drive(bridges=[])}, "the fastest link of 0000:01:00.0's slot is unknown"),
     (
         "pcie_wanted",
-        {"wanted": {"link": {"EXAMPLE*": {"speed_gts": 32, "width": 4}}}},
+        {"required": {"link": {"EXAMPLE*": LinkRule(32, 4)}}},
         "runs at 16 GT/s x4; preflight_link wants 32 GT/s x4",
     ),
     (
         "pcie_wanted",
-        {"one": drive({"width": None}), "wanted": {"link": {"*": {"width": 4}}}},
+        {"one": drive({"width": None}), "required": {"link": {"*": LinkRule(width=4)}}},
         "shows no PCI Express link",
     ),
     (
@@ -229,7 +231,7 @@ HEALTH_ROWS = [
     ("health", {"one": drive(told={"passed": False, "critical_warning": None})}, "its self-assessment is: failed"),
     (
         "health",
-        {"one": drive(told={"failing": ["Reallocated_Sector_Ct"]})},
+        {"one": drive(told={"failing": ("Reallocated_Sector_Ct",)})},
         "attribute Reallocated_Sector_Ct is below its threshold",
     ),
     ("health", {"one": drive(told={"passed": None})}, "nvme smart-log does not report its self-assessment"),

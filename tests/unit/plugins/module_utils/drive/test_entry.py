@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import of_plan, parse
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import NO_OPTIONS, of_plan, parse
 
 
 @pytest.mark.parametrize(
@@ -82,16 +82,6 @@ def test_the_label_is_the_value():
     assert parse({"allow": ["signature"], "wwn": "eui.01"}).label == "eui.01"
 
 
-NO_OPTIONS = {
-    "allow": [],
-    "ssd_overwrite_data": False,
-    "release_evidence": None,
-    "numa_node": None,
-    "cpus": None,
-    "write_cache": None,
-}
-
-
 @pytest.mark.parametrize(
     "given, wanted",
     [
@@ -111,7 +101,7 @@ def test_options_stand_beside_the_selector(fake, given, wanted):
     assert entry.problem is None and entry.given == dict(given, serial=" A ")
     assert (entry.kind, entry.label) == ("serial", "A")
     assert identity.find(fake, entry) == ["nvme0n1"]
-    assert entry.options == dict(NO_OPTIONS, **wanted)
+    assert entry.options == NO_OPTIONS._replace(**wanted)
 
 
 def test_a_plan_is_worked_through_with_its_entries_and_stays_as_it_is():

@@ -48,13 +48,17 @@ def test_nvme_counts_in_kelvin_and_its_warning_may_be_a_mapping():
         "spare_threshold_pct": 5,
         "used_pct": 30,
     }
-    assert {key: found[key] for key in expected} == expected and found["media_errors"] == 0
-    assert found["throttle_counts"] == {"t1": 3, "t2": 0} and found["throttle_s"] == {"t1": 1474, "t2": 0}
-    assert health.from_nvme(recorded("nvme-smart-log-1"))["temperature_c"] == 28
+    assert {key: getattr(found, key) for key in expected} == expected and found.media_errors == 0
+    assert found.throttle_counts == {"t1": 3, "t2": 0} and found.throttle_s == {"t1": 1474, "t2": 0}
+    assert health.from_nvme(recorded("nvme-smart-log-1")).temperature_c == 28
 
 
 def test_nvme_cli_and_smartctl_agree_about_one_drive():
-    nvme = dict(health.from_nvme(recorded("nvme-smart-log-qemu")), **health.nvme_limits(recorded("nvme-id-ctrl-qemu")))
+    nvme = vars(
+        health.merge(
+            health.from_nvme(recorded("nvme-smart-log-qemu")), health.nvme_limits(recorded("nvme-id-ctrl-qemu"))
+        )
+    )
     expected = {
         "temperature_c": 50,
         "warning_temperature_c": 70,
@@ -63,14 +67,14 @@ def test_nvme_cli_and_smartctl_agree_about_one_drive():
         "spare_pct": 0,
     }
     assert {key: nvme[key] for key in expected} == expected and nvme["spare_threshold_pct"] == 0
-    smartctl = health.from_smartctl(recorded("smartctl-nvme-qemu"))
+    smartctl = vars(health.from_smartctl(recorded("smartctl-nvme-qemu")))
     same = [key for key, value in smartctl.items() if value is not None and key != "source"]
     assert {key: nvme[key] for key in same} == {key: smartctl[key] for key in same} and "media_errors" in same
 
 
 def test_large_numbers_are_texts():
     log = dict(recorded("nvme-smart-log-1"), media_errors="36893488147419103232", percent_used="3")
-    assert health.from_nvme(log)["media_errors"] == 2**65 and health.from_nvme(log)["used_pct"] == 3
+    assert health.from_nvme(log).media_errors == 2**65 and health.from_nvme(log).used_pct == 3
 
 
 @pytest.mark.parametrize("told", [7, "7", 7.0, "7.000000", "7.0"])
@@ -78,7 +82,7 @@ def test_counters_are_whole_numbers_however_nvme_cli_writes_them(told):
     """nvme-cli 1.13 to 1.16 makes doubles of its 128-bit counters (json_object_new_double), 2.0 texts by %Lf, later
     ones integers.
     """
-    assert health.from_nvme(dict(recorded("nvme-smart-log-1"), media_errors=told))["media_errors"] == 7
+    assert health.from_nvme(dict(recorded("nvme-smart-log-1"), media_errors=told)).media_errors == 7
 
 
 @pytest.mark.parametrize("told", [7.5, "7.5", "0x7", "", "nan", float("inf"), float("nan"), True, None, [7]])
@@ -88,15 +92,9 @@ def test_what_is_no_whole_number_is_unknown(told):
 
 def test_what_is_not_reported_is_unknown_not_zero():
     found = health.from_nvme({"critical_warning": 4, "temperature": 0})
-    assert (
-        found["passed"] is False and found["temperature_c"] is found["throttle_counts"] is found["media_errors"] is None
-    )
-    assert health.nvme_limits({"wctemp": 0, "vwc": 6}) == {
-        "warning_temperature_c": None,
-        "critical_temperature_c": None,
-        "volatile_write_cache": False,
-    }
-    assert health.nvme_limits({"wctemp": 343, "cctemp": 353, "vwc": 7})["warning_temperature_c"] == 70
+    assert found.passed is False and found.temperature_c is found.throttle_counts is found.media_errors is None
+    assert health.nvme_limits({"wctemp": 0, "vwc": 6}) == health.Health(volatile_write_cache=False)
+    assert health.nvme_limits({"wctemp": 343, "cctemp": 353, "vwc": 7}).warning_temperature_c == 70
 
 
 @pytest.mark.parametrize(
@@ -116,14 +114,14 @@ def test_what_is_not_reported_is_unknown_not_zero():
         ("smartctl-nvme-media-errors", {"temperature_c": 35, "spare_pct": 99, "media_errors": 7, "used_pct": 3}),
         (
             "smartctl-sat-sm843t",
-            {"temperature_c": 27, "passed": True, "media_errors": 0, "spare_pct": None, "failing": []},
+            {"temperature_c": 27, "passed": True, "media_errors": 0, "spare_pct": None, "failing": ()},
         ),
         ("smartctl-scsi", {"temperature_c": 38, "passed": True, "media_errors": 0, "critical_temperature_c": None}),
     ],
 )
 def test_smartctl_tells_the_same_of_every_kind_of_drive(file, expected):
     found = health.from_smartctl(recorded(file))
-    assert {key: found[key] for key in expected} == expected and found["error"] == ""
+    assert {key: getattr(found, key) for key in expected} == expected and found.error == ""
 
 
 def test_smartctl_newer_keys_and_failing_attributes():
@@ -135,48 +133,42 @@ def test_smartctl_newer_keys_and_failing_attributes():
     }
     ata["temperature"].update(op_limit_max=70, limit_max=85)
     found = health.from_smartctl(ata)
-    assert (found["failing"], found["media_errors"], found["used_pct"]) == (["Reallocated_Sector_Ct"], 4, 12)
-    assert (found["warning_temperature_c"], found["critical_temperature_c"]) == (70, 85)
-    assert (found["interface_gbit_s"], found["interface_max_gbit_s"]) == (6.0, 6.0)
+    assert (found.failing, found.media_errors, found.used_pct) == (("Reallocated_Sector_Ct",), 4, 12)
+    assert (found.warning_temperature_c, found.critical_temperature_c) == (70, 85)
+    assert (found.interface_gbit_s, found.interface_max_gbit_s) == (6.0, 6.0)
     nvme = dict(
         recorded("smartctl-nvme-micron-7450"), nvme_composite_temperature_threshold={"warning": 77, "critical": 85}
     )
     assert (
-        health.from_smartctl(nvme)["warning_temperature_c"],
-        health.from_smartctl(nvme)["critical_temperature_c"],
+        health.from_smartctl(nvme).warning_temperature_c,
+        health.from_smartctl(nvme).critical_temperature_c,
     ) == (77, 85)
 
 
 def test_a_verdict_without_figures_is_no_error():
     found = health.from_smartctl({"smart_status": {"passed": True}})
-    assert found["passed"] is True and found["error"] == ""
+    assert found.passed is True and found.error == ""
 
 
 def test_a_drive_without_smart_says_so():
     told = {
         "smartctl": {"messages": [{"string": "/dev/sda: Unknown USB bridge", "severity": "error"}], "exit_status": 1}
     }
-    assert (
-        health.from_smartctl(told)["error"] == "smartctl reports no health of this drive: /dev/sda: Unknown USB bridge"
-    )
+    assert health.from_smartctl(told).error == "smartctl reports no health of this drive: /dev/sda: Unknown USB bridge"
 
 
 def test_nvme_cli_is_asked_first_and_smartctl_where_it_is_missing():
     tools = Tools(smart_log=(0, recorded("nvme-smart-log-1"), ""), id_ctrl=(0, {"wctemp": 343, "vwc": 1}, ""))
     found = health.read(tools, NVME)
-    assert (
-        found["source"] == "nvme smart-log"
-        and found["warning_temperature_c"] == 70
-        and found["volatile_write_cache"] is True
-    )
+    assert found.source == "nvme smart-log" and found.warning_temperature_c == 70 and found.volatile_write_cache is True
     assert (
         len(tools.asked) == 2
-        and health.read(tools, NVME, limits=False)["warning_temperature_c"] is None
+        and health.read(tools, NVME, limits=False).warning_temperature_c is None
         and len(tools.asked) == 3
     )
     # smartctl's exit code tells of the drive, so its JSON counts whatever it is.
     only = Tools(smartctl=(64, recorded("smartctl-nvme-micron-7450"), ""))
-    assert health.read(only, NVME)["source"] == "smartctl"
+    assert health.read(only, NVME).source == "smartctl"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +192,7 @@ def test_nvme_cli_is_asked_first_and_smartctl_where_it_is_missing():
 )
 def test_why_there_is_no_health(tools, identity, error):
     found = health.read(tools, identity)
-    assert found["error"] == error and found["passed"] is None
+    assert found.error == error and found.passed is None
 
 
 JSON = st.recursive(
@@ -249,10 +241,9 @@ KEYS = [
 
 
 @given(st.dictionaries(st.text(max_size=4) | st.sampled_from(KEYS), JSON))
-def test_any_json_gives_the_same_keys(data):
+def test_any_json_gives_a_temperature_or_none(data):
     for found in (health.from_nvme(data), health.from_smartctl(data)):
-        assert set(found) == set(health.EMPTY)
-        assert found["temperature_c"] is None or isinstance(found["temperature_c"], int)
+        assert found.temperature_c is None or isinstance(found.temperature_c, int)
 
 
 def test_bits_of_the_critical_warning():

@@ -15,11 +15,11 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import health as health_checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import link
-from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import CheckedDrive, HostFacts, Unknown
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import CheckedDrive, HostFacts, Machine, Unknown
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "health"
-HOST = HostFacts(machine={}, wanted={})
+HOST = HostFacts(Machine())
 
 
 def smartctl(*attributes, **more):
@@ -56,7 +56,7 @@ def checked(printed):
 )
 def test_wear_that_only_a_named_attribute_has_is_not_read(attribute):
     """Wrong: without page 7 of the device statistics the drive's wear counts as unknown."""
-    assert health.from_smartctl(smartctl(attribute))["used_pct"] is None
+    assert health.from_smartctl(smartctl(attribute)).used_pct is None
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_wear_that_only_a_named_attribute_has_is_not_read(attribute):
 )
 def test_attribute_197_counts_whatever_its_name_is(name, before, after, counted):
     first, last = (
-        health.from_smartctl(smartctl((187, "Reported_Uncorrect", 100, 0), (197, name, *value)))["media_errors"]
+        health.from_smartctl(smartctl((187, "Reported_Uncorrect", 100, 0), (197, name, *value))).media_errors
         for value in (before, after)
     )
     assert last - first == counted
@@ -78,7 +78,7 @@ def test_attribute_197_counts_whatever_its_name_is(name, before, after, counted)
 
 def test_attribute_198_counts_whatever_its_name_is():
     """Wrong: on an enterprise drive it is Host_Reads_GiB, so each GiB read is a media error."""
-    assert health.from_smartctl(smartctl((198, "Host_Reads_GiB", 100, 5000)))["media_errors"] == 5000
+    assert health.from_smartctl(smartctl((198, "Host_Reads_GiB", 100, 5000))).media_errors == 5000
 
 
 def test_a_spare_that_smartctl_guessed():

@@ -120,7 +120,7 @@ def test_the_total_counts_or_the_sum_where_one_message_told_of_several():
 
 
 def counters(*counts):
-    return [{"address": "a", "aer": dict(zip(("correctable", "nonfatal", "fatal"), counts)) if counts else None}]
+    return {"a": dict(zip(("correctable", "nonfatal", "fatal"), counts)) if counts else None}
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def test_a_function_is_read_with_its_way_to_the_root(fake):
     fake.pci("0000:00:01.0", "0000:01:00.0", aer=(1, 2, 3), current_link_speed="8.0 GT/s PCIe", current_link_width="2")
     fake.link("/sys/bus/pci/devices/0000:01:00.0/driver", "/sys/bus/pci/drivers/nvme")
     drive, port = pcie.path_to_root(fake, "0000:01:00.0")
-    assert (drive["address"], drive["speed_gts"], drive["width"], drive["driver"]) == ("0000:01:00.0", 8.0, 2, "nvme")
-    assert drive["aer"] == {"correctable": 1, "nonfatal": 2, "fatal": 3} and drive["max_width"] is None
-    assert (port["address"], port["slot_power_w"], port["max_speed_gts"], port["aer"]) == (
+    assert (drive.address, drive.speed_gts, drive.width, drive.driver) == ("0000:01:00.0", 8.0, 2, "nvme")
+    assert drive.aer == {"correctable": 1, "nonfatal": 2, "fatal": 3} and drive.max_width is None
+    assert (port.address, port.slot_power_w, port.max_speed_gts, port.aer) == (
         "0000:00:01.0",
         75.0,
         16.0,
@@ -173,7 +173,7 @@ def test_the_function_of_an_iomemory_card_is_told_by_fio_status(emulated):
     for name, number in (("fioa", "251:0"), ("fiob", "251:16")):
         host.block(name, number, "")
     assert pcie.address_of(host, "fiob") == "0000:05:00.0"
-    assert [device["address"] for device in pcie.path_to_root(host, "0000:05:00.0")] == ["0000:05:00.0", "0000:00:01.0"]
+    assert [device.address for device in pcie.path_to_root(host, "0000:05:00.0")] == ["0000:05:00.0", "0000:00:01.0"]
     assert pcie.address_of(host, "fioa") is None  # 04:00.0 is not in this machine
 
 
@@ -199,7 +199,7 @@ def test_a_drive_behind_vmd_has_its_own_domain(fake):
     fake.link(fake.disk("nvme0n1", "259:0", path + "/nvme/nvme0") + "/device", path + "/nvme/nvme0")
     assert pcie.address_of(fake, "nvme0n1") == "10000:01:00.0"
     devices = pcie.path_to_root(fake, "10000:01:00.0")
-    assert [device["address"] for device in devices if pcie.is_bridge(device["class"])] == ["10000:00:02.0"]
+    assert [device.address for device in devices if pcie.is_bridge(device.class_code)] == ["10000:00:02.0"]
     assert pcie.topology(fake)["10000:01:00.0"] == ["10000:00:02.0", "0000:5d:05.5"]
 
 

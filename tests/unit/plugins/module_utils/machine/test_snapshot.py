@@ -14,6 +14,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import systemd
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_brief
 
+
+def gather(*given, **named):
+    """The snapshot as JSON has it."""
+    return base.to_json(snapshot.gather(*given, **named))
+
+
 PARTS = {"cpu", "memory", "bios", "kernel", "command_line", "tools", "pcie", "numa", "tunables", "drivers"}
 # Of dmidecode(8): one block a device, blank lines between them; the third is an empty slot.
 DMIDECODE = """# dmidecode 3.4
@@ -65,7 +71,7 @@ def server(fake):
 
 
 def test_the_snapshot_tells_what_the_host_is(server):
-    seen = snapshot.gather(server, tools={})
+    seen = gather(server, tools={})
     assert set(seen) == PARTS
     assert (seen["cpu"]["model"], seen["cpu"]["microcode"], seen["cpu"]["cpus"]) == ("Example 3.0GHz", "0x2a", 3)
     assert seen["memory"] == {
@@ -81,7 +87,7 @@ def test_the_snapshot_tells_what_the_host_is(server):
 
 
 def test_the_values_in_force_are_told_by_value(server):
-    tuned = snapshot.gather(server, tools={})["tunables"]
+    tuned = gather(server, tools={})["tunables"]
     assert tuned["governor"] == {"powersave": "0,2", "performance": "1"}
     assert tuned["queue"]["nvme0n1"]["scheduler"] == "none"
     assert tuned["idle_states"] == [
@@ -91,18 +97,18 @@ def test_the_values_in_force_are_told_by_value(server):
 
 
 def test_the_limit_on_waking_up_is_part_of_it(fake):
-    assert snapshot.gather(fake, tools={})["tunables"]["cpu_dma_latency_us"] is None
+    assert gather(fake, tools={})["tunables"]["cpu_dma_latency_us"] is None
     fake.put(cpus.CPU_DMA_LATENCY, struct.pack("=i", 7).decode())
-    assert snapshot.gather(fake, tools={})["tunables"]["cpu_dma_latency_us"] == 7
+    assert gather(fake, tools={})["tunables"]["cpu_dma_latency_us"] == 7
 
 
 def test_a_host_that_tells_nothing_has_every_part(fake):
-    seen = snapshot.gather(fake)
+    seen = gather(fake)
     assert set(seen) == PARTS and seen["cpu"]["model"] is None and host_brief.brief(seen).bios is None
 
 
 def test_this_machine_has_a_snapshot_that_is_json_and_a_short_one():
-    seen = snapshot.gather(Host())
+    seen = gather(Host())
     assert seen["cpu"]["cpus"] >= 1 and seen["memory"]["total_bytes"] > 0 and seen["kernel"]["release"]
     assert len(json.dumps(base.to_json(host_brief.brief(seen)))) < 2500
 

@@ -13,13 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import health as check_health
-from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import CheckedDrive, HostFacts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import CheckedDrive, HostFacts, Machine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory, rssdm, vendor_health
 
 MICRON = {"transport": "pcie", "kernel_name": "rssda", "path": "/dev/rssda", "serial": "S1"}
 CARD = {"transport": "pcie", "kernel_name": "fioa", "path": "/dev/fioa", "serial": "C1"}
-LIMITS = {"temperature_headroom_c": 10, "max_used_pct": 90}
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +28,7 @@ def impatient(monkeypatch):
 
 def found(told, identity=None):
     """{check: message} of the checks of a drive's health."""
-    facts, drive = HostFacts({}, LIMITS), CheckedDrive("S1", identity or MICRON, health=told)
+    facts, drive = HostFacts(Machine()), CheckedDrive("S1", identity or MICRON, health=told)
     return {
         check.check: message
         for check in check_health.CHECKS
@@ -53,7 +52,7 @@ def test_a_p420m_is_asked_by_rssdm(emulated):
         "spare_threshold_pct": 10,
         "media_errors": 0,
     }
-    assert {key: told[key] for key in expected} == expected and told["error"] == "" and set(told) == set(health.EMPTY)
+    assert {key: getattr(told, key) for key in expected} == expected and told.error == ""
     assert list(found(told)) == ["temperature_headroom"]  # no document at hand tells where it throttles
 
 
@@ -77,7 +76,7 @@ def test_what_is_wrong_with_a_p420m_is_found(emulated, facts, check, says):
 
 def test_without_smart_values_the_list_still_counts(emulated):
     told = health.read(emulated(rssdm=[emulator.p420m(0, "S1", smart_fails=True)]), MICRON)
-    assert (told["temperature_c"], told["passed"], told["error"]) == (47, True, "")
+    assert (told.temperature_c, told.passed, told.error) == (47, True, "")
     assert found(told)["wear"] == "rssdm does not report its wear"
 
 
@@ -86,7 +85,7 @@ def test_rssdm_that_is_busy_is_asked_again(emulated):
     for busy, error in ((2, False), (9, True)):
         with host.state() as machine:
             machine["rssdm"]["busy"] = busy
-        assert bool(health.read(host, MICRON)["error"]) is error
+        assert bool(health.read(host, MICRON).error) is error
 
 
 @pytest.mark.parametrize(
@@ -110,11 +109,13 @@ def test_the_kernel_tells_a_thermal_shutdown_without_any_tool(fake):
     for status, bits in (("online", 0), ("thermal_shutdown", 2), ("write_protect", 8), ("something new", None)):
         fake.put("/sys/block/rssda/status", status + "\n")
         told = health.read(fake, MICRON)
-        assert told["critical_warning"] == health.glance(fake, MICRON)["critical_warning"] == bits
-        assert "rssdm is not installed" in told["error"] and "smartctl is not installed" in told["error"]
+        assert told.critical_warning == health.glance(fake, MICRON).critical_warning == bits
+        assert "rssdm is not installed" in told.error and "smartctl is not installed" in told.error
     fake.put("/sys/block/rssda/status", "thermal_shutdown\n")
     assert found(health.read(fake, MICRON))["health"] == "it warns: the temperature is beyond a threshold"
-    assert health.glance(fake, CARD) == health.glance(fake, {"transport": "sata", "path": "/dev/sda"}) == health.EMPTY
+    assert (
+        health.glance(fake, CARD) == health.glance(fake, {"transport": "sata", "path": "/dev/sda"}) == health.Health()
+    )
 
 
 def test_a_card_is_asked_by_fio_status(emulated):
@@ -131,9 +132,9 @@ def test_a_card_is_asked_by_fio_status(emulated):
         "volatile_write_cache": False,
         "error": "",
     }
-    assert {key: told[key] for key in expected} == expected and set(told) == set(health.EMPTY)
+    assert {key: getattr(told, key) for key in expected} == expected
     assert host.commands == [["fio-status", "-a"], ["fio-status", "-fj"]]
-    assert health.read(host, CARD, limits=False)["warning_temperature_c"] is None and len(host.commands) == 3
+    assert health.read(host, CARD, limits=False).warning_temperature_c is None and len(host.commands) == 3
     assert list(found(told, CARD)) == ["media_errors"]  # fio-status counts none
 
 
@@ -161,10 +162,8 @@ def test_a_warning_of_fio_status_counts_though_the_reserve_is_healthy():
         "Reserve space status: Healthy; Reserves: 100.00%",
     ]
     (card,) = iomemory.parse_status("\n\t".join(lines))
-    told = dict(health.EMPTY, **vendor_health.from_card(card))
-    assert told["passed"] is False and found(told, CARD)["health"].endswith(
-        "ACTIVE WARNINGS: it is in a minimal state."
-    )
+    told = health.Health(**vendor_health.from_card(card))
+    assert told.passed is False and found(told, CARD)["health"].endswith("ACTIVE WARNINGS: it is in a minimal state.")
 
 
 def test_a_reserve_above_its_threshold_is_not_told(emulated):
@@ -174,8 +173,8 @@ def test_a_reserve_above_its_threshold_is_not_told(emulated):
 def test_a_card_or_drive_that_its_tool_does_not_list_is_told(emulated):
     host = emulated(cards=[emulator.card(0, "C2")], rssdm=[emulator.p420m(0, "S2")])
     assert (
-        "no cards with the serial C1" in health.read(host, CARD)["error"]
-        and "no drives with the serial S1" in health.read(host, MICRON)["error"]
+        "no cards with the serial C1" in health.read(host, CARD).error
+        and "no drives with the serial S1" in health.read(host, MICRON).error
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import parallelism_search
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, events
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import json_schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import host_journal
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check, sanitizer
@@ -75,7 +75,7 @@ def test_the_largest_gap_between_cells_is_kept(tmp_path):
 
 def test_the_hosts_facts_are_those_of_its_snapshot(tmp_path):
     started = {"event": "job_started", "pid": 7, "engine_version": "1", "fio_version": "fio-3.33", "boot_id": "b"}
-    facts = journal(tmp_path, started, dict(snapshot.gather(Host()), event="snapshot")).facts
+    facts = journal(tmp_path, started, dict(base.to_json(snapshot.gather(Host())), event="snapshot")).facts
     assert facts["fio_version"] == "fio-3.33" and facts["kernel"] and facts["memory"].endswith(" GiB")
     assert all(value is None or isinstance(value, (str, int)) for value in facts.values())
 

@@ -48,7 +48,7 @@ def add(folder, event, **fields):
 
 def test_a_host_tells_its_snapshot_in_short_the_newest(folder):
     assert read(folder).snapshot is None
-    seen = snapshot.gather(Host())
+    seen = base.to_json(snapshot.gather(Host()))
     add(folder, "snapshot", **{**seen, "kernel": {"release": "old"}})
     add(folder, "snapshot", **seen)
     assert read(folder).snapshot == host_brief.brief(seen)
