@@ -109,8 +109,8 @@ def main() -> None:
             done = boot.absent(host, given["state_dir"], module.check_mode)
     except (boot.BootError, OSError) as error:
         module.fail_json(msg=str(error))
-    diff = {key: done[key] + "\n" for key in ("before", "after")} if done["changed"] else {"before": "", "after": ""}
-    module.exit_json(**done, diff=diff)
+    before, after = (done.before + "\n", done.after + "\n") if done.changed else ("", "")
+    module.exit_json(**done._asdict(), diff={"before": before, "after": after})
 
 
 if __name__ == "__main__":

@@ -121,13 +121,12 @@ def main() -> None:
     except ValueError as error:
         module.fail_json(msg=str(error))
     done = irq.pin(host, numbers, wanted, dry=module.check_mode)
-    failed = [item["message"] for item in done if item["outcome"] == "failed"]
-    changed = [item for item in done if item["outcome"] == "changed"]
-    before, after = (
-        "".join("{0}: {1}\n".format(irq.path(item["irq"]), item[key]) for item in changed)
-        for key in ("before", "wanted")
-    )
-    result = {"changed": bool(changed), "irqs": done, "diff": {"before": before, "after": after}}
+    failed = [item.message for item in done if item.outcome == "failed"]
+    changed = [item for item in done if item.outcome == "changed"]
+    before = "".join(f"{irq.path(item.irq)}: {item.before}\n" for item in changed)
+    after = "".join(f"{irq.path(item.irq)}: {item.wanted}\n" for item in changed)
+    irqs = [item._asdict() for item in done]
+    result = {"changed": bool(changed), "irqs": irqs, "diff": {"before": before, "after": after}}
     if failed:
         module.fail_json(msg="; ".join(failed), **result)
     module.exit_json(**result)

@@ -115,6 +115,9 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.core.host import Host
 from ..module_utils.drive.entry import parse
+from ..module_utils.records import base
+from ..module_utils.records.tuning import Tune
+from ..module_utils.tuning import plan as tuning_plan
 from ..module_utils.tuning import settings as tuning
 from ..module_utils.tuning import tuned_host
 
@@ -154,17 +157,18 @@ def main() -> None:
     wrong = [entry.problem for entry in entries if entry.problem]
     if wrong:
         module.fail_json(msg="ssd_drives: " + wrong[0])
-    drives = [{"drive": entry.label, "entry": entry} for entry in entries]
-    plan = {"tune": given["tune"], "drives": drives, "parallel_drives": given["parallel_drives"]}
-    settings, places = tuned_host.preview(Host(), plan, given["placement"])
+    drives = [tuning_plan.DriveToTune(entry.label, entry) for entry in entries]
+    part = base.parse(Tune, given["tune"])
+    whole = base.parse(Tune, {**given["tune"], **(given["placement"] or {})})
+    plan = tuning_plan.TuningPlan(part, drives, given["parallel_drives"])
+    settings, places = tuned_host.preview(Host(), plan, whole)
     settings = tuning.alike(settings)
-    differing = [item for item in settings if item["outcome"] == "changed"]
-    before, after = (
-        "".join(f"{tuning.paths_of(item)}: {item[key]}\n" for item in differing) for key in ("before", "wanted")
-    )
+    differing = [item for item in settings if item.outcome == "changed"]
+    before = "".join(f"{tuning.paths_of(item)}: {item.before}\n" for item in differing)
+    after = "".join(f"{tuning.paths_of(item)}: {item.wanted}\n" for item in differing)
     module.exit_json(
         changed=module.check_mode and bool(differing),
-        settings=settings,
+        settings=[item.to_json() for item in settings],
         places={name: place._asdict() for name, place in places.items()},
         diff={"before": before, "after": after},
     )

@@ -14,9 +14,9 @@ import own_machine
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
@@ -52,8 +52,9 @@ def everything(*folders):
 
 def plan(drives, **changes):
     variables = {name: argument_specs.default(name) for name in hostplan.VARIABLES}
-    entries = [{"drive": str(drive.file), "entry": parse(drive.selector)} for drive in drives]
-    return {"tune": hostplan.tune_spec(dict(variables, **changes)), "drives": entries, "parallel_drives": 1}
+    entries = [{"drive": str(drive.file), "selector": drive.selector} for drive in drives]
+    tune = hostplan.tune_spec(dict(variables, **changes))
+    return tuning_plan.parse({"tune": tune, "drives": entries, "parallel_drives": 1})
 
 
 @pytest.mark.parametrize("killed, times", [(False, 1), (True, 1), (False, 2)])
@@ -75,19 +76,19 @@ def test_all_that_is_set_is_in_force_and_all_of_it_comes_back(loop_drive, tmp_pa
         for _time in range(times):
             applied = host.apply()
         during = everything(queue)
-        told = {item["path"]: item for item in applied}
-        assert {item["outcome"] for item in applied} <= {"changed", "unchanged", "not_applicable"}, applied
+        told = {item.path: item for item in applied}
+        assert {item.outcome for item in applied} <= {"changed", "unchanged", "not_applicable"}, applied
         assert [during["/proc/sys/vm/" + name] for name in ("swappiness", "dirty_ratio", "dirty_background_bytes")] == [
             b"7\n",
             b"30\n",
             b"67108864\n",
         ]
-        assert told[queue + "/scheduler"]["effective"] == "none" and host.drifted(drive.name) == []
+        assert told[queue + "/scheduler"].effective == "none" and host.drifted(drive.name) == []
     finally:
         if not killed:
             host.release()
         done = settings.restore(Host(), record)
-    assert {item["outcome"] for item in done} == {"restored"} and not os.path.exists(record)
+    assert {item.outcome for item in done} == {"restored"} and not os.path.exists(record)
     host.release()
     after = everything(queue)
     assert after == before

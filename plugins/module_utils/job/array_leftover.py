@@ -14,9 +14,9 @@ import typing as t
 from ..core.files import Damaged, now, read_json, write_atomic
 from ..core.host import BOOT_ID, Host
 from ..records import base, run_files
+from ..records.tuning import Setting
 from ..run.folder import RunDir
 from ..tools import mdadm
-from ..tuning.setting_kinds import Setting
 
 FILE = "array.json"
 # udev looks at a device that somebody closed after writing, and keeps it open meanwhile.
@@ -77,5 +77,4 @@ def _is_it(found: mdadm.Array | None, record: t.Mapping[str, t.Any]) -> bool:
 
 
 def _done(path: str, outcome: str, message: str) -> Setting:
-    values = {"before": None, "wanted": None, "effective": None}
-    return {"name": "array", "path": path, **values, "outcome": outcome, "message": message}
+    return Setting("", "array", path, None, outcome=outcome, message=message)

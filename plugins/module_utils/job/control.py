@@ -20,12 +20,12 @@ from ..guard import ledger, ledger_format
 from ..purge.purge_step import may_be_running
 from ..records import base, run_files
 from ..records.plan import Plan
+from ..records.tuning import Setting
 from ..run import archive, digests, engines, summary
 from ..run.folder import RunDir, Status, read_journal, run_ids
 from ..run.liveness import is_live, job_of, run_state
 from ..run.states import ABSENT, FINAL_STATES, LIVE_STATES, STOPPED
 from ..tuning import settings
-from ..tuning.setting_kinds import Setting
 from .launch import (
     START_TIMEOUT_S,
     await_start,
@@ -96,7 +96,7 @@ def start_alone(
         "changed": bool(restored) or changes(host, run_dir, plan),
         "action": action,
         "state": state,
-        "restored": settings.alike(restored),
+        "restored": settings.reported(restored),
     }
 
 
@@ -162,7 +162,7 @@ def stop(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]:
         "changed": True,
         "action": "stop",
         "state": run_state(host, run_dir)[0],
-        "restored": settings.alike(restored),
+        "restored": settings.reported(restored),
     }
 
 
@@ -198,7 +198,7 @@ def restore(host: Host, state_dir: str, check: bool = False, run_id: str | None 
     left = [
         each
         for each in leftovers(host, state_dir)
-        if run_id is None or (each.run_dir.run_id == run_id and not each.record.get("keep"))
+        if run_id is None or (each.run_dir.run_id == run_id and not each.keeps)
     ]
     # Whoever asks for one run that left nothing is not told of another that works.
     for run_dir in [RunDir(state_dir, each) for each in run_ids(state_dir)] if left or run_id is None else []:
@@ -212,12 +212,12 @@ def restore(host: Host, state_dir: str, check: bool = False, run_id: str | None 
     failed = settings.failures(restored)
     if failed:
         raise JobError("could not put back: " + "; ".join(failed))
-    warnings = [item["message"] for item in restored if item["outcome"] == "not_applicable" and "selector" in item]
+    warnings = [item.message for item in restored if item.outcome == "not_applicable" and item.selector is not None]
     return {
         "changed": bool(left),
         "action": "restore" if left else "nothing",
         "state": "restored",
-        "restored": settings.alike(restored),
+        "restored": settings.reported(restored),
         "warnings": warnings,
     }
 

@@ -173,7 +173,7 @@ class DriveTests:
         station = self._station
         again = station.watchdog.call("make settings again", lambda: station.job.tuned.reapply(station.name))
         if again:
-            self._station.note("tuned", settings=again, **names)
+            self._station.note("tuned", settings=[item.to_json() for item in again], **names)
 
     def _look_for_drift(self, cheap: bool = False) -> None:
         """Note what is not as it was set, once each: what came back by itself has still been measured."""

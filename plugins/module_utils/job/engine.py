@@ -24,17 +24,17 @@ from ..core import ownership
 from ..core.files import remove_asides
 from ..core.host import Host
 from ..core.locks import Locked, host_holder, host_lock
-from ..drive import entry
 from ..guard.data_scan import Terms
 from ..machine import snapshot
 from ..measure.fio import Interrupted
 from ..measure.validity_limits import Limits
 from ..records import base
+from ..records.tuning import Setting
 from ..run import digests, folder, states
 from ..run.folder import Journal, Reserve, RunDir, Status, read_journal
 from ..run.liveness import first_status, is_live, pid_start, starter
+from ..tuning import plan as tuning_plan
 from ..tuning import settings
-from ..tuning.setting_kinds import Setting
 from ..tuning.tuned_host import TunedHost
 from . import array_leftover, resume_state
 from .campaign import Campaign
@@ -157,13 +157,18 @@ class HostJob:
         )
         tuned = self._tuned = TunedHost(
             self._host,
-            entry.of_plan(base.sparse_json(self._plan)),
+            tuning_plan.parse(base.sparse_json(self._plan)),
             self._run_dir.tuning,
             next_order(self._run_dir.state_dir),
         )
         made = tuned.apply()
-        about = {key: (tuned.record or {}).get(key) for key in ("keep", "order")}
-        self._journal.add("tuned", settings=made, side_effects=tuned.side_effects(), **about)
+        self._journal.add(
+            "tuned",
+            settings=[item.to_json() for item in made],
+            side_effects=[item.to_json() for item in tuned.side_effects()],
+            keep=tuned.record and tuned.record.keep,
+            order=tuned.record and tuned.record.order,
+        )
         # After tuning: the values in force are those of the measurement.
         self._journal.add("snapshot", **base.to_json(snapshot.gather(self._host)))
         return tuned
@@ -240,7 +245,7 @@ class HostJob:
             done = settings.restore(
                 self._host, self._run_dir.tuning, record=self._tuned.record, hanging=self._tuned.hung
             )
-            self._journal.add("restored", settings=done)
+            self._journal.add("restored", settings=[item.to_json() for item in done])
         return done is not None and not settings.failures(done) and not array_leftover.is_left(self._run_dir)
 
 
@@ -291,6 +296,6 @@ def _after_the_job(host: Host, run_dir: RunDir) -> int:
     if not is_live(host, run_dir):
         left = leftover(run_dir)
         # What tune.yml set is to stay; systemd calls this after that job too.
-        if left and not left.record.get("keep"):
+        if left and not left.keeps:
             restore_run(host, run_dir)
     return 0

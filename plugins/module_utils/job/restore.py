@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
 from ..core.files import Damaged
 from ..core.host import Host
+from ..records import base
+from ..records.tuning import Setting, Tuning
 from ..run.folder import Journal, RunDir, Status, read_journal, run_ids
 from ..run.liveness import is_live
 from ..run.summary import UNKNOWN
 from ..tuning import settings
-from ..tuning.setting_kinds import KINDS, Setting
+from ..tuning.setting_kinds import KINDS
 from . import array_leftover
 
 
@@ -22,18 +25,28 @@ class NotRestored(Exception):
 
 
 class UnrestoredRun(t.NamedTuple):
-    """What a run changed and nobody put back: the run, and its record as tuning.json has it (empty where only an array
-    is left); `damage`: why there is none though something was changed.
+    """What a run changed and nobody put back: the run, and its record (None where only an array is left); `damage`: why
+    there is none though something was changed.
     """
 
     run_dir: RunDir
-    record: settings.Record
+    record: Tuning | None
     damage: str = ""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether what it set is to stay until it is restored explicitly."""
+        return bool(self.record and self.record.keep)
+
+    @property
+    def order(self) -> int:
+        """Its record's place among those that are not yet put back."""
+        return (self.record and self.record.order) or 0
 
     @property
     def age(self) -> tuple[int, str]:
         """Sorts records by when they were made, by no clock: it may have been set since."""
-        return self.record.get("order") or 0, self.run_dir.run_id
+        return self.order, self.run_dir.run_id
 
 
 def leftover(run_dir: RunDir) -> UnrestoredRun | None:
@@ -46,14 +59,15 @@ def leftover(run_dir: RunDir) -> UnrestoredRun | None:
     if record is None and not (run_dir.read_status() or {}).get("restored"):
         record = journalled(read_journal(run_dir.journal))
     left = record or damage or array_leftover.is_left(run_dir)
-    return UnrestoredRun(run_dir, record or {}, "" if record else damage) if left else None
+    return UnrestoredRun(run_dir, record, "" if record else damage) if left else None
 
 
-def journalled(history: t.Iterable[t.Mapping[str, t.Any]]) -> settings.Record | None:
+def journalled(history: t.Iterable[t.Mapping[str, t.Any]]) -> Tuning | None:
     """Return the record of settings that the journal tells of, as its last job made them; None where nothing was
     changed, or all was put back; else what was not.
     """
-    boot_id, found = None, None
+    boot_id: str | None = None
+    found: Tuning | None = None
     for record in history:
         if record["event"] == "job_started":
             boot_id = record.get("boot_id")
@@ -63,18 +77,13 @@ def journalled(history: t.Iterable[t.Mapping[str, t.Any]]) -> settings.Record | 
                 for item in record["settings"]
                 if item.get("kind") in KINDS and item.get("before") not in (None, item.get("effective"))
             ]
-            made = changed + list(record.get("side_effects") or [])
-            about = {
-                "boot_id": boot_id,
-                "keep": bool(record.get("keep")),
-                "made": record["time"],
-                "order": record.get("order"),
-            }
-            found = dict(about, settings=made) if made else found
+            made = [base.parse(Setting, item) for item in changed + list(record.get("side_effects") or [])]
+            keep, order = bool(record.get("keep")), record.get("order")
+            found = Tuning(boot_id, made, keep, record["time"], order) if made else found
         elif record["event"] == "restored" and found:
             failed = {item.get("path") for item in record.get("settings") or [] if item.get("outcome") == "failed"}
-            left = [item for item in found["settings"] if item["path"] in failed]
-            found = dict(found, settings=left) if left else None
+            left = [item for item in found.settings if item.path in failed]
+            found = replace(found, settings=left) if left else None
     return found
 
 
@@ -88,7 +97,7 @@ def leftovers(host: Host, state_dir: str) -> list[UnrestoredRun]:
 def next_order(state_dir: str) -> int:
     """Return the place of a new record: above all that are not yet put back."""
     found = [leftover(RunDir(state_dir, run_id)) for run_id in run_ids(state_dir)]
-    return 1 + max((each.record.get("order") or 0 for each in found if each), default=0)
+    return 1 + max((each.order for each in found if each), default=0)
 
 
 def restore_leftovers(host: Host, state_dir: str, kept: bool = False) -> list[Setting]:
@@ -98,7 +107,7 @@ def restore_leftovers(host: Host, state_dir: str, kept: bool = False) -> list[Se
     """
     done = []
     for each in leftovers(host, state_dir):
-        if kept or not each.record.get("keep"):
+        if kept or not each.keeps:
             made = restore_run(host, each.run_dir, let_go=kept)
             done += made
             if settings.failures(made):
@@ -134,20 +143,13 @@ def restore_run(host: Host, run_dir: RunDir, let_go: bool = False) -> list[Setti
 
 def _unknown(left: UnrestoredRun) -> Setting:
     """Return what was changed by a record that nobody can read; the file stays until a person has seen to it."""
-    return {
-        "name": "tuning.json",
-        "path": left.run_dir.tuning,
-        "before": None,
-        "effective": None,
-        "outcome": "failed",
-        "message": left.damage,
-    }
+    return Setting("", "tuning.json", left.run_dir.tuning, None, outcome="failed", message=left.damage)
 
 
 def _tell(run_dir: RunDir, done: list[Setting]) -> None:
     known: t.Mapping[str, t.Any] = next(iter(read_journal(run_dir.journal)), {})
     journal = Journal(run_dir.journal, run_id=run_dir.run_id, host=known.get("host") or UNKNOWN)
     try:
-        journal.add("restored", settings=done)
+        journal.add("restored", settings=[item.to_json() for item in done])
     finally:
         journal.close()

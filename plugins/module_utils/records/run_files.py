@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The JSON files of a run on a host beside its journal and its plan: status.json, tuning.json and array.json."""
+"""The JSON files of a run on a host beside its journal, plan and tuning.json: status.json and array.json."""
 
 from __future__ import annotations
 
@@ -105,25 +105,6 @@ class Status:
     # ssd_parallel_drives: auto. left_s: an upper bound of the reads that are still to come; why: of the number,
     # once it is found.
     calibration: t.Optional[CalibrationStatus] = None
-
-
-@dataclass(frozen=True)
-class TunedSetting:
-    """A setting of tuning.json."""
-
-    kind: str
-    name: str
-    path: str
-    before: str
-    wanted: t.Optional[str]
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """tuning.json: what was changed on the host."""
-
-    boot_id: str
-    settings: t.List[TunedSetting]
 
 
 @dataclass(frozen=True)

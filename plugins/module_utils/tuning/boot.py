@@ -4,8 +4,7 @@
 """Arguments on the kernel's command line: recorded, added, verified in /proc/cmdline, and taken away again.
 
 Debian and its kin: a drop-in below /etc/default/grub.d, then update-grub. RHEL and its kin: grubby, for all kernels.
-Both take a reboot. The record is <state_dir>/boot.json: {schema_version, boot_id, loader, arguments, own, replaced,
-command_line, removed}.
+Both take a reboot. The record is <state_dir>/boot.json.
 """
 
 from __future__ import annotations
@@ -14,10 +13,13 @@ import json
 import os
 import re
 import typing as t
+from dataclasses import replace
 
 from ..core.files import SCHEMA_VERSION, make_folders, read_json, write_atomic
 from ..core.host import BOOT_ID, Host
 from ..core.locks import Locked, host_lock
+from ..records import base
+from ..records.tuning import BootRecord
 
 COMMAND_LINE = "/proc/cmdline"
 # Sorts behind what cloud images bring, and adds to it.
@@ -30,7 +32,17 @@ TEXT = (
 ARGUMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/@%+-]*")
 TIMEOUT_S = 300.0
 
-Result = t.Dict[str, t.Any]
+
+class Result(t.NamedTuple):
+    """before, after: the command line that runs, and that of the next boot. loader: its name; None: there was nothing
+    to remove.
+    """
+
+    changed: bool
+    reboot_required: bool
+    before: str
+    after: str
+    loader: str | None
 
 
 class BootError(Exception):
@@ -61,10 +73,7 @@ def _name(argument: str) -> str:
 
 
 def present(host: Host, state_dir: str, arguments: t.Sequence[str], check: bool = False) -> Result:
-    """Have these arguments at the next boot: {changed, reboot_required, before, after, loader}. Raises BootError.
-
-    before, after: the command line that runs, and that of the next boot.
-    """
+    """Have these arguments at the next boot. Raises BootError."""
     wrong = [argument for argument in arguments if not ARGUMENT.fullmatch(argument)]
     if wrong or not arguments:
         raise BootError(
@@ -72,19 +81,17 @@ def present(host: Host, state_dir: str, arguments: t.Sequence[str], check: bool 
                 wrong[0] if wrong else ""
             )
         )
-    record, loader, now = read_json(record_path(state_dir)), _loader(host), host.read(COMMAND_LINE)
-    changed = (
-        record is None or record["arguments"] != list(arguments) or record["removed"] or not loader.has(host, arguments)
-    )
+    record, loader, now = _read(state_dir), _loader(host), host.read(COMMAND_LINE)
+    changed = record is None or record.arguments != list(arguments) or record.removed or not loader.has(host, arguments)
     _refuse_at_work(not check and (changed or bool(missing_arguments(now, arguments))))
     if changed and not check:
         if record is not None:
             loader.remove(host, record)
         record = _new_record(host, loader, arguments, record)
         make_folders(state_dir)
-        write_atomic(record_path(state_dir), json.dumps(record, indent=1) + "\n")
+        _write(state_dir, record)
         loader.add(host, record)
-    return _result(changed, bool(missing_arguments(now, arguments)), now, _with(now, arguments), loader.name)
+    return Result(changed, bool(missing_arguments(now, arguments)), now, _with(now, arguments), loader.name)
 
 
 def _refuse_at_work(changes: bool) -> None:
@@ -101,44 +108,48 @@ def _refuse_at_work(changes: bool) -> None:
             ) from None
 
 
-def _new_record(host: Host, loader: Loader, arguments: t.Sequence[str], old: t.Mapping[str, t.Any] | None) -> Result:
-    # What the host had before the first change stays what to go back to.
-    first = old["command_line"] if old else host.read(COMMAND_LINE)
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "boot_id": host.read(BOOT_ID),
-        "loader": loader.name,
-        "arguments": list(arguments),
-        # Those to take away again: the host was not configured with them, whatever its kernel happens to run with.
-        "own": [argument for argument in arguments if argument not in loader.had(host, first)],
-        "replaced": loader.replaced(host, arguments),
-        "command_line": first,
-        "removed": False,
-    }
+def _read(state_dir: str) -> BootRecord | None:
+    record = read_json(record_path(state_dir))
+    return None if record is None else base.parse(BootRecord, record)
+
+
+def _write(state_dir: str, record: BootRecord) -> None:
+    write_atomic(record_path(state_dir), json.dumps(base.to_json(record), indent=1) + "\n")
+
+
+def _new_record(host: Host, loader: Loader, arguments: t.Sequence[str], old: BootRecord | None) -> BootRecord:
+    first = old.command_line if old else host.read(COMMAND_LINE)
+    return BootRecord(
+        schema_version=SCHEMA_VERSION,
+        boot_id=host.read(BOOT_ID),
+        loader=loader.name,
+        arguments=list(arguments),
+        own=[argument for argument in arguments if argument not in loader.had(host, first)],
+        replaced=loader.replaced(host, arguments),
+        command_line=first,
+        removed=False,
+    )
 
 
 def absent(host: Host, state_dir: str, check: bool = False) -> Result:
-    """Take away what `present` added: {changed, reboot_required, before, after, loader}. Raises BootError.
-
-    The record stays until a boot without the arguments was seen.
-    """
-    record, now = read_json(record_path(state_dir)), host.read(COMMAND_LINE)
+    """Take away what `present` added. Raises BootError."""
+    record, now = _read(state_dir), host.read(COMMAND_LINE)
     if record is None:
-        return _result(False, False, now, now, None)
-    running, changed = set(record["own"]).intersection(now.split()), not record["removed"]
+        return Result(False, False, now, now, None)
+    running, changed = set(record.own).intersection(now.split()), not record.removed
     _refuse_at_work(not check and (changed or bool(running)))
     if changed and not check:
-        LOADERS[record["loader"]].remove(host, record)
-        write_atomic(record_path(state_dir), json.dumps(dict(record, removed=True), indent=1) + "\n")
+        LOADERS[record.loader].remove(host, record)
+        _write(state_dir, replace(record, removed=True))
     if not running and not check:
         os.unlink(record_path(state_dir))
-    left = [word for word in now.split() if word not in record["own"]]
-    return _result(
+    left = [word for word in now.split() if word not in record.own]
+    return Result(
         changed,
         bool(running),
         now,
-        " ".join(left + [word for word in record["replaced"] if word not in left]),
-        record["loader"],
+        " ".join(left + [word for word in record.replaced if word not in left]),
+        record.loader,
     )
 
 
@@ -164,10 +175,6 @@ def _with(command_line: str, arguments: t.Sequence[str]) -> str:
     return " ".join([command_line, *missing_arguments(command_line, arguments)])
 
 
-def _result(changed: bool, reboot_required: bool, before: str, after: str, loader: str | None) -> Result:
-    return {"changed": changed, "reboot_required": reboot_required, "before": before, "after": after, "loader": loader}
-
-
 def _run(host: Host, *argv: str) -> str:
     result = host.run(argv, timeout_s=TIMEOUT_S)
     if result.rc:
@@ -184,8 +191,8 @@ class Loader(t.NamedTuple):
     had: t.Callable[[Host, str], list[str]]
     has: t.Callable[[Host, t.Sequence[str]], bool]
     replaced: t.Callable[[Host, t.Sequence[str]], list[str]]
-    add: t.Callable[[Host, t.Mapping[str, t.Any]], None]
-    remove: t.Callable[[Host, t.Mapping[str, t.Any]], None]
+    add: t.Callable[[Host, BootRecord], None]
+    remove: t.Callable[[Host, BootRecord], None]
 
 
 def _loader(host: Host) -> Loader:
@@ -196,10 +203,10 @@ def _loader(host: Host) -> Loader:
     return found[0]
 
 
-def _grub_add(host: Host, record: t.Mapping[str, t.Any]) -> None:
+def _grub_add(host: Host, record: BootRecord) -> None:
     path = host.path(DROP_IN)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    write_atomic(path, TEXT.format(" ".join(record["arguments"])))
+    write_atomic(path, TEXT.format(" ".join(record.arguments)))
     try:
         _run(host, "update-grub")
     except BootError:
@@ -207,7 +214,7 @@ def _grub_add(host: Host, record: t.Mapping[str, t.Any]) -> None:
         raise
 
 
-def _grub_remove(host: Host, _record: t.Mapping[str, t.Any]) -> None:
+def _grub_remove(host: Host, _record: BootRecord) -> None:
     if host.exists(DROP_IN):
         os.unlink(host.path(DROP_IN))
     _run(host, "update-grub")
@@ -236,8 +243,8 @@ LOADERS = {
         lambda host, _first: _grubby_words(host),
         lambda host, arguments: not set(arguments) - set(_grubby_words(host)),
         _grubby_replaced,
-        lambda host, record: _grubby(host, record["arguments"], record["replaced"]),
-        lambda host, record: _grubby(host, record["replaced"], record["own"]),
+        lambda host, record: _grubby(host, record.arguments, record.replaced),
+        lambda host, record: _grubby(host, record.replaced, record.own),
     ),
     "update-grub": Loader(
         "update-grub",

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import struct
+from dataclasses import replace
 
 from ..core.host import Host
 from ..machine.cpus import CPU_DMA_LATENCY, wake_up_limit_us
-from .setting_kinds import Setting
+from ..records.tuning import Setting
 
 
 class CpuDmaLatency:
@@ -25,23 +26,17 @@ class CpuDmaLatency:
         """Open it and ask for the latency. Returns the setting's record, none when it was not asked for."""
         if self._latency_us is None:
             return []
-        item = {
-            "kind": "held",
-            "name": "cpu_dma_latency",
-            "path": CPU_DMA_LATENCY,
-            "before": None,
-            "wanted": str(self._latency_us),
-        }
+        item = Setting("held", "cpu_dma_latency", CPU_DMA_LATENCY, str(self._latency_us))
         try:
             self._handle = self._host.open(CPU_DMA_LATENCY, os.O_RDWR)
             before = struct.unpack("=i", os.pread(self._handle, 4, 0))[0]
             os.write(self._handle, struct.pack("=i", self._latency_us))
             limit = struct.unpack("=i", os.pread(self._handle, 4, 0))[0]
         except (OSError, struct.error) as error:
-            return [dict(item, effective=None, outcome="not_applicable", message=str(error))]
+            return [replace(item, effective=None, outcome="not_applicable", message=str(error))]
         # Another process may ask for a shorter one, which is as good.
         outcome = "changed" if limit <= self._latency_us else "failed"
-        return [dict(item, before=str(before), effective=str(limit), outcome=outcome, message="")]
+        return [replace(item, before=str(before), effective=str(limit), outcome=outcome, message="")]
 
     def preview(self) -> list[Setting]:
         """Return what `hold` would find, without holding it."""
@@ -50,16 +45,8 @@ class CpuDmaLatency:
         before = wake_up_limit_us(self._host)
         outcome = "not_applicable" if before is None else "unchanged" if before <= self._latency_us else "changed"
         shown = None if before is None else str(before)
-        return [
-            {
-                "kind": "held",
-                "name": "cpu_dma_latency",
-                "path": CPU_DMA_LATENCY,
-                "wanted": str(self._latency_us),
-                "before": shown,
-                "outcome": outcome,
-            }
-        ]
+        item = Setting("held", "cpu_dma_latency", CPU_DMA_LATENCY, str(self._latency_us))
+        return [replace(item, before=shown, outcome=outcome)]
 
     def release(self) -> None:
         """Let the kernel sleep deeply again."""

@@ -107,34 +107,38 @@ def named(host: Host, device: str | None, address: str | None, numbers: t.Sequen
     return found
 
 
-def pin(host: Host, numbers: t.Iterable[int], wanted: str, dry: bool = False) -> list[dict[str, t.Any]]:
-    """Allow these interrupts on the CPUs `wanted` (as `check` returns it): [{irq, before, wanted, effective, outcome,
-    message}].
+class Pinned(t.NamedTuple):
+    """An interrupt, and the CPUs that it was allowed on, was to be allowed on, and is delivered on.
 
-    outcome: changed, unchanged, managed, failed, not_applicable (no such interrupt). `dry`: say what would be tried,
-      change nothing.
+    outcome: changed, unchanged, managed, failed, not_applicable (no such interrupt).
+    """
+
+    irq: int
+    before: str | None
+    wanted: str
+    effective: str | None
+    outcome: str = "unchanged"
+    message: str = ""
+
+
+def pin(host: Host, numbers: t.Iterable[int], wanted: str, dry: bool = False) -> list[Pinned]:
+    """Allow these interrupts on the CPUs `wanted` (as `check` returns it). `dry`: say what would be tried, change
+    nothing.
     """
     return [_pin_one(host, number, wanted, dry) for number in numbers]
 
 
-def _pin_one(host: Host, number: int, wanted: str, dry: bool) -> dict[str, t.Any]:
+def _pin_one(host: Host, number: int, wanted: str, dry: bool) -> Pinned:
     before = allowed(host, number)
-    item = {
-        "irq": number,
-        "before": before,
-        "wanted": wanted,
-        "effective": effective(host, number),
-        "outcome": "unchanged",
-        "message": "",
-    }
+    item = Pinned(number, before, wanted, effective(host, number))
     if before is None:
-        return dict(item, outcome="not_applicable", message=f"there is no interrupt {number}")
+        return item._replace(outcome="not_applicable", message=f"there is no interrupt {number}")
     if before == wanted:
         return item
     if dry:
-        return dict(item, outcome="changed")
+        return item._replace(outcome="changed")
     outcome, message = change(host, number, wanted)
     now = allowed(host, number)
     if not outcome and now != wanted:
         outcome, message = "failed", f"interrupt {number} is allowed on {now} after writing {wanted}"
-    return dict(item, effective=effective(host, number), outcome=outcome or "changed", message=message)
+    return item._replace(effective=effective(host, number), outcome=outcome or "changed", message=message)

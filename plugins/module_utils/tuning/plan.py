@@ -16,11 +16,15 @@ from ..core.host import Host
 from ..core.sysfs import number
 from ..drive import identity as drive
 from ..drive.entry import Entry
+from ..drive.entry import parse as parse_entry
 from ..machine import cpus, pcie
 from ..machine.cpus import NOWHERE, Place
+from ..records import base
+from ..records.base import Json
+from ..records.tuning import CpuLimit, Setting, Tune, WriteCacheRule
 from . import irq
 from .placement import CpuPlacement, CpuRequest
-from .setting_kinds import SMT, WRITE_CACHE_PATH, Setting
+from .setting_kinds import SMT, WRITE_CACHE_PATH
 
 NAME, FUNCTION = "@ssd_name@", "@ssd_pci@"
 _OF_CPU = re.compile(re.escape(cpus.CPU_DIR) + r"/cpu([0-9]+)/.*")
@@ -29,47 +33,77 @@ _NAMESPACE = re.compile(r"(nvme[0-9]+)(n[0-9]+)")
 OFF_WITHOUT_PLP = "off_without_plp"
 
 
-class Target(t.NamedTuple):
-    """A drive of the plan that is there: the plan's label and entry, its kernel name, PCI function and identity."""
+class DriveToTune(t.NamedTuple):
+    """A drive of the plan: its label and entry, and the state of the write cache that its tests need; preflight has
+    seen that it is one.
+    """
 
     drive: str
     entry: Entry
-    name: str
-    address: str | None
-    identity: t.Mapping[str, t.Any]
-    # The state of the write cache that its tests need; preflight has seen that it is one.
     cache: str | None = None
 
 
-def targets(host: Host, plan: t.Mapping[str, t.Any]) -> list[Target]:
-    """Return the drives of a plan (entry.of_plan) that this host has now; one that cannot be told apart is left to the
-    guard.
-    """
+class TuningPlan(t.NamedTuple):
+    """What a plan says about tuning."""
+
+    tune: Tune
+    drives: t.Sequence[DriveToTune]
+    parallel_drives: int
+
+
+def parse(plan: Json) -> TuningPlan:
+    """Return what plan.json says about tuning. Raises WrongShape."""
+    drives = [
+        DriveToTune(
+            drive["drive"],
+            parse_entry(drive.get("selector")),
+            next((test["write_cache"] for test in drive.get("tests") or [] if test.get("write_cache")), None),
+        )
+        for drive in plan["drives"]
+    ]
+    return TuningPlan(base.parse(Tune, plan["tune"]), drives, plan["parallel_drives"])
+
+
+class Target(t.NamedTuple):
+    """A drive of the plan that is there: its kernel name, PCI function, model and NUMA node."""
+
+    planned: DriveToTune
+    name: str
+    address: str | None
+    model: str
+    numa_node: int | None
+
+    @property
+    def drive(self) -> str:
+        """Its label."""
+        return self.planned.drive
+
+
+def targets(host: Host, planned: t.Iterable[DriveToTune]) -> list[Target]:
+    """Return the drives that this host has now; one that cannot be told apart is left to the guard."""
     found = []
-    for planned in plan["drives"]:
-        entry = planned["entry"]
-        names = drive.find(host, entry)
+    for one in planned:
+        names = drive.find(host, one.entry)
         if len(names) == 1:
             seen, address = drive.identity(host, names[0]), pcie.address_of(host, names[0])
-            cache = next((test["write_cache"] for test in planned.get("tests") or [] if test.get("write_cache")), None)
-            found.append(Target(planned["drive"], entry, names[0], address, seen, cache))
+            found.append(Target(one, names[0], address, str(seen.get("model") or ""), seen.get("numa_node")))
     return found
 
 
-def early(host: Host, tune: t.Mapping[str, t.Any]) -> list[Setting]:
+def early(host: Host, tune: Tune) -> list[Setting]:
     """Return the settings that decide which CPUs there are; to be made before anything else is worked out."""
-    return [setting for setting in _files(host, tune, []) if setting["path"] == SMT]
+    return [setting for setting in _files(host, tune, []) if setting.path == SMT]
 
 
-def expand(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Target], places: Places) -> list[Setting]:
+def expand(host: Host, tune: Tune, found: t.Sequence[Target], places: Places) -> list[Setting]:
     """Return all other settings, in the order to make them: services first, as they set things themselves. Globs are
     resolved, one for each drive.
 
     A path that matches nothing stays as it is written and becomes not_applicable, but for those of a drive's PCI
     function.
     """
-    services = [_setting("service", name, name, "inactive") for name in tune.get("services_stopped", [])]
-    files = [setting for setting in _files(host, tune, found) if setting["path"] != SMT]
+    services = [Setting("service", name, name, "inactive") for name in tune.services_stopped]
+    files = [setting for setting in _files(host, tune, found) if setting.path != SMT]
     return (
         services
         + files
@@ -79,19 +113,15 @@ def expand(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Target], p
     )
 
 
-def _setting(kind: str, name: str, path: str, wanted: str, device: str | None = None, **more: t.Any) -> Setting:
-    return dict({"kind": kind, "name": name, "path": path, "wanted": wanted, "device": device}, **more)
-
-
-def _files(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Target]) -> list[Setting]:
+def _files(host: Host, tune: Tune, found: t.Sequence[Target]) -> list[Setting]:
     settings = []
-    for item in tune.get("sysfs", []):
-        of_drive = NAME in item["path"] or FUNCTION in item["path"]
+    for item in tune.sysfs:
+        of_drive = NAME in item.path or FUNCTION in item.path
         for target in found if of_drive else [None]:
-            for pattern in [item["path"]] if target is None else _of_drive(host, item["path"], target):
+            for pattern in [item.path] if target is None else _of_drive(host, item.path, target):
                 # Of a drive's PCI function only what is there: not every link can save power, not every drive has one.
-                for path in _of_online(host, host.glob(pattern)) or ([] if FUNCTION in item["path"] else [pattern]):
-                    settings.append(_setting("sysfs", item["name"], path, str(item["value"]), target and target.name))
+                for path in _of_online(host, host.glob(pattern)) or ([] if FUNCTION in item.path else [pattern]):
+                    settings.append(Setting("sysfs", item.name, path, str(item.value), target and target.name))
     return settings
 
 
@@ -114,21 +144,21 @@ def _of_online(host: Host, paths: t.Sequence[str]) -> list[str]:
     return [path for path, match in zip(paths, numbers) if match is None or not online or int(match.group(1)) in online]
 
 
-def _idle_states(host: Host, tune: t.Mapping[str, t.Any]) -> list[Setting]:
+def _idle_states(host: Host, tune: Tune) -> list[Setting]:
     """Switch off, on every CPU, the idle states that take longer to leave than the plan allows."""
-    limit_us = tune.get("idle_states_above_us")
+    limit_us = tune.idle_states_above_us
     if limit_us is None:
         return []
     states = _of_online(host, host.glob(cpus.CPU_DIR + "/cpu[0-9]*/cpuidle/state[0-9]*"))
     deep = [path for path in states if (number(host, path + "/latency") or 0) > limit_us]
-    return [_setting("sysfs", "idle_state", path + "/disable", "1") for path in deep]
+    return [Setting("sysfs", "idle_state", path + "/disable", "1") for path in deep]
 
 
-def _interrupts(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Target], places: Places) -> list[Setting]:
+def _interrupts(host: Host, tune: Tune, found: t.Sequence[Target], places: Places) -> list[Setting]:
     """Return each interrupt once: drives behind one adapter share its interrupts, and these then belong to no single
     drive.
     """
-    if tune.get("interrupts") is None:
+    if tune.interrupts is None:
         return []
     wanted: dict[int, tuple[set[int], set[str]]] = {}
     for target in found:
@@ -137,53 +167,42 @@ def _interrupts(host: Host, tune: t.Mapping[str, t.Any], found: t.Sequence[Targe
             allowed.update(cpus.parse(places.interrupt_cpus(target.drive)))
             names.add(target.name)
     return [
-        _setting(
+        Setting(
             "irq", "interrupt", irq.path(line), cpus.format_cpu_list(allowed), names.pop() if len(names) == 1 else None
         )
         for line, (allowed, names) in sorted(wanted.items())
     ]
 
 
-def _write_caches(tune: t.Mapping[str, t.Any], found: t.Sequence[Target]) -> list[Setting]:
-    rule = tune.get("write_cache") or {}
-    settings = []
+def _write_caches(tune: Tune, found: t.Sequence[Target]) -> list[Setting]:
+    rule, settings = tune.write_cache, []
     for target in found:
-        wanted = (target.cache or target.entry.options.write_cache) if rule else None
-        wanted = wanted or _by_rule(rule, target.identity)
+        planned = target.planned
+        wanted = (planned.cache or planned.entry.options.write_cache or _by_rule(rule, target.model)) if rule else None
         if wanted:
-            settings.append(
-                _setting(
-                    "write_cache",
-                    "write_cache",
-                    WRITE_CACHE_PATH + target.name,
-                    wanted,
-                    target.name,
-                    selector=target.entry.given,
-                )
-            )
+            path = WRITE_CACHE_PATH + target.name
+            settings.append(Setting("write_cache", "write_cache", path, wanted, target.name, planned.entry.given))
     return settings
 
 
-def _by_rule(rule: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> str | None:
+def _by_rule(rule: WriteCacheRule, model: str) -> str | None:
     """on or off; None leaves it. No drive says in a standard way that it protects its cache: the inventory lists such
     models.
     """
-    state = rule.get("state")
-    if state == OFF_WITHOUT_PLP:
-        model = str(identity.get("model") or "")
-        return None if any(fnmatch.fnmatchcase(model, pattern) for pattern in rule.get("plp_models", [])) else "off"
-    return state if state in ("on", "off") else None
+    if rule.state == OFF_WITHOUT_PLP:
+        return None if any(fnmatch.fnmatchcase(model, pattern) for pattern in rule.plp_models) else "off"
+    return rule.state if rule.state in ("on", "off") else None
 
 
-def most_cpus(host: Host, target: Target, limits: t.Sequence[t.Mapping[str, t.Any]]) -> int | None:
+def most_cpus(host: Host, target: Target, limits: t.Sequence[CpuLimit]) -> int | None:
     """Return how many CPUs a drive is measured with at most: the first limit whose `model` or `driver` fits it; None:
     no limit.
     """
     link = host.readlink(f"{pcie.DEVICES}/{target.address}/driver") if target.address else None
-    names = {"model": str(target.identity.get("model") or ""), "driver": os.path.basename(link or "")}
     for limit in limits:
-        if all(fnmatch.fnmatchcase(names[key], str(limit[key])) for key in names if key in limit):
-            return int(limit["cpus"])
+        pairs = ((target.model, limit.model), (os.path.basename(link or ""), limit.driver))
+        if all(pattern is None or fnmatch.fnmatchcase(name, pattern) for name, pattern in pairs):
+            return limit.cpus
     return None
 
 
@@ -192,13 +211,14 @@ class Places:
     be placed.
     """
 
-    def __init__(self, host: Host, plan: t.Mapping[str, t.Any], found: t.Sequence[Target]) -> None:
-        tune = plan["tune"]
-        numa, interrupts = tune.get("numa"), tune.get("interrupts") or {}
+    def __init__(self, host: Host, plan: TuningPlan, found: t.Sequence[Target]) -> None:
+        numa, interrupts = plan.tune.numa, plan.tune.interrupts
         self._binds = numa is not None
-        wants = [_want(host, target, (numa or {}).get("limits", [])) for target in found]
+        wants = [_want(host, target, numa.limits if numa else []) for target in found]
         self._known = {want.drive for want in wants}
-        self._placements = CpuPlacement(cpus.usable(host), wants, plan["parallel_drives"], interrupts.get("cores", 0))
+        self._placements = CpuPlacement(
+            cpus.usable(host), wants, plan.parallel_drives, interrupts.cores if interrupts else 0
+        )
 
     def take(self, name: str) -> Place:
         """Return where fio runs for this drive of the plan, until `release`."""
@@ -213,7 +233,7 @@ class Places:
         return self._placements.interrupt_cpus(name)
 
 
-def _want(host: Host, target: Target, limits: t.Sequence[t.Mapping[str, t.Any]]) -> CpuRequest:
-    by_hand = target.entry.options.numa_node
-    node = target.identity.get("numa_node") if by_hand is None else by_hand
-    return CpuRequest(target.drive, node, target.entry.options.cpus, most_cpus(host, target, limits))
+def _want(host: Host, target: Target, limits: t.Sequence[CpuLimit]) -> CpuRequest:
+    given = target.planned.entry.options
+    node = target.numa_node if given.numa_node is None else given.numa_node
+    return CpuRequest(target.drive, node, given.cpus, most_cpus(host, target, limits))

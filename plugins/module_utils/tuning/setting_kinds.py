@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How each kind of setting is read and written, and what else a change of it changes. A new kind is an entry in KINDS.
+"""How each kind of setting is read and written, and what else a change of it changes.
 
-A setting: {kind, name, path, wanted, device}; device is the kernel name of the drive that it belongs to, None for one
-of the whole host.
+A new kind is an entry in KINDS.
 """
 
 from __future__ import annotations
@@ -12,13 +11,14 @@ from __future__ import annotations
 import errno
 import re
 import typing as t
+from dataclasses import replace
 
 from ..core.host import Host
 from ..core.sysfs import effective, number
+from ..records.tuning import Setting
 from ..tools import systemd
 from . import irq, write_cache
 
-Setting = t.Dict[str, t.Any]
 # (outcome, message): the outcome is empty when the write was taken.
 Written = t.Tuple[str, str]
 
@@ -94,17 +94,17 @@ class Kind(t.NamedTuple):
 
 def _read_file(host: Host, setting: Setting) -> str | None:
     try:
-        shown = effective(host.read(setting["path"]))
+        shown = effective(host.read(setting.path))
     except OSError:
         return None
-    return SAME_AS.get(setting["path"], {}).get(shown, shown)
+    return SAME_AS.get(setting.path, {}).get(shown, shown)
 
 
 def _write_file(host: Host, setting: Setting, value: str) -> Written:
     try:
-        host.write(setting["path"], value)
+        host.write(setting.path, value)
     except OSError as error:
-        return _explain(setting["path"], error)
+        return _explain(setting.path, error)
     return "", ""
 
 
@@ -118,25 +118,25 @@ def _explain(path: str, error: OSError) -> Written:
 
 
 def _write_service(host: Host, setting: Setting, value: str) -> Written:
-    message = systemd.change(host, setting["path"], value)
+    message = systemd.change(host, setting.path, value)
     return ("failed", message) if message else ("", "")
 
 
 def _write_cache(host: Host, setting: Setting, value: str) -> Written:
-    message = write_cache.change(host, setting["device"], value)
+    message = write_cache.change(host, t.cast(str, setting.device), value)
     return ("failed", message) if message else ("", "")
 
 
 KINDS: dict[str, Kind] = {
     "sysfs": Kind(_read_file, _write_file, costly=False),
     "irq": Kind(
-        lambda host, setting: irq.allowed(host, irq.number_of(setting["path"])),
-        lambda host, setting, value: irq.change(host, irq.number_of(setting["path"]), value),
+        lambda host, setting: irq.allowed(host, irq.number_of(setting.path)),
+        lambda host, setting, value: irq.change(host, irq.number_of(setting.path), value),
         costly=False,
     ),
-    "service": Kind(lambda host, setting: systemd.state(host, setting["path"]), _write_service),
+    "service": Kind(lambda host, setting: systemd.state(host, setting.path), _write_service),
     "write_cache": Kind(
-        lambda host, setting: write_cache.read(host, setting["device"]), _write_cache, survives_reboot=True
+        lambda host, setting: write_cache.read(host, t.cast(str, setting.device)), _write_cache, survives_reboot=True
     ),
 }
 # Those that may be looked at between two rounds: reading them starts no process.
@@ -178,13 +178,13 @@ def side_effects(host: Host, setting: Setting) -> list[Setting]:
     """Return the settings that a change of this one may reset, to be put back after it, the last one first; `wanted`
     None: nothing is asked of them.
     """
-    if setting["kind"] == "service":
+    if setting.kind == "service":
         return [
-            dict(setting, name=unit, path=unit, wanted=None) for unit in systemd.stopped_with(host, setting["path"])
+            replace(setting, name=unit, path=unit, wanted=None) for unit in systemd.stopped_with(host, setting.path)
         ]
     found = []
     for pattern, touched, kind in SIDE_EFFECTS:
-        match = re.fullmatch(pattern, setting["path"])
+        match = re.fullmatch(pattern, setting.path)
         if match is None:
             continue
         for template in touched:
@@ -195,25 +195,25 @@ def side_effects(host: Host, setting: Setting) -> list[Setting]:
                 reverse=True,
             )
             found += [
-                dict(setting, kind=kind, name=path.rpartition("/")[2], path=path, wanted=None)
+                replace(setting, kind=kind, name=path.rpartition("/")[2], path=path, wanted=None)
                 for path in paths
-                if path != setting["path"]
+                if path != setting.path
             ]
     return found
 
 
 def has_side_effects(setting: Setting) -> bool:
     """Return whether a change of this one resets others."""
-    return any(re.fullmatch(pattern, setting["path"]) for pattern, _touched, _kind in SIDE_EFFECTS)
+    return any(re.fullmatch(pattern, setting.path) for pattern, _touched, _kind in SIDE_EFFECTS)
 
 
 def resolve(host: Host, setting: Setting) -> Setting:
     """Return the setting with a `wanted` that stands for another file's value replaced by that value."""
-    match = REFERENCE.fullmatch(setting["wanted"] or "")
+    match = REFERENCE.fullmatch(setting.wanted or "")
     if match is None:
         return setting
-    value = host.get("{0}/{1}".format(setting["path"].rpartition("/")[0], match.group(1)))
-    return dict(setting, wanted=setting["wanted"] if value is None else effective(value))
+    value = host.get("{0}/{1}".format(setting.path.rpartition("/")[0], match.group(1)))
+    return replace(setting, wanted=setting.wanted if value is None else effective(value))
 
 
 def is_held_down(host: Host, setting: Setting, value: str | None) -> bool:
@@ -241,27 +241,26 @@ def is_highest(host: Host, setting: Setting, value: str) -> bool:
 def _without_turbo(host: Host, setting: Setting) -> bool:
     return (
         any(host.get(path) == state for path, state in TURBO_OFF)
-        and REFERENCE.fullmatch(setting["wanted"] or "") is not None
+        and REFERENCE.fullmatch(setting.wanted or "") is not None
     )
 
 
 def _base_khz(host: Host, setting: Setting) -> int | None:
-    return number(host, setting["path"].rpartition("/")[0] + "/base_frequency")
+    return number(host, setting.path.rpartition("/")[0] + "/base_frequency")
 
 
 def waits_for(setting: Setting) -> str:
     """Return what keeps this and others from being read and written, should it give no answer: its drive, or what is
     set on the host.
     """
-    name: str = setting.get("device") or setting["name"]
-    return name
+    return setting.device or setting.name
 
 
 def patience_s(setting: Setting) -> float:
     """Return how long its file may take to answer."""
-    return DEVICE_TIMEOUT_S if setting.get("device") else HOST_TIMEOUT_S
+    return DEVICE_TIMEOUT_S if setting.device else HOST_TIMEOUT_S
 
 
 def current(host: Host, setting: Setting) -> str | None:
     """Return the value in force, or None where the host has no such thing."""
-    return KINDS[setting["kind"]].read(host, setting)
+    return KINDS[setting.kind].read(host, setting)

@@ -4,9 +4,7 @@
 """Run-time tuning of a host: record, apply, verify the effective value, put back. One path for every kind of setting
 (tuning/setting_kinds.py); tuned_host.py looks whether it holds.
 
-A setting is `{kind, name, path, wanted, device}`; path is a file below /sys or /proc, a unit's name, or what a person
-calls it; device is the kernel name of the drive that it belongs to, None for one of the whole host. The record
-(tuning.json) is on the disk before the first change, and goes once everything is back.
+The record (tuning.json) is on the disk before the first change, and goes once everything is back.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import contextlib
 import json
 import os
 import typing as t
+from dataclasses import replace
 
 from ..core.blocking_io import InTime, in_time
 from ..core.deadline import Hangs
@@ -22,13 +21,12 @@ from ..core.files import Damaged, now, read_json, write_atomic
 from ..core.host import BOOT_ID, Host
 from ..drive import identity
 from ..drive.entry import parse
-from ..records import base, run_files
+from ..records import base
+from ..records.tuning import Setting, Tuning
 from . import setting_kinds
-from .setting_kinds import KINDS, Setting, current
+from .setting_kinds import KINDS, current
 
 HANGS = "{0} hangs"
-
-Record = t.Dict[str, t.Any]
 
 
 def restore_order(settings: t.Sequence[Setting]) -> list[Setting]:
@@ -40,11 +38,11 @@ def restore_order(settings: t.Sequence[Setting]) -> list[Setting]:
 
     def rank(numbered: tuple[int, Setting]) -> tuple[t.Any, ...]:
         index, item = numbered
-        resets = setting_kinds.has_side_effects(item) and item["wanted"] is not None
+        resets = setting_kinds.has_side_effects(item) and item.wanted is not None
         return (
-            item["kind"] == "service",
-            item.get("device") is not None,
-            item["wanted"] is None,
+            item.kind == "service",
+            item.device is not None,
+            item.wanted is None,
             not resets,
             index if resets else -index,
         )
@@ -54,19 +52,21 @@ def restore_order(settings: t.Sequence[Setting]) -> list[Setting]:
 
 def restored(host: Host, item: Setting, same_boot: bool, let_go: bool) -> Setting:
     """One setting as it was before the run, in this boot or after another; `let_go`: as in settings.restore."""
-    if KINDS[item["kind"]].survives_reboot:
-        entry = parse(item["selector"])
+    if KINDS[item.kind].survives_reboot:
+        entry = parse(item.selector)
         names = identity.find(host, entry)
         if len(names) == 1:
-            return _restore_one(host, dict(item, device=names[0]))
+            return _restore_one(host, replace(item, device=names[0]))
         message = f"the drive {entry.label} is not there"
         if not (same_boot or let_go):
-            return dict(item, effective=None, outcome="failed", message=message)
-        name = item["name"].replace("_", " ")
-        message = "{0}; its {1} was {2} before, and stays {3}".format(message, name, item["before"], item["wanted"])
-        return dict(item, effective=None, outcome="not_applicable", message=message)
+            return replace(item, effective=None, outcome="failed", message=message)
+        name = item.name.replace("_", " ")
+        message = f"{message}; its {name} was {item.before} before, and stays {item.wanted}"
+        return replace(item, effective=None, outcome="not_applicable", message=message)
     return (
-        _restore_one(host, item) if same_boot else dict(item, effective=None, outcome="restored", message="by a reboot")
+        _restore_one(host, item)
+        if same_boot
+        else replace(item, effective=None, outcome="restored", message="by a reboot")
     )
 
 
@@ -74,27 +74,27 @@ def _restore_one(host: Host, item: Setting) -> Setting:
     """Put one back."""
     value = current(host, item)
     if value is None:
-        return dict(item, effective=None, outcome="not_applicable", message=item["path"] + " is gone")
+        return replace(item, effective=None, outcome="not_applicable", message=item.path + " is gone")
     message = ""
-    if value != item["before"]:
-        _outcome, message = KINDS[item["kind"]].write(host, item, item["before"])
+    if value != item.before:
+        _outcome, message = KINDS[item.kind].write(host, item, t.cast(str, item.before))
         value = current(host, item)
-    return dict(item, effective=value, outcome="restored" if value == item["before"] else "failed", message=message)
+    return replace(item, effective=value, outcome="restored" if value == item.before else "failed", message=message)
 
 
 def may_be_back(item: Setting, hung: t.Collection[str]) -> bool:
     """Return whether it is worth another look: it failed, and what it waits for answers."""
-    return item["outcome"] == "failed" and setting_kinds.waits_for(item) not in hung
+    return item.outcome == "failed" and setting_kinds.waits_for(item) not in hung
 
 
 def look_again(host: Host, item: Setting) -> Setting:
     """One that would not go back may have come back with another: the kernel refuses a 0 for dirty_bytes, and sets it
     with dirty_ratio.
     """
-    if KINDS[item["kind"]].survives_reboot:
+    if KINDS[item.kind].survives_reboot:
         return item
     value = current(host, item)
-    return dict(item, effective=value, outcome="restored", message="") if value == item["before"] else item
+    return replace(item, effective=value, outcome="restored", message="") if value == item.before else item
 
 
 def boot_id(host: Host) -> str:
@@ -118,47 +118,46 @@ def apply(
     hung: what gave no answer (setting_kinds.waits_for), which this adds to.
     """
     with in_time(host, setting_kinds.HOST_TIMEOUT_S) as patient:
-        return _apply(patient, settings, record_path, {"keep": keep, "order": order}, set() if hung is None else hung)
+        return _apply(patient, settings, record_path, keep, order, set() if hung is None else hung)
 
 
 def _apply(
-    host: InTime, settings: t.Sequence[Setting], record_path: str, about: t.Mapping[str, t.Any], hung: set[str]
+    host: InTime, settings: t.Sequence[Setting], record_path: str, keep: bool, order: int, hung: set[str]
 ) -> list[Setting]:
     recorded = [_in_time(host, setting, hung, None, _seen) for setting in settings]
-    todo = [item for item in recorded if item["before"] not in (None, item["wanted"])]
+    todo = [item for item in recorded if item.before not in (None, item.wanted)]
     touched = [effect for item in todo for effect in setting_kinds.side_effects(host, item)]
     todo += [_in_time(host, effect, hung, None, _seen) for effect in touched]
-    old = read_record(record_path) or {}
-    if old.get("boot_id") == boot_id(host):
-        todo = old["settings"] + todo
-    todo = _first_of_each([item for item in todo if item["before"] is not None])
+    old = read_record(record_path)
+    if old and old.boot_id == boot_id(host):
+        todo = old.settings + todo
+    todo = _first_of_each([item for item in todo if item.before is not None])
     if todo:
-        made = old.get("made") or now()
         record = {
             "boot_id": boot_id(host),
-            "keep": about["keep"],
-            "made": made,
-            "order": old.get("order") or about["order"],
-            "settings": todo,
+            "keep": keep,
+            "made": (old and old.made) or now(),
+            "order": (old and old.order) or order,
+            "settings": [item.to_json() for item in todo],
         }
         write_atomic(record_path, json.dumps(record, indent=1) + "\n")
     return [
-        _in_time(host, item, hung, item["before"], apply_one) if item["before"] is not None else _absent(item)
+        _in_time(host, item, hung, item.before, apply_one) if item.before is not None else _absent(item)
         for item in recorded
     ]
 
 
 def _seen(host: InTime, setting: Setting) -> Setting:
-    return dict(setting, before=current(host, setting))
+    return replace(setting, before=current(host, setting))
 
 
 def _absent(item: Setting) -> Setting:
     """One that has no value, or that gave no answer when it was asked for it."""
-    hangs = item.get("outcome") == "failed"
+    hangs = item.outcome == "failed"
     return (
         item
         if hangs
-        else dict(item, effective=None, outcome="not_applicable", message="this host has no " + item["path"])
+        else replace(item, effective=None, outcome="not_applicable", message="this host has no " + item.path)
     )
 
 
@@ -178,16 +177,14 @@ def _in_time(
     except Hangs as error:
         hung.add(owner)
         message = str(error)
-    return dict(
-        item, before=item.get("before"), effective=value, outcome="failed", message=message or HANGS.format(owner)
-    )
+    return replace(item, effective=value, outcome="failed", message=message or HANGS.format(owner))
 
 
 def _first_of_each(settings: t.Sequence[Setting]) -> list[Setting]:
     """Return each path once: the first record of it has the value to go back to."""
     found: dict[str, Setting] = {}
     for item in settings:
-        found.setdefault(item["path"], item)
+        found.setdefault(item.path, item)
     return list(found.values())
 
 
@@ -197,20 +194,20 @@ def apply_one(host: Host, item: Setting) -> Setting:
     """
     asked, item = item, setting_kinds.resolve(host, item)
     value = current(host, item)
-    if value == item["wanted"]:
+    if value == item.wanted:
         return _made(item, value)
-    outcome, message = KINDS[item["kind"]].write(host, item, item["wanted"])
+    outcome, message = KINDS[item.kind].write(host, item, t.cast(str, item.wanted))
     value = current(host, item)
-    if not outcome and value != item["wanted"]:
+    if not outcome and value != item.wanted:
         if setting_kinds.is_held_down(host, asked, value):
-            return _made(dict(item, wanted=value), value, "the highest while turbo is off")
-        outcome, message = "failed", "{0} is {1} after writing {2}".format(item["path"], value, item["wanted"])
-    return dict(item, effective=value, outcome=outcome or "changed", message=message)
+            return _made(replace(item, wanted=value), value, "the highest while turbo is off")
+        outcome, message = "failed", f"{item.path} is {value} after writing {item.wanted}"
+    return replace(item, effective=value, outcome=outcome or "changed", message=message)
 
 
 def _made(item: Setting, value: str | None, message: str = "") -> Setting:
     """One that is as it was asked for; a setting before it may have made it too."""
-    return dict(item, effective=value, outcome="unchanged" if item["before"] == value else "changed", message=message)
+    return replace(item, effective=value, outcome="unchanged" if item.before == value else "changed", message=message)
 
 
 def preview(host: Host, settings: t.Sequence[Setting]) -> list[Setting]:
@@ -221,9 +218,9 @@ def preview(host: Host, settings: t.Sequence[Setting]) -> list[Setting]:
     for setting in settings:
         before = current(host, setting)
         item = setting if before is None else setting_kinds.resolve(host, setting)
-        same = before is not None and (before == item["wanted"] or setting_kinds.is_highest(host, setting, before))
+        same = before is not None and (before == item.wanted or setting_kinds.is_highest(host, setting, before))
         outcome = "not_applicable" if before is None else "unchanged" if same else "changed"
-        found.append(dict(item, before=before, outcome=outcome))
+        found.append(replace(item, before=before, outcome=outcome))
     return found
 
 
@@ -238,39 +235,46 @@ def alike(settings: t.Iterable[Setting]) -> list[Setting]:
     """
     found: dict[str, Setting] = {}
     for item in settings:
-        key = tuple(
-            item.get(part) for part in ("name", "before", "wanted", "effective", "outcome", "device", "selector")
-        )
-        found.setdefault(json.dumps(key), dict(item, count=0))["count"] += 1
+        values = (item.name, item.before, item.wanted, item.effective, item.outcome, item.device, item.selector)
+        key = json.dumps(values)
+        found[key] = replace(found.get(key, item), count=found[key].count + 1 if key in found else 1)
     return list(found.values())
+
+
+def reported(settings: t.Iterable[Setting]) -> list[base.Json]:
+    """Return what an answer has of these settings: those that are alike once."""
+    return [item.to_json() for item in alike(settings)]
 
 
 def failures(settings: t.Iterable[Setting]) -> list[str]:
     """Return a sentence for each kind of setting that could not be put back."""
-    failed = alike(item for item in settings if item["outcome"] == "failed")
-    return ["{0}: {1}".format(paths_of(item), item["message"] or item["effective"]) for item in failed]
+    failed = alike(item for item in settings if item.outcome == "failed")
+    return [f"{paths_of(item)}: {item.message or item.effective}" for item in failed]
 
 
 def paths_of(item: Setting) -> str:
     """Return the path of one of `alike`, and how many more there are."""
-    path: str = item["path"]
-    return path + more(item["count"])
+    return item.path + more(item.count)
 
 
-def read_record(record_path: str) -> Record | None:
+def read_record(record_path: str) -> Tuning | None:
     """tuning.json, or None without one. Raises Damaged."""
     record = read_json(record_path)
-    problem = "" if record is None else base.problem(run_files.Tuning, record)
-    unknown = (
-        [] if record is None or problem else [item["kind"] for item in record["settings"] if item["kind"] not in KINDS]
-    )
-    if problem or unknown:
-        raise Damaged(record_path, problem or f"no such kind of setting: {unknown[0]}")
-    return record
+    if record is None:
+        return None
+    try:
+        found = base.parse(Tuning, record)
+    except base.WrongShape as error:
+        raise Damaged(record_path, str(error)) from None
+    wrong = [f"no such kind of setting: {item.kind}" for item in found.settings if item.kind not in KINDS]
+    wrong += [f"{item.path} has no value before" for item in found.settings if item.before is None]
+    if wrong or found.boot_id is None:
+        raise Damaged(record_path, wrong[0] if wrong else "boot_id is missing")
+    return found
 
 
 def restore(
-    host: Host, record_path: str, let_go: bool = False, record: Record | None = None, hanging: t.Collection[str] = ()
+    host: Host, record_path: str, let_go: bool = False, record: Tuning | None = None, hanging: t.Collection[str] = ()
 ) -> list[Setting]:
     """Put back what the record holds, then remove it. Nothing to do, and an empty list, without one. Raises Damaged.
 
@@ -285,15 +289,15 @@ def restore(
     record = record or read_record(record_path)
     if record is None:
         return []
-    same_boot = record["boot_id"] == boot_id(host)
+    same_boot = record.boot_id == boot_id(host)
     hung: set[str] = set(hanging)
     with in_time(host, setting_kinds.HOST_TIMEOUT_S) as patient:
         done = [
             _in_time(patient, item, hung, None, lambda each, setting: restored(each, setting, same_boot, let_go))
-            for item in restore_order(record["settings"])
+            for item in restore_order(record.settings)
         ]
         done = [_in_time(patient, item, hung, None, look_again) if may_be_back(item, hung) else item for item in done]
-    if all(item["outcome"] != "failed" for item in done):
+    if all(item.outcome != "failed" for item in done):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(record_path)
     return done

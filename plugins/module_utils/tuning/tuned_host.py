@@ -9,21 +9,30 @@ from __future__ import annotations
 
 import copy
 import typing as t
+from dataclasses import replace
 
 from ..core.blocking_io import InTime
 from ..core.deadline import Hangs
 from ..core.host import Host
 from ..machine import cpus
 from ..machine.cpus import NOWHERE, Place
+from ..records.tuning import Setting, Tune, Tuning
 from . import cpu_dma_latency, setting_kinds
 from . import plan as tuning_plan
 from . import settings as tuning
-from .setting_kinds import CHEAP, HOST_TIMEOUT_S, KINDS, Setting, current
+from .setting_kinds import CHEAP, HOST_TIMEOUT_S, KINDS, current
 from .settings import apply_one, more
 
 # Where the wanted value is not in force, and need not be.
 EXCUSED = ("not_applicable", "managed")
 NO_ANSWER = "hanging"  # the value of what is not told in time
+
+
+class Drifted(t.NamedTuple):
+    """A setting with the value in force."""
+
+    setting: Setting
+    now: str | None
 
 
 def drifted_settings(
@@ -38,42 +47,40 @@ def drifted_settings(
     device: the drive's kernel name. kinds: of settings to look at; some cost a process. silent: what gave no answer
       (setting_kinds.waits_for) and is not asked again; this adds to it where the host's files have deadlines.
     """
-    grouped: dict[tuple[str, str | None, str], list[Setting]] = {}
+    grouped: dict[tuple[str, str | None, str | None], list[Drifted]] = {}
     for item in _off(host, applied, device, kinds, set() if silent is None else silent):
-        grouped.setdefault((item["name"], item["now"], item["wanted"]), []).append(item)
+        grouped.setdefault((item.setting.name, item.now, item.setting.wanted), []).append(item)
     return [_sentence(items[0], len(items)) for items in grouped.values()]
 
 
 def _off(
     host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str], silent: set[str]
-) -> list[Setting]:
+) -> list[Drifted]:
     looked_at = (
-        item
-        for item in applied
-        if item["outcome"] not in EXCUSED and item["device"] in (None, device) and item["kind"] in kinds
+        item for item in applied if item.outcome not in EXCUSED and item.device in (None, device) and item.kind in kinds
     )
     # A generator: what is found silent on the way is not asked for its other settings.
     asked = (item for item in looked_at if setting_kinds.waits_for(item) not in silent)
-    seen = [_now(host, item, silent) for item in asked]
-    return [item for item in seen if item["now"] != item["wanted"]]
+    seen = [Drifted(item, _now(host, item, silent)) for item in asked]
+    return [item for item in seen if item.now != item.setting.wanted]
 
 
-def _now(host: Host, item: Setting, silent: set[str]) -> Setting:
-    """With the value in force as `now`; NO_ANSWER where the host's files have deadlines and it kept none."""
+def _now(host: Host, item: Setting, silent: set[str]) -> str | None:
+    """Return the value in force; NO_ANSWER where the host's files have deadlines and it kept none."""
     if isinstance(host, InTime):
         host.patience_s = setting_kinds.patience_s(item)
     try:
-        return dict(item, now=current(host, item))
+        return current(host, item)
     except Hangs:
         silent.add(setting_kinds.waits_for(item))
-        return dict(item, now=NO_ANSWER)
+        return NO_ANSWER
 
 
-def _sentence(item: Setting, count: int) -> str:
+def _sentence(item: Drifted, count: int) -> str:
     """With the kernel's reason where it never took the value."""
-    refused = item["outcome"] == "failed" and not item["message"].startswith(item["path"])
-    reason = " ({0})".format(item["message"]) if refused else ""
-    return "{0}{1} is {2}, tuned to {3}{4}".format(item["path"], more(count), item["now"], item["wanted"], reason)
+    setting, said = item.setting, item.setting.message or ""
+    reason = f" ({said})" if setting.outcome == "failed" and not said.startswith(setting.path) else ""
+    return f"{setting.path}{more(count)} is {item.now}, tuned to {setting.wanted}{reason}"
 
 
 def reapply_settings(host: Host, applied: t.Sequence[Setting], device: str) -> list[Setting]:
@@ -82,24 +89,21 @@ def reapply_settings(host: Host, applied: t.Sequence[Setting], device: str) -> l
 
     Returns those settings, as they are now; what never worked is not tried again.
     """
-    made = [item for item in applied if item["outcome"] in ("changed", "unchanged")]
-    lost = [item for item in _off(host, made, device, tuple(KINDS), set()) if item["now"] is not None]
-    return [
-        apply_one(host, dict({key: value for key, value in item.items() if key != "now"}, before=item["now"]))
-        for item in lost
-    ]
+    made = [item for item in applied if item.outcome in ("changed", "unchanged")]
+    lost = [item for item in _off(host, made, device, tuple(KINDS), set()) if item.now is not None]
+    return [apply_one(host, replace(item.setting, before=item.now)) for item in lost]
 
 
 class TunedHost:
     """The tuning of one host job. `record_path`: tuning.json; order: see settings.apply."""
 
-    def __init__(self, host: Host, plan: t.Mapping[str, t.Any], record_path: str, order: int = 1) -> None:
+    def __init__(self, host: Host, plan: tuning_plan.TuningPlan, record_path: str, order: int = 1) -> None:
         self._host = host
         self._plan = plan
         self._record_path = record_path
         self._order = order
         # What there is to put back, should the file be lost while the job works.
-        self.record: tuning.Record | None = None
+        self.record: Tuning | None = None
         # What gave no answer (setting_kinds.waits_for).
         self.hung: set[str] = set()
         # By drive, as campaigns look at the same time: the host with deadlines, and what gave no answer since the
@@ -108,21 +112,21 @@ class TunedHost:
         self._silent: dict[str, set[str]] = {}
         self._applied: list[Setting] = []
         self._places: tuning_plan.Places | None = None
-        self._latency = cpu_dma_latency.CpuDmaLatency(host, plan["tune"].get("cpu_dma_latency_us"))
+        self._latency = cpu_dma_latency.CpuDmaLatency(host, plan.tune.cpu_dma_latency_us)
 
     def apply(self) -> list[Setting]:
         """Make all settings; returns them as the journal's `tuned` record has them. Which CPUs there are is settled
         first.
         """
-        tune = self._plan["tune"]
-        found = tuning_plan.targets(self._host, self._plan)
+        tune = self._plan.tune
+        found = tuning_plan.targets(self._host, self._plan.drives)
         self._applied = self._make(tuning_plan.early(self._host, tune))
         self._places = tuning_plan.Places(self._host, self._plan, found)
         self._applied += self._make(tuning_plan.expand(self._host, tune, found, self._places))
         return self._applied + self._latency.hold()
 
     def _make(self, settings: t.Sequence[Setting]) -> list[Setting]:
-        keep = bool(self._plan["tune"].get("keep"))
+        keep = self._plan.tune.keep
         try:
             return tuning.apply(self._host, settings, self._record_path, keep=keep, order=self._order, hung=self.hung)
         finally:
@@ -131,8 +135,8 @@ class TunedHost:
 
     def side_effects(self) -> list[Setting]:
         """Return what else is to be put back: what the settings reset."""
-        made = {item["path"] for item in self._applied}
-        return [item for item in (self.record or {}).get("settings", []) if item["path"] not in made]
+        made = {item.path for item in self._applied}
+        return [item for item in (self.record.settings if self.record else []) if item.path not in made]
 
     def drifted(self, device: str, cheap: bool = False) -> list[str]:
         """Return what is not as it was asked for, on the host or on this drive (its kernel name). `cheap`: only what
@@ -167,7 +171,7 @@ class TunedHost:
 
 def _as_it_will_be(host: Host, early: t.Sequence[Setting]) -> Host:
     """Return the host as it is seen once SMT is off, where that is asked for: one CPU of each core."""
-    if all(item["outcome"] != "changed" for item in tuning.preview(host, early)):
+    if all(item.outcome != "changed" for item in tuning.preview(host, early)):
         return host
     seen = cpus.topology(host)
     online = cpus.format_cpu_list(threads[0] for threads in seen.cores(seen.online))
@@ -177,24 +181,24 @@ def _as_it_will_be(host: Host, early: t.Sequence[Setting]) -> Host:
 
 
 def preview(
-    host: Host, plan: t.Mapping[str, t.Any], placement: t.Mapping[str, t.Any] | None = None
+    host: Host, plan: tuning_plan.TuningPlan, placement: Tune | None = None
 ) -> tuple[list[Setting], dict[str, Place]]:
     """(what `TunedHost.apply` would find, where fio would run for each drive). Changes nothing.
 
-    placement: `numa`, `interrupts` and `sysfs` (SMT) of the whole plan, where its `tune` is only a part: they share out
-      the CPUs together.
+    placement: what is asked for with `numa`, `interrupts` and `sysfs` (SMT) of the whole plan, where its `tune` is only
+      a part: they share out the CPUs together.
     """
-    tune = plan["tune"]
-    whole = dict(tune, **(placement or {}))
+    tune = plan.tune
+    whole = placement or tune
     now, host = host, _as_it_will_be(host, tuning_plan.early(host, whole))
-    found = tuning_plan.targets(host, plan)
-    places = tuning_plan.Places(host, dict(plan, tune=whole), found)
+    found = tuning_plan.targets(host, plan.drives)
+    places = tuning_plan.Places(host, plan._replace(tune=whole), found)
     settings = [*tuning_plan.early(now, tune), *tuning_plan.expand(host, tune, found, places)]
-    held = cpu_dma_latency.CpuDmaLatency(host, tune.get("cpu_dma_latency_us")).preview()
+    held = cpu_dma_latency.CpuDmaLatency(host, tune.cpu_dma_latency_us).preview()
     shown = {}
     for target in found:
         shown[target.drive] = places.take(target.drive)
-        if len(shown) >= plan["parallel_drives"]:
+        if len(shown) >= plan.parallel_drives:
             # Another drive may only begin once one is done.
-            places.release(list(shown)[len(shown) - plan["parallel_drives"]])
+            places.release(list(shown)[len(shown) - plan.parallel_drives])
     return tuning.preview(host, settings) + held, {name: place for name, place in shown.items() if place != NOWHERE}

@@ -13,7 +13,6 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import irq, settings, tuned_host
@@ -122,20 +121,22 @@ def test_an_admin_vector_that_cannot_be_moved(fake, tmp_path, monkeypatch, code,
         write(path, text)
 
     monkeypatch.setattr(fake, "write", refuse)
-    plan = {
-        "parallel_drives": 1,
-        "drives": [{"drive": "SN1", "entry": parse({"serial": "SN1"})}],
-        "tune": {"interrupts": {"cores": "auto"}, "numa": {}},
-    }
-    found = tuning_plan.targets(fake, plan)
-    wanted = tuning_plan.expand(fake, plan["tune"], found, tuning_plan.Places(fake, plan, found))
+    plan = tuning_plan.parse(
+        {
+            "parallel_drives": 1,
+            "drives": [{"drive": "SN1", "selector": {"serial": "SN1"}}],
+            "tune": {"interrupts": {"cores": "auto"}, "numa": {"limits": []}},
+        }
+    )
+    found = tuning_plan.targets(fake, plan.drives)
+    wanted = tuning_plan.expand(fake, plan.tune, found, tuning_plan.Places(fake, plan, found))
     applied = settings.apply(fake, wanted, str(tmp_path / "tuning.json"))
-    assert [(item["path"], item["outcome"]) for item in applied] == [
+    assert [(item.path, item.outcome) for item in applied] == [
         (irq.path(60), "failed"),
         (irq.path(61), "managed"),
         (irq.path(62), "managed"),
     ]
-    assert applied[0]["message"] == message
+    assert applied[0].message == message
     assert tuned_host.drifted_settings(fake, applied, "nvme0n1") == [
         "/proc/irq/60/smp_affinity_list is 0-15, tuned to 14-15"
     ]

@@ -68,7 +68,7 @@ def test_it_is_stopped_and_forgotten_also_where_udev_still_looks_at_it(tmp_path,
     noted(host, run_dir)
     assert leftover(run_dir) is not None
     (done,) = restore_run(host, run_dir)
-    assert (done["path"], done["outcome"]) == ("/dev/md127", "restored")
+    assert (done.path, done.outcome) == ("/dev/md127", "restored")
     assert host.ran == [["mdadm", "--stop", "/dev/md127"]] * attempts
     assert leftover(run_dir) is None and restore_run(host, run_dir) == []
 
@@ -77,7 +77,7 @@ def test_one_that_goes_on_is_told_and_stays_noted(tmp_path, run_dir):
     host = Kernel(str(tmp_path), 1000)
     noted(host, run_dir)
     (done,) = array_leftover.stop(host, run_dir)
-    assert done["outcome"] == "failed" and "Cannot get exclusive access" in done["message"]
+    assert done.outcome == "failed" and "Cannot get exclusive access" in done.message
     assert array_leftover.is_left(run_dir) and len(host.ran) == array_leftover.STOP_ATTEMPTS
 
 
@@ -103,7 +103,7 @@ def test_one_that_lost_a_member_is_still_ours(tmp_path, run_dir):
     host = Kernel(str(tmp_path))
     noted(host, run_dir)
     shutil.rmtree(host.path(BLOCK + "slaves/sdb"))
-    assert [item["outcome"] for item in array_leftover.stop(host, run_dir)] == ["restored"]
+    assert [item.outcome for item in array_leftover.stop(host, run_dir)] == ["restored"]
 
 
 @pytest.mark.parametrize("text", ["{", json.dumps({"boot_id": "boot-1", "name": 3, "members": []})])
@@ -112,5 +112,5 @@ def test_a_note_that_nobody_can_read_is_kept_for_people(tmp_path, run_dir, text)
     with open(array_leftover.path_of(run_dir), "w", encoding="utf-8") as out:
         out.write(text)
     (done,) = array_leftover.stop(host, run_dir)
-    assert done["outcome"] == "failed" and "/proc/mdstat" in done["message"] and host.ran == []
+    assert done.outcome == "failed" and "/proc/mdstat" in done.message and host.ran == []
     assert array_leftover.is_left(run_dir)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, launch, restore
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedRun
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import Setting
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, engines, folder
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
@@ -145,9 +147,9 @@ def test_stop_and_remove_of_nothing_change_nothing(tmp_path):
 
 
 def test_no_run_starts_on_settings_that_could_not_be_put_back():
-    failed = {"path": "/sys/x", "message": "Invalid argument", "effective": "a", "outcome": "failed"}
+    failed = Setting("sysfs", "x", "/sys/x", "b", effective="a", outcome="failed", message="Invalid argument")
     with pytest.raises(restore.NotRestored, match="/sys/x: Invalid argument"):
-        restore.refuse_unrestored([dict(failed, outcome="restored"), failed])
+        restore.refuse_unrestored([replace(failed, outcome="restored"), failed])
 
 
 def test_a_live_run_is_neither_removed_nor_restored(run_dir):

@@ -17,6 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.files import now, write_atomic
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, restore, stop_process
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import Setting
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.liveness import pid_start
@@ -67,15 +68,11 @@ def test_what_became_of_a_thousand_settings_is_told_in_a_few(tmp_path):
         with open(host.path(path), "w") as out:
             out.write(text)
     os.makedirs(place.path)
-    settings = [
-        {"kind": "sysfs", "name": "governor", "path": path, "wanted": "performance", "device": None} for path in paths
-    ]
+    settings = [Setting("sysfs", "governor", path, "performance") for path in paths]
     tuning.apply(host, settings, place.tuning)
     (told,) = control.restore(host, str(tmp_path))["restored"]
     assert (told["count"], told["effective"], told["outcome"]) == (256, "powersave", "restored")
-    failed = [
-        {"path": path, "name": "governor", "effective": "x", "outcome": "failed", "message": "no"} for path in paths
-    ]
+    failed = [Setting("sysfs", "governor", path, "y", outcome="failed", message="no") for path in paths]
     with pytest.raises(restore.NotRestored, match=r"cpu0/cpufreq/scaling_governor \(and 255 more like it\): no$"):
         restore.refuse_unrestored(failed)
 
@@ -88,7 +85,7 @@ def test_an_older_record_waits_for_the_newer_one_that_could_not_be_put_back(tmp_
             out.write(text)
     for value, (place, paths) in enumerate(zip(places, (["/sys/x"], ["/sys/x", "/sys/y"])), start=1):
         os.makedirs(place.path)
-        wanted = [{"kind": "sysfs", "name": path, "path": path, "wanted": str(value), "device": None} for path in paths]
+        wanted = [Setting("sysfs", path, path, str(value)) for path in paths]
         tuning.apply(host, wanted, place.tuning, keep=True, order=value)
     write = host.write
     monkeypatch.setattr(host, "write", lambda path, text: path == "/sys/y" or write(path, text))
@@ -113,7 +110,7 @@ def test_what_was_set_last_is_put_back_first_whatever_the_runs_are_called(tmp_pa
     for value, name in enumerate(names, start=1):
         place = folder.RunDir(str(tmp_path), name)
         os.makedirs(place.path)
-        wanted = [{"kind": "sysfs", "name": "x", "path": "/sys/x", "wanted": str(value), "device": None}]
+        wanted = [Setting("sysfs", "x", "/sys/x", str(value))]
         tuning.apply(host, wanted, place.tuning, order=value)
     restore.restore_leftovers(host, str(tmp_path))
     assert host.read("/sys/x") == "0"
@@ -131,7 +128,8 @@ def test_the_journal_tells_of_settings_that_its_job_could_not_put_back(failed):
         {"event": "tuned", "time": "t", "settings": settings},
         {"event": "restored", "settings": done},
     ]
-    assert [item["path"] for item in (restore.journalled(history) or {"settings": []})["settings"]] == failed
+    left = restore.journalled(history)
+    assert [item.path for item in (left.settings if left else [])] == failed
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import SysfsFile, Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import systemd as services
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
@@ -83,11 +84,9 @@ def test_a_host_without_systemd_has_no_units(fake):
 
 
 def settings(systemd, *names):
-    tune = {
-        "services_stopped": list(names),
-        "sysfs": [{"name": "vm.swappiness", "path": "/proc/sys/vm/swappiness", "value": "20"}],
-    }
-    return plan.expand(systemd, tune, [], plan.Places(systemd, {"tune": tune, "parallel_drives": 1}, []))
+    swappiness = SysfsFile("vm.swappiness", "/proc/sys/vm/swappiness", "20")
+    tune = Tune(services_stopped=list(names), sysfs=[swappiness])
+    return plan.expand(systemd, tune, [], plan.Places(systemd, plan.TuningPlan(tune, [], 1), []))
 
 
 def test_what_was_active_is_stopped_first_and_started_last(systemd, tmp_path):
@@ -97,7 +96,7 @@ def test_what_was_active_is_stopped_first_and_started_last(systemd, tmp_path):
     record = str(tmp_path / "tuning.json")
     systemd.units["tuned"][1] = "active"
     applied = tuning.apply(systemd, settings(systemd, "irqbalance", "tuned", "broken", "ondemand"), record)
-    assert [(item["name"], item["outcome"]) for item in applied] == [
+    assert [(item.name, item.outcome) for item in applied] == [
         ("irqbalance", "changed"),
         ("tuned", "changed"),
         ("broken", "unchanged"),
@@ -106,8 +105,8 @@ def test_what_was_active_is_stopped_first_and_started_last(systemd, tmp_path):
     ]
     assert systemd.units["irqbalance"][1] == systemd.units["tuned"][1] == "inactive"
     done = tuning.restore(systemd, record)
-    assert [item["name"] for item in done] == ["vm.swappiness", "tuned", "irqbalance"] and {
-        item["outcome"] for item in done
+    assert [item.name for item in done] == ["vm.swappiness", "tuned", "irqbalance"] and {
+        item.outcome for item in done
     } == {"restored"}
     assert [systemd.units[name][1] for name in ("irqbalance", "tuned", "broken")] == ["active", "active", "failed"]
     assert systemd.read("/proc/sys/vm/swappiness") == "10"
@@ -128,6 +127,6 @@ def test_a_unit_that_does_not_stop_is_failed_and_says_why(systemd, tmp_path):
     (failed,) = [
         item
         for item in tuning.apply(systemd, settings(systemd, "irqbalance"), str(tmp_path / "tuning.json"))
-        if item["outcome"] == "failed"
+        if item.outcome == "failed"
     ]
-    assert (failed["name"], failed["message"]) == ("irqbalance", "Job for irqbalance failed.")
+    assert (failed.name, failed.message) == ("irqbalance", "Job for irqbalance failed.")

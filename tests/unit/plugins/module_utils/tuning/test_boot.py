@@ -94,37 +94,37 @@ def state(machine):
 
 def test_arguments_come_with_a_boot_and_go_with_another(machine, state):
     first = boot.present(machine, state, ARGUMENTS)
-    assert (first["changed"], first["reboot_required"], first["loader"]) == (True, True, machine.tool)
+    assert (first.changed, first.reboot_required, first.loader) == (True, True, machine.tool)
     with pytest.raises(boot.BootError, match="started without intel_idle.max_cstate=0 idle=poll"):
         boot.verify(machine, ARGUMENTS, True)
     machine.boot()
     boot.verify(machine, ARGUMENTS, True)
     second = boot.present(machine, state, ARGUMENTS)
-    assert (second["changed"], second["reboot_required"]) == (False, False)
+    assert (second.changed, second.reboot_required) == (False, False)
     gone = boot.absent(machine, state)
-    assert (gone["changed"], gone["reboot_required"]) == (True, True) and os.path.exists(boot.record_path(state))
+    assert (gone.changed, gone.reboot_required) == (True, True) and os.path.exists(boot.record_path(state))
     machine.boot()
     assert sorted(machine.read("/proc/cmdline").split()) == sorted(BEFORE.split())
-    assert boot.absent(machine, state)["reboot_required"] is False and not os.path.exists(boot.record_path(state))
-    assert boot.absent(machine, state)["changed"] is False and not machine.exists(boot.DROP_IN)
+    assert boot.absent(machine, state).reboot_required is False and not os.path.exists(boot.record_path(state))
+    assert boot.absent(machine, state).changed is False and not machine.exists(boot.DROP_IN)
 
 
 def test_check_mode_changes_nothing(machine, state):
     shown = boot.present(machine, state, ARGUMENTS, check=True)
-    assert shown["changed"] and shown["after"] == BEFORE + " intel_idle.max_cstate=0 idle=poll"
+    assert shown.changed and shown.after == BEFORE + " intel_idle.max_cstate=0 idle=poll"
     assert (machine.next, os.path.exists(state)) == (BEFORE, False)
     boot.present(machine, state, ARGUMENTS)
     with_arguments = machine.next
-    assert boot.absent(machine, state, check=True)["changed"] and machine.next == with_arguments != BEFORE
+    assert boot.absent(machine, state, check=True).changed and machine.next == with_arguments != BEFORE
 
 
 def test_other_arguments_take_the_place_of_the_first_and_the_first_command_line_comes_back(machine, state):
     boot.present(machine, state, ARGUMENTS)
     machine.boot()
-    assert boot.present(machine, state, ["idle=halt"])["changed"]
+    assert boot.present(machine, state, ["idle=halt"]).changed
     machine.boot()
     assert boot.missing_arguments(machine.read("/proc/cmdline"), ["idle=halt", "intel_idle.max_cstate=1"]) == []
-    assert boot.absent(machine, state)["after"] == BEFORE
+    assert boot.absent(machine, state).after == BEFORE
     machine.boot()
     assert sorted(machine.read("/proc/cmdline").split()) == sorted(BEFORE.split())
 
@@ -145,7 +145,7 @@ def test_an_argument_that_was_there_before_us_stays(machine, state):
     machine.boot()
     boot.absent(machine, state)
     machine.boot()
-    assert "quiet" in machine.read("/proc/cmdline").split() and boot.absent(machine, state)["reboot_required"] is False
+    assert "quiet" in machine.read("/proc/cmdline").split() and boot.absent(machine, state).reboot_required is False
 
 
 def test_an_argument_that_waits_for_its_first_boot_stays_and_one_of_a_single_boot_goes(tmp_path):
@@ -165,7 +165,7 @@ def test_what_the_command_line_will_be_is_told_of_the_kernel_that_runs(machine, 
     boot.present(machine, state, ARGUMENTS)
     machine.next = machine.next.replace("/boot/vmlinuz", "/boot/vmlinuz-newer")
     machine.boot()
-    after = boot.absent(machine, state, check=True)["after"]
+    after = boot.absent(machine, state, check=True).after
     assert sorted(after.split()) == sorted(BEFORE.replace("/boot/vmlinuz", "/boot/vmlinuz-newer").split())
 
 
@@ -177,7 +177,7 @@ def test_nothing_that_takes_a_reboot_is_done_while_a_run_has_the_host(machine, s
     ):
         before = machine.next
         with locks.host_lock({"run": "other"}):
-            assert done(True)["changed"] is True
+            assert done(True).changed is True
             with pytest.raises(boot.BootError, match='a run is using this host.*"other"'):
                 done(False)
             assert machine.next == before

@@ -8,8 +8,9 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import NOWHERE
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import CpuLimit, NumaBinding, SysfsFile, Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import irq, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
@@ -46,18 +47,18 @@ def server(fake):
 def test_a_managed_vector_is_recorded_and_no_failure(server, number):
     server.managed_errno = number
     done = irq.pin(server, irq.named(server, None, "0000:80:01.0", None), "6-7")
-    assert [(item["irq"], item["before"], item["outcome"]) for item in done] == [
+    assert [(item.irq, item.before, item.outcome) for item in done] == [
         (41, "0-7", "changed"),
         (42, "4", "managed"),
         (43, "5", "managed"),
     ]
-    assert done[1]["effective"] == "4" and "delivered on CPU 4" in done[1]["message"]
-    assert irq.pin(server, [41], "6-7")[0]["outcome"] == "unchanged"
+    assert done[1].effective == "4" and "delivered on CPU 4" in done[1].message
+    assert irq.pin(server, [41], "6-7")[0].outcome == "unchanged"
 
 
 def test_a_dry_run_changes_nothing(server):
-    assert irq.pin(server, [41, 99], "6", dry=True)[0]["outcome"] == "changed"
-    assert (irq.allowed(server, 41), irq.pin(server, [99], "6")[0]["outcome"]) == ("0-7", "not_applicable")
+    assert irq.pin(server, [41, 99], "6", dry=True)[0].outcome == "changed"
+    assert (irq.allowed(server, 41), irq.pin(server, [99], "6")[0].outcome) == ("0-7", "not_applicable")
 
 
 @pytest.mark.parametrize(
@@ -95,16 +96,25 @@ def test_a_function_without_message_signalled_interrupts_has_its_line(server):
     assert irq.of_function(server, "0000:80:03.0") == [19] and irq.named(server, "nvme0n1", None, None) == [41, 42, 43]
 
 
-def tuned(host, **tune):
-    plan = {"tune": tune, "drives": [{"drive": "S1", "entry": parse({"serial": "S1"})}], "parallel_drives": 1}
-    found = tuning_plan.targets(host, plan)
-    return tuning_plan.expand(host, tune, found, tuning_plan.Places(host, plan, found))
+S1 = {"serial": "S1"}
+
+
+def planned(*selectors, **tune):
+    """A plan for these drives, or the one of the server."""
+    drives = [{"drive": f"S{number}", "selector": given} for number, given in enumerate(selectors or [S1], 1)]
+    return tuning_plan.parse({"tune": tune, "drives": drives, "parallel_drives": 1})
+
+
+def tuned(host, *selectors, **tune):
+    plan = planned(*selectors, **tune)
+    found = tuning_plan.targets(host, plan.drives)
+    return tuning_plan.expand(host, plan.tune, found, tuning_plan.Places(host, plan, found))
 
 
 def test_the_drives_interrupts_go_to_its_node_beside_the_cores_of_fio(server, tmp_path):
     record = str(tmp_path / "tuning.json")
     applied = tuning.apply(server, tuned(server, interrupts={"cores": 1}, numa={"limits": []}), record)
-    assert [(item["path"], item["wanted"], item["outcome"]) for item in applied] == [
+    assert [(item.path, item.wanted, item.outcome) for item in applied] == [
         (irq.path(41), "7", "changed"),
         (irq.path(42), "7", "managed"),
         (irq.path(43), "7", "managed"),
@@ -115,7 +125,7 @@ def test_the_drives_interrupts_go_to_its_node_beside_the_cores_of_fio(server, tm
     assert tuned_host.drifted_settings(server, applied, "nvme0n1") == [
         "/proc/irq/41/smp_affinity_list is 0, tuned to 7"
     ]
-    assert {item["outcome"] for item in tuning.restore(server, record)} == {"restored"} and irq.allowed(
+    assert {item.outcome for item in tuning.restore(server, record)} == {"restored"} and irq.allowed(
         server, 41
     ) == "0-7"
 
@@ -123,25 +133,16 @@ def test_the_drives_interrupts_go_to_its_node_beside_the_cores_of_fio(server, tm
 def test_fio_gets_no_cpu_that_the_jobs_cpuset_does_not_have(server):
     server.put("/proc/self/cgroup", "0::/system.slice\n")
     server.put("/sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-5\n")
-    plan = {
-        "tune": {"numa": {"limits": []}},
-        "drives": [{"drive": "S1", "entry": parse({"serial": "S1"})}],
-        "parallel_drives": 1,
-    }
-    assert tuning_plan.Places(server, plan, tuning_plan.targets(server, plan)).take("S1").cpus == "4-5"
+    plan = planned(numa={"limits": []})
+    assert tuning_plan.Places(server, plan, tuning_plan.targets(server, plan.drives)).take("S1").cpus == "4-5"
 
 
 @pytest.mark.parametrize("concern", ["numa", "interrupts"])
 def test_a_preview_of_one_concern_shares_the_cpus_out_as_the_whole_plan_does(server, concern):
     whole = {"numa": {"limits": []}, "interrupts": {"cores": 1}}
-    plan = {
-        "tune": {concern: whole[concern]},
-        "drives": [{"drive": "S1", "entry": parse({"serial": "S1"})}],
-        "parallel_drives": 1,
-    }
-    settings, places = tuned_host.preview(server, plan, whole)
+    settings, places = tuned_host.preview(server, planned(**{concern: whole[concern]}), base.parse(Tune, whole))
     assert (places["S1"].cpus, places["S1"].interrupt_cpus) == ("4-6", "7")
-    assert {item["wanted"] for item in settings} == ({"7"} if concern == "interrupts" else set())
+    assert {item.wanted for item in settings} == ({"7"} if concern == "interrupts" else set())
 
 
 @pytest.mark.parametrize("control, cpus, count", [("on", "4-5", 2), ("off", "4-7", 4), ("notsupported", "4-7", 4)])
@@ -156,17 +157,8 @@ def test_a_preview_shows_what_is_left_once_smt_is_off(server, control, cpus, cou
         "path": "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor",
         "value": "performance",
     }
-    plan = {
-        "tune": {"sysfs": [governor]},
-        "drives": [{"drive": "S1", "entry": parse({"serial": "S1"})}],
-        "parallel_drives": 1,
-    }
-    whole = {
-        "numa": {"limits": []},
-        "interrupts": None,
-        "sysfs": [{"name": "smt", "path": tuning_plan.SMT, "value": "off"}],
-    }
-    settings, places = tuned_host.preview(server, plan, whole)
+    whole = Tune(sysfs=[SysfsFile("smt", tuning_plan.SMT, "off")], numa=NumaBinding([]))
+    settings, places = tuned_host.preview(server, planned(sysfs=[governor]), whole)
     assert (
         places["S1"].cpus == cpus and len(settings) == count and server.get("/sys/devices/system/cpu/online") == "0-7"
     )
@@ -184,8 +176,8 @@ def test_switching_smt_off_brings_the_other_interrupts_back_too(server, tmp_path
             write("/proc/irq/9/smp_affinity_list", "0-3")
 
     server.write = with_cpus
-    tune = {"sysfs": [{"name": "smt", "path": tuning_plan.SMT, "value": "off"}]}
-    assert [item["outcome"] for item in tuning.apply(server, tuning_plan.early(server, tune), record)] == ["changed"]
+    tune = Tune(sysfs=[SysfsFile("smt", tuning_plan.SMT, "off")])
+    assert [item.outcome for item in tuning.apply(server, tuning_plan.early(server, tune), record)] == ["changed"]
     assert irq.allowed(server, 9) == "0-3"
     tuning.restore(server, record)
     assert (irq.allowed(server, 9), server.read(tuning_plan.SMT)) == ("7", "on")
@@ -196,7 +188,7 @@ def test_the_idle_states_that_take_longer_are_switched_off(server):
         base = f"/sys/devices/system/cpu/cpu3/cpuidle/state{state}/"
         server.put(base + "latency", f"{latency}\n")
         server.put(base + "disable", "0\n")
-    assert [item["path"][-14:] for item in tuned(server, idle_states_above_us=2)] == ["state2/disable"]
+    assert [item.path[-14:] for item in tuned(server, idle_states_above_us=2)] == ["state2/disable"]
     assert tuned(server) == []
 
 
@@ -206,18 +198,11 @@ def test_of_a_drives_pci_function_only_what_is_there_is_set(server):
     for name in ("link/l1_aspm", "power/control"):
         server.put(f"{FUNCTION}/{name}", "1\n")
     paths = ["/sys/bus/pci/devices/@ssd_pci@/" + name for name in ("link/l1_aspm", "link/clkpm", "power/control")]
-    tune = {"sysfs": [{"name": path.rpartition("/")[2], "path": path, "value": "0"} for path in paths]}
-    plan = {
-        "tune": tune,
-        "drives": [
-            {"drive": name, "entry": parse(entry)}
-            for name, entry in (("S1", {"serial": "S1"}), ("L", {"backing_file": "/a.img"}))
-        ],
-        "parallel_drives": 1,
-    }
-    found = tuning_plan.targets(server, plan)
-    settings = tuning_plan.expand(server, tune, found, tuning_plan.Places(server, plan, found))
-    assert len(found) == 2 and [(item["path"], item["device"]) for item in settings] == [
+    files = [{"name": path.rpartition("/")[2], "path": path, "value": "0"} for path in paths]
+    drives = (S1, {"backing_file": "/a.img"})
+    settings = tuned(server, *drives, sysfs=files)
+    assert len(tuning_plan.targets(server, planned(*drives).drives)) == 2
+    assert [(item.path, item.device) for item in settings] == [
         ("/sys/bus/pci/devices/0000:80:01.0/" + name, "nvme0n1") for name in ("link/l1_aspm", "power/control")
     ]
 
@@ -226,12 +211,12 @@ def test_of_a_drives_pci_function_only_what_is_there_is_set(server):
     "limits, most",
     [
         ([], None),
-        ([{"driver": "nvme", "cpus": 8}], 8),
-        ([{"model": "OTHER*", "cpus": 4}, {"model": "EX*", "cpus": 2}], 2),
+        ([CpuLimit(8, driver="nvme")], 8),
+        ([CpuLimit(4, "OTHER*"), CpuLimit(2, "EX*")], 2),
     ],
 )
 def test_the_first_limit_that_fits_a_drive_counts(server, limits, most):
     server.link(FUNCTION + "/driver", "/sys/bus/pci/drivers/nvme")
-    (target,) = tuning_plan.targets(server, {"drives": [{"drive": "S1", "entry": parse({"serial": "S1"})}]})
+    (target,) = tuning_plan.targets(server, planned().drives)
     assert tuning_plan.most_cpus(server, target, limits) == most
-    assert target.entry.options["cpus"] is None and NOWHERE.cpus is None
+    assert target.planned.entry.options.cpus is None and NOWHERE.cpus is None

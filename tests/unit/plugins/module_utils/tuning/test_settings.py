@@ -16,7 +16,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.tuning.tun
 def test_apply_verifies_and_restore_brings_everything_back(host, tmp_path):
     record, before = str(tmp_path / "tuning.json"), values(host)
     applied = tuning.apply(host, expand(host), record)
-    assert [(item["name"], item["effective"], item["outcome"]) for item in applied] == [
+    assert [(item.name, item.effective, item.outcome) for item in applied] == [
         ("governor", "performance", "changed"),
         ("governor", "performance", "unchanged"),
         ("scheduler", "none", "changed"),
@@ -24,7 +24,7 @@ def test_apply_verifies_and_restore_brings_everything_back(host, tmp_path):
         ("absent", None, "not_applicable"),
     ]
     assert tuned_host.drifted_settings(host, applied, "nvme0n1") == []
-    assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"}
+    assert {item.outcome for item in tuning.restore(host, record)} == {"restored"}
     assert (values(host), os.path.exists(record)) == (before, False)
     assert tuning.restore(host, record) == []
 
@@ -49,8 +49,8 @@ def test_a_second_apply_does_not_record_its_own_values(host, tmp_path):
 def test_a_value_that_does_not_take_is_failed_and_says_what_is_in_force(host, tmp_path):
     host.refuses = ("/sys/block/nvme0n1/queue/nomerges",)
     applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
-    (failed,) = [item for item in applied if item["outcome"] == "failed"]
-    assert failed["message"] == "/sys/block/nvme0n1/queue/nomerges is 0 after writing 2"
+    (failed,) = [item for item in applied if item.outcome == "failed"]
+    assert failed.message == "/sys/block/nvme0n1/queue/nomerges is 0 after writing 2"
 
 
 def test_drift_is_noticed(host, tmp_path):
@@ -65,7 +65,7 @@ def test_after_a_reboot_only_the_record_goes(host, tmp_path):
     record = str(tmp_path / "tuning.json")
     tuning.apply(host, expand(host), record)
     host.write(tuning.BOOT_ID, "boot-2")
-    assert {item["message"] for item in tuning.restore(host, record)} == {"by a reboot"}
+    assert {item.message for item in tuning.restore(host, record)} == {"by a reboot"}
     assert host.read("/sys/block/nvme0n1/queue/nomerges") == "2"
 
 
@@ -74,7 +74,7 @@ def test_what_a_purge_reset_is_made_again_and_what_never_worked_is_not(host, tmp
     applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
     host.write("/sys/block/nvme0n1/queue/scheduler", "mq-deadline")
     again = tuned_host.reapply_settings(host, applied, "nvme0n1")
-    assert [(item["name"], item["before"], item["effective"], item["outcome"]) for item in again] == [
+    assert [(item.name, item.before, item.effective, item.outcome) for item in again] == [
         ("scheduler", "mq-deadline", "none", "changed")
     ]
     assert tuned_host.reapply_settings(host, applied, "nvme0n1") == []
@@ -96,7 +96,7 @@ def test_many_that_drift_alike_are_told_in_one_sentence(host, tmp_path):
 def test_a_preview_changes_nothing_and_tells_what_would(host):
     before = values(host)
     seen = tuning.preview(host, expand(host))
-    assert [item["outcome"] for item in seen] == ["changed", "unchanged", "changed", "changed", "not_applicable"]
+    assert [item.outcome for item in seen] == ["changed", "unchanged", "changed", "changed", "not_applicable"]
     assert values(host) == before
 
 
@@ -106,7 +106,7 @@ def test_what_somebody_changed_meanwhile_is_told_and_comes_back_as_before_the_ru
     applied = tuning.apply(host, expand(host), record)
     host.write(path, "1")
     assert tuned_host.drifted_settings(host, applied, "nvme0n1") == [f"{path} is 1, tuned to 2"]
-    assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"} and host.read(path) == "0"
+    assert {item.outcome for item in tuning.restore(host, record)} == {"restored"} and host.read(path) == "0"
 
 
 def test_a_value_that_is_changed_while_it_is_put_back_keeps_the_record(host, tmp_path, monkeypatch):
@@ -120,7 +120,7 @@ def test_a_value_that_is_changed_while_it_is_put_back_keeps_the_record(host, tmp
 
     with monkeypatch.context() as somebody:
         somebody.setattr(host, "write", raced)
-        (failed,) = [item for item in tuning.restore(host, record) if item["outcome"] == "failed"]
-    assert (failed["path"], failed["effective"], os.path.exists(record)) == (path, "1", True)
-    assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"} and not os.path.exists(record)
+        (failed,) = [item for item in tuning.restore(host, record) if item.outcome == "failed"]
+    assert (failed.path, failed.effective, os.path.exists(record)) == (path, "1", True)
+    assert {item.outcome for item in tuning.restore(host, record)} == {"restored"} and not os.path.exists(record)
     assert host.read(path) == "0"

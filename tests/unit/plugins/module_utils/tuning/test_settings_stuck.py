@@ -13,6 +13,7 @@ import time
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import sysfs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import Setting
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting_kinds, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.tuning.tuned_hosts import expand, values
@@ -54,7 +55,7 @@ def test_what_cannot_be_put_back_keeps_its_record(host, tmp_path):
     record = str(tmp_path / "tuning.json")
     tuning.apply(host, expand(host), record)
     host.refuses = ("/sys/block/nvme0n1/queue/nomerges",)
-    assert "failed" in {item["outcome"] for item in tuning.restore(host, record)}
+    assert "failed" in {item.outcome for item in tuning.restore(host, record)}
     assert os.path.exists(record)
 
 
@@ -94,14 +95,12 @@ def test_what_hangs_does_not_keep_the_rest_from_being_put_back(
     began = time.monotonic()
     done = tuning.restore(host, record)
     assert time.monotonic() - began < 120  # it would take hours; a busy machine takes some time of its own
-    assert [(item["name"], item["outcome"]) for item in done] == list(
-        zip(("governor", "scheduler", "nomerges"), outcomes)
-    )
+    assert [(item.name, item.outcome) for item in done] == list(zip(("governor", "scheduler", "nomerges"), outcomes))
     # One wait for the drive, not one for each of its settings.
-    failed = [item["message"] for item in done if item["outcome"] == "failed"]
+    failed = [item.message for item in done if item.outcome == "failed"]
     assert failed == [said, "nvme0n1 hangs"][: len(failed)] and os.path.exists(record)
     unblock(host, path, shown)
-    assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"} and not os.path.exists(record)
+    assert {item.outcome for item in tuning.restore(host, record)} == {"restored"} and not os.path.exists(record)
 
 
 def test_one_kind_of_setting_that_hangs_is_waited_for_once(host, tmp_path, blocked):
@@ -115,7 +114,7 @@ def test_one_kind_of_setting_that_hangs_is_waited_for_once(host, tmp_path, block
     for path in (GOVERNOR, other):
         blocked(path, "performance", 1)
     done = tuning.restore(host, record)
-    assert sorted(item["message"] for item in done if item["outcome"] == "failed") == [
+    assert sorted(item.message for item in done if item.outcome == "failed") == [
         "governor hangs",
         "no answer in 0.5 s from writing powersave to " + GOVERNOR,
     ]
@@ -128,20 +127,20 @@ def test_a_write_that_blocks_is_given_up_and_the_rest_is_tuned(host, tmp_path, b
     blocked(SCHEDULER, "mq-deadline", 2)
     done = tuning.apply(host, expand(host), record, hung=hung)
     assert time.monotonic() - began < 10 and hung == {"nvme0n1"}
-    assert [(item["name"], item["outcome"]) for item in done if item["outcome"] in ("changed", "failed")] == [
+    assert [(item.name, item.outcome) for item in done if item.outcome in ("changed", "failed")] == [
         ("governor", "changed"),
         ("scheduler", "failed"),
         ("nomerges", "failed"),
     ]
     # One wait for the drive, not one for each of its settings.
-    assert [item["message"] for item in done if item["outcome"] == "failed"] == [SLOW, "nvme0n1 hangs"]
+    assert [item.message for item in done if item.outcome == "failed"] == [SLOW, "nvme0n1 hangs"]
     # What still waits may yet be done: the record stays, and the next restore finds it.
-    assert {item["outcome"] for item in tuning.restore(host, record, hanging=hung)} == {
+    assert {item.outcome for item in tuning.restore(host, record, hanging=hung)} == {
         "restored",
         "failed",
     } and os.path.exists(record)
     unblock(host, SCHEDULER, "none")
-    assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"} and not os.path.exists(record)
+    assert {item.outcome for item in tuning.restore(host, record)} == {"restored"} and not os.path.exists(record)
     assert {path: sysfs.effective(text) for path, text in values(host).items()} == {
         path: sysfs.effective(text) for path, text in before.items()
     }
@@ -156,7 +155,7 @@ def test_what_is_not_back_yet_stays_what_to_go_back_to(host, tmp_path):
     tuning.restore(host, record)
     host.hangs = ()
     tuning.apply(host, settings, record)
-    assert {item["outcome"] for item in tuning.restore(host, record)} == {"restored"}
+    assert {item.outcome for item in tuning.restore(host, record)} == {"restored"}
     assert {path: sysfs.effective(text) for path, text in values(host).items()} == {
         path: sysfs.effective(text) for path, text in before.items()
     }
@@ -211,6 +210,6 @@ def test_what_the_kernel_refuses_is_told_in_words(host, tmp_path, path, number, 
     with open(file, "w") as out:
         out.write("x")
     host.write = refuse
-    setting = {"kind": "sysfs", "name": "n", "path": path, "wanted": "y", "device": None}
+    setting = Setting("sysfs", "n", path, "y")
     (item,) = tuning.apply(host, [setting], str(tmp_path / "tuning.json"))
-    assert item["outcome"] == outcome and words in item["message"]
+    assert item.outcome == outcome and words in item.message

@@ -10,6 +10,8 @@ import os
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import Setting, Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting_kinds, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
@@ -59,7 +61,7 @@ def everything(host):
     for folder, _folders, files in os.walk(host.root):
         for name in files:
             path = "/" + os.path.relpath(os.path.join(folder, name), host.root)
-            found[path] = tuning.current(host, {"kind": "sysfs", "path": path})
+            found[path] = tuning.current(host, Setting("sysfs", "", path, None))
     return found
 
 
@@ -81,9 +83,9 @@ def test_what_a_change_resets_comes_back_too(kernel, tmp_path, times):
     }
     for _time in range(times):
         applied = tuning.apply(kernel, expand(kernel, tune), record)
-    assert [item["effective"] for item in applied] == ["10", "3000", "none", "512"]
+    assert [item.effective for item in applied] == ["10", "3000", "none", "512"]
     assert tuned_host.drifted_settings(kernel, applied, "nvme0n1") == [] and everything(kernel) != before
-    assert "failed" not in {item["outcome"] for item in tuning.restore(kernel, record)}
+    assert "failed" not in {item.outcome for item in tuning.restore(kernel, record)}
     assert everything(kernel) == before
 
 
@@ -115,7 +117,7 @@ def test_what_a_governor_was_adjusted_to_comes_back_with_it(host, tmp_path):
     before = everything(adjusted)
     tuning.apply(adjusted, expand(adjusted), record)
     assert everything(adjusted) != before
-    assert {item["outcome"] for item in tuning.restore(adjusted, record)} == {"restored"} and everything(
+    assert {item.outcome for item in tuning.restore(adjusted, record)} == {"restored"} and everything(
         adjusted
     ) == before
 
@@ -164,8 +166,8 @@ def test_the_highest_frequency_without_turbo_is_what_the_driver_takes(intel, tmp
     tune = {"sysfs": ([NO_TURBO] if before == "0" else []) + FREQUENCY}
     for outcome in ("changed", "unchanged"):
         applied = tuning.apply(intel, expand(intel, tune), record)
-        assert [(item["effective"], item["outcome"]) for item in applied][-1] == ("2100000", outcome), applied
-        assert tuned_host.drifted_settings(intel, applied, "nvme0n1") == [] and "turbo is off" in applied[-1]["message"]
+        assert [(item.effective, item.outcome) for item in applied][-1] == ("2100000", outcome), applied
+        assert tuned_host.drifted_settings(intel, applied, "nvme0n1") == [] and "turbo is off" in applied[-1].message
     tuning.restore(intel, record)
     assert everything(intel) == values_before
 
@@ -178,14 +180,14 @@ def test_a_frequency_below_that_without_turbo_is_held_down_by_something_else(int
         out.write(base + "\n")
     intel.write(NO_TURBO["path"], "1")
     settings = expand(intel, {"sysfs": FREQUENCY})
-    assert tuning.apply(intel, settings, str(tmp_path / "tuning.json"))[-1]["outcome"] == outcome
-    assert tuning.preview(intel, settings)[-1]["outcome"] == seen
+    assert tuning.apply(intel, settings, str(tmp_path / "tuning.json"))[-1].outcome == outcome
+    assert tuning.preview(intel, settings)[-1].outcome == seen
 
 
 def test_a_frequency_that_is_held_down_with_turbo_on_is_failed(intel, tmp_path):
     intel.refuses = (intel.CPU + "cpu0/cpufreq/scaling_min_freq",)
     applied = tuning.apply(intel, expand(intel, {"sysfs": FREQUENCY}), str(tmp_path / "tuning.json"))
-    assert applied[-1]["message"].endswith("scaling_min_freq is 800000 after writing 3700000")
+    assert applied[-1].message.endswith("scaling_min_freq is 800000 after writing 3700000")
 
 
 @pytest.mark.parametrize(
@@ -196,9 +198,9 @@ def test_multithreading_that_is_off_in_any_way_is_off(host, tmp_path, shown, out
     os.makedirs(host.root + os.path.dirname(tuning_plan.SMT))
     with open(host.root + tuning_plan.SMT, "w") as out:
         out.write(shown + "\n")
-    setting = {"kind": "sysfs", "name": "smt", "path": tuning_plan.SMT, "wanted": "off", "device": None}
-    assert tuning.preview(host, [setting])[0]["outcome"] == outcome
-    assert tuning.apply(host, [setting], str(tmp_path / "tuning.json"))[0]["outcome"] == outcome
+    setting = Setting("sysfs", "smt", tuning_plan.SMT, "off")
+    assert tuning.preview(host, [setting])[0].outcome == outcome
+    assert tuning.apply(host, [setting], str(tmp_path / "tuning.json"))[0].outcome == outcome
 
 
 class Threads(Sysfs):
@@ -233,9 +235,9 @@ def test_with_multithreading_come_back_the_cpusets_and_the_cpus_that_were_off(ho
     threads = Threads(host.root)
     before = everything(threads)
     tune = {"sysfs": [{"name": "smt", "path": tuning_plan.SMT, "value": "off"}]}
-    tuning.apply(threads, tuning_plan.early(threads, tune), record)
+    tuning.apply(threads, tuning_plan.early(threads, base.parse(Tune, tune)), record)
     assert everything(threads) != before
-    assert {item["outcome"] for item in tuning.restore(threads, record)} == {"restored"}
+    assert {item.outcome for item in tuning.restore(threads, record)} == {"restored"}
     assert everything(threads) == before
 
 
@@ -244,7 +246,7 @@ def test_a_cpu_that_is_off_is_left_alone(host):
     online = host.root + "/sys/devices/system/cpu/online"
     with open(online, "w") as out:
         out.write("0\n")
-    assert [item["path"] for item in expand(host) if item["name"] == "governor"] == [
+    assert [item.path for item in expand(host) if item.name == "governor"] == [
         "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
     ]
 
@@ -257,9 +259,7 @@ def test_with_native_multipath_the_queue_of_the_path_is_tuned(host, tmp_path):
         with open(file, "w") as out:
             out.write("none [mq-deadline]" if name == "scheduler" else "0")
     applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
-    assert {(item["path"].split("/")[3], item["device"]) for item in applied if item["device"]} == {
-        ("nvme0c3n1", "nvme0n1")
-    }
+    assert {(item.path.split("/")[3], item.device) for item in applied if item.device} == {("nvme0c3n1", "nvme0n1")}
     assert (
         host.read("/sys/block/nvme0n1/queue/nomerges") == "0"
         and host.read("/sys/block/nvme0c3n1/queue/nomerges") == "2"
@@ -275,9 +275,7 @@ def test_turbo_may_reset_the_limits_and_the_boost_of_each_cpu(host, knob):
     for name in ("scaling_max_freq", "scaling_min_freq", "boost"):
         with open(host.root + Intel.CPU + "cpu10/cpufreq/" + name, "w") as out:
             out.write("1")
-    touched = setting_kinds.side_effects(
-        host, {"kind": "sysfs", "name": "turbo", "path": Intel.CPU + knob, "wanted": "1", "device": None}
-    )
-    assert [(item["path"][len(Intel.CPU) :], item["wanted"]) for item in touched] == [
+    touched = setting_kinds.side_effects(host, Setting("sysfs", "turbo", Intel.CPU + knob, "1"))
+    assert [(item.path[len(Intel.CPU) :], item.wanted) for item in touched] == [
         ("cpu10/cpufreq/" + name, None) for name in ("scaling_max_freq", "scaling_min_freq", "boost")
     ]

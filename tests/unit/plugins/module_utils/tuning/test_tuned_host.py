@@ -9,14 +9,12 @@ import time
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import SysfsFile, Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting_kinds, tuned_host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.plan import TuningPlan
 
 GOVERNOR = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
-PLAN = {
-    "tune": {"sysfs": [{"name": "governor", "path": GOVERNOR, "value": "performance"}]},
-    "drives": [],
-    "parallel_drives": 1,
-}
+PLAN = TuningPlan(Tune(sysfs=[SysfsFile("governor", GOVERNOR, "performance")]), [], 1)
 HANGING = GOVERNOR + " is hanging, tuned to performance"
 
 
@@ -30,7 +28,7 @@ def tuned(tmp_path, monkeypatch, files_by_a_child):
         file.write_text(text + "\n")
     monkeypatch.setattr(setting_kinds, "HOST_TIMEOUT_S", 1.0)
     tuned = tuned_host.TunedHost(Host(str(root)), PLAN, str(tmp_path / "tuning.json"))
-    assert [item["outcome"] for item in tuned.apply()] == ["changed"]
+    assert [item.outcome for item in tuned.apply()] == ["changed"]
     yield tuned
     tuned.release()
 

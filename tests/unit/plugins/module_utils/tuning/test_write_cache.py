@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import Tune, WriteCacheRule
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import write_cache
@@ -81,14 +82,11 @@ def test_reads_that_are_not_cached_stay_so(drives, before, off):
 
 
 def settings(host, state="leave", plp_models=(), **options):
-    tune = {"write_cache": {"state": state, "plp_models": list(plp_models)}}
+    tune = Tune(write_cache=WriteCacheRule(state, list(plp_models)))
     entries = [dict({"serial": serial}, **options) for serial in ("S0", "S1", "SATA")]
-    plan = {
-        "tune": tune,
-        "parallel_drives": 1,
-        "drives": [{"drive": entry["serial"], "entry": parse(entry)} for entry in entries],
-    }
-    found = tuning_plan.targets(host, plan)
+    drives = [tuning_plan.DriveToTune(entry["serial"], parse(entry)) for entry in entries]
+    plan = tuning_plan.TuningPlan(tune, drives, 1)
+    found = tuning_plan.targets(host, plan.drives)
     return tuning_plan.expand(host, tune, found, tuning_plan.Places(host, plan, found))
 
 
@@ -104,13 +102,13 @@ def settings(host, state="leave", plp_models=(), **options):
     ],
 )
 def test_it_is_set_as_the_drives_entry_says_else_as_the_profile_does(drives, arguments, wanted):
-    assert [item["wanted"] for item in settings(drives, **arguments)] == wanted
+    assert [item.wanted for item in settings(drives, **arguments)] == wanted
 
 
 def test_it_is_recorded_verified_and_restored_and_a_drive_without_one_is_left_alone(drives, tmp_path):
     record = str(tmp_path / "tuning.json")
     applied = tuning.apply(drives, settings(drives, "off"), record)
-    assert [(item["effective"], item["outcome"]) for item in applied] == [
+    assert [(item.effective, item.outcome) for item in applied] == [
         ("off", "changed"),
         (None, "not_applicable"),
         ("off", "changed"),
@@ -129,7 +127,7 @@ def test_after_a_reboot_it_is_put_back_on_the_drive_that_has_another_name_now(dr
     for name, serial in (("nvme0", "S1"), ("nvme1", "S0")):
         drives.put(f"/sys/devices/pci0000:80/0000:80:01.0/nvme/{name}/serial", serial + "\n")
     drives.cache = {"/dev/nvme1": 0}
-    done = {item["path"]: item["outcome"] for item in tuning.restore(drives, record)}
+    done = {item.path: item.outcome for item in tuning.restore(drives, record)}
     assert done == {
         "write cache of /dev/nvme0n1": "restored",
         "write cache of /dev/sda": "restored",
@@ -147,27 +145,28 @@ def test_a_drive_that_is_gone_keeps_the_record_only_over_a_reboot_until_restore_
     drives.put(tuning.BOOT_ID, boot + "\n")
     drives.put("/sys/devices/pci0000:80/0000:80:01.0/nvme/nvme0/serial", "OTHER\n")
     drives.cache = {"/dev/nvme0": other}
-    (gone,) = [item for item in tuning.restore(drives, record, let_go) if item["path"] == "write cache of /dev/nvme0n1"]
+    (gone,) = [item for item in tuning.restore(drives, record, let_go) if item.path == "write cache of /dev/nvme0n1"]
     kept = boot == "boot-2" and not let_go
     said = "the drive S0 is not there" + ("" if kept else "; its write cache was on before, and stays off")
-    assert (gone["outcome"], gone["message"]) == ("failed" if kept else "not_applicable", said)
+    assert (gone.outcome, gone.message) == ("failed" if kept else "not_applicable", said)
     assert os.path.exists(record) == kept and drives.cache == {"/dev/nvme0": other}
 
 
 def test_it_is_set_as_the_tests_of_the_drive_need_it(drives):
-    tune = {"write_cache": {"state": "leave", "plp_models": []}}
-    tests = [{"write_cache": None}, {"write_cache": "off"}]
-    plan = {
-        "tune": tune,
-        "parallel_drives": 1,
-        "drives": [{"drive": "S0", "entry": parse({"serial": "S0"}), "tests": tests}],
-    }
-    found = tuning_plan.targets(drives, plan)
-    (setting,) = tuning_plan.expand(drives, tune, found, tuning_plan.Places(drives, plan, found))
-    assert (setting["wanted"], setting["device"]) == ("off", "nvme0n1")
-    assert tuning_plan.expand(drives, {}, found, tuning_plan.Places(drives, plan, found)) == [], (
-        "its concern is switched off"
+    plan = tuning_plan.parse(
+        {
+            "tune": {"write_cache": {"state": "leave", "plp_models": []}},
+            "parallel_drives": 1,
+            "drives": [
+                {"drive": "S0", "selector": {"serial": "S0"}, "tests": [{"write_cache": None}, {"write_cache": "off"}]}
+            ],
+        }
     )
+    found = tuning_plan.targets(drives, plan.drives)
+    places = tuning_plan.Places(drives, plan, found)
+    (setting,) = tuning_plan.expand(drives, plan.tune, found, places)
+    assert (setting.wanted, setting.device) == ("off", "nvme0n1")
+    assert tuning_plan.expand(drives, Tune(), found, places) == [], "its concern is switched off"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from __future__ import annotations
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 
 TUNE = {
@@ -42,9 +44,10 @@ class Sysfs(Host):
 
 def expand(host, tune=None):
     """The settings of a plan's `tune` for one drive."""
-    targets = [tuning_plan.Target("S1", parse({"serial": "S1"}), "nvme0n1", None, {"model": "EXAMPLE"})]
-    plan = {"tune": tune or TUNE, "parallel_drives": 1}
-    return tuning_plan.expand(host, plan["tune"], targets, tuning_plan.Places(host, plan, targets))
+    drive = tuning_plan.DriveToTune("S1", parse({"serial": "S1"}))
+    targets = [tuning_plan.Target(drive, "nvme0n1", None, "EXAMPLE", None)]
+    plan = tuning_plan.TuningPlan(base.parse(Tune, tune or TUNE), [drive], 1)
+    return tuning_plan.expand(host, plan.tune, targets, tuning_plan.Places(host, plan, targets))
 
 
 def values(host):
