@@ -16,6 +16,7 @@ import typing as t
 
 from ..core.host import Host
 from ..core.sysfs import nvme_controllers
+from ..records.events import Wear
 from . import health
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -33,7 +34,22 @@ LEAST_BYTES = 10**9
 LEAST_UNITS = 100
 # Counts, and what tells of which of a drive's counters each is; pages have one alone.
 SOURCES = (("host_bytes", "host_source"), ("media_bytes", "media_source"), ("host_pages", ""), ("media_pages", ""))
-Written = t.Dict[str, t.Any]
+
+
+class Lifetime(t.NamedTuple):
+    """What was written in a drive's life. The sources: which of its counters each is."""
+
+    host_bytes: int | None = None
+    host_source: str | None = None
+    media_bytes: int | None = None
+    media_source: str | None = None
+    # Of its rated life, by its own count.
+    used_pct: int | None = None
+    # In bytes, the coarsest of both counts.
+    unit: int = 1
+    # Of a size that the drive does not tell.
+    host_pages: int | None = None
+    media_pages: int | None = None
 
 
 class Count(t.NamedTuple):
@@ -147,11 +163,8 @@ def _number(value: t.Any) -> int | None:
     return health.nvme_number(value)
 
 
-def read(host: Host, identity: Mapping) -> Written:
-    """{host_bytes, media_bytes, used_pct}, and of what `spent` makes of two: host_source and media_source (which of a
-    drive's counters they are), unit (bytes, the coarsest of both counts), host_pages and media_pages (of a size that
-    the drive does not tell).
-    """
+def read(host: Host, identity: Mapping) -> Lifetime:
+    """Return what the drive with this identity counted so far."""
     path, transport = str(identity.get("path")), identity.get("transport")
     if transport == "nvme":
         log, error = health.ask(host, ["nvme", "smart-log", path, "--output-format=json"])
@@ -175,17 +188,17 @@ def _counts(
     media: Count | None,
     used_pct: int | None,
     pages: tuple[int | None, int | None] = (None, None),
-) -> Written:
-    return {
-        "host_bytes": written.bytes if written else None,
-        "host_source": written.source if written else None,
-        "media_bytes": media.bytes if media else None,
-        "media_source": media.source if media else None,
-        "used_pct": used_pct,
-        "unit": max([count.unit for count in (written, media) if count], default=1),
-        "host_pages": pages[0],
-        "media_pages": pages[1],
-    }
+) -> Lifetime:
+    return Lifetime(
+        host_bytes=written.bytes if written else None,
+        host_source=written.source if written else None,
+        media_bytes=media.bytes if media else None,
+        media_source=media.source if media else None,
+        used_pct=used_pct,
+        unit=max([count.unit for count in (written, media) if count], default=1),
+        host_pages=pages[0],
+        media_pages=pages[1],
+    )
 
 
 def _ocp(host: Host, path: str) -> Count | None:
@@ -225,34 +238,29 @@ def _of_smartctl(told: Mapping) -> Count | None:
         return None
 
 
-def spent(before: Mapping, now: Mapping) -> Written | None:
-    """Return what a test cost: {host_bytes, media_bytes, write_amplification, used_pct}; None where the drive tells
-    nothing.
+def spent(before: Lifetime, now: Lifetime) -> Wear | None:
+    """Return what a test cost; None where the drive tells nothing.
 
     write_amplification: media over host, in bytes or else in pages; None below LEAST_BYTES and LEAST_UNITS. used_pct:
       of the rated life, by the drive, at the end.
     """
     host_bytes, media_bytes, host_pages, media_pages = (_grown(before, now, of, source) for of, source in SOURCES)
-    if host_bytes is None and media_bytes is None and now.get("used_pct") is None:
+    if host_bytes is None and media_bytes is None and now.used_pct is None:
         return None
     quotient = None
-    if host_bytes is not None and host_bytes >= max(LEAST_BYTES, LEAST_UNITS * now.get("unit", 1)):
+    if host_bytes is not None and host_bytes >= max(LEAST_BYTES, LEAST_UNITS * now.unit):
         media_bytes = media_bytes or None  # a count that stands still beside so much
         if media_bytes:
             quotient = round(media_bytes / host_bytes, 3)
         elif host_pages and media_pages:
             quotient = round(media_pages / host_pages, 3)
-    return {
-        "host_bytes": host_bytes,
-        "media_bytes": media_bytes,
-        "write_amplification": quotient,
-        "used_pct": now.get("used_pct"),
-    }
+    return Wear(host_bytes, media_bytes, quotient, now.used_pct)
 
 
-def _grown(before: Mapping, now: Mapping, of: str, source: str) -> int | None:
+def _grown(before: Lifetime, now: Lifetime, of: str, source: str) -> int | None:
     """By how much a count grew; None also where it began anew, or is of another of the drive's counters now."""
-    first, last = before.get(of), now.get(of)
-    if before.get(source) != now.get(source) or not isinstance(first, int) or not isinstance(last, int):
+    first, last = getattr(before, of), getattr(now, of)
+    other = source and getattr(before, source) != getattr(now, source)
+    if other or not isinstance(first, int) or not isinstance(last, int):
         return None
     return last - first if last >= first else None

@@ -18,6 +18,7 @@ from ..core.host import Running
 from ..guard.held_array import HeldArray
 from ..measure.disturbances import Cause
 from ..measure.fio import FioError, Interrupted
+from ..records import base
 from ..records.plan import PlannedArray, PlannedTest
 from ..tools import mdadm
 from ..tuning import settings
@@ -96,7 +97,7 @@ def assembled(station: DriveContext, test: PlannedTest, names: Names) -> t.Itera
         array.reasons += look.reasons
         array.conditions += look.conditions
         # That of the drive which carries the test is the test's own.
-        ended_of[label]["wear"] = look.wear
+        ended_of[label]["wear"] = base.to_json(look.wear)
     station.note("array_stopped", **ended, **names)
 
 

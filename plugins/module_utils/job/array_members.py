@@ -16,6 +16,7 @@ from ..guard.facts import EVIDENCE
 from ..guard.held import Refused
 from ..measure.disturbances import Cause
 from ..measure.sampler import Sampler
+from ..records.events import Wear
 from ..records.plan import PlannedTest
 from . import release_drive
 from .drive_context import NO_PURGE, DriveContext, purge_work
@@ -95,7 +96,7 @@ class MemberWatch:
         )
         self.reasons: list[str] = []
         self.conditions: list[Cause] = []
-        self.wear: Mapping | None = None
+        self.wear: Wear | None = None
 
     def __enter__(self) -> MemberWatch:
         self._member.watchdog.call("look at its world", self._begin)

@@ -15,6 +15,8 @@ from ..drive import hidden_capacity, wear
 from ..measure import data_pattern, drive_environment
 from ..measure.disturbances import SPOILS, TOLD, UNKNOWN, Cause
 from ..measure.sampler import Sampler
+from ..records import base
+from ..records.events import Wear
 from ..records.plan import PlannedTest
 from ..tuning import write_cache
 from ..vendors import active_settings
@@ -52,8 +54,8 @@ class Conditions:
         self._cache = ""
         self.found: list[Cause] = []
         self.settings: Mapping | None = None
-        self._written: Mapping = {}
-        self.spent: Mapping | None = None
+        self._written = wear.Lifetime()
+        self.spent: Wear | None = None
 
     def begin(self, history: t.Iterable[Mapping]) -> None:
         """Take the baseline, before the drive's first test; of a run that is gone on with, take up that of its first
@@ -135,7 +137,7 @@ class Conditions:
     def fields(self) -> dict[str, t.Any]:
         """For the record of the test."""
         found = [dict(item._asdict(), message=item.message[:LONGEST]) for item in self.found]
-        return {"conditions": found, "vendor_settings": self.settings, "wear": self.spent}
+        return {"conditions": found, "vendor_settings": self.settings, "wear": base.to_json(self.spent)}
 
     def _vendor(self) -> list[Cause]:
         """Return the vendor's settings, read with every result of such a drive."""

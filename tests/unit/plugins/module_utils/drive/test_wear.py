@@ -10,6 +10,8 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import wear
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Wear
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import environment
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "wear"
@@ -54,7 +56,7 @@ class Tools:
 )
 def test_an_nvme_drive_tells_both_where_it_has_the_log(log, media):
     seen = wear.read(Tools(nvme_smart_log=SMART, nvme_ocp=log), NVME)
-    assert (seen["host_bytes"], seen["media_bytes"], seen["used_pct"]) == (2_000_000 * 512_000, media, 3)
+    assert (seen.host_bytes, seen.media_bytes, seen.used_pct) == (2_000_000 * 512_000, media, 3)
 
 
 def test_sata_and_sas_tell_what_the_host_wrote():
@@ -63,7 +65,7 @@ def test_sata_and_sas_tell_what_the_host_wrote():
     sas = {"scsi_error_counter_log": {"write": {"gigabytes_processed": "12.500"}}}
     for transport, told, written in (("sata", sata, 4_096_000), ("sas", sas, 12_500_000_000), ("sas", {}, None)):
         seen = wear.read(Tools(smartctl___json_c=told), {"transport": transport, "path": "/dev/sda"})
-        assert seen["host_bytes"] == written and seen["media_bytes"] is None
+        assert seen.host_bytes == written and seen.media_bytes is None
 
 
 def of_intel(raw):
@@ -94,9 +96,9 @@ def of_micron(text):
 )
 def test_without_ocps_log_a_vendors_own_is_asked(vendor, answers, media):
     tools = Tools(vendor, nvme_smart_log=SMART, **answers)
-    assert wear.read(tools, NVME)["media_bytes"] == media
+    assert wear.read(tools, NVME).media_bytes == media
     ocp = Tools(vendor, nvme_smart_log=SMART, nvme_ocp={"physical_media_units_written": "9"}, **answers)
-    assert wear.read(ocp, NVME)["media_bytes"] == 9 and not {"intel smart-log-add"} & set(ocp.asked)
+    assert wear.read(ocp, NVME).media_bytes == 9 and not {"intel smart-log-add"} & set(ocp.asked)
 
 
 def of_sata(told):
@@ -118,21 +120,21 @@ def later(told, **grown):
 def test_an_intel_sata_drive_counts_units_of_32_mib():
     told = recorded("smartctl-intel-s3520")
     seen = of_sata(told)
-    assert (seen["host_bytes"], seen["media_bytes"]) == (95_817_817_043 * 512, 6_639_976 * MIB32)
+    assert (seen.host_bytes, seen.media_bytes) == (95_817_817_043 * 512, 6_639_976 * MIB32)
     sectors = 10**12 // 512
     after = later(told, Logical_Sectors_Written=sectors, NAND_Writes_32MiB=2 * 10**12 // MIB32)
     cost = wear.spent(seen, of_sata(after))
-    assert cost["media_bytes"] == pytest.approx(2e12, rel=1e-4) and cost["write_amplification"] == 2.0
+    assert cost.media_bytes == pytest.approx(2e12, rel=1e-4) and cost.write_amplification == 2.0
 
 
 def test_micron_counts_pages_of_a_size_that_it_does_not_tell():
     """TN-FD-23: (247 + 248) / 247."""
     told = recorded("smartctl-micron-5300")
     seen = of_sata(told)
-    assert (seen["host_bytes"], seen["media_bytes"]) == (696_613_897 * 512, None)
+    assert (seen.host_bytes, seen.media_bytes) == (696_613_897 * 512, None)
     after = later(told, Logical_Sectors_Written=10**8, Host_Program_Page_Count=3 * 10**6, Bckgnd_Program_Page_Cnt=10**6)
     cost = wear.spent(seen, of_sata(after))
-    assert cost == {"host_bytes": 512 * 10**8, "media_bytes": None, "write_amplification": 1.333, "used_pct": 0}
+    assert cost == Wear(512 * 10**8, None, 1.333, 0)
     renamed = json.loads(json.dumps([told, after]).replace("Bckgnd_Program_Page_Cnt", "FTL_Program_Page_Count"))
     assert wear.spent(*map(of_sata, renamed)) == cost
 
@@ -141,7 +143,7 @@ def test_an_attribute_that_smartctl_does_not_know_stays_unknown():
     told = recorded("smartctl-micron-5300-not-in-database")
     after = json.loads(json.dumps(told).replace("2479737366", "3479737366"))
     cost = wear.spent(of_sata(told), of_sata(later(after, Logical_Sectors_Written=10**8)))
-    assert cost["host_bytes"] and cost["media_bytes"] is cost["write_amplification"] is None
+    assert cost.host_bytes and cost.media_bytes is cost.write_amplification is None
 
 
 @pytest.mark.parametrize(
@@ -159,7 +161,7 @@ def test_an_attribute_that_smartctl_does_not_know_stays_unknown():
 def test_attributes_by_name_where_there_are_no_statistics(rows, host, media):
     table = [{"id": number, "name": name, "raw": {"value": value}} for number, (name, value) in enumerate(rows, 230)]
     seen = of_sata({"ata_smart_attributes": {"table": table}})
-    assert (seen["host_bytes"], seen["media_bytes"]) == (host, media)
+    assert (seen.host_bytes, seen.media_bytes) == (host, media)
 
 
 @pytest.mark.parametrize(("grown_mib", "told"), [(99 * 1024, False), (100 * 1024, True)])
@@ -169,15 +171,15 @@ def test_a_count_in_large_units_needs_many_of_them(grown_mib, told):
     before["ata_device_statistics"] = {"pages": [{"table": [{"name": "Logical Sectors Written", "value": 0}]}]}
     after = later(before, NAND_Writes_1GiB=2 * grown_mib // 1024, Logical_Sectors_Written=grown_mib * 2048)
     cost = wear.spent(of_sata(before), of_sata(after))
-    assert cost["media_bytes"] == 2 * grown_mib << 20 and cost["write_amplification"] == (2.0 if told else None)
+    assert cost.media_bytes == 2 * grown_mib << 20 and cost.write_amplification == (2.0 if told else None)
 
 
 def test_a_count_that_stands_still_says_nothing():
-    before = {"host_bytes": 10**12, "media_bytes": 5, "used_pct": 1}
-    cost = wear.spent(before, dict(before, host_bytes=3 * 10**12))
-    assert cost["media_bytes"] is cost["write_amplification"] is None
-    little = wear.spent(before, dict(before, host_bytes=10**12 + 10**6))
-    assert little["media_bytes"] == 0 and little["write_amplification"] is None
+    before = wear.Lifetime(host_bytes=10**12, media_bytes=5, used_pct=1)
+    cost = wear.spent(before, before._replace(host_bytes=3 * 10**12))
+    assert cost.media_bytes is cost.write_amplification is None
+    little = wear.spent(before, before._replace(host_bytes=10**12 + 10**6))
+    assert little.media_bytes == 0 and little.write_amplification is None
 
 
 @pytest.mark.parametrize("ocp_first", [True, False])
@@ -186,15 +188,17 @@ def test_a_log_that_was_not_read_once_is_not_subtracted_from_another_one(ocp_fir
     smart = {"nvme_smart_log": {**SMART, "data_units_written": "9000000"}}
     ocp = wear.read(Tools("0x8086", nvme_smart_log=SMART, nvme_ocp={"physical_media_units_written": "9"}), NVME)
     vendors = wear.read(Tools("0x8086", **smart, nvme_intel=of_intel(10**6)), NVME)
-    cost = wear.spent(*((ocp, vendors) if ocp_first else (dict(vendors, host_bytes=0), dict(ocp, media_bytes=10**15))))
-    assert cost["media_bytes"] is cost["write_amplification"] is None and cost["host_bytes"]
+    cost = wear.spent(
+        *((ocp, vendors) if ocp_first else (vendors._replace(host_bytes=0), ocp._replace(media_bytes=10**15)))
+    )
+    assert cost.media_bytes is cost.write_amplification is None and cost.host_bytes
 
 
 def test_a_statistic_that_was_not_read_once_is_not_subtracted_from_an_attribute():
     table = {"ata_smart_attributes": {"table": [{"id": 241, "name": "Host_Writes_GiB", "raw": {"value": 9000}}]}}
     statistics = {"ata_device_statistics": {"pages": [{"table": [{"name": "Logical Sectors Written", "value": 1}]}]}}
     assert wear.spent(of_sata({**table, **statistics}), of_sata(table)) is None
-    assert wear.spent(of_sata(table), of_sata(table))["host_bytes"] == 0
+    assert wear.spent(of_sata(table), of_sata(table)).host_bytes == 0
 
 
 def test_a_drive_that_tells_nothing_spent_nothing_that_is_known():
@@ -206,10 +210,10 @@ def test_a_drive_that_tells_nothing_spent_nothing_that_is_known():
     ("host", "media", "quotient"), [(2 * 10**9, 5 * 10**9, 2.5), (10**8, 5 * 10**8, None), (2 * 10**9, None, None)]
 )
 def test_what_a_test_cost(host, media, quotient):
-    before = {"host_bytes": 10**12, "media_bytes": 10**12, "used_pct": 3}
-    now = {"host_bytes": 10**12 + host, "media_bytes": None if media is None else 10**12 + media, "used_pct": 4}
+    before = wear.Lifetime(host_bytes=10**12, media_bytes=10**12, used_pct=3)
+    now = wear.Lifetime(10**12 + host, media_bytes=None if media is None else 10**12 + media, used_pct=4)
     found = wear.spent(before, now)
-    assert found == {"host_bytes": host, "media_bytes": media, "write_amplification": quotient, "used_pct": 4}
-    assert wear.spent(now, dict(now, host_bytes=1))["host_bytes"] is None, "a count that began anew"
-    (said,) = environment.wear({"wear": found})
+    assert found == Wear(host, media, quotient, 4)
+    assert wear.spent(now, now._replace(host_bytes=1)).host_bytes is None, "a count that began anew"
+    (said,) = environment.wear({"wear": base.to_json(found)})
     assert ("write amplification 2.5" in said) == bool(quotient) and "4 % of its rated life" in said
