@@ -19,7 +19,7 @@ from ..core.files import now, write_atomic
 from ..core.host import Host
 from .facts import EVIDENCE, RELEASED, WRITING
 from .ledger_format import Untrusted, fingerprint, load, not_roots, path_of, read, write
-from .write_counters import written
+from .write_counters import Written, written
 
 
 class LedgerBefore(t.NamedTuple):
@@ -28,7 +28,7 @@ class LedgerBefore(t.NamedTuple):
     state_dir: str
     run_id: str
     entry: dict[str, t.Any] | None
-    written: dict[str, t.Any]
+    written: Written
 
 
 def begin(host: Host, state_dir: str, identity: t.Mapping[str, t.Any], run_id: str, reason: str = "") -> LedgerBefore:
@@ -104,7 +104,7 @@ def end(
     is kept all the same, and what was written before then is vouched for by what was said of it.
     """
     left = written(host, identity)
-    if reason and left == before.written and left["iostats"]:
+    if reason and left == before.written and left.iostats:
         earlier = (before.entry or {}).get("written")
         fields = {
             "run_id": before.run_id,
@@ -116,7 +116,7 @@ def end(
             "filesystem": filesystem,
         }
         write(before.state_dir, identity, fields)
-    elif left != before.written or not left["iostats"]:
+    elif left != before.written or not left.iostats:
         state = EVIDENCE if reason else RELEASED
         fields = {
             "run_id": before.run_id,
@@ -124,7 +124,7 @@ def end(
             "released": now(),
             "reason": reason,
             "blank": blank,
-            "written": left,
+            "written": left._asdict(),
             "filesystem": filesystem,
         }
         write(before.state_dir, identity, fields)

@@ -14,6 +14,17 @@ from .facts import WRITING
 _WRITTEN, _DISCARDED = 6, 13
 
 
+class Written(t.NamedTuple):
+    """How much the kernel has written to a drive since it was attached, which attachment that is, and whether it
+    counts.
+    """
+
+    boot_id: str | None
+    diskseq: int | None
+    sectors: list[int]
+    iostats: bool
+
+
 def untouched(host: Host, entry: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> bool:
     """Return whether the kernel itself vouches that nobody wrote since we let go: same boot, same attachment, counters
     on and unchanged.
@@ -25,8 +36,7 @@ def untouched(host: Host, entry: t.Mapping[str, t.Any], identity: t.Mapping[str,
     before, now_written = entry.get("written"), written(host, identity)
     if entry["state"] == WRITING or entry.get("blank") or identity.get("backing_file") or not isinstance(before, dict):
         return False
-    told = all(now_written[key] for key in ("boot_id", "diskseq", "sectors", "iostats"))
-    return told and all(before.get(key) == value for key, value in now_written.items())
+    return all(now_written) and all(before.get(key) == value for key, value in now_written._asdict().items())
 
 
 def touched(host: Host, entry: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> bool:
@@ -36,20 +46,18 @@ def touched(host: Host, entry: t.Mapping[str, t.Any], identity: t.Mapping[str, t
     before, after = entry.get("written"), written(host, identity)
     if entry["state"] == WRITING or not isinstance(before, dict):
         return False
-    same = all(before.get(key) == after[key] for key in ("boot_id", "diskseq"))
-    return same and before.get("sectors") != after["sectors"]
+    same = (before.get("boot_id"), before.get("diskseq")) == (after.boot_id, after.diskseq)
+    return same and before.get("sectors") != after.sectors
 
 
-def written(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return how much the kernel has written to the drive since it was attached, which attachment that is, and whether
-    it counts.
-    """
+def written(host: Host, identity: t.Mapping[str, t.Any]) -> Written:
+    """Return what the kernel counts by now."""
     fields = (host.get("/sys/block/{}/stat".format(identity["kernel_name"])) or "").split()
     sectors = [
         int(fields[place]) for place in (_WRITTEN, _DISCARDED) if place < len(fields) and fields[place].isdigit()
     ]
     iostats = host.get("/sys/block/{}/queue/iostats".format(identity["kernel_name"])) == "1"
-    return {"boot_id": host.get(BOOT_ID), "diskseq": identity.get("diskseq"), "sectors": sectors, "iostats": iostats}
+    return Written(host.get(BOOT_ID), identity.get("diskseq"), sectors, iostats)
 
 
 def bytes_written(host: Host, name: str) -> int | None:

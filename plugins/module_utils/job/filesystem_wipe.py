@@ -37,7 +37,7 @@ class Wipe:
     def __init__(self, station: DriveContext, identifier: str) -> None:
         self._station, self._id = station, identifier
         self._host = station.job.host
-        self._written: t.Mapping[str, t.Any] | None = None
+        self._written: write_counters.Written | None = None
         # mkfs ended well; before that there may be no superblock yet.
         self.made = False
         # Names beside those that the test made: somebody mounted it too.
@@ -77,10 +77,10 @@ class Wipe:
         held = self._station.held
         if self.foreign:
             return f"{len(self.foreign)} files or folders on it are not the test's: somebody mounted it meanwhile"
-        now, then = write_counters.written(self._host, held.identity), t.cast(t.Mapping[str, t.Any], self._written)
-        if not (now["iostats"] and any(now["sectors"])):  # drivers that don't count say 0
+        now = write_counters.written(self._host, held.identity)
+        if not (now.iostats and any(now.sectors)):  # drivers that don't count say 0
             return "the kernel does not count the drive's writes, so somebody may have used it since it was unmounted"
-        if now != then:
+        if now != self._written:
             return "somebody wrote to it since it was unmounted"
         size, block = held.identity["size_bytes"], held.identity["logical_block_size_bytes"]
         start = PlaceReader(held.descriptor(), size, block).read(0, filesystems.SUPERBLOCK_BYTES)

@@ -23,7 +23,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import filesystem
 MIB = 1 << 20
 SIZE = 320 * MIB
 OURS, OTHER = "0f9c2c0e-6a3a-4a52-9d1b-3c6f0a1d2e4f", "11111111-2222-3333-4444-555555555555"
-BEFORE = {"boot_id": "b", "diskseq": 1, "sectors": [800, 0], "iostats": True}
+BEFORE = write_counters.Written(boot_id="b", diskseq=1, sectors=[800, 0], iostats=True)
 
 
 class Held:
@@ -51,8 +51,8 @@ def place(tmp_path, monkeypatch):
     with open(path, "wb") as out:
         out.truncate(SIZE)
     held = Held(str(path))
-    found = types.SimpleNamespace(path=path, held=held, written=dict(BEFORE))
-    monkeypatch.setattr(write_counters, "written", lambda _host, _identity: dict(found.written))
+    found = types.SimpleNamespace(path=path, held=held, written=BEFORE)
+    monkeypatch.setattr(write_counters, "written", lambda _host, _identity: found.written)
     stop = threading.Event()
     station = types.SimpleNamespace(
         held=held, job=types.SimpleNamespace(host=Host(), stop=stop), watchdog=Watchdog(stop)
@@ -97,19 +97,19 @@ def gone(place):
 
 
 def used(place):
-    place.written["sectors"] = [808, 0]
+    place.written = place.written._replace(sectors=[808, 0])
 
 
 def attached_again(place):
-    place.written["diskseq"] = 2
+    place.written = place.written._replace(diskseq=2)
 
 
 def not_counted(place):
-    place.written["iostats"] = False
+    place.written = place.written._replace(iostats=False)
 
 
 def counted_by_no_driver(place):
-    place.written["sectors"] = [0, 0]
+    place.written = place.written._replace(sectors=[0, 0])
 
 
 @pytest.mark.parametrize(
