@@ -99,7 +99,8 @@ def test_another_drive_behind_the_same_name_is_refused(jobs, loop_drive):
 def test_a_signature_counts_until_our_first_write_and_not_after_it(jobs, loop_drive, tmp_path):
     """Random data may look like a file system by chance; that must not end a campaign of many hours."""
     drive = loop_drive()
-    plan = entry.of_plan(jobs.plan([drive], planning.load_plan([QUICK])))["drives"][0]
+    planned = jobs.plan([drive], planning.load_plan([QUICK]))["drives"][0]
+    plan = dict(planned, entry=entry.parse(planned["selector"]))
     held = HeldDrive(Host(), plan, {"run": "r"}, same_boot=True)
     held.take()
     try:

@@ -97,13 +97,6 @@ def parse(given: t.Any) -> Entry:
     return Entry(given, None, kind, given[kind].strip(), _options(given))
 
 
-def of_plan(plan: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return a plan.json for the process that works through it: each of its drives has its `entry` beside the
-    selector.
-    """
-    return dict(plan, drives=[dict(drive, entry=parse(drive.get("selector"))) for drive in plan["drives"]])
-
-
 def _problem(selector: t.Any) -> str | None:
     if not isinstance(selector, t.Mapping):
         return "it is {!r}, not a mapping with one of the keys {}".format(selector, ", ".join(SELECTOR_KEYS))

@@ -31,8 +31,8 @@ class Refused(Exception):
 
 
 class HeldDrive:
-    """One drive of a plan (entry.of_plan). `expected`: its identity as preflight saw it; `same_boot`: whether that was
-    in this boot.
+    """One drive of a plan: its `entry`, and `expected`, its identity as preflight saw it; `same_boot`: whether that
+    was in this boot.
 
     `state_dir`: where our ledger is (own_data); without it nothing is known of what earlier runs left. `terms`: how to
       look at what lies

@@ -157,7 +157,7 @@ class HostJob:
         )
         tuned = self._tuned = TunedHost(
             self._host,
-            tuning_plan.parse(base.sparse_json(self._plan)),
+            tuning_plan.parse(self._plan),
             self._run_dir.tuning,
             next_order(self._run_dir.state_dir),
         )

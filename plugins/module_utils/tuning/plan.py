@@ -20,7 +20,7 @@ from ..drive.entry import parse as parse_entry
 from ..machine import cpus, pcie
 from ..machine.cpus import NOWHERE, Place
 from ..records import base
-from ..records.base import Json
+from ..records.plan import Plan
 from ..records.tuning import CpuLimit, Setting, Tune, WriteCacheRule
 from . import irq
 from .placement import CpuPlacement, CpuRequest
@@ -51,17 +51,17 @@ class TuningPlan(t.NamedTuple):
     parallel_drives: int
 
 
-def parse(plan: Json) -> TuningPlan:
-    """Return what plan.json says about tuning. Raises WrongShape."""
+def parse(plan: Plan) -> TuningPlan:
+    """Return what a plan says about tuning. Raises WrongShape."""
     drives = [
         DriveToTune(
-            drive["drive"],
-            parse_entry(drive.get("selector")),
-            next((test["write_cache"] for test in drive.get("tests") or [] if test.get("write_cache")), None),
+            drive.drive,
+            parse_entry(drive.selector),
+            next((test.write_cache for test in drive.tests if test.write_cache), None),
         )
-        for drive in plan["drives"]
+        for drive in plan.drives
     ]
-    return TuningPlan(base.parse(Tune, plan["tune"]), drives, plan["parallel_drives"])
+    return TuningPlan(base.parse(Tune, plan.tune), drives, plan.parallel_drives)
 
 
 class Target(t.NamedTuple):

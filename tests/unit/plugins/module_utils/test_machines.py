@@ -13,8 +13,10 @@ import os
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import InterruptCores, NumaBinding, Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import irq, settings, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.placement import CpuPlacement, CpuRequest
@@ -121,13 +123,8 @@ def test_an_admin_vector_that_cannot_be_moved(fake, tmp_path, monkeypatch, code,
         write(path, text)
 
     monkeypatch.setattr(fake, "write", refuse)
-    plan = tuning_plan.parse(
-        {
-            "parallel_drives": 1,
-            "drives": [{"drive": "SN1", "selector": {"serial": "SN1"}}],
-            "tune": {"interrupts": {"cores": "auto"}, "numa": {"limits": []}},
-        }
-    )
+    tune = Tune(interrupts=InterruptCores("auto"), numa=NumaBinding([]))
+    plan = tuning_plan.TuningPlan(tune, [tuning_plan.DriveToTune("SN1", parse({"serial": "SN1"}))], 1)
     found = tuning_plan.targets(fake, plan.drives)
     wanted = tuning_plan.expand(fake, plan.tune, found, tuning_plan.Places(fake, plan, found))
     applied = settings.apply(fake, wanted, str(tmp_path / "tuning.json"))

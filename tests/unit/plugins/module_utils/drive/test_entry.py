@@ -7,7 +7,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import NO_OPTIONS, of_plan, parse
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import NO_OPTIONS, parse
 
 
 @pytest.mark.parametrize(
@@ -102,14 +102,3 @@ def test_options_stand_beside_the_selector(fake, given, wanted):
     assert (entry.kind, entry.label) == ("serial", "A")
     assert identity.find(fake, entry) == ["nvme0n1"]
     assert entry.options == NO_OPTIONS._replace(**wanted)
-
-
-def test_a_plan_is_worked_through_with_its_entries_and_stays_as_it_is():
-    drives = [{"drive": "A", "selector": {"serial": "A", "cpus": 4}}, {"drive": "B"}]
-    plan = {"host": "h1", "drives": drives}
-    read = of_plan(plan)
-    assert read == {
-        "host": "h1",
-        "drives": [dict(drives[0], entry=parse(drives[0]["selector"])), dict(drives[1], entry=parse(None))],
-    }
-    assert plan == {"host": "h1", "drives": drives} and all("entry" not in drive for drive in drives)

@@ -8,6 +8,7 @@ import os
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import NOWHERE
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import CpuLimit, NumaBinding, SysfsFile, Tune
@@ -101,8 +102,8 @@ S1 = {"serial": "S1"}
 
 def planned(*selectors, **tune):
     """A plan for these drives, or the one of the server."""
-    drives = [{"drive": f"S{number}", "selector": given} for number, given in enumerate(selectors or [S1], 1)]
-    return tuning_plan.parse({"tune": tune, "drives": drives, "parallel_drives": 1})
+    drives = [tuning_plan.DriveToTune(f"S{number}", parse(given)) for number, given in enumerate(selectors or [S1], 1)]
+    return tuning_plan.TuningPlan(base.parse(Tune, tune), drives, 1)
 
 
 def tuned(host, *selectors, **tune):

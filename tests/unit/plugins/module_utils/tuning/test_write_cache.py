@@ -15,6 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import write_cache
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 CACHE_TYPE = "/sys/devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/scsi_disk/0:0:0:0/cache_type"
 
@@ -153,15 +154,13 @@ def test_a_drive_that_is_gone_keeps_the_record_only_over_a_reboot_until_restore_
 
 
 def test_it_is_set_as_the_tests_of_the_drive_need_it(drives):
-    plan = tuning_plan.parse(
-        {
-            "tune": {"write_cache": {"state": "leave", "plp_models": []}},
-            "parallel_drives": 1,
-            "drives": [
-                {"drive": "S0", "selector": {"serial": "S0"}, "tests": [{"write_cache": None}, {"write_cache": "off"}]}
-            ],
-        }
+    written = planned.plan_of(
+        tune={"write_cache": {"state": "leave", "plp_models": []}},
+        drives=[
+            {"drive": "S0", "selector": {"serial": "S0"}, "tests": [{"write_cache": None}, {"write_cache": "off"}]}
+        ],
     )
+    plan = tuning_plan.parse(written)
     found = tuning_plan.targets(drives, plan.drives)
     places = tuning_plan.Places(drives, plan, found)
     (setting,) = tuning_plan.expand(drives, plan.tune, found, places)
