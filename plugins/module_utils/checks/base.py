@@ -13,8 +13,11 @@ from ..drive.attributes import VIRTUAL
 from ..drive.entry import NO_OPTIONS, Options
 from ..drive.health import Health
 from ..machine.pcie import Device, Errors, is_bridge
+from ..records.check_finding import CheckLevel
 
-OK, WARNING, BLOCKS = "ok", "warning", "blocks"
+OK: CheckLevel = "ok"
+WARNING: CheckLevel = "warning"
+BLOCKS: CheckLevel = "blocks"
 LEVELS = (OK, WARNING, BLOCKS)
 NO_DEVICE = Device("")
 
@@ -152,7 +155,7 @@ class Check(t.NamedTuple):
     """
 
     check: str
-    level: str
+    level: CheckLevel
     remedy: str
     look: LookAtDrive | None = None
     look_host: HostLook | None = None

@@ -11,12 +11,14 @@ import concurrent.futures
 import os
 import re
 import typing as t
+from dataclasses import replace
 
 from ..core.host import COMMAND_NOT_FOUND, Host
 from ..drive import health
 from ..drive import identity as drives_util
 from ..drive.entry import Entry
 from ..machine import pcie
+from ..records.check_finding import CheckFinding
 from ..records.host_snapshot import Snapshot
 from ..vendors import iomemory, iomemory_pci
 from ..vendors.vendor_tool import ToolError
@@ -208,7 +210,7 @@ def container(host: Host) -> str | None:
     )
 
 
-def vendor(host: Host, facts: HostFacts) -> list[dict[str, t.Any]]:
+def vendor(host: Host, facts: HostFacts) -> list[CheckFinding]:
     """Return what Fusion-io's own tools find, where there are such cards or tools. What is wrong with a card that is
     not measured only warns.
     """
@@ -221,10 +223,10 @@ def vendor(host: Host, facts: HostFacts) -> list[dict[str, t.Any]]:
             f"its ioMemory cards cannot be examined: {error}",
             "install Fusion-io's fio-util and check fio-status -a",
         )
-        return [{"check": "iomemory_unknown", "drive": None, "level": WARNING, "message": message, "remedy": remedy}]
+        return [CheckFinding("iomemory_unknown", None, WARNING, message, remedy)]
     labels = {drive.identity["serial"]: drive.drive for drive in facts.drives if drive.identity.get("serial")}
-    others = [item["drive"] is not None and item["drive"] not in labels for item in found]
+    others = [item.drive is not None and item.drive not in labels for item in found]
     return [
-        dict(item, drive=labels.get(item["drive"]), level=WARNING if other else item["level"])
+        replace(item, drive=labels.get(item.drive), level=WARNING if other else item.level)
         for item, other in zip(found, others)
     ]

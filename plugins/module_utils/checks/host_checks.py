@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import asdict
 
 from ..core.host import Host
 from ..drive.entry import parse
@@ -53,7 +54,12 @@ def module_result(host: Host, options: dict[str, t.Any]) -> dict[str, t.Any]:
     findings = table.run(facts, options["levels"], check_facts.vendor(host, facts))
     # The journal has the list of PCI Express functions, which is long.
     brief = dict(base.to_json(observed), pcie={"drives": observed.pcie["drives"]})
-    return {"findings": findings, "passed": table.passed(findings), "snapshot": brief, "wear": _wear(facts)}
+    return {
+        "findings": [asdict(finding) for finding in findings],
+        "passed": table.passed(findings),
+        "snapshot": brief,
+        "wear": _wear(facts),
+    }
 
 
 def _wear(facts: HostFacts) -> list[dict[str, t.Any]]:

@@ -10,8 +10,9 @@ A new check is a line in the CHECKS of its family; a new family is a line in TAB
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
-from ..vendors.iomemory_pci import CheckFinding
+from ..records.check_finding import CheckFinding, CheckLevel
 from . import health, host, link, model
 from .base import OK, WARNING, Check, Harmless, HostFacts, Unknown
 
@@ -30,9 +31,9 @@ UNKNOWN_REMEDY = "check it by hand, then set this check to ok in preflight_level
 
 
 def run(
-    facts: HostFacts, levels: t.Mapping[str, str], vendor: t.Iterable[t.Mapping[str, t.Any]] = ()
+    facts: HostFacts, levels: t.Mapping[str, CheckLevel], vendor: t.Iterable[CheckFinding] = ()
 ) -> list[CheckFinding]:
-    """Everything that was found: [{check, drive | None, level: ok | warning | blocks, message, remedy}].
+    """Everything that was found.
 
     levels: what the inventory chose for some checks (preflight_levels). vendor: findings that a vendor's tool made.
     Where all is well there is no finding; `ok` stands for one that the inventory lets pass.
@@ -50,21 +51,15 @@ def run(
             if check.look
             for message in check.look(facts, drive)
         ]
-    return found + [dict(item, level=levels.get(item["check"], item["level"])) for item in vendor]
+    return found + [replace(item, level=levels.get(item.check, item.level)) for item in vendor]
 
 
-def _finding(check: Check, drive: str | None, message: str, levels: t.Mapping[str, str]) -> CheckFinding:
+def _finding(check: Check, drive: str | None, message: str, levels: t.Mapping[str, CheckLevel]) -> CheckFinding:
     remedy = UNKNOWN_REMEDY if isinstance(message, Unknown) else check.remedy
-    return {
-        "check": check.check,
-        "drive": drive,
-        "level": level(check, message, levels),
-        "message": str(message),
-        "remedy": remedy,
-    }
+    return CheckFinding(check.check, drive, level(check, message, levels), str(message), remedy)
 
 
-def level(check: Check, message: str, levels: t.Mapping[str, str]) -> str:
+def level(check: Check, message: str, levels: t.Mapping[str, CheckLevel]) -> CheckLevel:
     """Return a finding's level: the inventory's choice, else the check's own; what could not be read only warns unless
     the inventory says more.
     """
@@ -78,5 +73,5 @@ def level(check: Check, message: str, levels: t.Mapping[str, str]) -> str:
 
 def passed(found: t.Iterable[CheckFinding]) -> list[str]:
     """Return the checks that found nothing on this host."""
-    fired = {finding["check"] for finding in found}
+    fired = {finding.check for finding in found}
     return [check.check for check in TABLE if check.check not in fired]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 import typing as t
 
@@ -94,7 +95,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
             controller, _error = ask(host, ["nvme", "id-ctrl", path, "--output-format=json"]) if limits else ({}, "")
             return merge(found, nvme_limits(controller))
     elif transport == TRANSPORT:
-        told, error = vendor_health.read(host, identity, limits)
+        told, error = vendor_health.read(host, _kernel_name(identity), str(identity.get("serial") or ""), limits)
         if not error:
             return Health(**told)
     # smartctl's exit code is a set of bits, most of them about the drive rather than about the command: the JSON says
@@ -107,7 +108,11 @@ def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> He
 
 def glance(host: Host, identity: t.Mapping[str, t.Any]) -> Health:
     """Return the little of it that costs the drive nothing, so that it may be looked at during I/O."""
-    return Health(**vendor_health.glance(host, vendor_health.kernel_name(identity)))
+    return Health(**vendor_health.glance(host, _kernel_name(identity)))
+
+
+def _kernel_name(identity: t.Mapping[str, t.Any]) -> str:
+    return str(identity.get("kernel_name") or os.path.basename(str(identity.get("path"))))
 
 
 def ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str, t.Any], str]:

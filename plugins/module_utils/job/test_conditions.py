@@ -16,7 +16,7 @@ from ..measure import data_pattern, drive_environment
 from ..measure.disturbances import SPOILS, TOLD, UNKNOWN, Cause
 from ..measure.sampler import Sampler
 from ..records import base
-from ..records.events import Wear
+from ..records.events import VendorSettings, Wear
 from ..records.plan import PlannedTest
 from ..tuning import write_cache
 from ..vendors import active_settings
@@ -53,7 +53,7 @@ class Conditions:
         self._hidden: list[Cause] = []
         self._cache = ""
         self.found: list[Cause] = []
-        self.settings: Mapping | None = None
+        self.settings: VendorSettings | None = None
         self._written = wear.Lifetime()
         self.spent: Wear | None = None
 
@@ -71,7 +71,7 @@ class Conditions:
                 "baseline",
                 boot_id=boot_id,
                 world=now,
-                vendor_settings=active_settings.read(self._host, self._identity(), self._state_dir),
+                vendor_settings=base.to_json(self._vendor_settings()),
             )
 
     @property
@@ -137,11 +137,15 @@ class Conditions:
     def fields(self) -> dict[str, t.Any]:
         """For the record of the test."""
         found = [dict(item._asdict(), message=item.message[:LONGEST]) for item in self.found]
-        return {"conditions": found, "vendor_settings": self.settings, "wear": base.to_json(self.spent)}
+        return {"conditions": found, "vendor_settings": base.to_json(self.settings), "wear": base.to_json(self.spent)}
+
+    def _vendor_settings(self) -> VendorSettings | None:
+        name, serial = (str(self._identity().get(key) or "") for key in ("kernel_name", "serial"))
+        return active_settings.read(self._host, name, serial, self._state_dir)
 
     def _vendor(self) -> list[Cause]:
         """Return the vendor's settings, read with every result of such a drive."""
-        self.settings = active_settings.read(self._host, self._identity(), self._state_dir)
+        self.settings = self._vendor_settings()
         if self.settings is None:
             return []
         told = [

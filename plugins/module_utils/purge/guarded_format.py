@@ -8,12 +8,13 @@ start and the stop of a host job carry to each host: the guard is half as large 
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
 from ..core.host import Host
 from ..drive.entry import Entry, parse
 from ..guard import guard_check
 from ..guard.held import HeldDrive, Refused
-from ..vendors.iomemory import Card
+from ..records.vendor_tools import Card
 from ..vendors.vendor_tool import ToolError
 from .iomemory_format import FAMILY, MAY_CHANGE, reformat
 from .method import PurgeError, timeout_s
@@ -30,7 +31,7 @@ def format_guarded(
     entry = parse({"serial": card.serial})
     identity = _eligible(host, card, entry, state_dir)
     if not erase:
-        return card._replace(sector_bytes=sector_bytes, size_bytes=None)
+        return replace(card, sector_bytes=sector_bytes, size_bytes=None, size_pct=None)
     plan = {"entry": entry, "expected": identity}
     held = HeldDrive(host, plan, {"tool": FAMILY}, same_boot=True, state_dir=state_dir)
     try:

@@ -13,10 +13,12 @@ from __future__ import annotations
 import contextlib
 import time
 import typing as t
+from dataclasses import asdict
 
 from ..core.host import Host
+from ..records.vendor_tools import Card
 from ..vendors import iomemory
-from ..vendors.iomemory import ATTACHED, DETACHED, Card
+from ..vendors.iomemory import ATTACHED, DETACHED
 from ..vendors.vendor_identity import is_iomemory
 from ..vendors.vendor_tool import ToolError
 from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s
@@ -49,7 +51,7 @@ def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any
                 card.serial, card.block, identity["kernel_name"]
             )
         )
-    return iomemory.facts(card)
+    return asdict(card)
 
 
 def _supported(found: Capabilities) -> str:

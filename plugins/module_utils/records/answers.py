@@ -12,6 +12,7 @@ import typing as t
 from dataclasses import dataclass
 
 from .base import Annotated, Code, Count, Json, Label, Limits, OrMissing, RunId, Scalar, Word
+from .check_finding import CheckFinding
 from .events import Place
 from .found_drives import Commands, FoundDrive
 from .host_snapshot import HostIdentity, Snapshot
@@ -122,19 +123,6 @@ class DriveFactsAnswer(Answer):
 
     # In the order given; those not named follow.
     drives: FoundDrives
-
-
-@dataclass(frozen=True)
-class CheckFinding:
-    """What a check found."""
-
-    check: Code
-    # The value of the drive's selector; null: it is about the whole host.
-    drive: t.Optional[_DriveName]
-    level: t.Literal["ok", "warning", "blocks"]
-    message: _Words
-    # How to fix it.
-    remedy: _Words
 
 
 @dataclass(frozen=True)

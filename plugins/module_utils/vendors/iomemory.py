@@ -17,6 +17,7 @@ import typing as t
 
 from ..core.files import make_folders
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
+from ..records.vendor_tools import Card
 from .vendor_tool import ToolError, find_by_serial
 
 TIMEOUT_S = 120
@@ -30,45 +31,6 @@ _UNITS = {"M": 10**6, "G": 10**9, "T": 10**12}
 _HEADING = re.compile(r"(Adapter:|fct[0-9]+\b|fio[a-z]+\b|[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]\b)\s*(.*)")
 _RESERVE = r"(?:Reserve space|Media) status:\s*"  # VSL 2 says "Media"
 BLOCK_NAME = re.compile(r"fio[a-z]{1,3}")
-
-
-class Card(t.NamedTuple):
-    """An ioMemory device; a card has one or two. block: fioa while attached; trouble: fio-status's own warning."""
-
-    control: str
-    state: str
-    serial: str
-    block: str | None
-    pci_address: str | None
-    model: str | None
-    firmware: str | None
-    size_bytes: int | None
-    sector_bytes: int | None
-    advertised_bytes: int | None
-    link_lanes: int | None
-    link_speed_gts: float | None
-    temperature_c: float | None
-    reserve: str | None
-    reserves_pct: float | None
-    reserves_warn_pct: float | None
-    writes_left_pct: float | None
-    power_loss: str | None
-    bus_errors: str | None
-    trouble: str | None
-    # Since the driver was loaded.
-    highest_c: float | None = None
-
-    @property
-    def label(self) -> str:
-        """Name the card in a message."""
-        return f"{self.serial} ({self.control})"
-
-    @property
-    def size_pct(self) -> int | None:
-        """Return the capacity in per cent of the advertised one, which under-formatting lowers."""
-        if not self.size_bytes or not self.advertised_bytes:
-            return None
-        return round(100 * self.size_bytes / self.advertised_bytes)
 
 
 def cards(host: Host) -> list[Card]:
@@ -156,12 +118,7 @@ def keep_bugreport(host: Host, state_dir: str) -> str:
     return os.path.basename(path)
 
 
-def facts(card: Card) -> dict[str, t.Any]:
-    """Return a card as the module does."""
-    return dict(card._asdict(), size_pct=card.size_pct)
-
-
-def format_facts(card: Card) -> dict[str, t.Any]:
+def format_facts(card: Card) -> dict[str, int | None]:
     """Return how a card is formatted."""
     return {"sector_bytes": card.sector_bytes, "size_bytes": card.size_bytes, "size_pct": card.size_pct}
 
@@ -209,6 +166,7 @@ def _card(section: _Section, adapter: _Section | None, blocks: list[_Section]) -
     own = [line for other in blocks if other.name == block for line in other.lines]
     lines = section.lines + own
     size, sector = _format(lines)
+    advertised = _advertised(adapter)
     link = re.search(
         r"PCIe negotiated link:\s*([0-9]+) lanes? at ([0-9.]+) Gt/sec",
         "\n".join(section.lines + (adapter.lines if adapter else [])),
@@ -223,7 +181,7 @@ def _card(section: _Section, adapter: _Section | None, blocks: list[_Section]) -
         firmware=_first(r"Firmware (v[^,]+)", section.lines),
         size_bytes=size,
         sector_bytes=sector,
-        advertised_bytes=_advertised(adapter),
+        advertised_bytes=advertised,
         link_lanes=int(link.group(1)) if link else None,
         link_speed_gts=_float(link.group(2)) if link else None,
         temperature_c=_figure(r"Internal temperature:\s*(?:avg )?([0-9.]+)", section.lines),
@@ -235,6 +193,7 @@ def _card(section: _Section, adapter: _Section | None, blocks: list[_Section]) -
         bus_errors=_first(r"PCIe bus errors:\s*(.+)", section.lines + (adapter.lines if adapter else [])),
         trouble=trouble,
         highest_c=_figure(r"Internal temperature:.*\bmax ([0-9.]+)", section.lines),
+        size_pct=round(100 * size / advertised) if size and advertised else None,
     )
 
 

@@ -3,20 +3,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`fio-pci-check` as findings: an over-subscribed bus, PCIe errors, a narrow link.
 
-Source: ioMemory VSL Peak Performance Guide, appendix D. A finding is {check, drive | null, level, message, remedy}, as
-in the preflight checks. Pure, but for `check`.
+Source: ioMemory VSL Peak Performance Guide, appendix D. Pure, but for `check`.
 """
 
 from __future__ import annotations
 
 import re
 import typing as t
+from dataclasses import replace
 
 from ..core.host import Host
-from .iomemory import Card, failure_text, run
+from ..records.check_finding import CheckFinding, CheckLevel
+from ..records.vendor_tools import Card
+from .iomemory import failure_text, run
 from .vendor_tool import ToolError
 
-CheckFinding = t.Dict[str, t.Any]
 # Report only: without -n it clears the errors that it shows (release notes of VSL 3.2.4).
 COMMAND = ("fio-pci-check", "-n")
 _NODE = re.compile(
@@ -100,7 +101,7 @@ def findings(nodes: t.Sequence[Node], cards: t.Sequence[Card] = (), parallel: in
         drive = serials.get(_short(node.address)) if node.address else None
         rate = _bandwidth(node, where, _suffices(nodes, node, parallel))
         found += [
-            dict(finding, drive=drive)
+            replace(finding, drive=drive)
             for finding in (*rate, *_errors(node, where), *_width(node, where), *_marked(node, where))
         ]
     return found
@@ -175,7 +176,7 @@ def _errors(node: Node, where: str) -> list[CheckFinding]:
 def _width(node: Node, where: str) -> list[CheckFinding]:
     if not node.lanes or not node.lanes_max or node.lanes >= node.lanes_max:
         return []
-    level = "blocks" if node.lanes < LEAST_LANES else "warning"  # one with four is right in a wider slot
+    level: CheckLevel = "blocks" if node.lanes < LEAST_LANES else "warning"  # one with four is right in a wider slot
     text = f"{where}: the link uses {node.lanes} of {node.lanes_max} possible lanes"
     return [
         _finding(
@@ -191,8 +192,8 @@ def _marked(node: Node, where: str) -> list[CheckFinding]:
     ]
 
 
-def _finding(check: str, level: str, message: str, remedy: str, drive: str | None = None) -> CheckFinding:
-    return {"check": check, "drive": drive, "level": level, "message": message, "remedy": remedy}
+def _finding(check: str, level: CheckLevel, message: str, remedy: str, drive: str | None = None) -> CheckFinding:
+    return CheckFinding(check, drive, level, message, remedy)
 
 
 def _short(address: str | None) -> str:

@@ -15,11 +15,13 @@ from __future__ import annotations
 import os
 import re
 import typing as t
+from dataclasses import asdict, replace
 
 from ..core.files import STATE_DIR, write_atomic
 from ..core.host import BOOT_ID, Host
+from ..records.vendor_tools import BeaconRecord, Card
 from . import iomemory, iomemory_pci
-from .iomemory import ATTACHED, DETACHED, UNKNOWN, Card
+from .iomemory import ATTACHED, DETACHED, UNKNOWN
 from .settings_record import SettingsRecord
 from .vendor_tool import ToolError, locked
 
@@ -50,6 +52,15 @@ OPTIONS: dict[str, t.Any] = {
     "bugreport_dir": {"type": "path"},
     "state_dir": {"type": "path", "default": STATE_DIR},
 }
+
+
+class FormatOptions(t.NamedTuple):
+    """How a card is to be formatted; None: as it is. state_dir: of the ledger."""
+
+    sector_bytes: int | None = None
+    size_pct: int | None = None
+    mode: str = "plan"
+    state_dir: str | None = None
 
 
 class DmaDelay(t.NamedTuple):
@@ -143,11 +154,11 @@ class CardChange(t.NamedTuple):
 
 
 def ensure_state(
-    host: Host, serial: str, state: str, options: t.Mapping[str, t.Any], check: bool, format_card: Format
+    host: Host, serial: str, state: str, options: FormatOptions, check: bool, format_card: Format
 ) -> CardChange:
     """Bring the card with this serial number to a state. Raises ToolError.
 
-    options: sector_bytes, size_pct, mode, state_dir (of the ledger). format_card: formats a card that may be erased.
+    format_card: formats a card that may be erased.
     """
     card = iomemory.find(host, serial)
     if card.state == UNKNOWN:
@@ -157,7 +168,7 @@ def ensure_state(
     if card.state == state:
         return CardChange(False, card, card, [], "")
     argv = iomemory.attach_arguments(card.control) if state == ATTACHED else iomemory.detach_arguments(card.control)
-    after = card._replace(state=state, block=None) if check else _switch(host, card, argv, state)
+    after = replace(card, state=state, block=None) if check else _switch(host, card, argv, state)
     return CardChange(True, card, after, [argv], "")
 
 
@@ -170,9 +181,9 @@ def _switch(host: Host, card: Card, argv: list[str], state: str) -> Card:
     return after
 
 
-def _format(host: Host, card: Card, options: t.Mapping[str, t.Any], check: bool, format_card: Format) -> CardChange:
-    sector_bytes = options.get("sector_bytes") or card.sector_bytes
-    size_pct = options.get("size_pct") or card.size_pct
+def _format(host: Host, card: Card, options: FormatOptions, check: bool, format_card: Format) -> CardChange:
+    sector_bytes = options.sector_bytes or card.sector_bytes
+    size_pct = options.size_pct or card.size_pct
     if not sector_bytes or not size_pct:
         raise ToolError(f"{card.serial}: fio-status does not show how it is formatted; give sector_bytes and size_pct")
     commands = iomemory.format_commands(card.control, sector_bytes, size_pct)
@@ -180,16 +191,16 @@ def _format(host: Host, card: Card, options: t.Mapping[str, t.Any], check: bool,
         raise ToolError(
             f"{card.label} is not attached, so the guard can't examine its data. Attach it first (state: attached)"
         )
-    if card.size_pct is None and options.get("size_pct"):
+    if card.size_pct is None and options.size_pct:
         raise ToolError(
             f"{card.serial}: its advertised capacity can't be read from its name, so whether it is at {size_pct} % "
             "is not known; purge it by playbooks/purge.yml"
         )
     if card.sector_bytes == sector_bytes and abs((card.size_pct or size_pct) - size_pct) <= _PCT_APART:
         return CardChange(False, card, card, [], "")
-    destructive = options.get("mode") == "destructive"
+    destructive = options.mode == "destructive"
     erase = destructive and not check
-    after = format_card(host, card, sector_bytes, size_pct, options.get("state_dir"), erase)
+    after = format_card(host, card, sector_bytes, size_pct, options.state_dir, erase)
     message = (
         ""
         if check or destructive
@@ -204,45 +215,45 @@ def set_beacon(host: Host, serial: str, lit: bool, state_dir: str, check: bool) 
     Raises ToolError.
     """
     card = iomemory.find(host, serial)
-    record = SettingsRecord(state_dir, _TOOL, serial.strip())
+    record = SettingsRecord(BeaconRecord, state_dir, _TOOL, serial.strip())
     boot = host.get(BOOT_ID) or ""
-    saved = record.read()
-    changed = (saved.get("beacon") is True and saved.get("boot_id") == boot) != lit
+    changed = (record.read() == BeaconRecord(True, boot)) != lit
     if check:
         return changed
     # Sent in any case: somebody may have pressed it out.
     iomemory.run(host, iomemory.beacon_arguments(card.control, lit))
     if changed:
-        record.write(beacon=lit, boot_id=boot)
+        record.write(BeaconRecord(lit, boot))
     return changed
 
 
-def _diff(card: Card | None) -> dict[str, t.Any]:
-    """Return what the module's diff shows of a card."""
-    return dict(iomemory.format_facts(card), state=card.state) if card else {}
+def _diff(card: Card | None, delay: int | None) -> dict[str, int | str | None]:
+    """Return what the module's diff shows of a card and of the driver's delay."""
+    return {**(dict(iomemory.format_facts(card), state=card.state) if card else {}), "dma_delay": delay}
 
 
 def module_result(host: Host, given: dict[str, t.Any], check: bool, format_card: Format) -> dict[str, t.Any]:
     """Return the module's result. format_card: formats a card that may be erased. Raises ToolError, OSError."""
     delay = apply_dma_delay(host, given["dma_delay"], check)
-    done = ensure_state(host, given["serial"], given["state"], given, check, format_card) if given["state"] else None
+    options = FormatOptions(*(given[name] for name in FormatOptions._fields))
+    done = ensure_state(host, given["serial"], given["state"], options, check, format_card) if given["state"] else None
     lit = given["beacon"] is not None and set_beacon(host, given["serial"], given["beacon"], given["state_dir"], check)
     report = iomemory.keep_bugreport(host, given["state_dir"]) if given["bugreport"] and not check else None
     cards = iomemory.cards(host) if host.which("fio-status") or given["serial"] or given["pci_check"] else []
     result = {
         "changed": bool(delay.changed or lit or given["bugreport"] or (done and done.changed)),
-        "cards": [iomemory.facts(card) for card in cards],
+        "cards": [asdict(card) for card in cards],
         "commands": done.commands if done else [],
         "message": done.message if done else "",
         "dma_delay": {"configured": delay.configured, "effective": delay.effective},
         "driver_reload_required": delay.driver_reload_required,
         "diff": {
-            "before": dict(_diff(done and done.before), dma_delay=delay.before),
-            "after": dict(_diff(done and done.after), dma_delay=delay.configured),
+            "before": _diff(done and done.before, delay.before),
+            "after": _diff(done and done.after, delay.configured),
         },
     }
     if given["pci_check"]:
-        result["findings"] = iomemory_pci.check(host, cards)
+        result["findings"] = [asdict(finding) for finding in iomemory_pci.check(host, cards)]
     if report:
         result["bugreport"] = report
     return result

@@ -15,6 +15,7 @@ import time
 import typing as t
 
 from ..core.host import Host, Result
+from ..records.vendor_tools import RssdmValue
 from .vendor_tool import ToolError, find_by_serial
 
 TOOL = "rssdm"
@@ -62,7 +63,8 @@ _ON_OFF = {
 _FORM_FACTORS = (("MTFDGAR", "hhhl"), ("MTFDGAL", "2.5-inch"))
 _FAMILIES = (("P320H", "P320h"), ("P420M", "P420m"))
 
-Value = t.Optional[object]
+# By the setting's name; one that is missing is left alone.
+Settings = t.Dict[str, RssdmValue]
 
 
 class RssdmDrive(t.NamedTuple):
@@ -124,9 +126,9 @@ def _drive(fields: dict[str, str]) -> RssdmDrive:
     )
 
 
-def parse_settings(drive: RssdmDrive) -> dict[str, Value]:
+def parse_settings(drive: RssdmDrive) -> Settings:
     """Return what a drive of `rssdm -L -d` is set to: True, False, a number, or None if it is missing or ambiguous."""
-    found: dict[str, Value] = {}
+    found: Settings = {}
     for setting, pattern in SHOWN_AS.items():
         texts = [value for name, value in drive.fields.items() if re.search(pattern, name)]
         values = {_number(text) if setting == INTERRUPT_COALESCING else _switch(text) for text in texts}
@@ -261,7 +263,7 @@ def find(host: Host, serial: str, details: bool = False) -> RssdmDrive:
     return find_by_serial(drives(host, details), serial, "rssdm -L", "lists", "drive")
 
 
-def read_settings(host: Host, serial: str) -> tuple[RssdmDrive, dict[str, Value]]:
+def read_settings(host: Host, serial: str) -> tuple[RssdmDrive, Settings]:
     """Return a drive and what it is set to, by `rssdm -L -d`. Raises ToolError."""
     drive = find(host, serial, details=True)
     return drive, parse_settings(drive)

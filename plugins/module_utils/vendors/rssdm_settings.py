@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import re
 import typing as t
+from dataclasses import replace
 
 from ..core.files import STATE_DIR
 from ..core.host import BOOT_ID, Host
+from ..records.base import Scalar
+from ..records.vendor_tools import RssdmRecord
 from . import rssdm
-from .rssdm import INTERRUPT_COALESCING, POWER_LIMITING, WRITE_CACHE, RssdmDrive
+from .rssdm import INTERRUPT_COALESCING, POWER_LIMITING, WRITE_CACHE, RssdmDrive, Settings
 from .settings_record import SettingsRecord, read_all
 from .vendor_tool import ToolError, locked
 
-Values = t.Mapping[str, t.Any]
 SETTINGS = (POWER_LIMITING, INTERRUPT_COALESCING, WRITE_CACHE)
 # The commands of rssdm (-L, -M, -S, -T, -X) are capital letters; -n, -p and -i are taken.
 _CACHE_FLAG = re.compile(r"-[a-z]|--[a-z][a-z-]+")
@@ -48,9 +50,9 @@ class DriveChange(t.NamedTuple):
 
     drive: RssdmDrive
     changed: bool
-    before: dict[str, t.Any]
-    current: dict[str, t.Any]
-    pending: dict[str, t.Any]
+    before: Settings
+    current: Settings
+    pending: Settings
     commands: list[list[str]]
     message: str
 
@@ -63,9 +65,9 @@ class Restored(t.NamedTuple):
     problem: str
 
 
-def requested(parameters: Values) -> dict[str, t.Any]:
+def requested(parameters: t.Mapping[str, t.Any]) -> Settings:
     """Return {setting: value} of the module's arguments, without the settings that are left alone. Raises ToolError."""
-    found: dict[str, t.Any] = {}
+    found: Settings = {}
     if parameters.get("power_limiting") is not None:
         found[POWER_LIMITING] = bool(parameters["power_limiting"])
     if parameters.get("interrupt_coalescing") is not None:
@@ -92,7 +94,7 @@ def requested(parameters: Values) -> dict[str, t.Any]:
 def apply(
     host: Host,
     serial: str,
-    requested: Values,
+    requested: Settings,
     state_dir: str,
     write_cache_flag: str = "",
     check: bool = False,
@@ -103,7 +105,7 @@ def apply(
     """
     drive, shown = rssdm.read_settings(host, serial)
     _refuse(drive, requested)
-    record = SettingsRecord(state_dir, rssdm.TOOL, serial.strip())
+    record = SettingsRecord(RssdmRecord, state_dir, rssdm.TOOL, serial.strip())
     boot = host.get(BOOT_ID) or ""
     saved = record.read()
     waiting = _pending(saved, shown, boot)
@@ -113,12 +115,13 @@ def apply(
     if not check:
         sent: list[str] = []
         # A value that is changed a second time was set by this module already.
-        originals = {**{setting: shown[setting] for setting in commands}, **_originals(saved)}
-        flag = write_cache_flag if WRITE_CACHE in commands else saved.get("write_cache_flag", "")
-        about = {"boot_id": boot, "serial": serial.strip(), "write_cache_flag": flag}
+        originals = {**{setting: shown[setting] for setting in commands}, **(_known(saved.originals) if saved else {})}
+        known_flag = saved.write_cache_flag if saved else ""
+        flag = write_cache_flag if WRITE_CACHE in commands else known_flag
+        saving = RssdmRecord(boot, serial.strip(), flag, waiting, originals)
         try:
             if new:
-                _save(record, {**about, "pending": waiting, "originals": originals})
+                _save(record, saving)
                 drive, current = _send(host, drive, commands, sent)
         finally:  # also what was sent before one of them failed
             unsettled = {**waiting, **{setting: requested[setting] for setting in sent}}
@@ -127,7 +130,7 @@ def apply(
                 for setting, value in originals.items()
                 if setting in unsettled or current.get(setting) != value
             }
-            _save(record, {**about, "pending": unsettled, "originals": changed})
+            _save(record, replace(saving, pending=unsettled, originals=changed))
     pending = {**waiting, **new}
     message = _message(drive, pending, record.read(), boot)
     return DriveChange(drive, bool(new), dict(shown, **waiting), current, pending, list(commands.values()), message)
@@ -136,24 +139,24 @@ def apply(
 def restore(host: Host, state_dir: str, check: bool = False) -> list[Restored]:
     """Restore what each recorded drive had before the first change; one that fails does not stop the others."""
     done = []
-    for saved in read_all(state_dir, rssdm.TOOL):
-        originals, serial = _originals(saved), str(saved.get("serial") or "")
+    for saved in read_all(RssdmRecord, state_dir, rssdm.TOOL):
+        originals, serial = _known(saved.originals), saved.serial
         if not originals or not serial:
             continue
         try:
-            change = apply(host, serial, originals, state_dir, str(saved.get("write_cache_flag") or ""), check)
+            change = apply(host, serial, originals, state_dir, saved.write_cache_flag, check)
             done.append(Restored(serial, change, ""))
         except ToolError as error:
             values = _listed(originals)
             advice = (
                 "Fix that and restore again; for a drive that is gone for good, remove "
-                f"{SettingsRecord(state_dir, rssdm.TOOL, serial).path}"
+                f"{SettingsRecord(RssdmRecord, state_dir, rssdm.TOOL, serial).path}"
             )
             done.append(Restored(serial, None, f"drive {serial} did not get back {values}: {error}. {advice}"))
     return done
 
 
-def _refuse(drive: RssdmDrive, requested: Values) -> None:
+def _refuse(drive: RssdmDrive, requested: Settings) -> None:
     problems = [problem for problem in (rssdm.refusal(drive, setting) for setting in requested) if problem]
     if problems:
         raise ToolError(
@@ -161,34 +164,30 @@ def _refuse(drive: RssdmDrive, requested: Values) -> None:
         )
 
 
-def _pending(saved: Values, shown: Values, boot: str) -> dict[str, t.Any]:
+def _pending(saved: RssdmRecord | None, shown: Settings, boot: str) -> Settings:
     """Return what an earlier run set and no power cycle can have made active yet, or has not."""
-    same_boot = bool(boot) and saved.get("boot_id") == boot
+    if saved is None:
+        return {}
+    same_boot = bool(boot) and saved.boot_id == boot
     return {
-        setting: value
-        for setting, value in _saved_settings(saved, "pending").items()
-        if same_boot or shown.get(setting) != value
+        setting: value for setting, value in _known(saved.pending).items() if same_boot or shown.get(setting) != value
     }
 
 
-def read_pending(host: Host, serial: str, shown: Values, state_dir: str) -> dict[str, t.Any]:
+def read_pending(host: Host, serial: str, shown: Settings, state_dir: str) -> Settings:
     """Return what was set on a drive and is not active yet. shown: its settings as `rssdm -L -d` shows them."""
-    return _pending(SettingsRecord(state_dir, rssdm.TOOL, serial.strip()).read(), shown, host.get(BOOT_ID) or "")
+    record = SettingsRecord(RssdmRecord, state_dir, rssdm.TOOL, serial.strip())
+    return _pending(record.read(), shown, host.get(BOOT_ID) or "")
 
 
-def _originals(saved: Values) -> dict[str, t.Any]:
-    """Return what the drive had before this module's first change."""
-    return _saved_settings(saved, "originals")
-
-
-def _saved_settings(saved: Values, key: str) -> dict[str, t.Any]:
-    values = saved.get(key)
-    if not isinstance(values, t.Mapping):
-        return {}
+def _known(values: Settings) -> Settings:
+    """Return those of a record that this version knows."""
     return {setting: value for setting, value in values.items() if setting in SETTINGS}
 
 
-def _commands(drive: RssdmDrive, requested: Values, shown: Values, waiting: Values, flag: str) -> dict[str, list[str]]:
+def _commands(
+    drive: RssdmDrive, requested: Settings, shown: Settings, waiting: Settings, flag: str
+) -> dict[str, list[str]]:
     commands = {}
     for setting, value in requested.items():
         if shown.get(setting) is None:
@@ -204,7 +203,7 @@ def _commands(drive: RssdmDrive, requested: Values, shown: Values, waiting: Valu
 
 def _send(
     host: Host, drive: RssdmDrive, commands: t.Mapping[str, list[str]], sent: list[str]
-) -> tuple[RssdmDrive, dict[str, t.Any]]:
+) -> tuple[RssdmDrive, Settings]:
     """Run the commands under the drive's lock; `sent` gets the settings that were made."""
     with locked(drive.serial, rssdm.TOOL):
         for setting, argv in commands.items():
@@ -220,36 +219,36 @@ def _send(
         return rssdm.read_settings(host, drive.serial)
 
 
-def _save(record: SettingsRecord, fields: Values) -> None:
+def _save(record: SettingsRecord[RssdmRecord], new: RssdmRecord) -> None:
     """Keep the record while something is pending or to be restored; its boot is that in which the pending values were
     set.
     """
-    if not fields["pending"] and not fields["originals"]:
+    if not new.pending and not new.originals:
         record.remove()
         return
     saved = record.read()
-    if saved.get("pending") == fields["pending"]:
-        fields = dict(fields, boot_id=saved.get("boot_id", fields["boot_id"]))
-    if any(saved.get(name) != value for name, value in fields.items()):
-        record.write(**fields)
+    if saved and saved.pending == new.pending:
+        new = replace(new, boot_id=saved.boot_id)
+    if saved != new:
+        record.write(new)
 
 
-def _message(drive: RssdmDrive, pending: Values, saved: Values, boot: str) -> str:
+def _message(drive: RssdmDrive, pending: Settings, saved: RssdmRecord | None, boot: str) -> str:
     if not pending:
         return ""
     rebooted = (
         " The host has booted since without it taking effect: that was a reboot, not a power cycle."
-        if saved and saved.get("boot_id") != boot
+        if saved and saved.boot_id != boot
         else ""
     )
     return f"drive {drive.serial}: {_listed(pending)} is set and waits for a power cycle.{rebooted} {POWER_CYCLE}"
 
 
-def _listed(values: Values) -> str:
+def _listed(values: Settings) -> str:
     return ", ".join(f"{setting} = {value}" for setting, value in sorted(format_values(values).items()))
 
 
-def format_values(values: Values) -> dict[str, t.Any]:
+def format_values(values: Settings) -> dict[str, Scalar]:
     """Return values as people and playbooks write them: coalescing in hexadecimal."""
     return {
         setting: f"0x{value:X}" if setting == INTERRUPT_COALESCING and isinstance(value, int) else value
@@ -284,14 +283,18 @@ def _restored_result(done: t.Sequence[Restored]) -> dict[str, t.Any]:
     problems = [entry.problem for entry in done if entry.problem]
     if problems:
         raise ToolError(" ".join(problems))
-    results = [(entry.serial, _drive_result(entry.change)) for entry in done if entry.change]
+    changes = [(entry.serial, entry.change) for entry in done if entry.change]
     return {
-        "changed": any(result["changed"] for _serial, result in results),
+        "changed": any(change.changed for _serial, change in changes),
         "restored": [
-            {"serial": serial, "current": result["current"], "pending": result["pending"]} for serial, result in results
+            {"serial": serial, "current": format_values(change.current), "pending": format_values(change.pending)}
+            for serial, change in changes
         ],
-        "power_cycle_required": any(result["power_cycle_required"] for _serial, result in results),
-        "message": " ".join(result["message"] for _serial, result in results if result["message"]),
-        "commands": [argv for _serial, result in results for argv in result["commands"]],
-        "diff": {key: {serial: result["diff"][key] for serial, result in results} for key in ("before", "after")},
+        "power_cycle_required": any(bool(change.pending) for _serial, change in changes),
+        "message": " ".join(change.message for _serial, change in changes if change.message),
+        "commands": [argv for _serial, change in changes for argv in change.commands],
+        "diff": {
+            "before": {serial: format_values(change.before) for serial, change in changes},
+            "after": {serial: format_values({**change.before, **change.pending}) for serial, change in changes},
+        },
     }

@@ -13,41 +13,41 @@ import os
 import typing as t
 
 from ..core.files import make_folders, slug, write_atomic
+from ..records import base
 
 SCHEMA_VERSION = 1
 
 
-def read_all(state_dir: str, tool: str) -> list[dict[str, t.Any]]:
+def read_all(kind: type[base.Kind], state_dir: str, tool: str) -> list[base.Kind]:
     """Return the records of a tool, in the order of the files' names."""
     paths = sorted(glob.glob(os.path.join(glob.escape(state_dir), tool, "*.json")))
-    return [_load(path) for path in paths]
+    return [saved for saved in (_load(kind, path) for path in paths) if saved is not None]
 
 
-def _load(path: str) -> dict[str, t.Any]:
+def _load(kind: type[base.Kind], path: str) -> base.Kind | None:
     try:
         with open(path, encoding="utf-8") as file:
-            saved = json.load(file)
+            return base.parse(kind, json.load(file))
     except (OSError, ValueError):
-        return {}
-    return saved if isinstance(saved, dict) else {}
+        return None
 
 
-class SettingsRecord:
-    """The record of a drive for a tool; a file that can't be read as a mapping counts as empty."""
+class SettingsRecord(t.Generic[base.Kind]):
+    """The record of a drive for a tool, a dataclass; a file that can't be read as one counts as none."""
 
-    def __init__(self, state_dir: str, tool: str, serial: str) -> None:
+    def __init__(self, kind: type[base.Kind], state_dir: str, tool: str, serial: str) -> None:
+        self._kind = kind
         self.path = os.path.join(state_dir, tool, slug(serial) + ".json")
 
-    def read(self) -> dict[str, t.Any]:
-        """Return what was written; {} if nothing was."""
-        return _load(self.path)
+    def read(self) -> base.Kind | None:
+        """Return what was written; None if nothing was."""
+        return _load(self._kind, self.path)
 
-    def write(self, **fields: t.Any) -> None:
+    def write(self, saved: base.Kind) -> None:
         """Replace it. Raises OSError."""
         make_folders(os.path.dirname(self.path))
-        write_atomic(
-            self.path, json.dumps(dict(fields, schema_version=SCHEMA_VERSION), indent=1, sort_keys=True) + "\n"
-        )
+        fields = dict(base.to_json(saved), schema_version=SCHEMA_VERSION)
+        write_atomic(self.path, json.dumps(fields, indent=1, sort_keys=True) + "\n")
 
     def remove(self) -> None:
         """Delete it, if there is one."""

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import typing as t
 
 from ..core.host import Host
+from ..records.vendor_tools import Card
 from . import iomemory, rssdm
-from .iomemory import Card
 from .vendor_identity import is_iomemory, is_micron
 from .vendor_tool import ToolError
 
@@ -30,17 +29,14 @@ MICRON_STATUS = {"online": 0x00, "thermal_shutdown": 0x02, "write_protect": 0x08
 # Where an ioMemory begins to throttle, in °C; the second is older.
 THROTTLES_AT = ("controller_throttle_start_deg_c", "temp_internal_warn_deg_c")
 
+# Fields of drive/health.Health, which lies above this package.
 Found = t.Dict[str, t.Any]
 
 
-def kernel_name(identity: t.Mapping[str, t.Any]) -> str:
-    """Return the kernel name, such as rssda or fioa."""
-    return str(identity.get("kernel_name") or os.path.basename(str(identity.get("path"))))
-
-
-def read(host: Host, identity: t.Mapping[str, t.Any], limits: bool = True) -> tuple[Found, str]:
-    """Return (what the vendor's tool reports, why it reports nothing). limits false: only what changes."""
-    name, serial = kernel_name(identity), str(identity.get("serial") or "")
+def read(host: Host, name: str, serial: str, limits: bool = True) -> tuple[Found, str]:
+    """Return (what the vendor's tool reports, why it reports nothing) of the drive with this kernel name, such as rssda
+    or fioa. limits false: only what changes.
+    """
     try:
         if is_micron(name):
             drive = rssdm.find(host, serial)

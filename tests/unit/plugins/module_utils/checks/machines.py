@@ -78,7 +78,7 @@ def found(one=None, machine=None, required=None):
     facts = HostFacts(GOOD_MACHINE._replace(**(machine or {})), REQUIRED._replace(**(required or {})), [one], known)
     told = {}
     for finding in table.run(facts, {}):
-        told.setdefault(finding["check"], []).append(finding["message"])
+        told.setdefault(finding.check, []).append(finding.message)
     return told
 
 

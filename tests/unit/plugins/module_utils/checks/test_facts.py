@@ -80,7 +80,7 @@ def test_a_drive_is_gathered_with_all_that_the_checks_need(server):
     assert [device.address for device in drive.path] == ["0000:01:00.0", "0000:00:01.0"]
     assert drive.bridges[0].address == "0000:00:01.0"
     assert drive.health.temperature_c == 40 and drive.aer_rose == {}
-    found = {finding["check"] for finding in table.run(gather(server, 2, ["S1"]), {})}
+    found = {finding.check for finding in table.run(gather(server, 2, ["S1"]), {})}
     # This host of files has no memory, no CPUs and no nodes, but its drive is well.
     assert not found & {check.check for check in table.TABLE if check.look and check.check != "numa_unknown"}
 
@@ -134,7 +134,7 @@ def test_errors_that_rise_under_traffic_are_seen(server):
     server.run = run
     facts = gather(server, 1, ["S1"])
     assert facts.drives[0].aer_rose == {"0000:01:00.0": {"correctable": 2}}
-    assert "pcie_errors" in {finding["check"] for finding in table.run(facts, {})}
+    assert "pcie_errors" in {finding.check for finding in table.run(facts, {})}
 
 
 @pytest.mark.parametrize(
@@ -215,10 +215,10 @@ def test_fusion_io_is_asked_only_where_there_is_some(server, monkeypatch):
     assert check_facts.vendor(server, facts) == []
     monkeypatch.setattr(server, "which", lambda name: "/usr/bin/" + name)
     (unknown,) = check_facts.vendor(server, facts)
-    assert unknown["check"] == "iomemory_unknown" and unknown["level"] == "warning"
+    assert unknown.check == "iomemory_unknown" and unknown.level == "warning"
     card = facts._replace(devices={"0000:03:00.0": pcie.Device("0000:03:00.0", vendor=check_facts.FUSION_IO)})
     monkeypatch.setattr(server, "which", lambda name: None)
-    assert check_facts.vendor(server, card)[0]["check"] == "iomemory_unknown"
+    assert check_facts.vendor(server, card)[0].check == "iomemory_unknown"
 
 
 def test_an_iomemory_card_is_looked_at_like_other_drives(emulated):
@@ -233,7 +233,7 @@ def test_an_iomemory_card_is_looked_at_like_other_drives(emulated):
     host.block("fioa", "251:0", "")
     facts = gather(host, entries=[{"serial": "C1"}])
     told = {
-        item["check"]: (item["drive"], item["level"])
+        item.check: (item.drive, item.level)
         for item in table.run(facts._replace(required=Required(drivers={"iomemory_vsl": "4.*"})), {})
     }
     for check, level in (
@@ -256,11 +256,11 @@ def test_a_card_that_is_not_measured_blocks_nothing(emulated, monkeypatch):
         [check_facts.CheckedDrive("by-id-of-C1", {"serial": "C1"}), check_facts.CheckedDrive("loop", {"serial": None})],
     )
     told = [
-        (item["drive"], item["level"], item["message"][:2])
+        (item.drive, item.level, item.message[:2])
         for item in check_facts.vendor(host, facts)
-        if item["check"] == "iomemory_state"
+        if item.check == "iomemory_state"
     ]
-    assert {item["drive"] for item in check_facts.vendor(host, facts) if item["check"] == "pcie_errors"} == {None}
+    assert {item.drive for item in check_facts.vendor(host, facts) if item.check == "pcie_errors"} == {None}
     assert told == [("by-id-of-C1", "blocks", "C1"), (None, "warning", "C2")]
 
 
@@ -277,6 +277,6 @@ def test_fio_pci_checks_findings_come_with_the_others(emulated, monkeypatch):
     host = emulated(cards=[emulator.card(0, "1241D0259", pci="03:00.0")], pci_check="oversubscribed")
     monkeypatch.setattr(host, "which", lambda name: "/usr/bin/" + name)
     vendor = check_facts.vendor(host, check_facts.HostFacts(Machine()))
-    assert {(item["check"], item["level"]) for item in vendor} >= {("pcie_bandwidth", "blocks")}
+    assert {(item.check, item.level) for item in vendor} >= {("pcie_bandwidth", "blocks")}
     told = table.run(check_facts.HostFacts(Machine(), REQUIRED), {"pcie_bandwidth": "warning"}, vendor)
-    assert {item["level"] for item in told} == {"warning"} and {item["check"] for item in vendor} <= set(table.CODES)
+    assert {item.level for item in told} == {"warning"} and {item.check for item in vendor} <= set(table.CODES)

@@ -108,8 +108,8 @@ def test_a_drive_of_software_is_told_once_for_each_and_blocks_nothing(identity):
     one = CheckedDrive("S1", identity, health=health.Health(error="loop drives report no health"))
     facts = HostFacts(GOOD_MACHINE, REQUIRED, [one])
     told = table.run(facts, {})
-    assert {item["level"] for item in told} == {"warning"}
-    assert {item["check"] for item in told} == {"pcie_link", "health", "media_errors", "spare", "wear", "temperature"}
+    assert {item.level for item in told} == {"warning"}
+    assert {item.check for item in told} == {"pcie_link", "health", "media_errors", "spare", "wear", "temperature"}
 
 
 @pytest.mark.parametrize("transport", ["sas", "usb", "mmc"])

@@ -16,6 +16,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import (
     matches,
 )
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import pcie
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.check_finding import CheckFinding
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.checks.machines import (
     GOOD_MACHINE,
     REQUIRED,
@@ -25,23 +26,23 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.checks.mac
 
 def test_levels_are_the_inventorys_choice():
     facts = HostFacts(GOOD_MACHINE, REQUIRED, [drive({"width": 2}, told={"media_errors": 1, "passed": None})])
-    by_check = {item["check"]: item["level"] for item in table.run(facts, {})}
-    remedies = {item["check"]: item["remedy"] for item in table.run(facts, {})}
+    by_check = {item.check: item.level for item in table.run(facts, {})}
+    remedies = {item.check: item.remedy for item in table.run(facts, {})}
     assert remedies["health"] == table.UNKNOWN_REMEDY and "reseat" in remedies["pcie_link"]
     # pcie_link blocks by itself, media_errors warns, and what could not be read warns though health blocks.
     assert by_check == {"pcie_link": "blocks", "media_errors": "warning", "health": "warning"}
     chosen = {
-        item["check"]: item["level"]
+        item.check: item.level
         for item in table.run(facts, {"pcie_link": "ok", "media_errors": "blocks", "health": "blocks"})
     }
     assert chosen == {"pcie_link": "ok", "media_errors": "blocks", "health": "blocks"}
 
 
 def test_a_vendors_findings_keep_their_level_unless_the_inventory_says_otherwise():
-    vendor = [{"check": "pcie_bandwidth", "drive": None, "level": "blocks", "message": "m", "remedy": "r"}]
+    vendor = [CheckFinding("pcie_bandwidth", None, "blocks", "m", "r")]
     facts = HostFacts(GOOD_MACHINE, REQUIRED)
     assert table.run(facts, {}, vendor) == vendor
-    assert table.run(facts, {"pcie_bandwidth": "warning"}, vendor)[0]["level"] == "warning"
+    assert table.run(facts, {"pcie_bandwidth": "warning"}, vendor)[0].level == "warning"
 
 
 def test_the_table_is_well_formed():

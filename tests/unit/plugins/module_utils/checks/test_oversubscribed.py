@@ -43,9 +43,9 @@ def switch(lanes_down, width_up, count, parallel=1, under_test=None):
     devices = {item.address: item for item in [*below, replace(up, above=(root.address,)), root]}
     facts = HostFacts(GOOD_MACHINE, REQUIRED._replace(parallel_drives=parallel), drives[:under_test], devices)
     return [
-        (item["level"], item["message"])
+        (item.level, item.message)
         for item in table.run(facts, {"pcie_slot": "ok"})
-        if item["check"] == "pcie_oversubscribed"
+        if item.check == "pcie_oversubscribed"
     ]
 
 

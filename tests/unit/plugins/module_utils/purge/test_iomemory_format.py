@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 
 import emulator
 import pytest
@@ -140,7 +141,7 @@ def test_a_card_that_is_not_certain_is_not_formatted(server, change, says):
 def test_a_control_device_that_moved_is_not_formatted(server):
     card = iomemory.find(server, "C1")
     with pytest.raises(PurgeError, match="was /dev/fct7 and is /dev/fct1"):
-        iomemory_format.reformat(server, card._replace(control="/dev/fct7"), 512, 100, 60)
+        iomemory_format.reformat(server, dataclasses.replace(card, control="/dev/fct7"), 512, 100, 60)
     assert changing(server) == []
 
 

@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import emulator
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import VendorSettings
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import (
     active_settings,
     iomemory_settings,
     rssdm_settings,
 )
 
-MICRON = {"transport": "pcie", "kernel_name": "rssda", "path": "/dev/rssda", "serial": "S1"}
-CARD = {"transport": "pcie", "kernel_name": "fioa", "path": "/dev/fioa", "serial": "C1"}
+MICRON = ("rssda", "S1")
+CARD = ("fioa", "C1")
 
 
 @pytest.fixture
@@ -26,15 +29,15 @@ def server(emulated, tmp_path):
 
 
 def test_what_is_in_force_is_read(server):
-    seen = active_settings.read(server, MICRON, server.folder)
-    assert seen == {
-        "tool": "rssdm",
-        "error": "",
-        "pending": {},
-        "settings": {"interrupt_coalescing": "0xD200F", "power_limiting": False, "write_cache": True},
-    }
+    seen = active_settings.read(server, *MICRON, server.folder)
+    assert seen == VendorSettings(
+        tool="rssdm",
+        settings={"interrupt_coalescing": "0xD200F", "power_limiting": False, "write_cache": True},
+        pending={},
+        error="",
+    )
     assert not any(command[1] == "-M" for command in server.commands)
-    assert active_settings.read(server, {"kernel_name": "nvme0n1", "serial": "S1"}, server.folder) is None
+    assert active_settings.read(server, "nvme0n1", "S1", server.folder) is None
 
 
 @pytest.mark.parametrize(
@@ -49,16 +52,14 @@ def test_what_is_in_force_is_read(server):
     ],
 )
 def test_it_is_held_to_what_the_inventory_wants(server, wanted, says):
-    found = active_settings.differences(active_settings.read(server, MICRON, server.folder), wanted)
+    found = active_settings.differences(active_settings.read(server, *MICRON, server.folder), wanted)
     assert len(found) == len(says) and all(text.startswith(start) for text, start in zip(found, says))
 
 
 def test_what_waits_for_a_power_cycle_is_not_in_force(server):
     rssdm_settings.apply(server, "S1", rssdm_settings.requested({"queue_depth": 256}), server.folder)
-    seen = active_settings.read(server, MICRON, server.folder)
-    assert (
-        seen["pending"] == {"interrupt_coalescing": "0xD801F"} and seen["settings"]["interrupt_coalescing"] == "0xD200F"
-    )
+    seen = active_settings.read(server, *MICRON, server.folder)
+    assert seen.pending == {"interrupt_coalescing": "0xD801F"} and seen.settings["interrupt_coalescing"] == "0xD200F"
     assert active_settings.differences(seen, {"queue_depth": 256}) == [
         "its interrupt coalescing is 0xD200F, the inventory wants 0xD801F; that value is set but not yet in force",
     ]
@@ -67,9 +68,9 @@ def test_what_waits_for_a_power_cycle_is_not_in_force(server):
     )
     emulator.power_cycle(server.machine)
     server.reboot("boot-2")
-    after = active_settings.read(server, MICRON, server.folder)
+    after = active_settings.read(server, *MICRON, server.folder)
     assert (
-        after["pending"],
+        after.pending,
         active_settings.differences(after, {"queue_depth": 256}),
         active_settings.pending(after),
     ) == (
@@ -80,13 +81,11 @@ def test_what_waits_for_a_power_cycle_is_not_in_force(server):
 
 
 def test_a_tool_that_fails_leaves_it_unknown_and_not_fine(server):
-    seen = active_settings.read(server, dict(MICRON, serial="OTHER"), server.folder)
-    assert seen["settings"] == {} and "rssdm -L lists no drives with the serial OTHER" in seen["error"]
+    seen = active_settings.read(server, "rssda", "OTHER", server.folder)
+    assert seen.settings == {} and "rssdm -L lists no drives with the serial OTHER" in seen.error
     assert active_settings.differences(seen, {"queue_depth": 256}) == []
-    assert active_settings.unknown(seen, {"queue_depth": 256}) == [
-        "the vendor's settings are unknown: " + seen["error"]
-    ]
-    shown = dict(seen, error="", settings={"interrupt_coalescing": None})
+    assert active_settings.unknown(seen, {"queue_depth": 256}) == ["the vendor's settings are unknown: " + seen.error]
+    shown = dataclasses.replace(seen, error="", settings={"interrupt_coalescing": None})
     assert active_settings.unknown(shown, {"queue_depth": 256}) == [
         "its interrupt coalescing is unknown, the inventory wants 0xD801F"
     ]
@@ -95,14 +94,14 @@ def test_a_tool_that_fails_leaves_it_unknown_and_not_fine(server):
 
 def test_iomemorys_delay_counts_once_its_driver_is_loaded_anew(server):
     server.put("/sys/module/iomemory_vsl/parameters/iodrive_dma_delay", "16\n")
-    assert active_settings.read(server, CARD, server.folder)["settings"] == {
+    assert active_settings.read(server, *CARD, server.folder).settings == {
         "dma_delay": 16,
         "size_pct": 100,
         "sector_bytes": 512,
     }
     iomemory_settings.apply_dma_delay(server, "31")
-    seen = active_settings.read(server, CARD, server.folder)
-    assert (seen["settings"]["dma_delay"], seen["pending"]) == (16, {"dma_delay": 31})
+    seen = active_settings.read(server, *CARD, server.folder)
+    assert (seen.settings["dma_delay"], seen.pending) == (16, {"dma_delay": 31})
     assert active_settings.differences(seen, {"dma_delay": "31"}) == [
         "its dma delay is 16, the inventory wants 31; that value is set but not yet in force"
     ]

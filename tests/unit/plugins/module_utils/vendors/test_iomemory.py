@@ -242,4 +242,4 @@ def test_garbage_never_becomes_a_card_without_a_name(text):
     for card in iomemory.parse_status(text):
         assert card.serial and card.control.startswith("/dev/fct") and card.state in ("attached", "detached", "unknown")
         assert card.block is None or card.state == "attached"
-        assert isinstance(iomemory.facts(card)["size_pct"], (int, type(None)))
+        assert isinstance(card.size_pct, (int, type(None)))

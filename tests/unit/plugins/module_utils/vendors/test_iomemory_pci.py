@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
 import os
 
 import emulator
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.vendor_tools import Card
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory, iomemory_pci
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError
 
@@ -23,18 +25,16 @@ def report(name):
 
 
 def card(serial="C1", **changes):
-    empty = {field: None for field in iomemory.Card._fields}
-    return iomemory.Card(
-        **dict(empty, control="/dev/fct0", state="attached", serial=serial, pci_address="0b:00.0", **changes)
-    )
+    empty = {field.name: None for field in dataclasses.fields(Card)}
+    return Card(**dict(empty, control="/dev/fct0", state="attached", serial=serial, pci_address="0b:00.0", **changes))
 
 
 def brief(findings):
     return [
         (
-            finding["check"],
-            finding["level"],
-            finding["message"].split(" is ")[0].split(" reports")[0].split(":  ")[0][:20].strip(),
+            finding.check,
+            finding.level,
+            finding.message.split(" is ")[0].split(" reports")[0].split(":  ")[0][:20].strip(),
         )
         for finding in findings
     ]
@@ -59,18 +59,16 @@ def brief(findings):
 def test_the_guides_examples(name, found):
     findings = iomemory_pci.findings(iomemory_pci.parse(report(name)))
     assert brief(findings) == found
-    assert all(
-        set(finding) == {"check", "drive", "level", "message", "remedy"} and finding["remedy"] for finding in findings
-    )
+    assert all(finding.remedy for finding in findings)
 
 
 def test_figures_and_errors_are_in_the_message():
     over = iomemory_pci.findings(iomemory_pci.parse(report("oversubscribed")))[0]
-    assert "need 3000 MB/s, it has 2000 MB/s" in over["message"]
+    assert "need 3000 MB/s, it has 2000 MB/s" in over.message
     errors = iomemory_pci.findings(iomemory_pci.parse(report("errors")))[0]
-    assert "Fatal Error, Unsupported Type" in errors["message"] and "false errors" in errors["remedy"]
+    assert "Fatal Error, Unsupported Type" in errors.message and "false errors" in errors.remedy
     width = iomemory_pci.findings(iomemory_pci.parse(report("width")))[0]
-    assert "1 of 16 possible lanes" in width["message"]
+    assert "1 of 16 possible lanes" in width.message
 
 
 def test_errors_of_a_card_block_and_name_it():
@@ -78,8 +76,8 @@ def test_errors_of_a_card_block_and_name_it():
         "ioDrive 03:00.0 Firmware 14071", "ioDrive 0b:00.0 Firmware 1\n  * Fatal Error(s): Detected"
     )
     (finding,) = iomemory_pci.findings(iomemory_pci.parse(text), [card()])
-    assert (finding["check"], finding["level"], finding["drive"]) == ("pcie_errors", "blocks", "C1")
-    order = [finding["remedy"].index(word) for word in ("Reseat", "swap the riser", "then the card", "then the board")]
+    assert (finding.check, finding.level, finding.drive) == ("pcie_errors", "blocks", "C1")
+    order = [finding.remedy.index(word) for word in ("Reseat", "swap the riser", "then the card", "then the board")]
     assert order == sorted(order)
 
 
@@ -97,7 +95,7 @@ def test_errors_that_are_not_detected_and_a_narrow_but_right_link_are_told_apart
 
 def test_an_asterisk_that_is_not_understood_is_not_lost():
     (finding,) = iomemory_pci.findings(iomemory_pci.parse("Bridge 00:01.00 (1)\n * Slot is haunted\n"))
-    assert finding["check"] == "pcie_other" and "Slot is haunted" in finding["message"]
+    assert finding.check == "pcie_other" and "Slot is haunted" in finding.message
 
 
 def test_what_fio_status_shows():
@@ -105,10 +103,10 @@ def test_what_fio_status_shows():
         [card(bus_errors="correctable", link_lanes=1, trouble="minimal mode"), card("C2", link_lanes=4)], lanes=4
     )
     told = [("pcie_errors", "warning", "C1"), ("pcie_link_width", "blocks", "C1"), ("iomemory_state", "blocks", "C1")]
-    assert [(finding["check"], finding["level"], finding["drive"]) for finding in seen] == told
+    assert [(finding.check, finding.level, finding.drive) for finding in seen] == told
     # Without knowing the card's lanes: no card has one.
     assert [
-        finding["check"] for finding in iomemory_pci.card_findings([card(link_lanes=1), card("C2", link_lanes=4)])
+        finding.check for finding in iomemory_pci.card_findings([card(link_lanes=1), card("C2", link_lanes=4)])
     ] == ["pcie_link_width"]
 
 
@@ -121,24 +119,24 @@ def test_an_oversubscribed_bus_blocks_only_cards_that_are_measured_together(para
         "Root Bridge PCIe 3000 MB/sec\n  Bridge 00:02.00 (01-05)\n    * Needed 3000 MB/sec Avail 2000 MB/sec\n" + cards
     )
     (finding,) = iomemory_pci.findings(nodes, parallel=parallel)
-    assert (finding["level"], "one at a time" in finding["remedy"]) == (level, True)
-    assert ("enough for those measured at a time" in finding["message"]) is (level == "warning")
+    assert (finding.level, "one at a time" in finding.remedy) == (level, True)
+    assert ("enough for those measured at a time" in finding.message) is (level == "warning")
 
 
 def test_one_card_behind_too_narrow_a_bridge_blocks_however_it_is_measured():
     assert [
-        finding["level"] for finding in iomemory_pci.findings(iomemory_pci.parse(report("oversubscribed")), parallel=1)
+        finding.level for finding in iomemory_pci.findings(iomemory_pci.parse(report("oversubscribed")), parallel=1)
     ] == ["blocks", "blocks", "warning"]
 
 
 def test_the_remedy_says_how_to_find_the_card():
-    assert "fio-beacon" in iomemory_pci.card_findings([card(bus_errors="correctable")])[0]["remedy"]
+    assert "fio-beacon" in iomemory_pci.card_findings([card(bus_errors="correctable")])[0].remedy
 
 
 def test_the_check_clears_nothing(emulated):
     host = emulated(cards=[emulator.card(0, "C1")], pci_check="errors")
     for _again in range(2):
-        assert [finding["check"] for finding in iomemory_pci.check(host, iomemory.cards(host))] == ["pcie_errors"]
+        assert [finding.check for finding in iomemory_pci.check(host, iomemory.cards(host))] == ["pcie_errors"]
     assert ["fio-pci-check", "-n"] in host.commands and ["fio-pci-check"] not in host.commands
 
 
@@ -159,4 +157,4 @@ LINES = st.lists(
 @given(LINES.map("\n".join) | st.text())
 def test_garbage_gives_findings_or_none(text):
     for finding in iomemory_pci.findings(iomemory_pci.parse(text)):
-        assert finding["level"] in ("warning", "blocks") and finding["message"]
+        assert finding.level in ("warning", "blocks") and finding.message

@@ -13,11 +13,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import guarded_format
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_settings
-from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.iomemory_settings import set_beacon
+from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.iomemory_settings import FormatOptions, set_beacon
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError
 
 ensure_state = functools.partial(iomemory_settings.ensure_state, format_card=guarded_format.format_guarded)
-FORMAT = {"sector_bytes": 4096, "size_pct": 90, "mode": "destructive", "state_dir": "/state"}
+FORMAT = FormatOptions(4096, 90, "destructive", "/state")
+AS_IT_IS = FormatOptions()
 
 
 @pytest.fixture
@@ -69,11 +70,11 @@ def eligible(monkeypatch):
 
 
 def test_detach_and_attach_once(server):
-    first = ensure_state(server, "C1", "detached", {}, check=False)
+    first = ensure_state(server, "C1", "detached", AS_IT_IS, check=False)
     assert first.changed and first.commands == [["fio-detach", "/dev/fct1"]] and first.after.state == "detached"
-    assert not ensure_state(server, "C1", "detached", {}, check=False).changed
-    assert ensure_state(server, "C1", "attached", {}, check=False).after.block == "fiob"
-    assert not ensure_state(server, "C1", "attached", {}, check=False).changed
+    assert not ensure_state(server, "C1", "detached", AS_IT_IS, check=False).changed
+    assert ensure_state(server, "C1", "attached", AS_IT_IS, check=False).after.block == "fiob"
+    assert not ensure_state(server, "C1", "attached", AS_IT_IS, check=False).changed
     assert changing(server) == [["fio-detach", "/dev/fct1"], ["fio-attach", "/dev/fct1"]]
 
 
@@ -85,7 +86,7 @@ def test_check_mode_changes_nothing(server, eligible):
 
 
 def test_a_format_needs_the_word_destructive(server, eligible):
-    seen = ensure_state(server, "C1", "formatted", dict(FORMAT, mode="plan"), check=False)
+    seen = ensure_state(server, "C1", "formatted", FORMAT._replace(mode="plan"), check=False)
     assert not seen.changed and "would be ERASED" in seen.message and len(seen.commands) == 3
     assert changing(server) == [] and eligible.log == []
 
@@ -97,7 +98,7 @@ def test_a_format_is_done_under_guard_and_lock_and_once(server, eligible):
     assert changing(server) == done.commands
     again = ensure_state(server, "C1", "formatted", FORMAT, check=False)
     assert not again.changed and len(eligible.log) == 4
-    assert not ensure_state(server, "C1", "formatted", {"mode": "destructive"}, check=False).changed
+    assert not ensure_state(server, "C1", "formatted", FormatOptions(mode="destructive"), check=False).changed
 
 
 def test_the_real_guard_stands_before_a_format(server):
@@ -144,7 +145,7 @@ def test_the_kernel_and_fio_status_must_agree(server, eligible, monkeypatch):
         ({"attached": False}, FORMAT, "not attached"),
         ({"trouble": "Status unknown: Driver is in MINIMAL MODE"}, FORMAT, "MINIMAL MODE"),
         ({"adapter": "a card"}, FORMAT, "advertised capacity can't be read"),
-        ({}, dict(FORMAT, size_pct=101), "size_pct 101"),
+        ({}, FORMAT._replace(size_pct=101), "size_pct 101"),
         ({"busy": True}, FORMAT, "in use"),
     ],
 )
@@ -160,7 +161,7 @@ def test_what_cannot_be_formatted(server, eligible, change, options, says):
 def test_a_card_that_a_run_works_on_stays(server):
     with locks.drive_lock({"serial": "C1"}, {"run_id": "night"}):
         with pytest.raises(ToolError, match="in use by a run: .*night"):
-            ensure_state(server, "C1", "detached", {}, check=False)
+            ensure_state(server, "C1", "detached", AS_IT_IS, check=False)
     assert changing(server) == []
 
 
@@ -168,7 +169,7 @@ def test_a_card_in_use_does_not_detach(server):
     with server.state() as machine:
         machine["iomemory"]["cards"][1]["busy"] = True
     with pytest.raises(ToolError, match="is in use; unmount it"):
-        ensure_state(server, "C1", "detached", {}, check=False)
+        ensure_state(server, "C1", "detached", AS_IT_IS, check=False)
 
 
 def test_the_beacon_of_the_right_card(server, tmp_path):
