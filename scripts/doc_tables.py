@@ -62,7 +62,7 @@ DRIVES = {
     "micron": "[P320h, P420m](vendor-tools.md)",
 }
 CAUSE = re.compile(
-    r"^(\w+) (spoils|unknown|told): (.+?)(?=^\w+ (?:spoils|unknown|told): |\Z)", re.DOTALL | re.MULTILINE
+    r"^(\w+) (disturbs|unknown|told): (.+?)(?=^\w+ (?:disturbs|unknown|told): |\Z)", re.DOTALL | re.MULTILINE
 )
 # What commands are shown for.
 EXAMPLE = {"path": "<drive>", "lba_size_bytes": 512, "protection_type": 0}
@@ -257,7 +257,7 @@ def _of_spec(description: str | list[str]) -> str:
 
 
 def causes_table(of: str) -> Rows:
-    """Return what may spoil a cell, or of the drive's world a test, as the functions that find it say."""
+    """Return what may disturb a cell, or of the drive's world a test, as the functions that find it say."""
     if of == "cells":
         found = _causes(disturbances, lost_time)
         wanted = list(disturbances.TITLES)

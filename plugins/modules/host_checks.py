@@ -14,7 +14,7 @@ author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
   - Looks at firmware, driver, PCI Express link and path, error counters, health, temperature, slot power, memory and
-    processor, and reports what would spoil a measurement, with a remedy. C(docs/checks.md) lists all checks.
+    processor, and reports what would disturb a measurement, with a remedy. C(docs/checks.md) lists all checks.
   - Anything that cannot be read is a warning.
   - It writes nothing. With O(traffic_s) it reads the drives with C(fio --readonly) for that long, because error
     counters and temperatures are only meaningful under traffic.
@@ -97,7 +97,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Look for what would spoil a result
+- name: Look for what would disturb a result
   ssdlab.fleet.host_checks:
     drives: "{{ ssd_drives }}"
     firmware:

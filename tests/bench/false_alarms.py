@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How often a cell that nothing disturbed is taken for a spoilt one: none of 2,000 should be.
+"""How often a cell that nothing disturbed is taken for a disturbed one: none of 2,000 should be.
 
     .venv/bin/python tests/bench/false_alarms.py [--cells 2000] [--share 1/8] [--drives 4] [--results FILE] [--seconds
     290]
@@ -153,12 +153,12 @@ def main():
         numbers = shares.wanted(options.cells, options.share, shares.read(results))
         done = shares.run(functools.partial(work, Path(folder), options.seconds), numbers, options.drives, results)
     alarms, _messages = counted(done.values())
-    spoilt = sum(number for (_kind, level, _cause), number in alarms.items() if level in ("spoils", "refused"))
+    disturbed = sum(number for (_kind, level, _cause), number in alarms.items() if level in ("disturbs", "refused"))
     for (kind, level, cause), number in sorted(alarms.items()):
         print(f"{kind:28} {level:8} {cause:18} {number}")
     loads = [result["load"] for result in done.values()] or [0.0]
-    print(f"{len(done)} cells, {spoilt} false alarms; load average {min(loads):.1f} to {max(loads):.1f}")
-    return busy_machine.exit_code(options, bool(spoilt))
+    print(f"{len(done)} cells, {disturbed} false alarms; load average {min(loads):.1f} to {max(loads):.1f}")
+    return busy_machine.exit_code(options, bool(disturbed))
 
 
 if __name__ == "__main__":

@@ -73,6 +73,6 @@ def found(result, *levels):
     """The causes of a cell: {cause: its messages}, of these levels."""
     texts = {}
     for item in result["causes"]:
-        if item.level in (levels or ("spoils",)):
+        if item.level in (levels or ("disturbs",)):
             texts.setdefault(item.cause, []).append(item.message)
     return {cause: "; ".join(messages) for cause, messages in texts.items()}

@@ -66,7 +66,7 @@ def test_a_file_of_it_is_filled_and_measured(jobs, loop_drive, kind):
     assert mounts_of(drive.path) == [] and not list(jobs.folder.rglob("mounted"))
 
 
-def test_what_ext4_discards_after_the_fill_spoils_no_round(jobs, loop_drive):
+def test_what_ext4_discards_after_the_fill_disturbs_no_round(jobs, loop_drive):
     """Blocks of the extent tree that shrank as the file got its data: at a commit of the log, five seconds later."""
     drive = loop_drive(size_bytes=SIZE)
     cell = {"block_size": "64KiB", "read_pct": 50, "queue_depth": 4, "runtime_s": 4, "rate_iops": 400}

@@ -136,7 +136,7 @@ def test_a_bad_answer_is_that_hosts_error_alone(pair, tmp_path, what):
     assert len(site.summary()["drives"]) <= 3, site.summary()
 
 
-def test_collects_of_one_host_at_once_do_not_spoil_each_other(site, tmp_path):
+def test_collects_of_one_host_at_once_do_not_disturb_each_other(site, tmp_path):
     finished_run(tmp_path / "state")
     site.hosts = {GOOD: {}}
     task = {

@@ -230,7 +230,7 @@ def test_a_profiles_cache_that_a_drive_does_not_tell_of_makes_the_test_invalid(j
 
 @pytest.mark.parametrize(("access", "cpus", "threads"), [("random", "0", 1), ("sequential", "0-1", 2)])
 def test_threads_follow_the_cpus_that_fio_has(jobs, tmp_path, access, cpus, threads):
-    """Eight at most, with 16 I/Os in flight together; what was in flight is recorded, and nothing is spoilt. One CPU
+    """Eight at most, with 16 I/Os in flight together; what was in flight is recorded, and nothing is disturbed. One CPU
     would limit a drive as fast as memory.
     """
     cell = {**CELL, "access": access, "threads": 8, "queue_depth": 2, "per_cpu": True, "runtime_s": 4}

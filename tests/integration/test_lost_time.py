@@ -19,7 +19,7 @@ import time
 import measuring
 import pytest
 import simulated_ssd as simulator
-from test_spoilt_rounds import cpu_quota
+from test_disturbed_rounds import cpu_quota
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import Place
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import lost_time

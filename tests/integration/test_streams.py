@@ -103,15 +103,15 @@ def test_our_own_trims_are_nobody_elses(measured):
     _data, _plan, _tests, journal, _end = measured
     for cell in events(journal, "cell"):
         assert cell["seen"]["trimmed_bytes"] == cell["trim"]["bytes"] == cell["seen"]["kernel_bytes"]["discard"] > 0
-        assert [item for item in cell["causes"] if item["level"] == "spoils"] == []
+        assert [item for item in cell["causes"] if item["level"] == "disturbs"] == []
 
 
-def test_a_discard_of_somebody_else_beside_our_trims_spoils(measured):
+def test_a_discard_of_somebody_else_beside_our_trims_disturbs(measured):
     _data, plan, _tests, journal, _end = measured
     cell = base.parse(PlannedCell, plan["drives"][0]["tests"][0]["cells"][0])
     seen = copy.deepcopy(events(journal, "cell")[0]["seen"])
     seen["kernel_bytes"]["discard"] += 512
-    assert [item.cause for item in disturbances.find(cell, seen) if item.level == "spoils"] == ["discarded"]
+    assert [item.cause for item in disturbances.find(cell, seen) if item.level == "disturbs"] == ["discarded"]
 
 
 def test_an_unlimited_stream_has_to_fill_its_queue(measured):
@@ -122,7 +122,7 @@ def test_an_unlimited_stream_has_to_fill_its_queue(measured):
     jobs = [{**job, "queue_depth": 32} for job in cell["jobs"]]
     del jobs[0]["rate_iops"]
     limited = base.parse(PlannedCell, {**cell, "jobs": jobs})
-    found = [item for item in disturbances.find(limited, seen) if item.level == "spoils"]
+    found = [item for item in disturbances.find(limited, seen) if item.level == "disturbs"]
     assert [item.cause for item in found] == ["queue_not_filled"]
     assert "stream reads: " in found[-1].message
 

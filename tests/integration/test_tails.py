@@ -18,7 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import histog
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 
-# A busy test machine spoils rounds, which are then measured again and count in no window: here every round is to count.
+# A busy machine disturbs rounds, which are then measured again and count in no window: here every round is to count.
 LIMITS = Limits(queued_min=0, in_flight_min=0, cpu_idle_min=0, fio_cpu_max=2, steal_max=1, waited_max=1, idle_gap_s=60)
 MIXED = {
     "name": "mixed",

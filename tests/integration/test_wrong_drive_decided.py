@@ -215,7 +215,7 @@ def _a_link(path):
     path.symlink_to(path.with_suffix(".moved"))
 
 
-SPOILT = {
+DISTURBED = {
     "damaged": _damaged,
     "empty": _empty,
     "a link": _a_link,
@@ -231,7 +231,7 @@ def test_case_83_an_entry_of_the_ledger_that_cannot_be_trusted(bench):
     """
     host, files_of = Host(), {}
     bench.site.state.mkdir(parents=True)
-    for name, spoil in SPOILT.items():
+    for name, disturb in DISTURBED.items():
         disk = bench.disk(name)
         (identity,) = [seen["identity"] for seen in inspect(host, [parse(disk.entry)], terms=None)]
         before = ledger.begin(host, str(bench.site.state), identity, "night")
@@ -239,7 +239,7 @@ def test_case_83_an_entry_of_the_ledger_that_cannot_be_trusted(bench):
         ledger.end(host, before, identity, "iops: read_iops is 5")
         disk.entry["ssd_overwrite_data"] = True
         files_of[name] = Path(ledger_format.path_of(str(bench.site.state), identity))
-        spoil(files_of[name])
+        disturb(files_of[name])
     outcome = bench.play()
     assert not outcome.codes("spare")
     for name, path in files_of.items():

@@ -10,7 +10,7 @@ import typing as t
 from ..core.deadline import Hangs
 from ..drive import error_logs
 from ..measure import fio
-from ..measure.disturbances import SPOILS
+from ..measure.disturbances import DISTURBS
 from .drive_context import DriveContext
 from .release_drive import LONGEST_REASON
 from .resume_state import crash_text
@@ -30,7 +30,7 @@ def why(outcome: str, message: str, missed: str, finished: t.Iterable[t.Mapping[
         "{0}: {1}".format(test["test"], found["message"])
         for test in finished
         for found in test.get("conditions") or []
-        if found["cause"] in _COUNTED and found["level"] == SPOILS
+        if found["cause"] in _COUNTED and found["level"] == DISTURBS
     ]
     reasons = ([message] if outcome == "error" else []) + ([missed] if missed else []) + counted
     return "; ".join(reasons)[:LONGEST_REASON]

@@ -177,8 +177,8 @@ def _hold(station: DriveContext) -> None:
 
 
 def _read(station: DriveContext, cell: PlannedCell, name: str) -> float | None:
-    """Return the IOPS of a cell; None where something else spoilt it."""
+    """Return the IOPS of a cell; None where something else disturbed it."""
     value = station.seed({"test": "calibration", "attempt": 1}, name)
     result = station.bench.cell(name, cell, station.held.identity["size_bytes"], value)
-    spoilt = any(cause.level == "spoils" for cause in result["causes"])
-    return None if spoilt else float(result["read"]["iops"])
+    disturbed = any(cause.level == "disturbs" for cause in result["causes"])
+    return None if disturbed else float(result["read"]["iops"])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the drive's world and its settings say of each test of a campaign: causes that spoil it, that are unknown, or
+"""What the drive's world and its settings say of each test of a campaign: causes that disturb it, that are unknown, or
 that are only told.
 """
 
@@ -13,7 +13,7 @@ import typing as t
 from ..core.host import BOOT_ID, Host
 from ..drive import hidden_capacity, wear
 from ..measure import data_pattern, drive_environment
-from ..measure.disturbances import SPOILS, TOLD, UNKNOWN, Cause
+from ..measure.disturbances import DISTURBS, TOLD, UNKNOWN, Cause
 from ..measure.sampler import Sampler
 from ..records import base
 from ..records.events import VendorSettings, Wear
@@ -102,22 +102,22 @@ class Conditions:
             return list(sampler.reasons)
         now = drive_environment.read_environment(self._host, self._identity())
         self.spent = wear.spent(self._written, wear.read(self._host, self._identity()))
-        sampled = [Cause(drive_environment.cause_of(kind), SPOILS, text) for kind, text in sampler.causes.items()]
+        sampled = [Cause(drive_environment.cause_of(kind), DISTURBS, text) for kind, text in sampler.causes.items()]
         known = {item.cause for item in sampled}
         changed = drive_environment.changed(self._first, self._before, now)
         changed += [] if any(item.cause == "write_cache" for item in changed) else self._switched()
-        spoilt = [item for item in changed if item.cause not in known]
+        disturbed = [item for item in changed if item.cause not in known]
         data = [Cause("data", TOLD, text) for text in data_pattern.remarks(test)]
         self.found = (
             sampled
-            + spoilt
+            + disturbed
             + drive_environment.unknown(self._first, now, sampler.unseen_s)
             + self._vendor()
             + self._hidden
             + data
         )
         self._last = now
-        return [item.message for item in self.found if item.level == SPOILS]
+        return [item.message for item in self.found if item.level == DISTURBS]
 
     def _own_cache(self) -> str:
         """Return what the drive itself says of its write cache: the kernel's word of it is as old as its queue."""
@@ -132,7 +132,7 @@ class Conditions:
         text = (
             "the drive reports that its write cache was {0} when the test began, and is {1} now; the kernel missed it"
         )
-        return [Cause("write_cache", SPOILS, text.format(before, now))]
+        return [Cause("write_cache", DISTURBS, text.format(before, now))]
 
     def fields(self) -> dict[str, t.Any]:
         """For the record of the test."""
@@ -149,7 +149,7 @@ class Conditions:
         if self.settings is None:
             return []
         told = [
-            (SPOILS, active_settings.differences(self.settings, self._wanted)),
+            (DISTURBS, active_settings.differences(self.settings, self._wanted)),
             (UNKNOWN, active_settings.unknown(self.settings, self._wanted)),
             (TOLD, active_settings.pending(self.settings)),
         ]

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What spoils a cell though fio's figures are true of their job: other I/O, a load that was not there, a limited host,
-idling. Pure.
+"""What disturbs a cell though fio's figures are true of their job: other I/O, a load that was not there, a limited
+host, idling. Pure.
 
-Each cause, with how it was staged: docs/validity.md. A cause that spoils keeps its round out of every window; one that
-is unknown, as nobody counts what would show it, and one that is only told, warn.
+Each cause, with how it was staged: docs/validity.md. A cause that disturbs keeps its round out of every window; one
+that is unknown, as nobody counts what would show it, and one that is only told, warn.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TITLES = {
     CLOCK_JUMP: "clock jump",
     STALLED: "stalled",
 }
-SPOILS, UNKNOWN, TOLD = "spoils", "unknown", "told"
+DISTURBS, UNKNOWN, TOLD = "disturbs", "unknown", "told"
 
 # So much I/O reaches every drive of an array, in chunks of at most 1 MiB, and each has at least this part of its share.
 STRIPED_BYTES, UNEVEN = 1 << 30, 0.5
@@ -39,7 +39,7 @@ STRIPED_BYTES, UNEVEN = 1 << 30, 0.5
 def thread_limit(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[str]:
     """Find fio's threads out of time, so that more of them would have done more.
 
-    host_limited spoils: fio's user and system time by thread. Limit: fio_cpu_max
+    host_limited disturbs: fio's user and system time by thread. Limit: fio_cpu_max
     """
     if seen["fio_cpu"] < limits.fio_cpu_max or cell.polled:
         return []
@@ -51,10 +51,10 @@ def shortfalls(cell: AnyLoad, seen: Mapping, limits: Limits) -> list[str]:
     """Return what shows that fewer I/Os than asked were in flight. Not where the test leaves the queue open: a rate
     limit, or completions in batches.
 
-    queue_not_filled spoils: Little's law: fio's I/Os × mean latency ÷ runtime against threads × depth. Limit: below
+    queue_not_filled disturbs: Little's law: fio's I/Os × mean latency ÷ runtime against threads × depth. Limit: below
       queued_min, above queued_max
-    queue_not_filled spoils: the kernel's time in queue ÷ runtime; skipped if it merged more than other_io_share. Limit:
-      below in_flight_min of the depth
+    queue_not_filled disturbs: the kernel's time in queue ÷ runtime; skipped if it merged more than other_io_share.
+      Limit: below in_flight_min of the depth
     """
     jobs = cell.jobs or []
     found = []
@@ -99,7 +99,7 @@ def _is_counted(seen: Mapping) -> bool:
 def _reachable(cell: AnyLoad, queue: Mapping, limits: Limits) -> tuple[int, list[str]]:
     """Return how many of the I/Os asked for the drive can have in flight, and what keeps them fewer than that.
 
-    queue_not_filled spoils: `queue/nr_requests` × the hardware queues that the threads can use; `device/queue_depth`.
+    queue_not_filled disturbs: `queue/nr_requests` × the hardware queues that the threads can use; `device/queue_depth`.
       Limit: room for less than queue_limit_min of the depth; a SCSI depth below device_depth
     """
     asked = io_pattern.asked_in_flight(cell)
@@ -116,7 +116,7 @@ def _reachable(cell: AnyLoad, queue: Mapping, limits: Limits) -> tuple[int, list
 
 class Cause(t.NamedTuple):
     """One cause, in a cell or of a whole test (world). cause: a key of TITLES, or a word of docs/validity.md; level:
-    SPOILS, UNKNOWN (nobody can tell) or TOLD; message: what was seen and what to do.
+    DISTURBS, UNKNOWN (nobody can tell) or TOLD; message: what was seen and what to do.
     """
 
     cause: str
@@ -126,17 +126,17 @@ class Cause(t.NamedTuple):
 
 def find(cell: PlannedCell, seen: Mapping, limits: Limits = Limits(), strict: bool = False) -> list[Cause]:
     """Return the causes of one cell. cell: of the plan; seen: kernel_counters.evidence with idle_s and clock_jump_s;
-    strict: what is unknown spoils too.
+    strict: what is unknown disturbs too.
     """
     found = _discarded(seen, limits) + _between(seen, limits) + _beside(seen, limits)
     found += _other_io(cell, seen, limits) + _members(seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
-    return [item._replace(level=SPOILS) if strict and item.level == UNKNOWN else item for item in found]
+    return [item._replace(level=DISTURBS) if strict and item.level == UNKNOWN else item for item in found]
 
 
 def _discarded(seen: Mapping, limits: Limits) -> list[Cause]:
     """Find blocks that somebody gave back: the drive is in part as fresh again, now and in every round that follows.
 
-    discarded spoils: sectors discarded by others: in a cell, between two cells, during or after the fill. Limit: any
+    discarded disturbs: sectors discarded by others: in a cell, between two cells, during or after the fill. Limit: any
       (other_discard_bytes)
     """
     since = (seen.get("between_bytes") or {}).get("discard", 0)
@@ -148,40 +148,40 @@ def _discarded(seen: Mapping, limits: Limits) -> list[Cause]:
         "trims it (fstrim, blkdiscard)"
     )
     when = "while fio ran" if while_on > limits.other_discard_bytes else "before this cell"
-    return [Cause(DISCARDED, SPOILS, text.format((since + while_on) / 2.0**20, when))]
+    return [Cause(DISCARDED, DISTURBS, text.format((since + while_on) / 2.0**20, when))]
 
 
 def _between(seen: Mapping, limits: Limits) -> list[Cause]:
     """Find writes since our own last I/O; reads change nothing.
 
-    other_io spoils: sectors written since our own last I/O: the cell before, the fill, the purge. Limit: more than
+    other_io disturbs: sectors written since our own last I/O: the cell before, the fill, the purge. Limit: more than
       other_write_bytes
     """
     written = (seen.get("between_bytes") or {}).get("write", 0)
     if written <= limits.other_write_bytes:
         return []
     text = "another process wrote {0:.1f} MiB before this cell: stop what uses the drive"
-    return [Cause(OTHER_IO, SPOILS, text.format(written / 2.0**20))]
+    return [Cause(OTHER_IO, DISTURBS, text.format(written / 2.0**20))]
 
 
 def _beside(seen: Mapping, limits: Limits) -> list[Cause]:
     """Find I/O on other namespaces of the controller: none of ours are measured at the same time (preflight).
 
-    other_io spoils: bytes of other namespaces of the same NVMe controller or subsystem. Limit: more than other_io_share
-      of fio's, and more than other_read_bytes
+    other_io disturbs: bytes of other namespaces of the same NVMe controller or subsystem. Limit: more than
+      other_io_share of fio's, and more than other_read_bytes
     """
     others = seen.get("beside_bytes") or 0
     if others <= max(limits.other_read_bytes, limits.other_io_share * sum(seen["fio_bytes"].values())):
         return []
     text = "other namespaces of its controller read and wrote {0:.1f} MiB while fio ran: stop what uses them"
-    return [Cause(OTHER_IO, SPOILS, text.format(others / 2.0**20))]
+    return [Cause(OTHER_IO, DISTURBS, text.format(others / 2.0**20))]
 
 
 def _other_io(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
     """Compare sectors with fio's own bytes in each direction; where there is a ramp, which fio's JSON leaves out, with
     the process's own counts.
 
-    other_io spoils: sectors read and written, compared with fio's own bytes in each direction. Limit: more than
+    other_io disturbs: sectors read and written, compared with fio's own bytes in each direction. Limit: more than
       other_io_share of fio's bytes, and more than other_read_bytes, other_write_bytes
     other_io unknown: `queue/iostats` is 0, or the kernel counted less than fio did (passthrough, drivers that don't
       count). Limit: a deficit of more than other_io_share
@@ -223,7 +223,7 @@ def _other_io(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
         [
             Cause(
                 OTHER_IO,
-                SPOILS,
+                DISTURBS,
                 "another process {0} while fio ran: stop what uses the drive".format(" and ".join(found)),
             )
         ]
@@ -235,8 +235,8 @@ def _other_io(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
 def _members(seen: Mapping, limits: Limits) -> list[Cause]:
     """Check of an array that its I/O reached its drives, each of them its part, and that nobody else used one.
 
-    other_io spoils: on an array, I/O of its drives against the array's, and each drive's part against its share. Limit:
-      more than other_io_share and the bytes above; from 1 GiB on, less than half of the share
+    other_io disturbs: on an array, I/O of its drives against the array's, and each drive's part against its share.
+      Limit: more than other_io_share and the bytes above; from 1 GiB on, less than half of the share
     other_io unknown: the kernel does not count the I/O of one of the array's drives. Limit: any
     """
     told, kernel = seen.get("member_bytes"), seen["kernel_bytes"]
@@ -261,13 +261,13 @@ def _members(seen: Mapping, limits: Limits) -> list[Cause]:
         part = counts["read"] + counts["write"]
         if of_all >= STRIPED_BYTES and part < UNEVEN * share * of_all:
             found.append(f"{name} got {part / float(of_all):.1%} of the array's I/O, not {share:.1%} as striping gives")
-    return [Cause(OTHER_IO, SPOILS, text) for text in found]
+    return [Cause(OTHER_IO, DISTURBS, text) for text in found]
 
 
 def _load(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
     """Find out whether the queue was as full as asked, and whether the host let it be.
 
-    host_limited spoils: fio's CPUs never idle and the queue short. Limit: cpu_idle_min
+    host_limited disturbs: fio's CPUs never idle and the queue short. Limit: cpu_idle_min
     host_limited told: fio's CPUs never idle, the queue full, and what fio waited is unknown or below its limit. Limit:
       cpu_idle_min
     host_limited unknown: `/proc/stat` does not list fio's CPUs. Limit: none
@@ -275,9 +275,9 @@ def _load(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
       nothing. Limit: fio_cpu_max
     """
     short = shortfalls(cell, seen, limits)
-    found = [Cause(HOST_LIMITED, SPOILS, text) for text in thread_limit(cell, seen, limits)]
+    found = [Cause(HOST_LIMITED, DISTURBS, text) for text in thread_limit(cell, seen, limits)]
     lost = lost_time.find(cell, seen, limits, bool(short))
-    found += [Cause(HOST_LIMITED, SPOILS if item.disturbs else TOLD, item.message) for item in lost]
+    found += [Cause(HOST_LIMITED, DISTURBS if item.disturbs else TOLD, item.message) for item in lost]
     if seen["cpu_idle"] is None:
         found.append(
             Cause(
@@ -296,12 +296,12 @@ def _load(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
         found.append(
             Cause(
                 HOST_LIMITED,
-                SPOILS,
+                DISTURBS,
                 "{0}; {1}: stop other load, or give fio other CPUs".format("; ".join(short), said),
             )
         )
     elif short:
-        found.append(Cause(NOT_FILLED, SPOILS, "; ".join(short)))
+        found.append(Cause(NOT_FILLED, DISTURBS, "; ".join(short)))
     elif busy and not found:
         found.append(
             Cause(
@@ -316,9 +316,9 @@ def _load(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
 def _time(seen: Mapping, limits: Limits) -> list[Cause]:
     """Find pauses before a cell, and clocks that were set.
 
-    idle_gap spoils: time without I/O since the test's previous cell, by the monotonic clock; waiting for a late I/O is
-      not idling. Limit: idle_gap_s
-    suspended spoils: `CLOCK_BOOTTIME` against `CLOCK_MONOTONIC` since the previous cell: the machine slept, and its
+    idle_gap disturbs: time without I/O since the test's previous cell, by the monotonic clock; waiting for a late I/O
+      is not idling. Limit: idle_gap_s
+    suspended disturbs: `CLOCK_BOOTTIME` against `CLOCK_MONOTONIC` since the previous cell: the machine slept, and its
       drive lost power or went to a low-power state. Limit: suspended_s
     stalled told: fio's longest latency of the cell. Limit: stall_s
     clock_jump told: wall clock against `CLOCK_BOOTTIME` since the previous cell; all durations are measured by the
@@ -333,13 +333,13 @@ def _time(seen: Mapping, limits: Limits) -> list[Cause]:
         found.append(Cause(STALLED, TOLD, text.format(seen["longest_s"], limits.stall_s)))
     if (seen.get("idle_s") or 0) > limits.idle_gap_s:
         text = "the drive idled for {0:.1f} s before this cell, more than {1:g} s: it may have collected garbage"
-        found.append(Cause(IDLE_GAP, SPOILS, text.format(seen["idle_s"], limits.idle_gap_s)))
+        found.append(Cause(IDLE_GAP, DISTURBS, text.format(seen["idle_s"], limits.idle_gap_s)))
     if (seen.get("suspended_s") or 0) > limits.suspended_s:
         text = (
             "the host was suspended for {0:.1f} s after the previous cell, so the drive lost or saved power; keep "
             "hosts from suspending"
         )
-        found.append(Cause(SUSPENDED, SPOILS, text.format(seen["suspended_s"])))
+        found.append(Cause(SUSPENDED, DISTURBS, text.format(seen["suspended_s"])))
     if abs(seen.get("clock_jump_s") or 0) > limits.clock_jump_s:
         text = (
             "the wall clock jumped by {0:+.1f} s: timestamps before and after it can't be compared; durations are not "

@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The causes of a test's rounds, kept together: which rounds are spoilt, and what the record says of them. Pure."""
+"""The causes of a test's rounds, kept together: which rounds are disturbed, and what the record says of them. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
-from .disturbances import SPOILS, TITLES, Cause
+from .disturbances import DISTURBS, TITLES, Cause
 
 LONGEST_SHOWN = 6
 
@@ -24,7 +24,7 @@ class DisturbedRounds:
         """The causes of a cell of a round."""
         for item in causes:
             key = (item.cause, item.level)
-            if item.level == SPOILS:
+            if item.level == DISTURBS:
                 self._disturbed.add(number)
             numbers = self._rounds.setdefault(key, [])
             if not numbers or numbers[-1] != number:
@@ -51,8 +51,8 @@ class DisturbedRounds:
         ]
 
     def reasons(self) -> list[str]:
-        """Return a sentence for each cause that spoilt rounds."""
-        return [sentence(item) for item in self.fields() if item["level"] == SPOILS]
+        """Return a sentence for each cause that disturbed rounds."""
+        return [sentence(item) for item in self.fields() if item["level"] == DISTURBS]
 
 
 def ranges(numbers: t.Sequence[int]) -> list[list[int]]:

@@ -5,7 +5,7 @@
 every test is held.
 
 Its states (links, power, direct I/O) are compared with the baseline, its counters (media errors, PCI Express errors,
-throttling) with the look before the test: one error would otherwise spoil all tests after it. docs/validity.md lists
+throttling) with the look before the test: one error would otherwise disturb all tests after it. docs/validity.md lists
 each cause with how it was staged.
 """
 
@@ -20,7 +20,7 @@ from ..drive.attributes import VIRTUAL
 from ..drive.health import critical_texts
 from ..machine import links, pcie
 from . import sampler
-from .disturbances import SPOILS, UNKNOWN, Cause
+from .disturbances import DISTURBS, UNKNOWN, Cause
 
 HEALTH = (*sampler.KEPT, "highest_temperature_c", "warning_temperature_c", "critical_temperature_c")
 # A read that failed and was given back as an error, or had to be rebuilt, takes long and may be the first of many: none
@@ -77,8 +77,8 @@ def changed(first: World, before: World, now: World) -> list[Cause]:
         **_counters(before, now),
         **_write_cache(before, now),
     }
-    found.update({key: text for key, text in sampler.spoilt(before, now).items() if key not in found})
-    return [Cause(cause_of(key), SPOILS, text) for key, text in found.items()] + _cached(now)
+    found.update({key: text for key, text in sampler.disturbed(before, now).items() if key not in found})
+    return [Cause(cause_of(key), DISTURBS, text) for key, text in found.items()] + _cached(now)
 
 
 def cause_of(key: str) -> str:
@@ -95,17 +95,17 @@ def cause_of(key: str) -> str:
 def _links(first: World, now: World) -> dict[str, str]:
     """Find a link that runs slower than it did: slower, narrower or gone.
 
-    link spoils: of PCI Express: `current_link_speed`, `current_link_width`; of SATA or SAS: `ata_link/*/sata_spd`,
+    link disturbs: of PCI Express: `current_link_speed`, `current_link_width`; of SATA or SAS: `ata_link/*/sata_spd`,
       `sas_phy/*/negotiated_linkrate`; every sample. Limit: any fall below the baseline
     """
-    told = sampler.spoilt(first, now).get("link")
+    told = sampler.disturbed(first, now).get("link")
     return {"link": told} if told else {}
 
 
 def _power(first: World, now: World) -> dict[str, str]:
     """Find less power than before, or a link that saves it.
 
-    power_state spoils: NVMe feature 02h and the state's descriptor, the function's `power_state`,
+    power_state disturbs: NVMe feature 02h and the state's descriptor, the function's `power_state`,
       `link_power_management_policy`. Limit: a higher-numbered power state that does I/O (in others the drive only
       idles); any change of the other two
     """
@@ -139,7 +139,7 @@ def limit_c(world: World) -> int | None:
 def _heat(first: World, before: World, now: World) -> dict[str, str]:
     """Find a drive at its own limit now, or in between: its own memory of the highest rose to it.
 
-    temperature spoils: WCTEMP, else CCTEMP; `op_limit_max`, else `limit_max` and `drive_trip` of smartctl; the
+    temperature disturbs: WCTEMP, else CCTEMP; `op_limit_max`, else `limit_max` and `drive_trip` of smartctl; the
       temperature at which a card throttles (`fio-status`); the highest since power-on, if the drive records it. Limit:
       BELOW_LIMIT_C below the limit
     """
@@ -165,7 +165,7 @@ def _heat(first: World, before: World, now: World) -> dict[str, str]:
 def _counters(before: World, now: World) -> dict[str, str]:
     """Find new media errors.
 
-    media_errors spoils: `nvme smart-log`, attributes 187, 197 and 198, the SCSI error counter log, `rssdm -S`. Limit:
+    media_errors disturbs: `nvme smart-log`, attributes 187, 197 and 198, the SCSI error counter log, `rssdm -S`. Limit:
       more than MEDIA_ERRORS_MORE
     """
     one, other = before["media_errors"], now["media_errors"]
@@ -182,7 +182,7 @@ def _write_cache(before: World, now: World) -> dict[str, str]:
     """Find another write cache at the end of a test than when it began to measure; a purge and our own settings come
     before that.
 
-    write_cache spoils: `queue/write_cache`, and what the drive itself reports (NVMe feature 06h, the caching mode
+    write_cache disturbs: `queue/write_cache`, and what the drive itself reports (NVMe feature 06h, the caching mode
       page), which the kernel may not know. Limit: any change since the measurement began; tuning repeats its settings
       before that
     """
@@ -195,10 +195,10 @@ def _write_cache(before: World, now: World) -> dict[str, str]:
 def _cached(now: World) -> list[Cause]:
     """Find a loop device that uses the page cache.
 
-    direct_io spoils: `loop/dio`. Limit: 0
+    direct_io disturbs: `loop/dio`. Limit: 0
     """
     text = "the loop device uses the page cache (loop/dio is 0), so memory was measured: attach it with --direct-io=on"
-    return [Cause("direct_io", SPOILS, text)] if now["direct_io"] is False else []
+    return [Cause("direct_io", DISTURBS, text)] if now["direct_io"] is False else []
 
 
 def unknown(first: World, now: World, unseen_s: float = 0.0) -> list[Cause]:

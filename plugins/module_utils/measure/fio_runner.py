@@ -58,7 +58,7 @@ class Workbench:
         self.members: t.Sequence[str] = ()
         # A file on the drive that fio gets in place of it, as an open descriptor.
         self.file: int | None = None
-        # What a cell is held to, and whether what is unknown spoils it; the campaign sets them.
+        # What a cell is held to, and whether what is unknown disturbs it; the campaign sets them.
         self.limits, self.strict = Limits(), False
         # Where fio runs; the campaign sets it once the drive has one.
         self.place = NOWHERE

@@ -208,7 +208,7 @@ def evidence(
     process: Mapping | None,
     witness: Witness,
 ) -> dict[str, t.Any]:
-    """Return all that the causes of a spoilt cell are judged by (fields: docs/internals.md, cell `seen`). result:
+    """Return all that the causes of a disturbed cell are judged by (fields: docs/internals.md, cell `seen`). result:
     fio's.
     """
     job = fio_result.combined(result)["jobs"][0]

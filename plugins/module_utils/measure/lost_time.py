@@ -33,7 +33,7 @@ class Loss(t.NamedTuple):
 def _stolen(_cell: PlannedCell, seen: Mapping, _limits: Limits) -> float | None:
     """Return what the hypervisor took.
 
-    host_limited spoils: time that the hypervisor took from fio's CPUs. Limit: steal_max, if not outlasted
+    host_limited disturbs: time that the hypervisor took from fio's CPUs. Limit: steal_max, if not outlasted
     """
     share: float | None = seen["cpu_steal"]
     return share
@@ -42,7 +42,7 @@ def _stolen(_cell: PlannedCell, seen: Mapping, _limits: Limits) -> float | None:
 def _throttled(cell: PlannedCell, seen: Mapping, _limits: Limits) -> float | None:
     """Return what a quota took: a sum over CPUs, of which no more than fio has threads can wait at once.
 
-    host_limited spoils: time lost to the control group's CPU quota (`cpu.stat`, parent groups too). Limit:
+    host_limited disturbs: time lost to the control group's CPU quota (`cpu.stat`, parent groups too). Limit:
       throttled_max of the cell's time, if not outlasted
     """
     held_s: float | None = seen["throttled_s"]
@@ -53,7 +53,7 @@ def _waited(cell: PlannedCell, seen: Mapping, limits: Limits) -> float | None:
     """Return what fio's threads waited for CPUs that were never idle: no more than others ran there, as they also wait
     for each other.
 
-    host_limited spoils: time that fio's threads waited for CPUs that others kept busy (`schedstat`): at most what
+    host_limited disturbs: time that fio's threads waited for CPUs that others kept busy (`schedstat`): at most what
       others used of CPUs that were never idle (cpu_idle_min). Limit: waited_max, if not outlasted
     """
     waited_s: float | None = seen.get("waited_s")

@@ -53,11 +53,11 @@ class Rounds:
         """The round at which the rule was first met."""
         return self._windows.steady_at
 
-    def add(self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float, spoilt: bool = False) -> None:
+    def add(self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float, disturbed: bool = False) -> None:
         """A finished round: metrics of each cell; bytes written since the purge; seconds since the first round began;
         whether it can't be in a window.
         """
-        self._windows.add(cells, bytes_written, elapsed_s, spoilt)
+        self._windows.add(cells, bytes_written, elapsed_s, disturbed)
 
     def tracked(self) -> dict[tuple[str, str], t.Any]:
         """Return the tracked variables of the last round: {(cell, metric): value}."""
@@ -92,7 +92,7 @@ class Rounds:
         all rounds without a rule.
         """
         if not self._steady:
-            return last_clean(self.count, self._windows.spoilt, self._last)
+            return last_clean(self.count, self._windows.disturbed, self._last)
         return self._windows.last()[-1]
 
     def steady_state(self) -> list[dict[str, t.Any]]:
@@ -106,9 +106,10 @@ class Rounds:
         """(steady, not_steady, complete, or invalid without a clean window; reasons). Call it once no further round is
         due.
         """
-        if self._windows.spoilt and not (self._windows.any_clean() if self._steady else self.window_rounds()):
-            text = "no window without a spoilt round within {0}: {1} of {2} rounds were spoilt"
-            return "invalid", [text.format(self._limit_reached() or "the test", len(self._windows.spoilt), self.count)]
+        if self._windows.disturbed and not (self._windows.any_clean() if self._steady else self.window_rounds()):
+            text = "no window without a disturbed round within {0}: {1} of {2} rounds were disturbed"
+            within = self._limit_reached() or "the test"
+            return "invalid", [text.format(within, len(self._windows.disturbed), self.count)]
         if not self._steady:
             return "complete", []
         if self.steady_at is not None:
@@ -135,11 +136,11 @@ class Rounds:
 
     def span(self) -> list[int]:
         """Return every round from the window's first to its last, also those between samples: tails are rare, and must
-        not hide there. Spoilt ones don't count.
+        not hide there. Disturbed ones don't count.
         """
         numbers = self.window_rounds()
         return (
-            [number for number in range(numbers[0], numbers[-1] + 1) if number not in self._windows.spoilt]
+            [number for number in range(numbers[0], numbers[-1] + 1) if number not in self._windows.disturbed]
             if numbers
             else []
         )
@@ -149,12 +150,12 @@ class Rounds:
         was steady there.
 
         Maxima cover the window's span, and every round of a saturation test, whose curve is the result; of a window
-        that is spoilt throughout, the window. Percentiles and shares are those of the span's histograms, merged.
+        that is disturbed throughout, the window. Percentiles and shares are those of the span's histograms, merged.
         """
         numbers = self.window_rounds()
         rounds = [self._windows.cells[number - 1] for number in numbers]
         wide = range(1, self.count + 1) if self._windows.every > 1 or self._windows.least_bytes else self.span()
-        seen = [self._windows.cells[number - 1] for number in wide if number not in self._windows.spoilt] or rounds
+        seen = [self._windows.cells[number - 1] for number in wide if number not in self._windows.disturbed] or rounds
         # What leads each round comes last: the first one's figures are the test's.
         names = sorted(rounds[0], key=lambda name: name in self._leads) if rounds else []
         combined = {
@@ -189,14 +190,14 @@ class Rounds:
         return bound_s(self._limits, self._round_s, self._windows.size_bytes, self.count, written, elapsed_s)
 
 
-def last_clean(count: int, spoilt: t.Container[int], last: int) -> list[int]:
+def last_clean(count: int, disturbed: t.Container[int], last: int) -> list[int]:
     """Return the rounds that make the figures of a test without a rule: the clean ones, or the last of them.
 
     last: how many. They are of the test's end: those before its last 2 x `last` rounds show another state of the drive,
-    and do not stand for spoilt ones.
+    and do not stand for disturbed ones.
     """
     first = max(1, count - 2 * last + 1) if last else 1
-    return [number for number in range(first, count + 1) if number not in spoilt][-last:]
+    return [number for number in range(first, count + 1) if number not in disturbed][-last:]
 
 
 def cell_s(cell: AnyLoad) -> float:

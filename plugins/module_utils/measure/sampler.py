@@ -56,7 +56,7 @@ def take_sample(host: Host, identity: t.Mapping[str, t.Any], path: t.Sequence[st
     }
 
 
-def spoilt(first: Sample, now: Sample) -> dict[str, str]:
+def disturbed(first: Sample, now: Sample) -> dict[str, str]:
     """Return what makes the measurement between two samples invalid: {kind: sentence}. What either does not tell is not
     compared.
     """
@@ -89,7 +89,7 @@ def too_hot(now: Sample, limit_c: int | None, before: str | None = None) -> dict
 def _throttling(first: Sample, now: Sample) -> dict[str, str]:
     """Find a drive that slowed down because of heat.
 
-    throttled spoils: TMT1 and TMT2 transitions and seconds, minutes above WCTEMP and CCTEMP. Limit: any increase
+    throttled disturbs: TMT1 and TMT2 transitions and seconds, minutes above WCTEMP and CCTEMP. Limit: any increase
     """
     told = {}
     for level in ("t1", "t2"):
@@ -111,8 +111,8 @@ def _warnings(first: Sample, now: Sample) -> dict[str, str]:
     """Find warnings that came up; what was there before, preflight has told, but being too hot is no less true for
     that.
 
-    health spoils: critical_warning; the kernel's `status` of a P320h or P420m; health data that can no longer be read.
-      Limit: any new bit; a temperature warning even if it was there before
+    health disturbs: critical_warning; the kernel's `status` of a P320h or P420m; health data that can no longer be
+      read. Limit: any new bit; a temperature warning even if it was there before
     """
     if now["critical_warning"] is None:
         return {}
@@ -142,7 +142,7 @@ def _slower(before: float | None, after: float | None) -> dict[str, str]:
 def _errors(first: Sample, now: Sample) -> dict[str, str]:
     """Find new errors on the link.
 
-    pcie_errors spoils: `aer_dev_*` of the drive and every port above it. Limit: any increase
+    pcie_errors disturbs: `aer_dev_*` of the drive and every port above it. Limit: any increase
     """
     before = first["aer"]
     rose = pcie.aer_increase(before, {address: now["aer"].get(address) for address in before})
@@ -184,17 +184,17 @@ class Sampler:
         self._first: Sample | None = None
         self._known: t.Mapping[str, t.Any] = {}
         self._path: list[str] = []
-        self._spoilt: dict[str, str] = {}
+        self._disturbed: dict[str, str] = {}
 
     @property
     def causes(self) -> dict[str, str]:
-        """What makes the test invalid, {kind: sentence}; kinds are those of `spoilt`."""
-        return dict(self._spoilt)
+        """What makes the test invalid, {kind: sentence}; kinds are those of `disturbed`."""
+        return dict(self._disturbed)
 
     @property
     def reasons(self) -> list[str]:
         """Why the test is invalid; empty where nothing was seen. Of a count that went on rising, its last figure."""
-        return list(self._spoilt.values())
+        return list(self._disturbed.values())
 
     def __enter__(self) -> Sampler:
         self._looked_s = self._clock()
@@ -216,9 +216,9 @@ class Sampler:
         self._stop.set()
         self._thread.join(JOIN_S)
         if self._thread.is_alive():
-            self._spoilt["samples"] = "a sample of the drive did not end: whether it was throttled is unknown"
+            self._disturbed["samples"] = "a sample of the drive did not end: whether it was throttled is unknown"
             return
-        self._spoilt.update(unread(self._first, self._look()))
+        self._disturbed.update(unread(self._first, self._look()))
 
     def _run(self, others: list[int]) -> None:
         if others:
@@ -228,7 +228,7 @@ class Sampler:
             while not self._stop.wait(self._interval_s):
                 self._look(ask=self._known.get("transport") == "nvme")
         except Exception as error:  # A thread that dies unseen would let a throttled drive pass.
-            self._spoilt["samples"] = (
+            self._disturbed["samples"] = (
                 f"samples ended early ({type(error).__name__}: {error}): whether it was throttled is unknown"
             )
 
@@ -238,8 +238,8 @@ class Sampler:
         self._note("sample", **sample)
         if self._first is None:
             self._first = sample
-        self._spoilt.update(spoilt(self._first, sample))
-        self._spoilt.update(too_hot(sample, self._limit_c(), self._spoilt.get("temperature")))
+        self._disturbed.update(disturbed(self._first, sample))
+        self._disturbed.update(too_hot(sample, self._limit_c(), self._disturbed.get("temperature")))
         return sample
 
     def _looked(self) -> None:

@@ -35,14 +35,14 @@ class Windows:
         # Of each round, what was written since the purge and how long it took until the round ended.
         self.ends: list[tuple[int, float]] = []
         # Rounds with a cause that keeps them out of every window (disturbances.py).
-        self.spoilt: set[int] = set()
+        self.disturbed: set[int] = set()
 
-    def add(self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float, spoilt: bool) -> None:
+    def add(self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float, disturbed: bool) -> None:
         """A finished round, as Rounds.add."""
         self.cells.append(cells)
         self.ends.append((bytes_written, elapsed_s))
-        if spoilt:
-            self.spoilt.add(self.count)
+        if disturbed:
+            self.disturbed.add(self.count)
         if self.steady_at is None and self._steady and self.count % self.every == 0 and self._are_confirmed():
             self.steady_at = self.count
 
@@ -103,10 +103,10 @@ class Windows:
         return bool(windows[0]) and len(windows[0]) >= self._rule.window and self._may_begin(windows[0][0])
 
     def _is_clean(self, windows: list[list[int]]) -> bool:
-        """Return whether these windows are whole, may begin, and hold no spoilt round, those between two sampled ones
-        included.
+        """Return whether these windows are whole, may begin, and hold no disturbed round, those between two sampled
+        ones included.
         """
-        return self._is_whole(windows) and self.spoilt.isdisjoint(range(windows[0][0], windows[-1][-1] + 1))
+        return self._is_whole(windows) and self.disturbed.isdisjoint(range(windows[0][0], windows[-1][-1] + 1))
 
     def _agree(self, found: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
         """Return whether windows that follow each other are all steady, and their averages at most
@@ -129,7 +129,7 @@ class Windows:
         )
 
     def any_clean(self) -> bool:
-        """Return whether of the windows that could count, steady or not, one held no spoilt round; also where none
+        """Return whether of the windows that could count, steady or not, one held no disturbed round; also where none
         could count yet.
         """
         windows = [self._of(end) for end in range(self.every, self.count + 1, self.every)]

@@ -36,7 +36,7 @@ from .host_snapshot import Snapshot
 
 Commands = t.List[Annotated[t.List[str], Limits(min_items=1)]]
 PurgeClass = t.Literal["pts", "not_pts"]
-Level = t.Literal["spoils", "unknown", "told"]
+Level = t.Literal["disturbs", "unknown", "told"]
 
 
 @dataclass(frozen=True)

@@ -335,7 +335,7 @@ class PlannedLook:
 
 @dataclass(frozen=True)
 class Validity:
-    """What every cell is held to (measure/validity_limits.py). strict: what is unknown spoils a round too."""
+    """What every cell is held to (measure/validity_limits.py). strict: what is unknown disturbs a round too."""
 
     strict: bool
     limits: t.Dict[str, NotNegative]

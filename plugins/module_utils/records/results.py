@@ -179,7 +179,7 @@ class Saturation:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """A cause that spoiled rounds, is unknown or is only told, and in which rounds."""
+    """A cause that disturbed rounds, is unknown or is only told, and in which rounds."""
 
     cause: events.CauseName
     level: events.Level
@@ -251,8 +251,8 @@ class TestRecord(RecordOfRun):
     written_bytes: t.Optional[Count] = None
     # Causes in its rounds.
     validity: Annotated[t.List[Disturbance], Limits(max_items=100)] = field(default_factory=list)
-    # What the drive's environment, its settings and the data say of the test (docs/validity.md). spoils: it is invalid
-    # for it; unknown: nobody can tell; told: a remark.
+    # What the drive's environment, its settings and the data say of the test (docs/validity.md). disturbs: it is
+    # invalid for it; unknown: nobody can tell; told: a remark.
     conditions: Annotated[t.List[events.Condition], Limits(max_items=200)] = field(default_factory=list)
     # null: no vendor's tool makes settings of this drive.
     vendor_settings: t.Optional[events.VendorSettings] = None

@@ -56,8 +56,8 @@ def differences(found: VendorSettings, options: t.Mapping[str, t.Any]) -> list[s
     """Return, in sentences, what is active and not as requested. options: the drive's part of the plan (vendor_rssdm,
     vendor_iomemory_dma_delay).
 
-    vendor_settings spoils: `rssdm -L -d`, `/sys/module/*/parameters/iodrive_dma_delay`; kept with every result. Limit:
-      any difference from the inventory's (`vendor_rssdm`, `vendor_iomemory_dma_delay`)
+    vendor_settings disturbs: `rssdm -L -d`, `/sys/module/*/parameters/iodrive_dma_delay`; kept with every result.
+      Limit: any difference from the inventory's (`vendor_rssdm`, `vendor_iomemory_dma_delay`)
     """
     try:
         requested = _requested(found, options)

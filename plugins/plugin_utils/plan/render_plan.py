@@ -116,7 +116,7 @@ def _look(settings: t.Mapping[str, t.Any]) -> PlannedLook:
 
 def _validity(settings: t.Mapping[str, t.Any]) -> Validity:
     limits = schemas.plain(settings.get("ssd_validity_limits")) or {}
-    is_strict = settings.get("ssd_unknown_causes") == "spoil"
+    is_strict = settings.get("ssd_unknown_causes") == "disturb"
     return Validity(is_strict, {name: float(limit) for name, limit in limits.items()})
 
 

@@ -98,8 +98,8 @@ def dropped_criteria(before: Mapping, criteria: t.Any, unknown_causes: t.Any) ->
     """Return what the run was begun with (run.json) and would be held to no longer, in words."""
     now = [judged_criteria.describe(dict(item)) for item in criteria or [] if isinstance(item, dict)]
     then = [judged_criteria.describe(item) for item in before.get("criteria") or [] if isinstance(item, dict)]
-    strict = before.get("unknown_causes") == "spoil" and (unknown_causes or "warn") != "spoil"
-    return [text for text in then if text not in now] + ["ssd_unknown_causes spoil"] * strict
+    strict = before.get("unknown_causes") == "disturb" and (unknown_causes or "warn") != "disturb"
+    return [text for text in then if text not in now] + ["ssd_unknown_causes disturb"] * strict
 
 
 def dropped_criteria_warnings(

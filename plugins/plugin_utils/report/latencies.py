@@ -9,7 +9,7 @@ import re
 import typing as t
 
 from ...module_utils.measure import histogram
-from ...module_utils.measure.disturbances import SPOILS
+from ...module_utils.measure.disturbances import DISTURBS
 from ..common import units
 from .host_journal import Measurement
 from .thinning import significant
@@ -46,8 +46,8 @@ def span(record: Mapping, last_rounds: int | None) -> str:
     if record.get("steady_state"):
         return WINDOW
     count = record.get("rounds") or 0
-    # Some of its rounds may be spoilt, which don't count; of what is only told or unknown all do.
-    clean = " clean" if any(item.get("level") == SPOILS for item in record.get("validity") or []) else ""
+    # Some of its rounds may be disturbed, which don't count; of what is only told or unknown all do.
+    clean = " clean" if any(item.get("level") == DISTURBS for item in record.get("validity") or []) else ""
     if last_rounds and last_rounds < count:
         return f"the last{clean or f' {last_rounds}'} rounds" if clean or last_rounds > 1 else "the last round"
     return "its one round" if count == 1 else f"all{clean or f' {count}'} rounds"

@@ -140,8 +140,8 @@ class RunRecord:
     versions: dict[str, str | None]
     # The run whose drives this one measures again (ssd_retest); it is judged with that run.
     again_of: OrMissing[str] = None
-    # Whether a cause that nobody could look for spoils a round, or warns.
-    unknown_causes: OrMissing[t.Literal["warn", "spoil"]] = None
+    # Whether a cause that nobody could look for disturbs a round, or warns.
+    unknown_causes: OrMissing[t.Literal["warn", "disturb"]] = None
     # What the checks of the hosts found and did not stop the run for.
     warnings: list[RunWarning] = field(default_factory=list)
 

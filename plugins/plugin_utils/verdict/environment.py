@@ -1,15 +1,16 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a record says of the drive's world: causes that spoil it, that are unknown, and that are only told; and whether
-a run wrote more than ssd_wear_budget allows (preflight goes by an assumed rate, and a faster drive writes more). Pure.
+"""What a record says of the drive's world: causes that disturb it, that are unknown, and that are only told; and
+whether a run wrote more than ssd_wear_budget allows (preflight goes by an assumed rate, and a faster drive writes more).
+Pure.
 """
 
 from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.measure.disturbances import SPOILS, UNKNOWN
+from ...module_utils.measure.disturbances import DISTURBS, UNKNOWN
 from ...module_utils.run.criteria import MEASURED
 from ..common import units
 from ..common.values import number
@@ -32,8 +33,8 @@ def unknown_problem(record: Mapping) -> str:
 
 
 def remarks(record: Mapping) -> list[str]:
-    """Return what is told and spoils nothing, as sentences; the word "unknown" stands before what nobody could see."""
-    others = [item for item in record.get("conditions") or [] if item.get("level") != SPOILS]
+    """Return what is told and disturbs nothing, as sentences; "unknown" stands before what nobody could see."""
+    others = [item for item in record.get("conditions") or [] if item.get("level") != DISTURBS]
     return (
         [f"{'unknown: ' if item['level'] == UNKNOWN else ''}{item['message']}" for item in others]
         + settings(record)

@@ -31,7 +31,7 @@ class RunFacts:
         self.references = references
         self.tests: Record = run.get("tests") or {}
         self.criteria = run.get("criteria") or []
-        self.strict = run.get("unknown_causes") == "spoil"
+        self.strict = run.get("unknown_causes") == "disturb"
         self.asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
         self.hosts = {record["host"]: base.parse(HostRecord, record) for record in records if record["kind"] == "host"}
         self.drive_records = {

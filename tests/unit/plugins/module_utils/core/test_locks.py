@@ -101,13 +101,13 @@ def open_to_a_group(path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-@pytest.mark.parametrize("spoil", [foreign, open_to_all, open_to_a_group])
+@pytest.mark.parametrize("disturb", [foreign, open_to_all, open_to_a_group])
 @pytest.mark.parametrize("place", ["", "looks", "looks/sda.lock"])
-def test_what_others_made_or_may_write_is_refused_at_once(tmp_path, monkeypatch, place, spoil):
+def test_what_others_made_or_may_write_is_refused_at_once(tmp_path, monkeypatch, place, disturb):
     monkeypatch.setattr(locks, "LOCK_DIR", str(tmp_path / "ssdlab-fleet"))
     (tmp_path / "ssdlab-fleet" / "looks").mkdir(parents=True, mode=0o700)
     (tmp_path / "ssdlab-fleet" / "looks" / "sda.lock").touch(0o600)
-    spoil(tmp_path / "ssdlab-fleet" / place)
+    disturb(tmp_path / "ssdlab-fleet" / place)
     began = time.monotonic()
     with pytest.raises(UntrustedLock, match="make sure that no run is under way, then remove it"):
         look_lock("sda").acquire(wait_s=10)

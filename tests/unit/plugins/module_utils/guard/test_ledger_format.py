@@ -50,7 +50,7 @@ def text(left, data):
 
 
 FOLDER = os.path.dirname
-SPOILT = [
+DISTURBED = [
     (lambda left: left.file, not_roots),
     (lambda left: left.file, a_link),
     (lambda left: left.file, a_folder),
@@ -74,10 +74,10 @@ SPOILT = [
 
 
 @pytest.mark.parametrize("reason", ["", "iops: write_iops is 5"], ids=["released", "evidence"])
-@pytest.mark.parametrize("place, spoil", SPOILT)
-def test_an_entry_that_others_may_write_or_that_is_damaged_is_told_and_never_passed_over(left, place, spoil, reason):
+@pytest.mark.parametrize("place, disturb", DISTURBED)
+def test_an_entry_that_others_may_write_or_that_is_damaged_is_told_and_never_passed_over(left, place, disturb, reason):
     left.run("second", sectors=300, reason=reason)
-    spoil(left)
+    disturb(left)
     with pytest.raises(ledger_format.Untrusted) as told:
         left.seen()
     assert place(left) in str(told.value)

@@ -14,8 +14,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import failure_lo
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
 
-MEDIA = {"cause": "media_errors", "level": "spoils", "message": "it counted 3 more media errors"}
-HOT = {"cause": "temperature", "level": "spoils", "message": "it reached 80 °C"}
+MEDIA = {"cause": "media_errors", "level": "disturbs", "message": "it counted 3 more media errors"}
+HOT = {"cause": "temperature", "level": "disturbs", "message": "it reached 80 °C"}
 UNKNOWN = {"cause": "media_errors", "level": "unknown", "message": "its media errors are unknown"}
 
 

@@ -19,14 +19,14 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import distur
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 CELL = {"id": "rand-4k-r100-tc1-qd1", "runtime_s": 3}
-SPOILT = disturbances.Cause("other_io", "spoils", "another process read")
+DISTURBED = disturbances.Cause("other_io", "disturbs", "another process read")
 
 
 class Host:
     """A host whose drives each do 1000 IOPS, and `most` together. wrong: what guard or cell raise, by drive."""
 
-    def __init__(self, drives, most=10**6, history=(), wrong=None, spoilt=(), cells=(CELL,)):
-        self.most, self.wrong, self.spoilt = most, wrong or {}, spoilt
+    def __init__(self, drives, most=10**6, history=(), wrong=None, disturbed=(), cells=(CELL,)):
+        self.most, self.wrong, self.disturbed = most, wrong or {}, disturbed
         self.held, self.log, self.status, self.wrong_at = set(), [], {}, ""
         # After so many cells of a drive: where it fails midway.
         self.well, self.cells_of, self.left_s = 0, dict.fromkeys(range(drives), 0), []
@@ -72,7 +72,7 @@ class Host:
             if drive in host.wrong and host.cells_of[drive] > host.well:
                 raise host.wrong[drive]
             together = int(name.split("-")[1])
-            found = [SPOILT] if drive in host.spoilt else []
+            found = [DISTURBED] if drive in host.disturbed else []
             return {"read": {"iops": min(1000.0, host.most / together)}, "causes": found}
 
         held = types.SimpleNamespace(
@@ -103,7 +103,7 @@ CASES = [
     ("long words", {"drives": 3, "wrong": {"S2": fio.FioError("x" * 9999)}}, 1, "not calibrated: S2: x"),
     ("a bug", {"drives": 2, "wrong": {"S0": KeyError("iops")}}, 1, "not calibrated: S0: 'iops'"),
     ("hangs", {"drives": 2, "wrong": {"S0": Hangs("it hangs")}}, 1, "not calibrated: S0: it hangs"),
-    ("spoilt", {"drives": 2, "spoilt": ["S1"]}, 1, "S1 has too few figures"),
+    ("disturbed", {"drives": 2, "disturbed": ["S1"]}, 1, "S1 has too few figures"),
     ("begun without", {"drives": 2, "history": [STARTED]}, 1, "an earlier job of this run started without calibration"),
     ("it writes", {"drives": 2, "cells": [{**CELL, "read_pct": 99}]}, 1, "also writes or trims"),
 ]

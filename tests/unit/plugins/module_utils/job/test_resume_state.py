@@ -38,7 +38,7 @@ def fill(written=100):
 
 
 def test_what_somebody_else_discarded_is_not_built_on():
-    lost = {"cause": "discarded", "level": "spoils", "first": "round 3, c: another process discarded 8.0 MiB"}
+    lost = {"cause": "discarded", "level": "disturbs", "first": "round 3, c: another process discarded 8.0 MiB"}
     first = begun("fills", purge(), fill(), validity=[lost])
     assert "in test fills before it round 3, c: another process discarded" in unprepared(first)
     assert unprepared(first, begun("again", fill())) == ""

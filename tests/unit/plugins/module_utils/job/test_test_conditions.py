@@ -60,16 +60,16 @@ def test_the_settings_go_with_every_result_and_agree(micron):
     assert made.end_test(TEST, Quiet()) == []
     fields = made.fields()
     assert fields["vendor_settings"]["settings"]["interrupt_coalescing"] == "0xD200F"
-    assert not [item for item in fields["conditions"] if item["level"] == "spoils"]
+    assert not [item for item in fields["conditions"] if item["level"] == "disturbs"]
     (baseline,) = micron.host.noted
     assert baseline["event"] == "baseline" and baseline["vendor_settings"]["settings"]["power_limiting"] is False
 
 
-def test_another_setting_than_wanted_spoils_and_one_that_waits_is_told(micron):
+def test_another_setting_than_wanted_disturbs_and_one_that_waits_is_told(micron):
     rssdm_settings.apply(micron.host, "S1", rssdm_settings.requested({"power_limiting": True}), micron.state)
     made = micron({"queue_depth": 256})
     assert made.end_test(TEST, Quiet()) == ["its interrupt coalescing is 0xD200F, the inventory wants 0xD801F"]
-    assert {("vendor_settings", "spoils"), ("vendor_settings", "told")} <= levels(made)
+    assert {("vendor_settings", "disturbs"), ("vendor_settings", "told")} <= levels(made)
 
 
 def test_errors_count_for_the_test_that_they_rose_in_alone(micron):
@@ -96,7 +96,7 @@ def test_errors_of_the_purge_count_too(micron):
 def test_what_the_sampler_saw_is_kept_and_not_told_twice(micron):
     made = micron()
     assert made.end_test(TEST, Quiet(**{"throttled t1": "it was throttled"})) == ["it was throttled"]
-    assert ("throttled", "spoils") in levels(made)
+    assert ("throttled", "disturbs") in levels(made)
 
 
 def test_a_step_that_measures_nothing_is_held_to_nothing(micron):
@@ -124,12 +124,12 @@ def test_hidden_capacity_is_a_remark(total, shown, told):
     assert all("20.0% of its 1000 bytes are hidden" in item.message for item in found)
 
 
-@pytest.mark.parametrize(("after", "spoilt"), [("write back", False), ("write through", True), ("?", False)])
-def test_a_drive_that_switched_its_own_cache_spoils_the_test(micron, after, spoilt):
+@pytest.mark.parametrize(("after", "disturbed"), [("write back", False), ("write through", True), ("?", False)])
+def test_a_drive_that_switched_its_own_cache_disturbs_the_test(micron, after, disturbed):
     """queue/write_cache says what the kernel believes since it made the queue."""
     own = "/sys/devices/pci0000:00/0000:04:00.0/scsi_disk/0:0:0:0/cache_type"
     micron.host.put(own, "write back\n")
     made = micron()
     micron.host.put(own, after + "\n")
-    assert bool(made.end_test(TEST, Quiet())) == spoilt
-    assert (("write_cache", "spoils") in levels(made)) == spoilt
+    assert bool(made.end_test(TEST, Quiet())) == disturbed
+    assert (("write_cache", "disturbs") in levels(made)) == disturbed

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import SPOILS, TOLD, UNKNOWN
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, TOLD, UNKNOWN
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
@@ -133,8 +133,8 @@ def test_what_is_well_is_silent(cell, seen):
         ({}, {"suspended_s": 1.5}, "suspended"),
     ],
 )
-def test_each_cause_spoils(cell, seen, cause):
-    assert found(cell, **seen) == [(cause, SPOILS)]
+def test_each_cause_disturbs(cell, seen, cause):
+    assert found(cell, **seen) == [(cause, DISTURBS)]
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_each_cause_spoils(cell, seen, cause):
         ({}, {"cpu_idle": None, "cpu_steal": None}, "host_limited"),
     ],
 )
-def test_what_nobody_counts_is_unknown_and_spoils_only_where_the_inventory_says_so(cell, seen, cause):
+def test_what_nobody_counts_is_unknown_and_disturbs_only_where_the_inventory_says_so(cell, seen, cause):
     assert found(cell, **seen) == [(cause, UNKNOWN)]
-    assert found(cell, strict=True, **seen) == [(cause, SPOILS)]
+    assert found(cell, strict=True, **seen) == [(cause, DISTURBS)]
 
 
 def test_a_jump_of_the_clock_and_busy_cpus_are_told():
@@ -166,7 +166,7 @@ def test_an_io_of_more_than_ten_seconds_is_told():
 
 def test_our_own_trims_are_no_discards_of_somebody_else():
     assert found(**kernel(discard=5), trimmed_bytes=5 * MIB) == []
-    assert found(**kernel(discard=6), trimmed_bytes=5 * MIB) == [("discarded", SPOILS)]
+    assert found(**kernel(discard=6), trimmed_bytes=5 * MIB) == [("discarded", DISTURBS)]
 
 
 def test_each_stream_without_a_rate_has_to_fill_its_own_queue():
@@ -177,9 +177,9 @@ def test_each_stream_without_a_rate_has_to_fill_its_own_queue():
     short = {**full, "reads": {"queued": 9.0, "mean_latency_s": 0.001}}
     # The whole is less than the threads of both times the greatest depth, 24, as asked.
     assert found(cell, streams=full, queued=15.5, in_flight=15.0) == []
-    assert found(cell, streams=short, queued=9.0, in_flight=9.0) == [("queue_not_filled", SPOILS)]
+    assert found(cell, streams=short, queued=9.0, in_flight=9.0) == [("queue_not_filled", DISTURBS)]
     both = {"jobs": [reads, {**log, "rate_iops": None}]}
-    assert found(both, streams=full, queued=15.5, in_flight=15.0) == [("queue_not_filled", SPOILS)]
+    assert found(both, streams=full, queued=15.5, in_flight=15.0) == [("queue_not_filled", DISTURBS)]
 
 
 def test_limits_can_be_set():
@@ -209,7 +209,7 @@ BLOG = [
 def test_tables_with_half_of_the_asked_depth_are_refused(outstanding, iops, latency_us):
     queued = iops * latency_us / 1e6
     seen = {"queued": queued, "mean_latency_s": latency_us / 1e6, "in_flight": queued, "run_s": 900.0}
-    assert found({"threads": 1, "queue_depth": outstanding}, **seen) == [("queue_not_filled", SPOILS)]
+    assert found({"threads": 1, "queue_depth": outstanding}, **seen) == [("queue_not_filled", DISTURBS)]
     assert found({"threads": 1, "queue_depth": outstanding // 2}, **seen) == []
 
 
@@ -218,16 +218,16 @@ def test_a_host_that_cannot_make_the_load():
     threads never wait for the drive.
     """
     assert found(fio_cpu=0.6) == []
-    assert found(fio_cpu=1.0, queued=31.9, in_flight=20.0) == [("host_limited", SPOILS)]
+    assert found(fio_cpu=1.0, queued=31.9, in_flight=20.0) == [("host_limited", DISTURBS)]
 
 
 def test_a_thread_that_polls_is_always_busy_so_nobody_can_tell():
-    """Its CPU time shows nothing; a queue that was short still does, and what is unknown may spoil."""
+    """Its CPU time shows nothing; a queue that was short still does, and what is unknown may disturb."""
     assert found({"polled": True}, fio_cpu=1.0) == [("host_limited", UNKNOWN)]
-    assert found({"polled": True}, strict=True, fio_cpu=1.0) == [("host_limited", SPOILS)]
+    assert found({"polled": True}, strict=True, fio_cpu=1.0) == [("host_limited", DISTURBS)]
     assert found({"polled": True}, fio_cpu=0.6) == []
     short = found({"polled": True}, fio_cpu=1.0, queued=20.0, cpu_idle=0.0)
-    assert short == [("host_limited", UNKNOWN), ("host_limited", SPOILS)]
+    assert short == [("host_limited", UNKNOWN), ("host_limited", DISTURBS)]
 
 
 @pytest.mark.parametrize(
@@ -235,10 +235,10 @@ def test_a_thread_that_polls_is_always_busy_so_nobody_can_tell():
     [
         # A third of the time busy: 32 in flight are 10.7 on average; with the ramp, busy throughout, half of the time.
         ({"queued": 10.6, "in_flight": 15.0}, []),
-        ({"queued": 8.0, "in_flight": 15.0}, [(disturbances.NOT_FILLED, SPOILS)]),
-        ({"queued": 10.6, "in_flight": 3.0}, [(disturbances.NOT_FILLED, SPOILS)]),
+        ({"queued": 8.0, "in_flight": 15.0}, [(disturbances.NOT_FILLED, DISTURBS)]),
+        ({"queued": 10.6, "in_flight": 3.0}, [(disturbances.NOT_FILLED, DISTURBS)]),
         # More than its share: the drive did not idle.
-        ({"queued": 14.0, "in_flight": 15.0}, [(disturbances.NOT_FILLED, SPOILS)]),
+        ({"queued": 14.0, "in_flight": 15.0}, [(disturbances.NOT_FILLED, DISTURBS)]),
     ],
 )
 def test_between_bursts_the_queue_is_empty_as_asked(seen, expected):
@@ -264,9 +264,9 @@ def members(**told):
         (members(sda=(512, 512), sdb=(512, 512)), []),
         # Random I/O is not spread to the byte, and udev looks at drives too.
         (members(sda=(500, 530), sdb=(530, 495)), []),
-        (members(sda=(512, 512), sdb=(500, 400)), [("other_io", SPOILS)]),
-        (members(sda=(512, 512), sdb=(512, 612)), [("other_io", SPOILS)]),
-        (members(sda=(900, 900), sdb=(124, 124)), [("other_io", SPOILS)]),
+        (members(sda=(512, 512), sdb=(500, 400)), [("other_io", DISTURBS)]),
+        (members(sda=(512, 512), sdb=(512, 612)), [("other_io", DISTURBS)]),
+        (members(sda=(900, 900), sdb=(124, 124)), [("other_io", DISTURBS)]),
         ({"member_bytes": {"sda": None, "sdb": {"read": 0, "write": 0, "discard": 0}}}, [("other_io", UNKNOWN)]),
     ],
     ids=["halves", "nearly", "did not reach one", "somebody else", "not striped", "not counted"],

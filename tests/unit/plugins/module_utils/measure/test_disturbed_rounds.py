@@ -13,7 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbed_rou
     sentence,
 )
 
-BUSY = Cause("other_io", "spoils", "another process wrote")
+BUSY = Cause("other_io", "disturbs", "another process wrote")
 UNSURE = Cause("other_io", "unknown", "nobody counts")
 
 
@@ -33,7 +33,7 @@ def test_rounds_are_told_by_cause_with_what_was_seen_first():
     unsure, busy = tally.fields()
     assert busy == {
         "cause": "other_io",
-        "level": "spoils",
+        "level": "disturbs",
         "rounds": [[3, 4], [6, 6]],
         "count": 3,
         "first": "round 3, a: another process wrote",

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The drive's world: what changes spoils, what nobody can see is said, and what holds still is silent."""
+"""The drive's world: what changes disturbs, what nobody can see is said, and what holds still is silent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import emulator
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import drive_environment
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import SPOILS, UNKNOWN
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, UNKNOWN
 
 FIRST = {
     "transport": "nvme",
@@ -61,11 +61,11 @@ LOOP.update(
 ERRORS = {"0000:01:00.0": {"correctable": 4, "nonfatal": 0, "fatal": 0}}
 
 
-def spoilt(first, **change):
+def disturbed(first, **change):
     return [
         (item.cause, item.message)
         for item in drive_environment.changed(first, first, dict(first, **change))
-        if item.level == SPOILS
+        if item.level == DISTURBS
     ]
 
 
@@ -113,8 +113,8 @@ def spoilt(first, **change):
         (LOOP, {"direct_io": False}, "direct_io", "uses the page cache"),
     ],
 )
-def test_what_changed_spoils_the_test(first, change, cause, says):
-    ((found, message),) = spoilt(first, **change)
+def test_what_changed_disturbs_the_test(first, change, cause, says):
+    ((found, message),) = disturbed(first, **change)
     assert found == cause and says in message
 
 
@@ -137,7 +137,7 @@ def test_what_changed_spoils_the_test(first, change, cause, says):
     ],
 )
 def test_what_holds_still_or_gets_better_is_silent(first, change):
-    assert spoilt(first, **change) == []
+    assert disturbed(first, **change) == []
 
 
 def test_states_are_held_against_the_baseline_and_counters_against_the_look_before():
@@ -251,7 +251,7 @@ def test_an_iomemory_card_that_reached_its_throttling_temperature_in_between(emu
     with host.state() as machine:
         machine["iomemory"]["cards"][0]["highest_c"] = 79.4
     (found,) = drive_environment.changed(first, first, drive_environment.read_environment(host, identity))
-    assert found == ("temperature", "spoils", "it reached 79 °C, its own limit is 78 °C")
+    assert found == ("temperature", "disturbs", "it reached 79 °C, its own limit is 78 °C")
 
 
 def test_the_baseline_of_another_boot_keeps_its_states_and_takes_the_counters_of_now():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances, drive_environment, sampler
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import SPOILS, TOLD
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, TOLD
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned, samples
 
 RUNTIME_S = 60
@@ -62,12 +62,12 @@ def observed(cell, iops, **changes):
     [
         (WRITES, 4000, {}, []),
         # Wrong: refilling buffers takes all of a thread at 4 GB/s, and every shipped sequential cell has one thread.
-        (WRITES, 4000, {"fio_cpu": 0.98}, [("host_limited", SPOILS)]),
+        (WRITES, 4000, {"fio_cpu": 0.98}, [("host_limited", DISTURBS)]),
         # Wrong: with a backlog at the drive, 5 % of lost time changes the rate by at most 5 %, most often by nothing.
-        (WRITES, 4000, {"cpu_steal": 0.051}, [("host_limited", SPOILS)]),
-        (WRITES, 4000, {"cpu_steal": 0.051, "cpu_idle": 0.6}, [("host_limited", SPOILS)]),
+        (WRITES, 4000, {"cpu_steal": 0.051}, [("host_limited", DISTURBS)]),
+        (WRITES, 4000, {"cpu_steal": 0.051, "cpu_idle": 0.6}, [("host_limited", DISTURBS)]),
         # Wrong: the queue at the drive is full, so the busy threads are not what limits the rate.
-        (READS, 2_000_000, {"fio_cpu": 0.97, "in_flight": 100.0}, [("host_limited", SPOILS)]),
+        (READS, 2_000_000, {"fio_cpu": 0.97, "in_flight": 100.0}, [("host_limited", DISTURBS)]),
         (DEPTH_1, 12_500, {"queued": 0.86, "in_flight": 0.7, "fio_cpu": 0.12}, []),
         (DEPTH_1, 100_000, {"queued": 0.86, "in_flight": 0.7, "fio_cpu": 0.5}, []),
         (DEPTH_1, 200_000, {"queued": 0.86, "in_flight": 0.7, "fio_cpu": 0.8}, []),
@@ -106,7 +106,7 @@ def test_one_corrected_error_of_a_port_makes_the_test_invalid():
     none = {"correctable": 0, "nonfatal": 0, "fatal": 0}
     first = {**samples.SAMPLE, "aer": {drive: none, port: none}}
     last = {**first, "aer": {drive: none, port: {**none, "correctable": 1}}}
-    assert sampler.spoilt(first, last) == {port: f"PCI Express errors rose by 1 correctable at {port}"}
+    assert sampler.disturbed(first, last) == {port: f"PCI Express errors rose by 1 correctable at {port}"}
 
 
 def test_one_sample_at_the_warning_temperature_makes_the_test_invalid():
@@ -147,4 +147,4 @@ BEFORE = {
 )
 def test_what_a_drive_counts_makes_its_whole_test_invalid(change, cause, message):
     (found,) = drive_environment.changed(BEFORE, BEFORE, {**BEFORE, **change})
-    assert (found.cause, found.level) == (cause, SPOILS) and message in found.message
+    assert (found.cause, found.level) == (cause, DISTURBS) and message in found.message

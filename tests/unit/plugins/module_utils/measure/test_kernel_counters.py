@@ -88,7 +88,7 @@ def test_two_looks_make_the_evidence(tmp_path, monkeypatch):
 
 
 def test_milliseconds_in_the_queue_that_began_again_are_no_empty_queue(tmp_path):
-    """The kernel tells them in 32 bits (block/genhd.c, part_stat_show): a good drive's round was called spoilt."""
+    """The kernel tells them in 32 bits (block/genhd.c, part_stat_show): a good drive's round was called disturbed."""
     most = 2**32
     host = server(
         tmp_path, {"/sys/block/sdx/stat": f"100 1 800 5 200 2 1600 {most - 9} 6 7 {most - 1000} 3 0 64 1 0 0"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances, lost_time
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import SPOILS, TOLD
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, TOLD
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
@@ -64,14 +64,14 @@ def levels(cell, seen, limits=Limits()):
         (700, 32, 0.010, TOLD),
         (700, 32, 0.020, TOLD),
         # Longer than the 45 ms that the drive works on what it has, or unknown.
-        (700, 32, 0.060, SPOILS),
-        (700, 32, None, SPOILS),
+        (700, 32, 0.060, DISTURBS),
+        (700, 32, None, DISTURBS),
         # A worn drive of the same model has work for twice as long.
         (350, 32, 0.040, TOLD),
-        (4000, 32, 0.010, SPOILS),
-        (500_000, 32, 0.001, SPOILS),
-        (700, 1, 0.003, SPOILS),
-        (90, 1, 0.010, SPOILS),
+        (4000, 32, 0.010, DISTURBS),
+        (500_000, 32, 0.001, DISTURBS),
+        (700, 1, 0.003, DISTURBS),
+        (90, 1, 0.010, DISTURBS),
     ],
 )
 def test_what_was_taken_is_a_remark_where_the_drive_has_work_for_longer(taken, iops, depth, gap_s, level):
@@ -81,11 +81,11 @@ def test_what_was_taken_is_a_remark_where_the_drive_has_work_for_longer(taken, i
 @pytest.mark.parametrize(
     "taken, in_flight, level",
     [
-        (STOLEN, 0.99, SPOILS),
+        (STOLEN, 0.99, DISTURBS),
         (THROTTLED, 0.99, TOLD),
         (BUSY, 0.99, TOLD),
-        (THROTTLED, 0.95, SPOILS),
-        (BUSY, 0.95, SPOILS),
+        (THROTTLED, 0.95, DISTURBS),
+        (BUSY, 0.95, DISTURBS),
     ],
 )
 def test_a_drive_that_is_slower_with_a_shorter_queue_may_lose_two_percent(taken, in_flight, level):
@@ -111,11 +111,11 @@ def test_a_drive_that_is_slower_with_a_shorter_queue_may_lose_two_percent(taken,
     ],
 )
 def test_what_has_no_backlog_at_the_drive_is_disturbed(taken, cell, changes):
-    assert SPOILS in levels(cell, seen_at(700, 32, **{**taken, "fio_cpu": 0.03, **changes}))
+    assert DISTURBS in levels(cell, seen_at(700, 32, **{**taken, "fio_cpu": 0.03, **changes}))
 
 
 def test_a_queue_that_was_short_is_no_backlog():
-    assert levels({}, seen_at(700, 32, **STOLEN, queued=20.0, in_flight=20.0, cpu_idle=0.0))[0] == SPOILS
+    assert levels({}, seen_at(700, 32, **STOLEN, queued=20.0, in_flight=20.0, cpu_idle=0.0))[0] == DISTURBS
 
 
 def test_what_is_below_its_limit_is_silent():

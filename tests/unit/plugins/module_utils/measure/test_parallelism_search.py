@@ -201,7 +201,7 @@ def test_every_drive_is_measured_once_for_a_number_and_beside_all_neighbours_to_
 
 
 @pytest.mark.parametrize(
-    ("spoil", "why"),
+    ("disturb", "why"),
     [
         (lambda own, part: own[READ].pop("S1"), "S1 has too few figures for rand-4k"),
         (lambda own, part: own[READ]["S1"].pop(), "S1 has too few figures for rand-4k"),
@@ -213,12 +213,12 @@ def test_every_drive_is_measured_once_for_a_number_and_beside_all_neighbours_to_
         (lambda own, part: part[READ].update(S0=[900] * 3), "with 2 together, S0 keeps 90.0 %"),
     ],
 )
-def test_what_is_not_known_lets_no_drives_run_together(spoil, why):
+def test_what_is_not_known_lets_no_drives_run_together(disturb, why):
     of = host(2)
     own = alone(of)
     trials = [parallelism_search.Trial(2, confirms, [figures(of, of["drives"])]) for confirms in (False, True)]
     assert parallelism_search.decide(of["drives"], own, trials)["parallel_drives"] == 2
-    spoil(own, trials[1].parts[0])
+    disturb(own, trials[1].parts[0])
     record = parallelism_search.decide(of["drives"], own, trials)
     assert record["parallel_drives"] == 1 and why in record["why"]
     assert parallelism_search.decide(of["drives"], alone(of), [])["why"] == "no larger number was measured"

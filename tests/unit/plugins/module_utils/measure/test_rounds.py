@@ -249,17 +249,17 @@ def test_no_steady_window_begins_too_early(values, least, confirm):
         assert all(item["steady"] for item in rounds.steady_state())
 
 
-def run_spoilt(test, spoilt, value=100):
+def run_disturbed(test, disturbed, value=100):
     rounds = rounds_of(test, 1000)
     while not rounds.finished():
         number = rounds.count + 1
-        metrics = {"write_iops": value, "iops": value, "max_latency_us": 9000 if number in spoilt else 900}
-        rounds.add({CELL: metrics}, number * 100, number * 60.0, spoilt=number in spoilt)
+        metrics = {"write_iops": value, "iops": value, "max_latency_us": 9000 if number in disturbed else 900}
+        rounds.add({CELL: metrics}, number * 100, number * 60.0, disturbed=number in disturbed)
     return rounds
 
 
 @pytest.mark.parametrize(
-    "test, spoilt, outcome, window",
+    "test, disturbed, outcome, window",
     [
         (make_test(), {3}, "steady", [4, 5, 6, 7, 8]),
         (make_test(), {1, 7}, "steady", [2, 3, 4, 5, 6]),
@@ -277,37 +277,37 @@ def run_spoilt(test, spoilt, value=100):
         ({**make_test(tracked=0, max=3), "last_rounds": 2}, {2, 3}, "complete", [1]),
     ],
 )
-def test_a_spoilt_round_is_in_no_window(test, spoilt, outcome, window):
-    rounds = run_spoilt(test, spoilt)
+def test_a_disturbed_round_is_in_no_window(test, disturbed, outcome, window):
+    rounds = run_disturbed(test, disturbed)
     assert (rounds.outcome()[0], rounds.window_rounds()) == (outcome, window)
-    assert not spoilt.intersection(rounds.window_rounds()) or outcome == "invalid"
+    assert not disturbed.intersection(rounds.window_rounds()) or outcome == "invalid"
 
 
 def test_windows_that_have_to_agree_are_clean_too():
     test = make_test(max=40)
     test["steady_state"]["confirm_windows"] = 1
-    assert run_spoilt(test, {2}).steady_at == 12
+    assert run_disturbed(test, {2}).steady_at == 12
 
 
 def test_a_test_that_is_not_steady_in_clean_windows_is_not_steady():
     rounds = rounds_of(make_test(max=12), 1000)
     for number in range(1, 13):
-        rounds.add({CELL: {"write_iops": 100 * number}}, number, number, spoilt=number == 1)
+        rounds.add({CELL: {"write_iops": 100 * number}}, number, number, disturbed=number == 1)
     assert rounds.outcome()[0] == "not_steady"
 
 
 def test_maxima_are_of_clean_rounds_or_of_a_window_that_has_none():
-    for spoilt, worst in (({3}, 900), (set(range(1, 10)), 9000)):
+    for disturbed, worst in (({3}, 900), (set(range(1, 10)), 9000)):
         for test in (make_test(max=9), make_test(max=9, every=2)):
-            (cell,) = run_spoilt(test, spoilt).averages()
+            (cell,) = run_disturbed(test, disturbed).averages()
             assert cell["metrics"]["max_latency_us"] == worst
 
 
-def test_a_spoilt_round_is_not_the_reason_where_no_window_could_count_anyway():
+def test_a_disturbed_round_is_not_the_reason_where_no_window_could_count_anyway():
     test = make_test(max=9)
     test["steady_state"]["min_capacity_multiple"] = 10_000
-    outcome, reasons = run_spoilt(test, {3}).outcome()
-    assert outcome == "not_steady" and not any("spoilt" in reason for reason in reasons)
+    outcome, reasons = run_disturbed(test, {3}).outcome()
+    assert outcome == "not_steady" and not any("disturbed" in reason for reason in reasons)
 
 
 def test_without_a_rule_the_last_rounds_may_make_the_figures():

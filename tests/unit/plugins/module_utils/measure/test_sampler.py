@@ -65,12 +65,12 @@ NOTHING = dict(
     ],
 )
 def test_what_makes_a_test_invalid(change, reasons):
-    assert list(sampler.spoilt(FIRST, dict(FIRST, **change)).values()) == reasons
+    assert list(sampler.disturbed(FIRST, dict(FIRST, **change)).values()) == reasons
 
 
 def test_what_was_never_known_is_not_compared():
-    assert sampler.spoilt(NOTHING, NOTHING) == {}
-    assert sampler.spoilt(NOTHING, dict(FIRST, critical_warning=0)) == {}
+    assert sampler.disturbed(NOTHING, NOTHING) == {}
+    assert sampler.disturbed(NOTHING, dict(FIRST, critical_warning=0)) == {}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,8 @@ def test_what_was_never_known_is_not_compared():
 )
 def test_a_warning_that_preflight_let_pass_is_not_told_again_but_heat_is(before, after, told):
     assert (
-        list(sampler.spoilt(dict(FIRST, critical_warning=before), dict(FIRST, critical_warning=after)).values()) == told
+        list(sampler.disturbed(dict(FIRST, critical_warning=before), dict(FIRST, critical_warning=after)).values())
+        == told
     )
 
 
@@ -231,7 +232,7 @@ def test_a_p420m_that_shuts_down_for_heat_is_seen_without_a_command_to_it(fake):
     identity = {"transport": "pcie", "path": "/dev/rssda", "kernel_name": "rssda"}
     first = sampler.take_sample(fake, identity, [], ask=False)
     fake.put("/sys/block/rssda/status", "thermal_shutdown\n")
-    assert list(sampler.spoilt(first, sampler.take_sample(fake, identity, [], ask=False)).values()) == [
+    assert list(sampler.disturbed(first, sampler.take_sample(fake, identity, [], ask=False)).values()) == [
         "it warns: the temperature is beyond a threshold"
     ]
     assert fake.commands == []
@@ -322,7 +323,7 @@ def test_a_sample_at_the_drives_own_limit_is_told_once(nvme):
 )
 def test_a_serial_link(after, says):
     first = dict(FIRST, link_speed_gts=None, link_width=None, link_rate_gbit_s=6.0)
-    assert list(sampler.spoilt(first, dict(first, link_rate_gbit_s=after)).values()) == says
+    assert list(sampler.disturbed(first, dict(first, link_rate_gbit_s=after)).values()) == says
 
 
 @pytest.mark.parametrize(("interval_s", "unseen_s"), [(0, 5000.0), (100_000, 5000.0)])

@@ -84,7 +84,7 @@ def test_a_drive_that_comes_back_in_another_lba_format_is_an_error(bed, monkeypa
     monkeypatch.setattr(nvme, "wanted_format", lambda found, options: nvme.LbaFormat(0, 512, 0, 0))
     run = drive_.run
 
-    def spoil(argv, *more, **named):
+    def disturb(argv, *more, **named):
         result = run(argv, *more, **named)
         if argv[1] == "format":
             facts = drive_.facts()
@@ -92,7 +92,7 @@ def test_a_drive_that_comes_back_in_another_lba_format_is_an_error(bed, monkeypa
             drive_.write(facts)
         return result
 
-    drive_.host.run = spoil
+    drive_.host.run = disturb
     with pytest.raises(PurgeError, match="came back with LBA format 1, not 0"):
         drive_.purge("nvme_format_user_data")
 

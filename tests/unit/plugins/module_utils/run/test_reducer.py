@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import reducer
 from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
 
-OTHER_IO = {"cause": "other_io", "level": "spoils", "message": "another process wrote 8.0 MiB"}
-DISCARDED = {"cause": "discarded", "level": "spoils", "message": "another process discarded 8.0 MiB"}
+OTHER_IO = {"cause": "other_io", "level": "disturbs", "message": "another process wrote 8.0 MiB"}
+DISCARDED = {"cause": "discarded", "level": "disturbs", "message": "another process discarded 8.0 MiB"}
 
 
 def reduced(events, test=None):

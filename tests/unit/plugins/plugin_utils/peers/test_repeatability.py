@@ -121,10 +121,10 @@ def test_what_was_measured_otherwise_is_not_compared():
 
 def test_a_run_that_does_not_count_and_another_drive_are_not_compared():
     before = run_of(*FIRST)
-    spoilt = copy.deepcopy(before)
-    spoilt[1][-1]["outcome"] = "invalid"
+    disturbed = copy.deepcopy(before)
+    disturbed[1][-1]["outcome"] = "invalid"
     mine = run_of("r2", 50_000, "2026-11-22T01:00:00Z", power("b2", 8))
-    assert compared(mine, spoilt) is None
+    assert compared(mine, disturbed) is None
     other = copy.deepcopy(before)
     for record in other[1]:
         if record["kind"] == "drive":

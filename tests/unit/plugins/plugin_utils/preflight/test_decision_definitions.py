@@ -104,13 +104,13 @@ def test_criteria_titles_and_further_tests_may_change(fleet):
         ({"ssd_criteria": [{"metric": "write_iops", "min": 5}, {"metric": "iops", "min": 1}]}, None),
         ({"ssd_criteria": []}, "criterion write_iops min 5"),
         ({"ssd_criteria": [{"metric": "write_iops", "min": 4}]}, "criterion write_iops min 5"),
-        ({"ssd_unknown_causes": "warn"}, "ssd_unknown_causes spoil"),
+        ({"ssd_unknown_causes": "warn"}, "ssd_unknown_causes disturb"),
         ({"ssd_criteria": [], "ssd_step": "purge"}, None),
     ],
 )
 def test_a_play_that_forgot_what_the_run_is_held_to_is_told(fleet, later, lost):
     """All drives of the run would pass by what the last slice of it asks for."""
-    first = {"ssd_plan": [QUICK], "ssd_run_id": "r1", "ssd_unknown_causes": "spoil"}
+    first = {"ssd_plan": [QUICK], "ssd_run_id": "r1", "ssd_unknown_causes": "disturb"}
     start(fleet, fleet(**first))
     decided = decide(fleet("h2", ["S2"], **{**first, **later}))
     said = [line for line in decided.warnings if "this play drops criteria" in line]

@@ -126,8 +126,8 @@ ONE, OTHER = {"metric": "iops", "min": 1}, {"metric": "iops", "min": 2}
         ({"criteria": [ONE]}, [OTHER], "warn", ["criterion iops min 1"]),
         ({"criteria": [ONE, OTHER]}, None, "warn", ["criterion iops min 1", "criterion iops min 2"]),
         ({"criteria": ["no mapping"]}, "not a list", None, []),
-        ({"unknown_causes": "spoil"}, [], None, ["ssd_unknown_causes spoil"]),
-        ({"unknown_causes": "warn"}, [], "spoil", []),
+        ({"unknown_causes": "disturb"}, [], None, ["ssd_unknown_causes disturb"]),
+        ({"unknown_causes": "warn"}, [], "disturb", []),
     ],
 )
 def test_what_is_given_up(before, criteria, strict, lost):

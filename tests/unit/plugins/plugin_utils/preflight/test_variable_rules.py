@@ -20,12 +20,12 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import vari
         ("ssd_validity_limits", {"idle_gap_s": "long"}, "must be a number"),
         ("ssd_validity_limits", [1], "must be a mapping"),
         ("ssd_unknown_causes", "warn", ""),
-        ("ssd_unknown_causes", "spoil", ""),
-        ("ssd_unknown_causes", True, "must be one of: warn, spoil"),
-        ("ssd_unknown_causes", ["warn"], "must be one of: warn, spoil"),
+        ("ssd_unknown_causes", "disturb", ""),
+        ("ssd_unknown_causes", True, "must be one of: warn, disturb"),
+        ("ssd_unknown_causes", ["warn"], "must be one of: warn, disturb"),
     ],
 )
-def test_what_spoils_a_cell_can_be_set(variable, value, says):
+def test_what_disturbs_a_cell_can_be_set(variable, value, says):
     found = variable_rules.problems({variable: value})
     assert (len(found) == 1 and says in found[0] and variable in found[0]) if says else found == []
 

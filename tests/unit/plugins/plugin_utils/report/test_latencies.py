@@ -219,9 +219,9 @@ def test_a_share_that_is_not_all_or_nothing_does_not_look_like_it(share, text):
         ({"rounds": 1}, None, "its one round"),
         ({"rounds": 5}, 2, "the last 2 rounds"),
         ({"rounds": 5}, 1, "the last round"),
-        # Which of them were spoilt does not matter here: those that count were not.
-        ({"rounds": 5, "validity": [{"level": "spoils"}]}, None, "all clean rounds"),
-        ({"rounds": 5, "validity": [{"level": "spoils"}]}, 2, "the last clean rounds"),
+        # Which of them were disturbed does not matter here: those that count were not.
+        ({"rounds": 5, "validity": [{"level": "disturbs"}]}, None, "all clean rounds"),
+        ({"rounds": 5, "validity": [{"level": "disturbs"}]}, 2, "the last clean rounds"),
         ({"rounds": 5, "validity": [{"level": "unknown"}, {"level": "told"}]}, None, "all 5 rounds"),
         ({"rounds": 5, "validity": [{"level": "unknown"}]}, 2, "the last 2 rounds"),
     ],

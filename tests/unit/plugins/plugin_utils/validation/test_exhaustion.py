@@ -97,9 +97,9 @@ def collected(record):
 
 
 def test_rounds_without_end_are_not_counted_one_by_one():
-    """All of two milliard rounds spoilt, in 300 bytes."""
+    """All of two milliard rounds disturbed, in 300 bytes."""
     most = (1 << 31) - 1
-    cause = {"cause": "other_io", "level": "spoils", "rounds": [[1, most]], "count": 1, "first": "x"}
+    cause = {"cause": "other_io", "level": "disturbs", "rounds": [[1, most]], "count": 1, "first": "x"}
     with little():
         found = collected(test_record(rounds=most, validity=[cause]))
         assert found["outcome"] == "complete"
@@ -163,10 +163,10 @@ def test_the_attempts_of_a_journal_share_what_may_be_looked_at(monkeypatch):
     assert record_of(planned(), twice[len(twice) // 2 :])["outcome"] == "not_steady"
 
 
-def test_spoilt_rounds_are_looked_up_and_not_searched_for():
-    spoils = {"cause": "other_io", "level": "spoils", "message": "somebody wrote"}
+def test_disturbed_rounds_are_looked_up_and_not_searched_for():
+    disturbs = {"cause": "other_io", "level": "disturbs", "message": "somebody wrote"}
     with little(20, 2000):
-        found = record_of(planned(settle_s=1e9), [*many_rounds(60_000, [spoils]), UNFINISHED])
+        found = record_of(planned(settle_s=1e9), [*many_rounds(60_000, [disturbs]), UNFINISHED])
     assert found["validity"][0]["count"] == 60_000
 
 

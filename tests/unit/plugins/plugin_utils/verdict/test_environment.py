@@ -27,7 +27,7 @@ def judged(*conditions, strict=False, **fields):
         "tests": {"t": {}},
         "criteria": [],
         "asked": [{"host": "h", "drive": "d"}],
-        **({"unknown_causes": "spoil"} if strict else {}),
+        **({"unknown_causes": "disturb"} if strict else {}),
     }
     drive = judged_runs.drive_record(host="h", drive="d", identity={})
     test = {
@@ -45,7 +45,7 @@ def judged(*conditions, strict=False, **fields):
     return found["verdict"], found["tests"][0]
 
 
-def test_what_is_unknown_is_said_and_spoils_where_the_inventory_says_so():
+def test_what_is_unknown_is_said_and_disturbs_where_the_inventory_says_so():
     verdict, test = judged(UNKNOWN, TOLD)
     assert verdict == "pass" and test["remarks"] == ["unknown: nobody counts it", "20 % are hidden"]
     verdict, test = judged(UNKNOWN, TOLD, strict=True)

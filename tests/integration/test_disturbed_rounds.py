@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Each cause of a spoilt round staged with real fio, and each silent where all is well (docs/validity.md)."""
+"""Each cause of a disturbed round staged with real fio, and each silent where all is well (docs/validity.md)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def simulated(tmp_path_factory):
     """A simulated drive of 350 IOPS and more."""
     figures = {"size_bytes": 64 * MIB, "fresh_iops": 2200, "steady_iops": 350, "read_iops": 3000}
     with simulator.simulated_ssd(
-        tmp_path_factory.mktemp("drives"), "spoilt", simulator.model_plugin(**figures)
+        tmp_path_factory.mktemp("drives"), "disturbed", simulator.model_plugin(**figures)
     ) as drive:
         yield drive["device"]
 
@@ -97,7 +97,7 @@ def test_another_user_of_the_drive(cells, simulated, command, says, cell):
         result = cells.cell(**cell)
     assert says in measuring.found(result)["discarded" if says == "discarded" else "other_io"], result["seen"]
     cells.bench.settle()  # what the last command did after the cell is no part of the next
-    assert not {"other_io", "discarded"} & set(measuring.found(cells.cell(**cell), "spoils", "unknown"))
+    assert not {"other_io", "discarded"} & set(measuring.found(cells.cell(**cell), "disturbs", "unknown"))
 
 
 @pytest.mark.exclusive(depth=32)
@@ -194,7 +194,7 @@ def test_a_cpu_that_others_use(cells):
         for process in busy:
             process.kill()
             process.wait()
-    assert "were idle for" in measuring.found(result, "spoils", "told")["host_limited"], result["seen"]
+    assert "were idle for" in measuring.found(result, "disturbs", "told")["host_limited"], result["seen"]
     assert "host_limited" not in measuring.found(cells.cell(read_pct=100))
 
 
@@ -212,7 +212,7 @@ def test_a_drive_that_idled(cells):
 
 @pytest.mark.exclusive(depth=32)
 def test_a_clock_that_was_set(cells, monkeypatch):
-    assert not measuring.found(cells.cell(), "told", "spoils").get("clock_jump")
+    assert not measuring.found(cells.cell(), "told", "disturbs").get("clock_jump")
     monkeypatch.setattr(kernel_counters, "time", clocks(wall_s=-3600))
     result = cells.cell()
     assert "-3600" in measuring.found(result, "told")["clock_jump"] and not measuring.found(result)
@@ -242,7 +242,7 @@ def test_a_sample_of_undisturbed_cells(tmp_path):
     """tests/bench/false_alarms.py runs 2,000 of them."""
     count, alarms, _messages = false_alarms.run(tmp_path, 20, 200)
     assert count >= 10 and not {
-        key: number for key, number in alarms.items() if key[1] in ("spoils", "refused", "unknown")
+        key: number for key, number in alarms.items() if key[1] in ("disturbs", "refused", "unknown")
     }
 
 
@@ -305,17 +305,17 @@ def test_a_campaign_moves_on_or_ends_invalid(loop_drive, site, first, times, ver
     (test,) = found["tests"]
     assert test["verdict"] == verdict, output
     (end,) = site.ended()
-    # A busy machine may spoil rounds of its own.
-    (told,) = [item for item in end["validity"] if (item["level"], item["cause"]) == ("spoils", "other_io")]
+    # A busy machine may disturb rounds of its own.
+    (told,) = [item for item in end["validity"] if (item["level"], item["cause"]) == ("disturbs", "other_io")]
     assert "wrote" in told["first"]
     if verdict == "pass":
-        spoilt = {number for begin, last in told["rounds"] for number in range(begin, last + 1)}
-        assert spoilt and not spoilt.intersection(end["steady_state"][0]["window_rounds"])
+        disturbed = {number for begin, last in told["rounds"] for number in range(begin, last + 1)}
+        assert disturbed and not disturbed.intersection(end["steady_state"][0]["window_rounds"])
         assert any("other I/O in round" in text for text in test["warnings"])
     else:
         assert (
             end["outcome"] == "invalid"
-            and "no window without a spoilt round" in end["reasons"][0]
+            and "no window without a disturbed round" in end["reasons"][0]
             and any("other I/O in rounds" in reason for reason in end["reasons"][1:])
         )
     for record in site.journal():
