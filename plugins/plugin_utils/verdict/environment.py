@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a record says of the drive's world: causes that disturb it, that are unknown, and that are only told; and
-whether a run wrote more than ssd_wear_budget allows (preflight goes by an assumed rate, and a faster drive writes more).
-Pure.
+whether a run wrote more than ssd_wear_budget allows (preflight goes by an assumed rate, and a faster drive writes
+more). Pure.
 """
 
 from __future__ import annotations
