@@ -24,8 +24,24 @@ sys.exit(main())
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-# What only modules import, and the host job does not.
-LEFT_OUT = ("checks",)
+# What only modules and the controller import, and the host job does not: each host would be sent it twice.
+LEFT_OUT = (
+    "checks/",
+    "core/compression.py",
+    "job/control.py",
+    "job/launch.py",
+    "job/stop_process.py",
+    "purge/drive_facts.py",
+    "purge/guarded_format.py",
+    "records/answers.py",
+    "records/found_drives.py",
+    "records/results.py",
+    "run/archive.py",
+    "run/drive_records.py",
+    "run/engines.py",
+    "run/run_info.py",
+    "tuning/boot.py",
+)
 
 
 class BuiltEngine(t.NamedTuple):
@@ -43,8 +59,14 @@ class BuiltEngine(t.NamedTuple):
 def build(version: str, folder: Path = MODULE_UTILS) -> BuiltEngine:
     """Build the engine from the Python files of a folder and its packages. Raises OSError."""
     files = {f"{PACKAGE}/__init__.py": "", "__main__.py": MAIN}
-    sources = [path for path in folder.rglob("*.py") if path.relative_to(folder).parts[0] not in LEFT_OUT]
-    files.update({f"{PACKAGE}/{path.relative_to(folder)}": path.read_text(encoding="utf-8") for path in sources})
+    sources = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.py")}
+    files.update(
+        {
+            f"{PACKAGE}/{name}": path.read_text(encoding="utf-8")
+            for name, path in sources.items()
+            if not name.startswith(LEFT_OUT)
+        }
+    )
     stream = io.BytesIO()
     stream.write(INTERPRETER)
     # Stored, not deflated: what deflate gives differs between builds of zlib.

@@ -62,9 +62,10 @@ def test_the_engine_has_all_that_it_imports_and_nothing_that_only_modules_do(tmp
     path = tmp_path / engine.name
     path.write_bytes(engine.data)
     names = [name for name in zipfile.ZipFile(path).namelist() if name.startswith(zipapp.PACKAGE)]
-    assert {"job", "guard"} <= {name.split("/")[1] for name in names} and not [
-        name for name in names if name.split("/")[1] in zipapp.LEFT_OUT
-    ]
+    assert {"job", "guard"} <= {name.split("/")[1] for name in names}
+    inside = [name.partition("/")[2] for name in names]
+    assert not [name for name in inside if name.startswith(zipapp.LEFT_OUT)]
+    assert all((zipapp.MODULE_UTILS / name).exists() for name in zipapp.LEFT_OUT)
     modules = [name[: -len(".py")].replace("/", ".") for name in names if not name.endswith("__init__.py")]
     program = (
         f"import sys, importlib; sys.path.insert(0, {str(path)!r}); [importlib.import_module(n) for n in {modules}]"
