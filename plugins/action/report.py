@@ -68,7 +68,8 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(
                 f"the report of {arguments['run_id']} cannot be written: {error}; check ssd_results_dir and its disk"
             ) from error
-        return dict(write_report.outcome(made), changed=made.changed)
+        warnings = {"warnings": list(made.warnings)} if made.warnings else {}
+        return {**write_report.outcome(made), "changed": made.changed, **warnings}
 
 
 def _sweep(results_dir: str, run_id: str) -> None:

@@ -54,14 +54,29 @@ def _verdicts(given: t.Sequence[Record]) -> list[str]:
     """Return how many drives got worse and better verdicts, one of them by name."""
     told = []
     known = [entry for entry in given if entry["before"]]
-    for what, before, now in (("no longer", True, False), ("now", False, True)):
-        mine = [entry for entry in known if (entry["before"] == "pass", entry["now"] == "pass") == (before, now)]
+    for turn, several in (
+        ("no longer passes", "no longer pass"),
+        ("fails now", "fail now"),
+        ("now passes", "now pass"),
+    ):
+        mine = [entry for entry in known if _turn(entry["before"], entry["now"]) == turn]
         if mine:
             name = f" ({mine[0]['drive']} on {mine[0]['host']})" if len(mine) == 1 else ""
-            told.append(f"{_drives(len(mine))}{name} {what} pass{'es' if len(mine) == 1 else ''}")
-    if len(given) > len(known):
-        told.append(f"{_drives(len(given) - len(known))} {'is' if len(given) - len(known) == 1 else 'are'} new")
+            told.append(f"{_drives(len(mine))}{name} {turn if len(mine) == 1 else several}")
+    new = [entry["now"] for entry in given if not entry["before"]]
+    if new:
+        failed = f", {new.count('fail'):,} of which fail{'s' * (new.count('fail') == 1)}" if "fail" in new else ""
+        told.append(f"{_drives(len(new))} {'is' if len(new) == 1 else 'are'} new{failed}")
     return told
+
+
+def _turn(before: str, now: str) -> str:
+    """Return what became of a drive since the run before; "" where neither is or was a pass or a fail."""
+    if before == "pass":
+        return "" if now == "pass" else "no longer passes"
+    if now == "pass":
+        return "now passes"
+    return "fails now" if now == "fail" != before else ""
 
 
 def _drives(count: int) -> str:

@@ -63,16 +63,18 @@ def _plain(text: str) -> str:
     return " ".join(" ".join([text, *parts]).split()).casefold()
 
 
+def problem(drives: t.Iterable[t.Mapping[str, t.Any]], pattern: str) -> str:
+    """Return why there is no page of the models that match a shell pattern, "" if there is one. drives: judged ones."""
+    known = sorted({drive["model"] for drive in drives if drive["model"]})
+    if not pattern or any(fnmatch.fnmatchcase(model, pattern) for model in known):
+        return ""
+    models = ", ".join(known) or "none that is known"
+    return f"report_supplier_model: no drive of the run is of a model like {pattern!r}; there are: {models}"
+
+
 def text(sources: Sources, rows: list[Record], pattern: str) -> str:
-    """Return the page of the models that match a shell pattern. Raises LookupError, which names the models that there
-    are.
-    """
+    """Return the page of the models that match a shell pattern, of which there are some."""
     mine = [row for row in rows if row["model"] and fnmatch.fnmatchcase(row["model"], pattern)]
-    if not mine:
-        known = sorted({row["model"] for row in rows if row["model"]})
-        raise LookupError(
-            f"no drive of the run is of a model like {pattern!r}; there are: {', '.join(known) or 'none that is known'}"
-        )
     judged = {(drive["host"], drive["drive"]): drive for drive in sources.judgement["drives"]}
     models = sorted({row["model"] for row in mine})
     about = page.about(sources, mine)

@@ -51,13 +51,14 @@ class ReportOptions(t.NamedTuple):
 
 class Report(t.NamedTuple):
     """`path` of index.html; `changed`: whether a file was (or would be) written; `judgement`: of judge.judge();
-    `message`: of chat_message.run_message().
+    `message`: of chat_message.run_message(); `warnings`: about what was asked for and is not there.
     """
 
     path: str
     changed: bool
     judgement: Record
     message: str
+    warnings: t.Sequence[str] = ()
 
 
 def make(
@@ -82,6 +83,9 @@ def make(
         raise ReportError(str(error)) from error
     sources = run_sources.sources(run_dir, run, loaded, against)
     said = chat_message.run_message(run, sources.judgement, _before(results_dir, run))
+    # A misspelt model costs its page, and not the report.
+    wrong = supplier.problem(sources.judgement["drives"], asked.supplier_model)
+    asked = asked._replace(supplier_model="") if wrong else asked
     folder = os.path.join(run_dir, "report")
     if write:
         os.makedirs(folder, exist_ok=True)
@@ -93,7 +97,7 @@ def make(
             if write:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 write_atomic(path, text)
-    return Report(os.path.join(folder, "index.html"), changed, sources.judgement, said)
+    return Report(os.path.join(folder, "index.html"), changed, sources.judgement, said, [wrong] if wrong else [])
 
 
 def _before(results_dir: str, run: Record) -> Record | None:
@@ -170,10 +174,7 @@ def files(sources: Sources, run_dir: str, asked: ReportOptions = ReportOptions()
     )
     yield "junit.xml", download_files.junit(sources.run, sources.judgement)
     if asked.supplier_model:
-        try:
-            yield page_names.supplier_page(asked.supplier_model), supplier.text(sources, rows, asked.supplier_model)
-        except LookupError as error:
-            raise ReportError(str(error)) from error
+        yield page_names.supplier_page(asked.supplier_model), supplier.text(sources, rows, asked.supplier_model)
     yield from page_list.texts(sources, rows, shown, run_dir, asked.history)
     made = page_list.existing_pages(rows, shown)
     earlier = {own.id for own in runs.on_controller(os.path.dirname(run_dir))}

@@ -39,6 +39,8 @@ def was(before, now, drive="S1"):
         ([was("pass", "fail")], [], ["1 drive (S1 on h1) no longer passes"]),
         ([was("pass", "fail"), was("pass", "invalid", "S2")], [], ["2 drives no longer pass"]),
         ([was("fail", "pass"), was(None, "pass", "S2")], [], ["1 drive (S1 on h1) now passes", "1 drive is new"]),
+        ([was("invalid", "fail"), was("fail", "fail", "S2")], [], ["1 drive (S1 on h1) fails now"]),
+        ([was(None, "fail"), was(None, "pass", "S2")], [], ["2 drives are new, 1 of which fails"]),
         ([was("fail", "invalid")], [], []),
         ([], [CHANGE], ["M: iops iops is 7.1 % worse"]),
         ([], [BETTER, {**CHANGE, "verdict": "same"}], ["M: iops iops is 20 % better"]),
