@@ -179,6 +179,8 @@ def verdict(run_id):
         print(f"  {name:8} {found.get(name)}" + ("" if found.get(name) == wanted else f"   (expected: {wanted})"))
     give_to_caller(RESULTS)
     print(f"Report: {report / 'index.html'}")
+    if "invalid" in found.values():
+        print("Invalid: no measurement of it counts; the reason is above. On a busy machine, try with less beside it.")
     if found != EXPECTED:
         return 1
     print("As it should be: the worn drive fails its criterion, which is what fails the play above.")

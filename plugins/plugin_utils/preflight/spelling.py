@@ -29,7 +29,7 @@ OF_PLAYBOOKS = (
     "ssd_slice",
 )
 OWN = "ssd"
-# Of names this short another word is only a letter or two away: ssd_model is no misspelt ssd_mode.
+# Of names this short another word is only a letter or two away: ssd_model is no misspelt ssd_mode (_is_slip).
 SHORT, MEDIUM = 4, 5
 LONG_STEM = 8
 NAME = re.compile(r"[A-Za-z_]\w*")
@@ -119,13 +119,18 @@ def _edits(name: str, known: str) -> int | None:
     if prefix == own_prefix:
         length, edits = len(own_stem), distance(stem, own_stem)
         most = 2 if length > MEDIUM else 1
-        slipped = length > SHORT or sorted(stem) == sorted(own_stem)
+        slipped = length > SHORT or _is_slip(stem, own_stem)
         return edits if edits <= most and slipped else None
     # Of other words for the prefix, only slips in ssd: hdd_drives and tuned_governor are no misspelt ones.
     if own_prefix == OWN and set(prefix) == set(OWN) and len(own_stem) >= LONG_STEM:
         edits = distance(stem, own_stem)
         return edits + 1 if edits <= 1 else None
     return None
+
+
+def _is_slip(stem: str, own: str) -> bool:
+    """Return whether a short word is one of ours with letters swapped, the last one missing or twice, or with an s."""
+    return sorted(stem) == sorted(own) or stem in (own[:-1], own + own[-1], own + "s")
 
 
 def distance(one: str, other: str) -> int:

@@ -67,7 +67,14 @@ def _passed(module: str, result: t.Any) -> Result:
     if "warnings" in known:
         known["warnings"] = _words(known["warnings"])
     answer, dropped = sanitizer.shape_of_record(ANSWERS[module]).passed(known)
+    if "diff" in answer:
+        answer = {**answer, "diff": {**answer["diff"], **_diff_lines(known["diff"])}}
     return {**answer, **({"unknown_keys": dropped} if dropped else {})}
+
+
+def _diff_lines(diff: t.Mapping[str, t.Any]) -> dict[str, str]:
+    """Return the sides of a diff that are texts, line by line, as --diff shows them."""
+    return {side: printable.lines(diff[side]) for side in ("before", "after") if isinstance(diff.get(side), str)}
 
 
 def screened(module: str, stdout: str) -> str:

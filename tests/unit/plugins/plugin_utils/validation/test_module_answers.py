@@ -139,3 +139,9 @@ def test_what_is_made_printable_becomes_no_answer(letter, where):
 )
 def test_output_without_an_answer_is_printable(stdout):
     assert module_answers.screened("find_run", stdout).replace("\n", "").isprintable()
+
+
+def test_a_diff_keeps_its_lines_and_each_is_printable():
+    diff = {"before": "/sys/a: 1\n\x1b[31mb: 2\n", "after": {"c": "3\n4"}}
+    passed = module_answers.passed("tunables", {**real.of("tunables"), "diff": diff})
+    assert passed["diff"] == {"before": "/sys/a: 1\n\\x1b[31mb: 2\n", "after": {"c": "3\\n4"}}
