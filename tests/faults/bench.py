@@ -27,6 +27,8 @@ from drives import LoopDrive, ServedDrive
 from product import Host, cells, engines, entry, job, locks, planning, rundir, summary
 from waiting import sizes, wait_until
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import Plan
 from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 from ansible_collections.ssdlab.fleet.tests.fixtures.plans import decided, rendered
 
@@ -108,7 +110,7 @@ class Bench:
             drive.let_go_on()
         self._undo.close()
 
-    def plan(self, tests: t.Sequence[t.Mapping[str, t.Any]] = (FIRST, SECOND), parallel: int = 1) -> dict[str, t.Any]:
+    def plan(self, tests: t.Sequence[t.Mapping[str, t.Any]] = (FIRST, SECOND), parallel: int = 1) -> Plan:
         """What a play would ask for now."""
         entries = [entry.parse(drive.selector) for drive in self.drives]
         seen = product.guard.inspect(self.host, entries, state_dir=str(self.state), run_id=self.run.run_id)
@@ -127,7 +129,7 @@ class Bench:
                 "sysfs": [{"name": "nomerges", "path": SETTING.format("@ssd_name@"), "value": "2"}],
             },
         )
-        return decided(plan)
+        return base.parse(Plan, decided(plan))
 
     def engine(self, spec: t.Mapping[str, t.Any] | None = None, **settings: t.Mapping[str, t.Any]) -> engines.Engine:
         """A host job's program that meets this fault. settings: {module of product.py: {name: value}}."""
@@ -137,7 +139,7 @@ class Bench:
         name = "engine-{0}.pyz".format("faulty" if spec else "sound")
         return engines.Engine(name, hashlib.sha256(text.encode()).hexdigest(), text.encode())
 
-    def start(self, plan: dict[str, t.Any], engine: engines.Engine) -> dict[str, t.Any]:
+    def start(self, plan: Plan, engine: engines.Engine) -> dict[str, t.Any]:
         """As the module `campaign` does it: in a process that is gone afterwards. Raises JobError."""
         ours, theirs = multiprocessing.Pipe()
         starter = multiprocessing.get_context("fork").Process(
@@ -251,7 +253,7 @@ class Bench:
             self.wait()
 
 
-def start_in_process(pipe: t.Any, run: rundir.RunDir, plan: dict[str, t.Any], engine: engines.Engine) -> None:
+def start_in_process(pipe: t.Any, run: rundir.RunDir, plan: Plan, engine: engines.Engine) -> None:
     """Start a job, and send (what that gives, "") or (None, why it did not start)."""
     try:
         pipe.send((job.start(Host(), run, plan, engine), ""))

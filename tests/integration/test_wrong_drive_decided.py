@@ -139,6 +139,7 @@ def test_case_74_a_decision_given_on_the_command_line(bench, given):
         "hosts_left_out": {},
         "hosts_without_run": [],
         "prepare": True,
+        "starts": ["rack1-07"],
         "look_again": False,
         "plan_to_approve": {},
     }
