@@ -24,6 +24,7 @@ from test_disturbed_rounds import cpu_quota
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import Place
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import lost_time
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 # 64 of its I/Os take it 1.6 s, much longer than a busy machine's own gaps; slower than it could be, never faster.
 IOPS, DEPTH = 40, 64
@@ -110,7 +111,7 @@ def rate(result):
 def counts(result):
     """Whether a round counts in spite of what was taken; only one whose drive had work for longer than any gap."""
     seen = result["seen"]
-    work_s = lost_time.backlog_s({"threads": 1, "queue_depth": DEPTH}, seen)
+    work_s = lost_time.backlog_s(planned.cell(threads=1, queue_depth=DEPTH), seen)
     disturbed = "host_limited" in measuring.found(result)
     assert disturbed or not _has_lost(seen) or work_s > seen["longest_gap_s"], seen
     return not disturbed
