@@ -7,6 +7,7 @@ allows.
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import glob
 import hashlib
@@ -104,6 +105,20 @@ def oldest_within(limits: tuple[Version, Version]) -> Version | None:
     return min((version for version in pythons() if limits[0] <= version <= limits[1]), default=None)
 
 
+def _install(python: str, place: Path, ansible_core: str) -> None:
+    """Install requirements.txt at `place`, unless it is there: once, though two checks ask for it at a time."""
+    stamp, requirements = place / "requirements", hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with open(f"{place}.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.read_text(encoding="utf-8") == requirements:
+            return
+        subprocess.run([python, "-m", "venv", "--clear", str(place)], check=True)
+        pip = [str(place / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "--requirement", str(REQUIREMENTS), ansible_core], check=True)
+        stamp.write_text(requirements, encoding="utf-8")
+
+
 def core(which: str) -> Core:
     """The `oldest` or the `newest` ansible-core, installed below .cache with the other requirements. Raises Missing."""
     wanted = pinned()[which]
@@ -115,12 +130,7 @@ def core(which: str) -> Core:
             "which this machine has not"
         )
     place = KEPT / f"core-{text(wanted)}-python-{text(python)}"
-    stamp, requirements = place / "requirements", hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
-    if not (stamp.exists() and stamp.read_text(encoding="utf-8") == requirements):
-        subprocess.run([pythons()[python], "-m", "venv", "--clear", place], check=True)
-        pip = [place / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--requirement", REQUIREMENTS, f"ansible-core=={text(wanted)}.*"], check=True)
-        stamp.write_text(requirements, encoding="utf-8")
+    _install(pythons()[python], place, f"ansible-core=={text(wanted)}.*")
     said = subprocess.run([place / "bin/python", "-c", ASK], check=True, capture_output=True, text=True).stdout
     version, controllers, others = json.loads(said)
     on_controller, on_hosts = (
