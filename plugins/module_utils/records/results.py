@@ -29,7 +29,7 @@ from .base import (
     Scalar,
     TestName,
 )
-from .found_drives import Identity
+from .identity import Identity
 from .plan import NotApplicable
 
 # The only names that a figure may have: a column of results.csv is named like it.
