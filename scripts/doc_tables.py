@@ -43,6 +43,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, scsi
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events, results, run_files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.base import Limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import ScsiDrive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, json_schema, units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import summary_record
@@ -64,8 +66,8 @@ DRIVES = {
 CAUSE = re.compile(
     r"^(\w+) (disturbs|unknown|told): (.+?)(?=^\w+ (?:disturbs|unknown|told): |\Z)", re.DOTALL | re.MULTILINE
 )
-# What commands are shown for.
-EXAMPLE = {"path": "<drive>", "lba_size_bytes": 512, "protection_type": 0}
+# What commands are shown for; those of a SATA drive need no more than its path.
+EXAMPLE = ScsiDrive("<drive>", None, lba_size_bytes=512, protection_type=0, commands=[])
 
 
 def checks_table() -> Rows:
@@ -99,7 +101,7 @@ def purge_commands_table() -> Rows:
     rows: Rows = [("method", "runs")]
     for family in (ata, scsi):
         for method in sorted(family.METHODS, key=lambda method: -method.strength):
-            commands = ", ".join(f"`{' '.join(argv)}`" for argv in method.commands(EXAMPLE, {}))
+            commands = ", ".join(f"`{' '.join(argv)}`" for argv in method.commands(EXAMPLE, PlannedPurge("auto")))
             rows.append((f"`{method.name}`", commands))
     return rows
 

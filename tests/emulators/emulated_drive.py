@@ -19,6 +19,9 @@ import scsi_drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZE = 1 << 20
@@ -132,21 +135,21 @@ class EmulatedDrive:
         return [argv for argv in self.commands if not any(word in argv for word in reads)]
 
     def offers(self, **options):
-        return {offer["method"]: offer for offer in methods.offers(self.host, self.identity, options)}
+        offered = methods.offers(self.host, Identity(**self.identity), PlannedPurge("auto", **options))
+        return {offer.method: offer for offer in offered}
 
-    def work(self, **options):
+    def work(self, method="auto", **options):
         return Work(
             host=self.host,
             held=self,
-            options=options,
+            options=PlannedPurge(method, **options),
             tick=self.tick,
             note=self.note,
-            fill=lambda tick: {},
-            history=list(self.journal),
+            fill=lambda tick: 0,
             clock=lambda: self.now,
             sleep=self.sleep,
         )
 
     def purge(self, method, **options):
         """As the campaign does it; the fields of the purge record."""
-        return purge_step.perform(self.work(method=method, **options))
+        return base.to_json(purge_step.perform(self.work(method, **options)))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import mmap
@@ -20,6 +21,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_runner
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Done
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
@@ -66,7 +68,7 @@ def test_records_and_status_hold_to_their_schemas(jobs, loop_drive):
 
 
 def test_a_purge_that_purges_nothing_is_an_error_and_nothing_is_measured(jobs, loop_drive, monkeypatch):
-    does_nothing = methods.METHODS["deallocate"]._replace(run=lambda _work: {})
+    does_nothing = dataclasses.replace(methods.METHODS["deallocate"], run=lambda _work, _found: Done())
     monkeypatch.setitem(methods.METHODS, "deallocate", does_nothing)
     journal, _status = jobs.run(jobs.plan([loop_drive()], planning.load_plan([QUICK])))
     (end,) = jobs.ended()

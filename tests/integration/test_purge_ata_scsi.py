@@ -33,6 +33,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents, planned
 
 KINDS = {"sata": ("ata", ata_drive), "sas": ("scsi", scsi_drive)}
@@ -115,13 +118,13 @@ class Bench:
         work = Work(
             host=self.host,
             held=held,
-            options=dict(options, method=method),
+            options=PlannedPurge(method, **options),
             tick=lambda share: None,
             note=self.note,
-            fill=lambda tick: {},
+            fill=lambda tick: 0,
             sleep=lambda seconds: None,
         )
-        return purge_step.perform(work)
+        return base.to_json(purge_step.perform(work))
 
     def fill(self):
         """Write random data to the drive; the hash of all of it."""
@@ -159,9 +162,8 @@ def test_a_purge_under_our_hold(bench, transport, method):
     held.take()
     try:
         held.content_is_ours()
-        announced = {offer["method"]: offer["commands"] for offer in methods.offers(made.host, held.identity, {})}[
-            method
-        ]
+        offered = methods.offers(made.host, Identity(**held.identity), PlannedPurge("auto"))
+        announced = {offer.method: offer.commands for offer in offered}[method]
         before = made.fill()
         record = made.purge(held, method)
         assert record["verified"] and record["verification"] == {"sentinels": 32, "survived": 0, "unreadable": 0}

@@ -27,6 +27,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import pa
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 
 METHODS = [
     "nvme_sanitize_crypto",
@@ -260,5 +262,5 @@ def test_a_drive_is_identified_without_a_read(bench, monkeypatch):
 
 def test_no_method_is_offered_for_a_plain_loop_device_but_those_for_any_drive(loop_drive):
     loop = loop_drive()
-    offered = methods.offers(Host(), identity.identity(Host(), loop.name), {})
-    assert [offer["method"] for offer in offered] == WEAK
+    offered = methods.offers(Host(), Identity(**identity.identity(Host(), loop.name)), PlannedPurge("auto"))
+    assert [offer.method for offer in offered] == WEAK

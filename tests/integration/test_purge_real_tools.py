@@ -14,6 +14,9 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import ScsiDrive
 
 REAL = "/usr/sbin:/usr/bin:/sbin:/bin"
 # Exit codes of a tool that did not understand its options (sg3_utils(8): 1 syntax, 31 contradiction), or was kept out
@@ -54,8 +57,8 @@ def real(argv):
 )
 def test_the_real_tools_take_our_argument_lists_and_open_what_we_hold(exclusive, method):
     needs_real("hdparm", "sg_sanitize", "sg_format")
-    found = {"path": exclusive, "lba_size_bytes": 512, "protection_type": 3}
-    for argv in methods.METHODS[method].commands(found, {"passes": 2}):
+    found = ScsiDrive(exclusive, None, 512, 3, [])  # as an AtaDrive it has a path
+    for argv in methods.METHODS[method].commands(found, PlannedPurge(method, passes=2)):
         done = real(argv)
         assert done.returncode not in (*MISUNDERSTOOD, *KEPT_OUT), done
         assert "busy" not in done.stderr.lower() and "usage" not in (done.stdout + done.stderr).lower()
@@ -85,7 +88,7 @@ def test_a_real_hdparm_without_an_answer_is_an_error_though_it_ends_with_0(exclu
     needs_real("hdparm")
     assert real(["hdparm", "--Istdout", exclusive]).returncode == 0
     with pytest.raises(PurgeError, match="0 of the 256 words"):
-        ata.capabilities(Host(), {"transport": "sata", "path": exclusive, "kernel_name": os.path.basename(exclusive)})
+        ata.capabilities(Host(), Identity(transport="sata", path=exclusive, kernel_name=os.path.basename(exclusive)))
 
 
 def test_an_exclusive_opener_would_have_been_kept_out(exclusive):

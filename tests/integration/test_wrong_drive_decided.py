@@ -26,6 +26,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.guard_check imp
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError, Work
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.tests.fixtures import plans
 
@@ -91,10 +92,10 @@ def _purge_over(named, other):
     work = Work(
         host=host,
         held=held,
-        options={},
+        options=PlannedPurge("auto"),
         tick=lambda _share: None,
         note=lambda *_all, **_more: None,
-        fill=lambda _tick: {},
+        fill=lambda _tick: 0,
     )
     argv = ["touch", named.file + ".purged", named.path]
     assert work.command(argv, 10).rc == 0 and os.path.exists(named.file + ".purged")

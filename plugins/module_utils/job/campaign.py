@@ -176,4 +176,4 @@ class Campaign:
         station = self._station
         if methods.left_behind(station.history):
             station.watchdog.call("identify", station.held.identify)
-            methods.recover(station.job.host, station.held.identity, station.history, station.note)
+            methods.recover(self._tests.work(NO_PURGE, {}), station.history)

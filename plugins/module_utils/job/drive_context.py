@@ -23,7 +23,6 @@ from ..measure.fio import seed
 from ..measure.fio_runner import Workbench
 from ..measure.validity_limits import Limits
 from ..purge.method import Work
-from ..records.base import sparse_json
 from ..records.plan import PlannedDrive, PlannedPurge, PlannedTest
 from ..run.folder import NEWS_S, Journal, RunDir, Status
 from ..run.reducer import EVENTS, AttemptReducer, ended_results
@@ -161,19 +160,19 @@ class DriveContext:
 def purge_work(station: DriveContext, purge: PlannedPurge, names: Mapping) -> Work:
     """For a drive that is held. `names`: of the test and its attempt."""
 
-    def fill(tick: t.Callable[[float | None], None]) -> dict[str, t.Any]:
+    def fill(tick: t.Callable[[float | None], None]) -> int:
         size, seed = station.held.identity["size_bytes"], station.seed(names, "purge")
         record = station.bench.fill(station.file(names, "purge"), purge.fill(), size, seed, tick)
-        precondition_curve.check(record["kernel_bytes_written"], record["bytes_written"])
-        return record
+        written: int = record["bytes_written"]
+        precondition_curve.check(record["kernel_bytes_written"], written)
+        return written
 
     return Work(
         host=station.job.host,
         held=station.held,
-        options=sparse_json(purge),
+        options=purge,
         tick=station.tick,
         note=lambda event, **fields: station.note(event, **dict(fields, **names)),
         fill=fill,
-        history=station.history,
         bounded=station.watchdog.call,
     )

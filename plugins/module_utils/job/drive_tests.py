@@ -16,6 +16,7 @@ from ..measure.histogram import RoundHistograms
 from ..measure.sampler import Sampler
 from ..purge import purge_step
 from ..purge.method import PurgeError, Work
+from ..records import base
 from ..records.plan import PlannedPurge, PlannedTest
 from ..run import criteria
 from ..run.reducer import AttemptReducer
@@ -40,7 +41,7 @@ class DriveTests:
         # Why a test ended with an error, and whether the drive itself is to blame. alone: no array's test, whose errors
         # may be those of any of its drives.
         self.error, self.drive_fault, self.alone = "", False, True
-        self._waited_for: t.Mapping[str, t.Any] | None = None
+        self._waited_for: purge_step.Begun | None = None
         # Results of every test that stands, those of jobs before too.
         self.finished = [result for result in station.results if result["outcome"] in criteria.KEPT_OUTCOMES]
         # Of the test that is under way.
@@ -221,8 +222,8 @@ class DriveTests:
         if started is None:
             return
         self._station.watchdog.call("identify", self._station.held.identify)
-        purge = next((test.purge for test in self._station.plan.tests if test.name == started["test"]), NO_PURGE)
-        self._station.show(phase="purge", path=self._station.held.path, test=started["test"])
+        purge = next((test.purge for test in self._station.plan.tests if test.name == started.test), NO_PURGE)
+        self._station.show(phase="purge", path=self._station.held.path, test=started.test)
         if purge_step.wait_for_unfinished(self.work(purge, {}), started):
             self._waited_for = started
 
@@ -236,13 +237,13 @@ class DriveTests:
         self._station.guard("purge", phase="purge", time_left_s=self._plan_left_s(test))
         work = self.work(test.purge, names)
         waited_for, self._waited_for = self._waited_for, None
-        record = purge_step.resumed(work, waited_for) if waited_for and waited_for["test"] == names["test"] else None
+        record = purge_step.resumed(work, waited_for) if waited_for and waited_for.test == names["test"] else None
         record = record or purge_step.perform(work)
-        self._station.note("purge", **dict(record, **names))
-        if not record["verified"]:
-            message = "{survived} of {sentinels} blocks written before the purge can still be read after {0}"
-            message += "; try another purge_method"
-            raise PurgeError(message.format(record["method"], **record["verification"]))
+        self._station.note("purge", **base.to_json(record), **names)
+        if not record.verified:
+            checked = record.verification
+            message = f"{checked.survived} of {checked.sentinels} blocks written before the purge can still be read "
+            raise PurgeError(f"{message}after {record.method}; try another purge_method")
         if self._station.held.filesystem:
             self._station.held.note_filesystem(None)
 

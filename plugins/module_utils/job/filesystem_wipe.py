@@ -108,7 +108,9 @@ class Wipe:
                     raise _Enough()
 
         try:
-            generic.discard(self._host, station.held.descriptor(), station.held.identity, station.watchdog.call, tick)
+            held, bounded = station.held, station.watchdog.call
+            path, size = held.identity["path"], held.identity["size_bytes"]
+            generic.discard(self._host, held.descriptor(), path, size, bounded, tick)
         except (_Enough, PurgeError):
             pass  # without its superblocks it is no file system any more
 

@@ -37,16 +37,14 @@ def make_blank(work: Work, finished: t.Sequence[t.Mapping[str, t.Any]]) -> dict[
 def _blank(work: Work) -> str:
     """ "" once the drive reads as blank, else why not. Raises Refused, and Hangs for a drive that gives no answer."""
     method = methods.METHODS["deallocate"]
-    work.capabilities = methods.probe(work.host, work.identity)[method.family]
-    lacking = method.supported(work.capabilities)
+    found = methods.probe(work.host, work.identity)[method.family]
+    lacking = method.supported(found)
     if lacking:
         return lacking
     try:
         work.bounded("guard before it is left blank", work.held.check)
-        method.run(work)
-        seen = work.bounded(
-            "look whether it is blank", lambda: data_scan.scan(work.handle, work.identity["size_bytes"], _LOOK)
-        )
+        method.run(work, found)
+        seen = work.bounded("look whether it is blank", lambda: data_scan.scan(work.handle, work.size_bytes, _LOOK))
     except (
         PurgeError,
         OSError,

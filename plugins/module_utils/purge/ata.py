@@ -14,13 +14,16 @@ is taken off again whatever happens, and by `recover` after a crash.
 from __future__ import annotations
 
 import re
-import time
 import typing as t
+from dataclasses import asdict, replace
 
 from ..core.host import Host, Result
 from ..core.progress import RUNNING, Progress, Unreadable
+from ..records.identity import Identity
+from ..records.plan import PlannedPurge
+from ..records.purge import AtaDrive as Capabilities
 from ..tools import hdparm
-from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s, wait_for
+from .method import PTS, Command, Done, History, Method, PurgeError, Work, timeout_s, wait_for
 
 FAMILY = "ata"
 ASK_S = 120.0
@@ -44,10 +47,10 @@ _ERASE = {"ata_security_erase_enhanced": "--security-erase-enhanced", "ata_secur
 _AHCI = re.compile(r"/ata[0-9]+/")
 
 
-def identify(host: Host, identity: t.Mapping[str, t.Any]) -> hdparm.Identify:
+def identify(host: Host, identity: Identity) -> hdparm.Identify:
     """Return what the drive says of itself, if it still is the one of this identity. Raises PurgeError."""
     try:
-        return hdparm.read(host, identity["path"], identity.get("serial"))
+        return hdparm.read(host, str(identity.path), identity.serial)
     except ValueError as error:
         raise PurgeError(str(error)) from None
 
@@ -73,43 +76,43 @@ def _can_sanitize(method: str) -> t.Callable[[Capabilities], str]:
     operation = _SANITIZE[method][0]
 
     def supported(found: Capabilities) -> str:
-        if operation not in found["sanitize"]:
+        if operation not in found.sanitize:
             return "IDENTIFY word 59 lists no {0} (it lists: {1})".format(
-                operation, ", ".join(found["sanitize"]) or "no sanitize at all"
+                operation, ", ".join(found.sanitize) or "no sanitize at all"
             )
-        if found["sanitize_problem"]:
-            return str(found["sanitize_problem"])
-        if found["sanitize_state"] == hdparm.FROZEN:
+        if found.sanitize_problem:
+            return found.sanitize_problem
+        if found.sanitize_state == hdparm.FROZEN:
             return "sanitize is frozen until the next power cycle; " + UNFREEZE
-        return "the drive is locked by a password, and refuses a sanitize" if found["security"]["locked"] else ""
+        return "the drive is locked by a password, and refuses a sanitize" if found.security.locked else ""
 
     return supported
 
 
-def _sanitize_commands(method: str) -> t.Callable[[Capabilities, Options], list[Command]]:
-    return lambda found, _options: [["hdparm", _SURE, _SANITIZE[method][1], str(found["path"])]]
+def _sanitize_commands(method: str) -> t.Callable[[Capabilities, PlannedPurge], list[Command]]:
+    return lambda found, _options: [["hdparm", _SURE, _SANITIZE[method][1], found.path]]
 
 
-def sanitize_progress(work: Work) -> Progress:
+def sanitize_progress(work: Work, _found: Capabilities) -> Progress:
     """Return how far a sanitize is that goes on in the drive; ACS-3: it goes on by itself after a power loss. Raises
     Unreadable.
     """
     try:
-        return sanitize_status(work.host, work.identity["path"])
+        return sanitize_status(work.host, work.path)
     except PurgeError as error:
         raise Unreadable(str(error)) from None
 
 
-def _run_sanitize(method: str) -> t.Callable[[Work], dict[str, t.Any]]:
-    def run(work: Work) -> dict[str, t.Any]:
-        (argv,) = _sanitize_commands(method)(work.capabilities, work.options)
-        before = sanitize_status(work.host, work.identity["path"])
+def _run_sanitize(method: str) -> t.Callable[[Work, Capabilities], Done]:
+    def run(work: Work, found: Capabilities) -> Done:
+        (argv,) = _sanitize_commands(method)(found, work.options)
+        before = sanitize_status(work.host, work.path)
         if before.state == RUNNING:  # not ours: let it end, a drive takes no second one meanwhile
-            work.watch(sanitize_progress, timeout_s(work.identity["size_bytes"], work.options))
+            work.watch(lambda: sanitize_progress(work, found), timeout_s(work.size_bytes, work.options))
         must(work.command(argv, ASK_S), "the drive did not start the sanitize")
-        work.watch(sanitize_progress, timeout_s(work.identity["size_bytes"], work.options))
+        work.watch(lambda: sanitize_progress(work, found), timeout_s(work.size_bytes, work.options))
         identify(work.host, work.identity)
-        return {"waited_for_another": before.state == RUNNING}
+        return Done(waited_for_another=before.state == RUNNING)
 
     return run
 
@@ -132,26 +135,26 @@ SANITIZE_METHODS = tuple(
 
 def _can_erase(method: str) -> t.Callable[[Capabilities], str]:
     def supported(found: Capabilities) -> str:
-        state = found["security"]
+        state = found.security
         obstacles = (
-            (not state["supported"], "the drive has no security feature set"),
+            (not state.supported, "the drive has no security feature set"),
             (
-                method == "ata_security_erase_enhanced" and not state["enhanced"],
+                method == "ata_security_erase_enhanced" and not state.enhanced,
                 "the drive has no enhanced security erase",
             ),
             (
-                not found["direct"],
+                not found.direct,
                 (
                     "the drive is not on an AHCI port: an adapter may cut the long command short and leave the drive "
                     "locked"
                 ),
             ),
-            (state["expired"], "the security attempts are used up; power-cycle the drive"),
+            (state.expired, "the security attempts are used up; power-cycle the drive"),
             (
-                state["enabled"],
+                state.enabled,
                 "a password is set that this collection did not set; remove it first (hdparm --security-disable)",
             ),
-            (state["frozen"], "security is frozen; " + UNFREEZE),
+            (state.frozen, "security is frozen; " + UNFREEZE),
         )
         return next((text for hinders, text in obstacles if hinders), "")
 
@@ -162,55 +165,51 @@ def _password(option: str, path: str) -> Command:
     return ["hdparm", "--user-master", "u", option, PASSWORD, path]
 
 
-def _erase_commands(method: str) -> t.Callable[[Capabilities, Options], list[Command]]:
+def _erase_commands(method: str) -> t.Callable[[Capabilities, PlannedPurge], list[Command]]:
     return lambda found, _options: [
-        _password("--security-set-pass", found["path"]),
-        _password(_ERASE[method], found["path"]),
+        _password("--security-set-pass", found.path),
+        _password(_ERASE[method], found.path),
     ]
 
 
 def _estimate_s(method: str, found: Capabilities) -> float:
     """Return the drive's own estimate; without one hdparm's, 30 MiB/s."""
-    minutes = found["security"]["enhanced_erase_min" if method == "ata_security_erase_enhanced" else "erase_min"]
-    return minutes * 60.0 if minutes else (found.get("size_bytes") or 0) / (30 << 20)
+    state = found.security
+    minutes = state.enhanced_erase_min if method == "ata_security_erase_enhanced" else state.erase_min
+    return minutes * 60.0 if minutes else (found.size_bytes or 0) / (30 << 20)
 
 
-def _erase_timeout_s(method: str) -> t.Callable[[Capabilities, Options], float]:
+def _erase_timeout_s(method: str) -> t.Callable[[Capabilities, PlannedPurge], float]:
     """Longer than hdparm's own (an hour more than the drive's estimate, half an hour more than its guess by capacity):
     hdparm is to give up first, as it then knows why.
     """
 
-    def seconds(found: Capabilities, options: Options) -> float:
-        guess_s = (found.get("size_bytes") or 0) / (30 << 20)
-        return float(options.get("timeout_s") or round(max(_estimate_s(method, found) + 3600, guess_s + 1800) + 300))
+    def seconds(found: Capabilities, options: PlannedPurge) -> float:
+        guess_s = (found.size_bytes or 0) / (30 << 20)
+        return float(options.timeout_s or round(max(_estimate_s(method, found) + 3600, guess_s + 1800) + 300))
 
     return seconds
 
 
-def left_behind(history: t.Iterable[t.Mapping[str, t.Any]]) -> bool:
+def left_behind(history: History) -> bool:
     """Return whether a drive's records of this run say that it has, or may have, our password."""
     events = [record["event"] for record in history if record.get("event") in (SET, CLEARED)]
     return bool(events) and events[-1] == SET
 
 
-def recover(
-    host: Host,
-    identity: t.Mapping[str, t.Any],
-    note: t.Callable[..., None],
-    sleep: t.Callable[[float], None] = time.sleep,
-) -> None:
+def recover(work: Work) -> None:
     """Take our password off, and prove it. Harmless when none is set. Raises PurgeError, telling how to
     do it by hand.
     """
-    argv, problem = _password("--security-disable", identity["path"]), ""
+    argv, problem = _password("--security-disable", work.path), ""
     try:
-        state = _identify_in_time(host, identity, sleep).security
+        state = _identify_in_time(work).security
         if state.enabled:
-            result = host.run(argv, timeout_s=ASK_S)  # hdparm unlocks before it disables
+            result = work.host.run(argv, timeout_s=ASK_S)  # hdparm unlocks before it disables
             problem = (result.stderr.strip() or f"exit code {result.rc}").splitlines()[-1]
-            state = _identify_in_time(host, identity, sleep).security
+            state = _identify_in_time(work).security
         if not state.enabled:
-            note(CLEARED, security=state._asdict())
+            work.note(CLEARED, security=asdict(state))
             return
         problem += "; security is frozen: " + UNFREEZE if state.frozen else ""
         problem += "; the attempts are used up: power-cycle the drive" if state.expired else ""
@@ -220,60 +219,57 @@ def recover(
         "{0} may still have the password {1!r} ({2}); remove it with: {3}. A run that was stopped or died removes it "
         "when it is started again"
     )
-    raise PurgeError(text.format(identity["path"], PASSWORD, problem, " ".join(argv)))
+    raise PurgeError(text.format(work.path, PASSWORD, problem, " ".join(argv)))
 
 
-def _identify_in_time(host: Host, identity: t.Mapping[str, t.Any], sleep: t.Callable[[float], None]) -> hdparm.Identify:
+def _identify_in_time(work: Work) -> hdparm.Identify:
     for pause_s in _ASK_AGAIN_S:
         try:
-            return identify(host, identity)
+            return identify(work.host, work.identity)
         except PurgeError:
-            sleep(pause_s)
-    return identify(host, identity)
+            work.sleep(pause_s)
+    return identify(work.host, work.identity)
 
 
-def _erase(method: str) -> t.Callable[[Work], dict[str, t.Any]]:
-    def run(work: Work) -> dict[str, t.Any]:
-        found = dict(work.capabilities, security=identify(work.host, work.identity).security._asdict())
-        obstacle = _can_erase(method)(found)
+def _erase(method: str) -> t.Callable[[Work, Capabilities], Done]:
+    def run(work: Work, found: Capabilities) -> Done:
+        obstacle = _can_erase(method)(replace(found, security=identify(work.host, work.identity).security))
         if obstacle:
             raise PurgeError(obstacle)
         work.tick(None)
-        work.note(SET, password=PASSWORD, method=method, path=work.identity["path"])
+        work.note(SET, password=PASSWORD, method=method, path=work.path)
         try:
-            _set_and_erase(work, method)
+            _set_and_erase(work, found, method)
         except BaseException as error:
             try:
-                recover(work.host, work.identity, work.note, work.sleep)
+                recover(work)
             except PurgeError as left:
                 raise PurgeError(f"{error}; {left}") from error
             raise
-        recover(work.host, work.identity, work.note, work.sleep)
-        return {}
+        recover(work)
+        return Done()
 
     return run
 
 
-def _set_and_erase(work: Work, method: str) -> None:
-    set_password, erase = _erase_commands(method)(work.capabilities, work.options)
+def _set_and_erase(work: Work, found: Capabilities, method: str) -> None:
+    set_password, erase = _erase_commands(method)(found, work.options)
     work.prove(set_password)
     must(work.host.run(set_password, timeout_s=ASK_S), "the drive did not accept the password")
     if not identify(work.host, work.identity).security.enabled:
         raise PurgeError("the drive accepted the password, but reports that none is set: nothing was erased")
-    must(_erase_uninterrupted(work, erase, method), "the security erase failed")
-    if _identify_in_time(
-        work.host, work.identity, work.sleep
-    ).security.enabled:  # ACS-3: a drive that was erased has no password
+    must(_erase_uninterrupted(work, found, erase, method), "the security erase failed")
+    if _identify_in_time(work).security.enabled:  # ACS-3: a drive that was erased has no password
         raise PurgeError(
             "the drive reported no error, but its password is still on: the security erase did not take place"
         )
 
 
-def _erase_uninterrupted(work: Work, argv: Command, method: str) -> Result:
+def _erase_uninterrupted(work: Work, found: Capabilities, argv: Command, method: str) -> Result:
     """Run the erase to its end, also when the job is stopped or can't tell how far it is: nothing stops it in the
     drive, and only after it can the password go.
     """
-    began, estimate_s = work.clock(), _estimate_s(method, work.capabilities)
+    began, estimate_s = work.clock(), _estimate_s(method, found)
     stops: list[Exception] = []
 
     def tick() -> None:
@@ -284,7 +280,7 @@ def _erase_uninterrupted(work: Work, argv: Command, method: str) -> Result:
         except Exception as stop:  # kept, and raised when the erase is over
             stops.append(stop)
 
-    limit_s = _erase_timeout_s(method)(work.capabilities, work.options)
+    limit_s = _erase_timeout_s(method)(found, work.options)
     work.prove(argv)
     result = wait_for(lambda: work.host.run(argv, timeout_s=limit_s), tick)
     if stops:
@@ -309,11 +305,11 @@ SECURITY_METHODS = tuple(
 )
 
 
-def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return what a SATA drive offers; {} for another. Raises PurgeError when it can't be asked."""
-    if identity.get("transport") != "sata":
-        return {}
-    path = identity["path"]
+def capabilities(host: Host, identity: Identity) -> Capabilities | None:
+    """Return what a SATA drive offers; None for another. Raises PurgeError when it can't be asked."""
+    if identity.transport != "sata":
+        return None
+    path = str(identity.path)
     found = identify(host, identity)
     status, problem = None, ""
     if found.sanitize:
@@ -321,15 +317,15 @@ def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any
             status = sanitize_status(host, path)
         except PurgeError as error:
             problem = str(error)
-    return {
-        "path": path,
-        "size_bytes": identity.get("size_bytes"),
-        "sanitize": list(found.sanitize),
-        "sanitize_state": status.state if status else None,
-        "sanitize_problem": problem,
-        "security": found.security._asdict(),
-        "direct": bool(_AHCI.search(host.realpath("/sys/block/" + identity["kernel_name"]))),
-    }
+    return Capabilities(
+        path=path,
+        size_bytes=identity.size_bytes,
+        sanitize=list(found.sanitize),
+        sanitize_state=status.state if status else None,
+        sanitize_problem=problem,
+        security=found.security,
+        direct=bool(_AHCI.search(host.realpath(f"/sys/block/{identity.kernel_name}"))),
+    )
 
 
 METHODS = SANITIZE_METHODS + SECURITY_METHODS

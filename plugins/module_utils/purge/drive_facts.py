@@ -11,6 +11,10 @@ from ..core.host import Host
 from ..drive.entry import parse
 from ..guard.data_scan import Terms
 from ..guard.guard_check import discover, inspect
+from ..records import base
+from ..records.identity import Identity
+from ..records.plan import PlannedPurge
+from ..records.purge import Found, OfferedPurge
 from .methods import offers_for, probe
 
 OPTIONS: dict[str, t.Any] = {
@@ -22,6 +26,13 @@ OPTIONS: dict[str, t.Any] = {
 }
 
 
+class Purges(t.NamedTuple):
+    """How a drive could be purged: the offers without a test's options, and what they are made of."""
+
+    offers: list[OfferedPurge]
+    capabilities: Found
+
+
 def module_result(host: Host, options: dict[str, t.Any]) -> dict[str, t.Any]:
     """Return the module's result."""
     terms = Terms(None if options["look"] == "full" else options["look_s"])
@@ -30,15 +41,21 @@ def module_result(host: Host, options: dict[str, t.Any]) -> dict[str, t.Any]:
     if options["discover"]:
         named = {entry["path"] for entry in drives}
         drives += [entry for entry in discover(host, options["state_dir"], terms) if entry["path"] not in named]
-    return {"drives": [dict(entry, **purge_facts(host, entry)) for entry in drives]}
+    for entry in drives:
+        identity = base.parse(Identity, entry["identity"]) if entry["identity"] else None
+        found = purges(host, identity, [refusal["code"] for refusal in entry["refusals"]])
+        entry["purge"] = base.to_json(found.offers)
+        entry["purge_capabilities"] = base.to_json(found.capabilities)
+    return {"drives": drives}
 
 
-def purge_facts(host: Host, entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return {purge: offers without options, purge_capabilities: of `probe`} of an entry of `inspect`.
+def purges(host: Host, identity: Identity | None, refusals: t.Iterable[str]) -> Purges:
+    """Return how a drive could be purged. refusals: the codes of why it may not be erased.
 
     A drive that may not be erased is not probed: somebody may be using it. Its content is no hindrance: preflight knows
     whether it is the run's own.
     """
-    usable = entry["identity"] and all(refusal["code"] == "unsigned_data" for refusal in entry["refusals"])
-    found = probe(host, entry["identity"]) if usable else {}
-    return {"purge": offers_for(found, entry["identity"] or {}, {}), "purge_capabilities": found}
+    if identity is None or any(code != "unsigned_data" for code in refusals):
+        return Purges([], {})
+    found = probe(host, identity)
+    return Purges(offers_for(found, identity.logical_block_size_bytes, PlannedPurge("auto")), found)

@@ -10,7 +10,10 @@ import struct
 import typing as t
 
 from ..core.host import Host
-from .method import NOT_PTS, Capabilities, Command, Method, Options, PurgeError, Work
+from ..records.identity import Identity
+from ..records.plan import PlannedPurge
+from ..records.purge import AnyDrive as Capabilities
+from .method import NOT_PTS, Command, Done, Method, PurgeError, Work
 
 FAMILY = "any"
 BLKDISCARD = 0x1277  # include/uapi/linux/fs.h
@@ -18,32 +21,32 @@ BLKDISCARD = 0x1277  # include/uapi/linux/fs.h
 DISCARD_STEP_BYTES = 1 << 30
 
 
-def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def capabilities(host: Host, identity: Identity) -> Capabilities:
     """Return whether the kernel takes discards for the drive, in bytes at a time."""
     del host
-    return {key: identity.get(key) for key in ("path", "size_bytes", "max_discard_bytes")}
+    return Capabilities(identity.path, identity.size_bytes, identity.max_discard_bytes)
 
 
 def _can_discard(found: Capabilities) -> str:
-    return "" if found.get("max_discard_bytes") else "the kernel reports no discard limit for it"
+    return "" if found.max_discard_bytes else "the kernel reports no discard limit for it"
 
 
-def _discard_command(found: Capabilities, _options: Options) -> list[Command]:
-    return [["ioctl", "BLKDISCARD", str(found["path"]), "0", str(found["size_bytes"])]]
+def _discard_command(found: Capabilities, _options: PlannedPurge) -> list[Command]:
+    return [["ioctl", "BLKDISCARD", str(found.path), "0", str(found.size_bytes)]]
 
 
 def discard(
     host: Host,
     handle: int,
-    identity: t.Mapping[str, t.Any],
+    path: str,
+    size: int,
     bounded: t.Callable[[str, t.Callable[[], t.Any]], t.Any],
     tick: t.Callable[[float], object],
 ) -> None:
     """Discard a whole drive through the descriptor that we hold (blkdiscard would get EBUSY). tick: gets the share that
     is done. Raises PurgeError, and what `bounded` and `tick` raise.
     """
-    size = identity["size_bytes"]
-    host.note_ioctl("BLKDISCARD", identity["path"], 0, size)
+    host.note_ioctl("BLKDISCARD", path, 0, size)
     for start in range(0, size, DISCARD_STEP_BYTES):
         length = min(DISCARD_STEP_BYTES, size - start)
         extent = struct.pack("=QQ", start, length)
@@ -54,18 +57,18 @@ def discard(
         tick((start + length) / size)
 
 
-def _deallocate(work: Work) -> dict[str, t.Any]:
-    discard(work.host, work.handle, work.identity, work.bounded, work.tick)
-    return {}
+def _deallocate(work: Work, _found: Capabilities) -> Done:
+    discard(work.host, work.handle, work.path, work.size_bytes, work.bounded, work.tick)
+    return Done()
 
 
-def _fill_command(_found: Capabilities, options: Options) -> list[Command]:
+def _fill_command(_found: Capabilities, options: PlannedPurge) -> list[Command]:
     """Return the job text stands in the plan; the host gives the job's file the name of its test."""
-    return [["fio", "--output-format=json+", "purge-fill.fio"]] if options.get("job") else []
+    return [["fio", "--output-format=json+", "purge-fill.fio"]] if options.job else []
 
 
-def _overwrite(work: Work) -> dict[str, t.Any]:
-    return {"bytes_written": work.fill(work.tick)["bytes_written"]}
+def _overwrite(work: Work, _found: Capabilities) -> Done:
+    return Done(bytes_written=work.fill(work.tick))
 
 
 METHODS = (

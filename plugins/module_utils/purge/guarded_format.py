@@ -7,13 +7,13 @@ start and the stop of a host job carry to each host: the guard is half as large 
 
 from __future__ import annotations
 
-import typing as t
 from dataclasses import replace
 
 from ..core.host import Host
-from ..drive.entry import Entry, parse
+from ..drive.entry import parse
 from ..guard import guard_check
 from ..guard.held import HeldDrive, Refused
+from ..records.plan import PlannedPurge
 from ..records.vendor_tools import Card
 from ..vendors.vendor_tool import ToolError
 from .iomemory_format import FAMILY, MAY_CHANGE, reformat
@@ -29,23 +29,6 @@ def format_guarded(
     ToolError with every reason against it.
     """
     entry = parse({"serial": card.serial})
-    identity = _eligible(host, card, entry, state_dir)
-    if not erase:
-        return replace(card, sector_bytes=sector_bytes, size_bytes=None, size_pct=None)
-    plan = {"entry": entry, "expected": identity}
-    held = HeldDrive(host, plan, {"tool": FAMILY}, same_boot=True, state_dir=state_dir)
-    try:
-        held.take()
-        with held.lend(MAY_CHANGE):
-            return reformat(host, card, sector_bytes, size_pct, timeout_s(identity["size_bytes"] or 0, {}))
-    except (Refused, PurgeError, ToolError) as error:
-        raise ToolError(f"{card.serial}: {error}") from None
-    finally:
-        held.release()
-
-
-def _eligible(host: Host, card: Card, entry: Entry, state_dir: str | None) -> dict[str, t.Any]:
-    """Return the drive's identity, if the guard lets it be erased. Raises ToolError."""
     found = guard_check.inspect(host, [entry], None, state_dir)[0]
     if not found["eligible"] or found["identity"]["kernel_name"] != card.block:
         reasons = ["{}: {}".format(refusal["code"], refusal["message"]) for refusal in found["refusals"]]
@@ -54,5 +37,17 @@ def _eligible(host: Host, card: Card, entry: Entry, state_dir: str | None) -> di
                 card.serial, " ".join(reasons) or "fio-status and the kernel do not agree on its block device."
             )
         )
-    identity: dict[str, t.Any] = found["identity"]
-    return identity
+    if not erase:
+        return replace(card, sector_bytes=sector_bytes, size_bytes=None, size_pct=None)
+    identity = found["identity"]
+    limit_s = timeout_s(identity["size_bytes"] or 0, PlannedPurge("iomemory_format"))
+    plan = {"entry": entry, "expected": identity}
+    held = HeldDrive(host, plan, {"tool": FAMILY}, same_boot=True, state_dir=state_dir)
+    try:
+        held.take()
+        with held.lend(MAY_CHANGE):
+            return reformat(host, card, sector_bytes, size_pct, limit_s)
+    except (Refused, PurgeError, ToolError) as error:
+        raise ToolError(f"{card.serial}: {error}") from None
+    finally:
+        held.release()

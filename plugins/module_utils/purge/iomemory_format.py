@@ -13,17 +13,19 @@ from __future__ import annotations
 import contextlib
 import time
 import typing as t
-from dataclasses import asdict
 
 from ..core.host import Host
+from ..records.identity import Identity
+from ..records.plan import PlannedPurge
 from ..records.vendor_tools import Card
 from ..vendors import iomemory
 from ..vendors.iomemory import ATTACHED, DETACHED
 from ..vendors.vendor_identity import is_iomemory
 from ..vendors.vendor_tool import ToolError
-from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s
+from .method import PTS, Command, Done, Method, PurgeError, Work, timeout_s
 
 FAMILY = "iomemory"
+Capabilities = Card
 # What a format may change of the identity; the serial number and the model stay.
 MAY_CHANGE = ("size_bytes", "logical_block_size_bytes", "physical_block_size_bytes", "diskseq")
 APPEAR_S = 60.0
@@ -39,39 +41,38 @@ def _purge_errors() -> t.Iterator[None]:
         raise PurgeError(str(error)) from None
 
 
-def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def capabilities(host: Host, identity: Identity) -> Card | None:
     """Return the card behind the block device, as fio-status shows it. Raises PurgeError if that is not certain."""
-    if not is_iomemory(str(identity.get("kernel_name"))):
-        return {}
+    if not is_iomemory(str(identity.kernel_name)):
+        return None
     with _purge_errors():
-        card = iomemory.find(host, str(identity.get("serial") or ""))
-    if card.block != identity["kernel_name"]:
+        card = iomemory.find(host, identity.serial or "")
+    if card.block != identity.kernel_name:
         raise PurgeError(
-            "fio-status reports {0} as {1}, the kernel has it as {2}: nothing was formatted".format(
-                card.serial, card.block, identity["kernel_name"]
-            )
+            f"fio-status reports {card.serial} as {card.block}, the kernel has it as {identity.kernel_name}: "
+            "nothing was formatted"
         )
-    return asdict(card)
+    return card
 
 
-def _supported(found: Capabilities) -> str:
-    if found.get("trouble"):
-        return "fio-status says: {0}".format(found["trouble"])
-    if found.get("sector_bytes") not in iomemory.SECTOR_BYTES:
+def _supported(found: Card) -> str:
+    if found.trouble:
+        return f"fio-status says: {found.trouble}"
+    if found.sector_bytes not in iomemory.SECTOR_BYTES:
         return "fio-status does not show how it is formatted; format it once with fio-format -b"
     return ""
 
 
-def _shape(found: Capabilities, options: Options) -> tuple[int, int]:
+def _shape(found: Card, options: PlannedPurge) -> tuple[int, int]:
     """Return (sector bytes, per cent of the advertised capacity): as the test requests, else as they are."""
-    sector_bytes = options.get("iomemory_sector_bytes") or options.get("lba_size_bytes") or found["sector_bytes"]
-    return sector_bytes, options.get("iomemory_size_pct") or min(found.get("size_pct") or FULL_PCT, FULL_PCT)
+    sector_bytes = options.iomemory_sector_bytes or options.lba_size_bytes or found.sector_bytes or 0
+    return sector_bytes, options.iomemory_size_pct or min(found.size_pct or FULL_PCT, FULL_PCT)
 
 
-def commands(found: Capabilities, options: Options) -> list[Command]:
+def commands(found: Card, options: PlannedPurge) -> list[Command]:
     """Return exactly what a format runs. Raises PurgeError for options that it refuses."""
     with _purge_errors():
-        return iomemory.format_commands(found["control"], *_shape(found, options))
+        return iomemory.format_commands(found.control, *_shape(found, options))
 
 
 def reformat(
@@ -130,19 +131,19 @@ def _appeared(host: Host, card: Card, sleep: t.Callable[[float], None]) -> Card:
         sleep(0.5)
 
 
-def _format(work: Work) -> dict[str, t.Any]:
-    sector_bytes, size_pct = _shape(work.capabilities, work.options)
+def _format(work: Work, found: Card) -> Done:
+    sector_bytes, size_pct = _shape(found, work.options)
     with _purge_errors():
-        card = iomemory.find(work.host, work.identity["serial"])
-    if card.control != work.capabilities["control"] or card.block != work.identity["kernel_name"]:
+        card = iomemory.find(work.host, work.identity.serial or "")
+    if card.control != found.control or card.block != work.kernel_name:
         raise PurgeError(
             f"fio-status no longer shows {card.serial} as it was; nothing was formatted", "identity_changed"
         )
     work.tick(None)
-    limit_s = timeout_s(work.identity["size_bytes"], work.options)
+    limit_s = timeout_s(work.size_bytes, work.options)
     with _purge_errors(), work.lend(MAY_CHANGE):
         after = reformat(work.host, card, sector_bytes, size_pct, limit_s, work.sleep)
-    return {"lba_format_before": iomemory.format_facts(card), "lba_format_after": iomemory.format_facts(after)}
+    return Done(lba_format_before=card.format, lba_format_after=after.format)
 
 
 METHODS = (

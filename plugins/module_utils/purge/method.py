@@ -10,19 +10,27 @@ from __future__ import annotations
 import threading
 import time
 import typing as t
-from types import MappingProxyType
+from dataclasses import dataclass
 
 from ..core.host import Host, Result, Running
 from ..core.progress import Progress
 from ..drive.device_nodes import strangers
 from ..drive.held_drive import HeldDrive
 from ..drive.hidden_capacity import SLOWEST_BYTES_PER_S
+from ..records import base
+from ..records.identity import Identity
+from ..records.plan import PlannedPurge
+from ..records.purge import Capabilities, LbaFormat, PurgeClass
+from ..records.vendor_tools import CardFormat
 from .wait import Stuck, watch
 
-PTS, NOT_PTS = "pts", "not_pts"
-Capabilities = t.Mapping[str, t.Any]
-Options = t.Mapping[str, t.Any]
+PTS: PurgeClass = "pts"
+NOT_PTS: PurgeClass = "not_pts"
+Kind = t.TypeVar("Kind", bound=Capabilities)
 Command = t.List[str]
+# Of a run's journal, as it is parsed; those of one drive.
+JournalLine = t.Mapping[str, t.Any]
+History = t.Sequence[JournalLine]
 
 # Without a figure of the drive's own: what the shortest purge may take, and how long its progress may stand still.
 _LEAST_TIMEOUT_S = 1800.0
@@ -41,66 +49,80 @@ class PurgeError(Exception):
         self.code = code
 
 
-def timeout_s(size_bytes: int, options: Options, bytes_per_s: float = SLOWEST_BYTES_PER_S) -> float:
+def timeout_s(size_bytes: int, options: PlannedPurge, bytes_per_s: float = SLOWEST_BYTES_PER_S) -> float:
     """Return how long a purge may take: the option `timeout_s`, else by the capacity. `bytes_per_s`: the slowest that
     is right.
     """
-    return float(options.get("timeout_s") or round(_LEAST_TIMEOUT_S + size_bytes / bytes_per_s))
+    return float(options.timeout_s or round(_LEAST_TIMEOUT_S + size_bytes / bytes_per_s))
 
 
-def stuck_s(size_bytes: int, options: Options) -> float:
+def stuck_s(size_bytes: int, options: PlannedPurge) -> float:
     """Return how long the progress may stand still: the option `stuck_s`, else by the capacity."""
-    return float(options.get("stuck_s") or round(_LEAST_STUCK_S + _STUCK_S_PER_TB * size_bytes / 1e12))
+    return float(options.stuck_s or round(_LEAST_STUCK_S + _STUCK_S_PER_TB * size_bytes / 1e12))
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a method knows of a purge that it did, for the journal's purge record; None: nothing."""
+
+    # Whether it had to wait for a sanitize or a format that ran already.
+    waited_for_another: bool | None = None
+    # By fio.
+    bytes_written: int | None = None
+    # In use before it, and after it.
+    lba_format_before: LbaFormat | CardFormat | None = None
+    lba_format_after: LbaFormat | CardFormat | None = None
 
 
 def _nobody(_capabilities: Capabilities) -> str:
     return ""
 
 
-def _nothing(_work: Work) -> dict[str, t.Any]:
-    return {}
+def _nothing(_work: Work, _found: Capabilities) -> Done:
+    return Done()
 
 
-def _by_capacity(capabilities: Capabilities, options: Options) -> float:
-    return timeout_s(capabilities.get("size_bytes") or 0, options)
+def _by_capacity(capabilities: Capabilities, options: PlannedPurge) -> float:
+    return timeout_s(capabilities.size_bytes or 0, options)
 
 
-class Method(t.NamedTuple):
-    """One way to purge. All but `run` and `progress` are pure: the controller calls them with what the host reported.
+@dataclass(frozen=True)
+class Method(t.Generic[Kind]):
+    """One way to purge. All but `run`, `progress` and `read_again` are pure: the controller calls them with what the
+    host reported. These get it as read right before the purge.
 
     strength: `auto` takes the highest that is supported and hits nothing else. supported: "" or why the drive can't.
-    commands: exactly what `run` would run, in order. run: does it, and returns fields for the journal's purge record;
-    raises PurgeError. hits_others: "" or what else it would erase. timeout_s: how long it may take. progress: how far
-    such a purge is that goes on in the drive by itself, for one that was left behind; None: it ends with its command.
-    read_again: further fields of the record of one that was left behind, by what the drive tells now; work.capabilities
-    are those before it; raises PurgeError. sets_lba_size: whether it can do the option lba_size_bytes. `commands` may
-    raise PurgeError for options that the drive can't do. slow: it writes or erases block by block, so it takes as long
-    as a full overwrite, as far as anybody can tell before. what: the command, as its standard names it (docs/purge.md).
+    commands: exactly what `run` would run, in order; raises PurgeError for options that the drive can't do. run: does
+    it; raises PurgeError. hits_others: "" or what else it would erase. timeout_s: how long it may take. progress: how
+    far such a purge is that goes on in the drive by itself, for one that was left behind; None: it ends with its
+    command. read_again: what is known of one that was left behind, by what the drive tells now; it gets the
+    capabilities before it; raises PurgeError. sets_lba_size: whether it can do the option lba_size_bytes. slow: it
+    writes or erases block by block, so it takes as long as a full overwrite, as far as anybody can tell before. what:
+    the command, as its standard names it (docs/purge.md).
     """
 
     name: str
     family: str
-    purge_class: str
+    purge_class: PurgeClass
     strength: int
-    supported: t.Callable[[Capabilities], str]
-    commands: t.Callable[[Capabilities, Options], list[Command]]
-    run: t.Callable[[Work], dict[str, t.Any]]
-    hits_others: t.Callable[[Capabilities], str] = _nobody
-    timeout_s: t.Callable[[Capabilities, Options], float] = _by_capacity
-    progress: t.Callable[[Work], Progress] | None = None
-    read_again: t.Callable[[Work], dict[str, t.Any]] = _nothing
+    supported: t.Callable[[Kind], str]
+    commands: t.Callable[[Kind, PlannedPurge], list[Command]]
+    run: t.Callable[[Work, Kind], Done]
+    hits_others: t.Callable[[Kind], str] = _nobody
+    timeout_s: t.Callable[[Kind, PlannedPurge], float] = _by_capacity
+    progress: t.Callable[[Work, Kind], Progress] | None = None
+    read_again: t.Callable[[Work, Kind], Done] = _nothing
     sets_lba_size: bool = False
     slow: bool = False
     what: str = ""
 
 
 class Work:
-    """What a method works with. capabilities: of its family, read right before the purge.
+    """What a method works with.
 
-    options: the test's `purge` of plan.json. tick(share or None): shows progress and raises fio.Interrupted on a stop.
-    note(event, **fields): into the journal. history: this drive's earlier records in this run. fill(tick): overwrites
-    the drive once through fio, and returns its figures. bounded(what, step): does I/O of our own, which may hang with
-    the drive; raises Hangs then.
+    options: of the test. tick(share or None): shows progress and raises fio.Interrupted on a stop. note(event,
+    **fields): into the journal. fill(tick): overwrites the drive once through fio, and returns how many bytes it wrote.
+    bounded(what, step): does I/O of our own, which may hang with the drive; raises Hangs then.
     """
 
     def __init__(
@@ -108,32 +130,48 @@ class Work:
         *,
         host: Host,
         held: HeldDrive,
-        options: Options,
+        options: PlannedPurge,
         tick: t.Callable[[float | None], None],
         note: t.Callable[..., None],
-        fill: t.Callable[[t.Callable[[float | None], None]], dict[str, t.Any]],
-        history: t.Sequence[t.Mapping[str, t.Any]] = (),
+        fill: t.Callable[[t.Callable[[float | None], None]], int],
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
-        capabilities: Capabilities = MappingProxyType({}),
         bounded: t.Callable[[str, t.Callable[[], t.Any]], t.Any] = lambda _what, step: step(),
     ) -> None:
         self.host = host
         self.held = held
-        self.capabilities = capabilities
         self.options = options
         self.tick = tick
         self.note = note
         self.fill = fill
-        self.history = history
         self.clock = clock
         self.sleep = sleep
         self.bounded = bounded
 
     @property
-    def identity(self) -> dict[str, t.Any]:
+    def identity(self) -> Identity:
         """The drive's identity as the guard last saw it."""
-        return self.held.identity
+        return base.parse(Identity, self.held.identity)
+
+    @property
+    def path(self) -> str:
+        """Its device node."""
+        return str(self.held.identity["path"])
+
+    @property
+    def kernel_name(self) -> str:
+        """The kernel's name of it."""
+        return str(self.held.identity["kernel_name"])
+
+    @property
+    def size_bytes(self) -> int:
+        """Its capacity, which is known of a drive that is held."""
+        return int(self.held.identity["size_bytes"])
+
+    @property
+    def lba_size_bytes(self) -> int:
+        """The size of its logical block, which is known of a drive that is held."""
+        return int(self.held.identity["logical_block_size_bytes"])
 
     @property
     def handle(self) -> int:
@@ -156,15 +194,15 @@ class Work:
         Raises Refused where nothing is held, else PurgeError.
         """
         self.handle  # nothing destructive starts on a drive that is not held
-        found = strangers(self.host, self.identity, argv)
+        found = strangers(self.host, self.held.identity, argv)
         if found:
             raise PurgeError("; ".join(found) + "; nothing was run", "identity_changed")
 
-    def watch(self, progress: t.Callable[[Work], Progress], limit_s: float) -> None:
+    def watch(self, progress: t.Callable[[], Progress], limit_s: float) -> None:
         """Wait for a purge that goes on in the drive by itself. Raises PurgeError for one that is stuck or failed."""
-        still_s = stuck_s(self.identity["size_bytes"], self.options)
+        still_s = stuck_s(self.size_bytes, self.options)
         try:
-            watch(lambda: progress(self), limit_s, still_s, self.tick, self.clock, self.sleep)
+            watch(progress, limit_s, still_s, self.tick, self.clock, self.sleep)
         except Stuck as error:
             raise PurgeError(str(error)) from None
 

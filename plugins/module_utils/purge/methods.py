@@ -3,20 +3,24 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Purge: which methods a drive offers, and which one is taken. purge_step.py does it.
 
-A family of methods is a file with `capabilities(host, identity) -> dict`, which only reads and is {} where the family
-has nothing to do with the drive, and `METHODS`; a new one is a line in FAMILIES. It may have `left_behind(history) ->
-bool` and
-`recover(host, identity, note)`, which puts right what a job of this run left behind before the guard looks at the
-drive; erases nothing.
+A family of methods is a file with `capabilities(host, identity)`, which only reads and is None where the family has
+nothing to do with the drive; `Capabilities`, the record that it returns; and `METHODS`. A new one is a line in
+FAMILIES. It may have `left_behind(history)`, and `recover(work)`, which puts right what a job of this run left behind
+before the guard looks at the drive, and erases nothing.
 """
 
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
 from ..core.host import Host
+from ..records import base
+from ..records.identity import Identity
+from ..records.plan import PlannedPurge
+from ..records.purge import Capabilities, Found, NotQueried, OfferedPurge
 from . import ata, generic, iomemory_format, micron, nvme, scsi
-from .method import Capabilities, Method, Options, PurgeError
+from .method import History, Method, PurgeError, Work
 
 # One line each: a new family is added here.
 FAMILIES: tuple[t.Any, ...] = (
@@ -27,122 +31,136 @@ FAMILIES: tuple[t.Any, ...] = (
     iomemory_format,
     micron,
 )
-METHODS: dict[str, Method] = {method.name: method for family in FAMILIES for method in family.METHODS}
-Offer = t.Dict[str, t.Any]
-Found = t.Dict[str, t.Dict[str, t.Any]]
+METHODS: dict[str, Method[t.Any]] = {method.name: method for family in FAMILIES for method in family.METHODS}
 
 
-def probe(host: Host, identity: t.Mapping[str, t.Any]) -> Found:
-    """Return what each family that has to do with the drive found out: `{family: capabilities}`, or `{family: {"error":
-    why not}}`.
-    """
+def probe(host: Host, identity: Identity) -> Found:
+    """Return what each family that has to do with the drive found out, or why it did not."""
     found: Found = {}
     for family in FAMILIES:
-        name = family.METHODS[0].family
         try:
             capabilities = family.capabilities(host, identity)
         except PurgeError as error:
-            capabilities = {"error": str(error)}
+            capabilities = NotQueried(str(error))
         except Exception as error:  # whatever a drive says: what is not understood is not supported
-            capabilities = {"error": f"{type(error).__name__}: {error}"}
+            capabilities = NotQueried(f"{type(error).__name__}: {error}")
         if capabilities:
-            found[name] = capabilities
+            found[family.METHODS[0].family] = capabilities
     return found
 
 
-def offers_for(found: Found, identity: t.Mapping[str, t.Any], options: Options) -> list[Offer]:
+def reported(capabilities: t.Mapping[str, base.Json]) -> Found:
+    """Return what `probe` found on a host, of its JSON; what is no such record counts as not understood."""
+    found: Found = {}
+    for family in FAMILIES:
+        name = family.METHODS[0].family
+        if name in capabilities:
+            kind = NotQueried if "error" in capabilities[name] else family.Capabilities
+            try:
+                found[name] = base.parse(kind, capabilities[name])
+            except base.WrongShape as error:
+                found[name] = NotQueried(f"the host's report is not understood: {error.within(name)}")
+    return found
+
+
+def capabilities_of(method: str, capabilities: base.Json) -> Capabilities:
+    """Return the capabilities that a method's purge was begun with, of the journal's JSON. Raises WrongShape."""
+    (kind,) = (family.Capabilities for family in FAMILIES if METHODS[method] in family.METHODS)
+    found: Capabilities = base.parse(kind, capabilities)
+    return found
+
+
+def offers_for(found: Found, lba_size_bytes: int | None, options: PlannedPurge) -> list[OfferedPurge]:
     """Return the offers, strongest first, from what `probe` found. Pure, for the controller to tell what a test would
-    run.
+    run. lba_size_bytes: before it.
     """
     methods = sorted(
         (method for method in METHODS.values() if method.family in found), key=lambda method: -method.strength
     )
-    return [_offer(method, found[method.family], identity, options) for method in methods]
+    return [_offer(method, found[method.family], lba_size_bytes, options) for method in methods]
 
 
-def _offer(method: Method, capabilities: Capabilities, identity: t.Mapping[str, t.Any], options: Options) -> Offer:
+def _offer(
+    method: Method[t.Any], capabilities: Capabilities | NotQueried, lba_size_bytes: int | None, options: PlannedPurge
+) -> OfferedPurge:
     commands: list[list[str]] = []
-    reason = str(
-        capabilities.get("error") or method.supported(capabilities) or _lba_size_problem(method, identity, options)
-    )
+    if isinstance(capabilities, NotQueried):
+        reason = capabilities.error
+    else:
+        reason = method.supported(capabilities) or _lba_size_problem(method, lba_size_bytes, options.lba_size_bytes)
     if not reason:
         try:
             commands = method.commands(capabilities, options)
         except PurgeError as error:
             reason = str(error)
-    return {
-        "method": method.name,
-        "supported": not reason,
-        "reason": reason,
-        "hits_others": "" if reason else method.hits_others(capabilities),
-        "purge_class": method.purge_class,
-        "commands": commands,
-        "timeout_s": None if reason else method.timeout_s(capabilities, options),
-    }
+    return OfferedPurge(
+        method=method.name,
+        supported=not reason,
+        reason=reason,
+        hits_others="" if reason else method.hits_others(capabilities),
+        purge_class=method.purge_class,
+        commands=commands,
+        timeout_s=None if reason else method.timeout_s(capabilities, options),
+    )
 
 
-def _lba_size_problem(method: Method, identity: t.Mapping[str, t.Any], options: Options) -> str:
-    wanted, now = options.get("lba_size_bytes"), identity.get("logical_block_size_bytes")
+def _lba_size_problem(method: Method[t.Any], now: int | None, wanted: int | None) -> str:
     if wanted in (None, now) or method.sets_lba_size:
         return ""
     return f"it cannot change the LBA size from {now} to {wanted} bytes"
 
 
-def offers(host: Host, identity: t.Mapping[str, t.Any], options: Options) -> list[Offer]:
-    """Return every method that has to do with the drive, strongest first: {method, supported, reason (why not),
-    hits_others (what else it would erase, or ""), purge_class, commands, timeout_s}. Reads only.
-    """
-    return offers_for(probe(host, identity), identity, options)
+def offers(host: Host, identity: Identity, options: PlannedPurge) -> list[OfferedPurge]:
+    """Return every method that has to do with the drive, strongest first. Reads only."""
+    return offers_for(probe(host, identity), identity.logical_block_size_bytes, options)
 
 
-def choose(method: str, offered: t.Sequence[Offer]) -> Offer:
+def choose(method: str, offered: t.Sequence[OfferedPurge]) -> OfferedPurge:
     """Return the offer to take, with `why`; `auto`: the strongest that hits nothing else. Raises PurgeError, with a
     code of the guard.
     """
-    usable = [offer for offer in offered if offer["supported"] and not offer["hits_others"]]
-    names = ", ".join(offer["method"] for offer in usable) or "none"
+    usable = [offer for offer in offered if offer.supported and not offer.hits_others]
+    names = ", ".join(offer.method for offer in usable) or "none"
     if method == "auto":
         if not usable:
             raise PurgeError("no purge method can be used: " + _left_out(offered), "purge_unsupported")
         stronger = offered[: offered.index(usable[0])]
-        return dict(
+        return replace(
             usable[0],
             why="auto: the strongest that the drive offers" + ("; " + _left_out(stronger) if stronger else ""),
         )
-    offer = next((item for item in offered if item["method"] == method), None)
+    offer = next((item for item in offered if item.method == method), None)
     if offer is None:
         known = "is not for this kind of drive" if method in METHODS else "is unknown"
         raise PurgeError(f"purge_method {method} {known}; the drive offers: {names}", "purge_unsupported")
-    if not offer["supported"]:
+    if not offer.supported:
         raise PurgeError(
-            "the drive does not support {0}: {1}; it offers: {2}".format(method, offer["reason"], names),
+            f"the drive does not support {method}: {offer.reason}; it offers: {names}",
             "purge_unsupported",
         )
-    if offer["hits_others"]:
+    if offer.hits_others:
         raise PurgeError(
-            "{0} would erase more than this drive: {1}; it offers: {2}".format(method, offer["hits_others"], names),
+            f"{method} would erase more than this drive: {offer.hits_others}; it offers: {names}",
             "purge_hits_others",
         )
-    return dict(offer, why="named")
+    return replace(offer, why="named")
 
 
-def _left_out(offered: t.Iterable[Offer]) -> str:
+def _left_out(offered: t.Iterable[OfferedPurge]) -> str:
     """Return why not these; methods with the same reason together."""
     reasons: dict[str, list[str]] = {}
     for offer in offered:
-        reasons.setdefault(offer["reason"] or offer["hits_others"], []).append(offer["method"])
+        reasons.setdefault(offer.reason or offer.hits_others, []).append(offer.method)
     return "; ".join("not {0}: {1}".format(", ".join(methods), reason) for reason, methods in reasons.items())
 
 
-def left_behind(history: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
+def left_behind(history: History) -> bool:
     """Return whether a drive's records of this run say that a job left something on it that has to be put right."""
     return any(family.left_behind(history) for family in FAMILIES if hasattr(family, "left_behind"))
 
 
-def recover(
-    host: Host, identity: t.Mapping[str, t.Any], history: t.Sequence[t.Mapping[str, t.Any]], note: t.Callable[..., None]
-) -> None:
+def recover(work: Work, history: History) -> None:
     """Let each family put that right. Erases nothing. Raises PurgeError when it can't be."""
     for family in FAMILIES:
         if hasattr(family, "left_behind") and family.left_behind(history):
-            family.recover(host, identity, note)
+            family.recover(work)

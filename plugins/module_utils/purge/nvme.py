@@ -15,9 +15,13 @@ import typing as t
 
 from ..core.host import Host
 from ..core.progress import IDLE, RUNNING, Progress, Unreadable
+from ..records.identity import Identity
+from ..records.plan import PlannedPurge
+from ..records.purge import LbaFormat
+from ..records.purge import NvmeDrive as Capabilities
 from ..tools import nvme, nvme_capabilities
-from ..tools.nvme import LbaFormat, NvmeError
-from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s
+from ..tools.nvme import NvmeError
+from .method import PTS, Command, Done, Method, PurgeError, Work, timeout_s
 
 FAMILY = "nvme"
 # What has to be the same right before a command as when the method was chosen.
@@ -36,7 +40,7 @@ _FORMATS_ALL, _ERASES_ALL, _HAS_CRYPTO = 0x1, 0x2, 0x4
 
 def others(found: Capabilities) -> list[int]:
     """Return the other namespaces of its subsystem."""
-    return [number for number in found["namespaces"] if number != found["namespace_id"]]
+    return [number for number in found.namespaces if number != found.namespace_id]
 
 
 def named(numbers: t.Sequence[int]) -> str:
@@ -45,7 +49,7 @@ def named(numbers: t.Sequence[int]) -> str:
     return "namespace{0} {1}{2}".format("s" * (len(numbers) != 1), shown, " …" * (len(numbers) > 8))
 
 
-def look_again(work: Work) -> Capabilities:
+def look_again(work: Work, before: Capabilities) -> Capabilities:
     """Return what the namespace behind the held descriptor tells now. Raises PurgeError when it is not what it was."""
     number = os.fstat(work.handle).st_rdev
     name = os.path.basename(work.host.realpath(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}"))
@@ -53,7 +57,7 @@ def look_again(work: Work) -> Capabilities:
         found = nvme_capabilities.gather(work.host, work.identity, name)
     except NvmeError as error:
         raise PurgeError(f"the drive cannot be identified: {error}") from None
-    changed = [key for key in _SAME if found[key] != work.capabilities[key]]
+    changed = [key for key in _SAME if getattr(found, key) != getattr(before, key)]
     if changed:
         raise PurgeError(
             "{0} changed since the drive was checked; nothing more was done to it".format(", ".join(changed))
@@ -61,17 +65,18 @@ def look_again(work: Work) -> Capabilities:
     return found
 
 
-def read_formats(work: Work) -> dict[str, t.Any]:
-    """lba_formats of a purge that ended while nobody watched: before it, and now. Raises PurgeError."""
-    return lba_formats(work.capabilities, look_again(work))
+def read_formats(work: Work, before: Capabilities) -> Done:
+    """Return the LBA formats of a purge that ended while nobody watched: before it, and now. Raises PurgeError."""
+    return lba_formats(before, look_again(work, before))
 
 
-def lba_formats(before: Capabilities, after: Capabilities) -> dict[str, t.Any]:
-    """Fields of the purge record: the LBA format in use before and after."""
-    return {
-        "lba_format_" + when: next((item for item in found["lba_formats"] if item["index"] == found["lba_format"]), {})
-        for when, found in (("before", before), ("after", after))
-    }
+def lba_formats(before: Capabilities, after: Capabilities) -> Done:
+    """Return the LBA format in use before and after."""
+    return Done(lba_format_before=_format_in_use(before), lba_format_after=_format_in_use(after))
+
+
+def _format_in_use(found: Capabilities) -> LbaFormat | None:
+    return next((item for item in found.lba_formats if item.index == found.lba_format), None)
 
 
 class _Sanitize(t.NamedTuple):
@@ -98,37 +103,37 @@ def _sanitize_hits(found: Capabilities) -> str:
     if others(found):
         return f"a sanitize erases the whole NVM subsystem, with its {named(others(found))}"
     return (
-        "its NVM subsystem has {0} controllers, and another host may use one".format(found["controllers"])
-        if found["controllers"] > 1
+        f"its NVM subsystem has {found.controllers} controllers, and another host may use one"
+        if found.controllers > 1
         else ""
     )
 
 
 def _can_sanitize(kind: _Sanitize) -> t.Callable[[Capabilities], str]:
     return lambda found: (
-        ""
-        if found["sanicap"] & kind.bit
-        else "it has no sanitize by {0} (SANICAP {1:#x})".format(kind.title, found["sanicap"])
+        "" if found.sanicap & kind.bit else f"it has no sanitize by {kind.title} (SANICAP {found.sanicap:#x})"
     )
 
 
-def _sanitize_commands(kind: _Sanitize) -> t.Callable[[Capabilities, Options], list[Command]]:
-    return lambda found, _options: [["nvme", "sanitize", found["controller"], f"--sanact={kind.action}", *kind.more]]
+def _sanitize_commands(kind: _Sanitize) -> t.Callable[[Capabilities, PlannedPurge], list[Command]]:
+    return lambda found, _options: [["nvme", "sanitize", found.controller, f"--sanact={kind.action}", *kind.more]]
 
 
-def sanitize_progress(work: Work) -> Progress:
+def sanitize_progress(work: Work, found: Capabilities) -> Progress:
     """Return how far the drive's sanitize is. Raises Unreadable."""
     try:
-        return nvme.sanitize_log(work.host, work.capabilities["controller"])
+        return nvme.sanitize_log(work.host, found.controller)
     except NvmeError as error:
         raise Unreadable(str(error)) from None
 
 
-def _run_sanitize(commands: t.Callable[[Capabilities, Options], list[Command]]) -> t.Callable[[Work], dict[str, t.Any]]:
-    def run(work: Work) -> dict[str, t.Any]:
-        before = look_again(work)
+def _run_sanitize(
+    commands: t.Callable[[Capabilities, PlannedPurge], list[Command]],
+) -> t.Callable[[Work, Capabilities], Done]:
+    def run(work: Work, found: Capabilities) -> Done:
+        before = look_again(work, found)
         try:
-            running = sanitize_progress(work).state == RUNNING
+            running = sanitize_progress(work, before).state == RUNNING
         except Unreadable as error:
             raise PurgeError(f"the drive does not report its sanitize status: {error}") from None
         if running:
@@ -139,13 +144,13 @@ def _run_sanitize(commands: t.Callable[[Capabilities, Options], list[Command]]) 
         result = work.command(argv, START_S)
         if result.rc != 0:
             raise PurgeError(f"nvme sanitize ended with {result.rc}: {nvme.said(result)}")
-        work.watch(sanitize_progress, timeout_s(before["size_bytes"], work.options))
-        return lba_formats(before, look_again(work))
+        work.watch(lambda: sanitize_progress(work, before), timeout_s(before.size_bytes, work.options))
+        return lba_formats(before, look_again(work, found))
 
     return run
 
 
-def _sanitize_method(name: str, kind: _Sanitize) -> Method:
+def _sanitize_method(name: str, kind: _Sanitize) -> Method[Capabilities]:
     commands = _sanitize_commands(kind)
     return Method(
         name,
@@ -181,35 +186,34 @@ _FORMATS = {
 
 
 def _format_hits(found: Capabilities) -> str:
-    if not found["fna"] & (_FORMATS_ALL | _ERASES_ALL):
+    if not found.fna & (_FORMATS_ALL | _ERASES_ALL):
         return ""
-    text = "a format erases all namespaces of this drive (FNA {0:#x}), with ".format(found["fna"])
+    text = f"a format erases all namespaces of this drive (FNA {found.fna:#x}), with "
     if others(found):
         return text + f"its {named(others(found))}"
-    hidden = found["controllers"] > 1 and not found["shows_all"]
-    return text + "those that only another of its {0} controllers shows".format(found["controllers"]) if hidden else ""
+    hidden = found.controllers > 1 and not found.shows_all
+    return text + f"those that only another of its {found.controllers} controllers shows" if hidden else ""
 
 
 def _can_format(kind: _Format) -> t.Callable[[Capabilities], str]:
     def supported(found: Capabilities) -> str:
-        if not found["can_format"]:
+        if not found.can_format:
             return "it has no Format NVM command (OACS)"
         return (
-            "it has no cryptographic erase (FNA {0:#x})".format(found["fna"])
-            if kind.ses == 2 and not found["fna"] & _HAS_CRYPTO
+            f"it has no cryptographic erase (FNA {found.fna:#x})"
+            if kind.ses == 2 and not found.fna & _HAS_CRYPTO
             else ""
         )
 
     return supported
 
 
-def wanted_format(found: Capabilities, options: Options) -> LbaFormat:
+def wanted_format(found: Capabilities, options: PlannedPurge) -> LbaFormat:
     """Return the LBA format to have afterwards: the current one, or the fastest of the wanted size without metadata.
     Raises PurgeError.
     """
-    formats = [LbaFormat(**item) for item in found["lba_formats"]]
-    now = next((item for item in formats if item.index == found["lba_format"]), None)
-    size = options.get("lba_size_bytes")
+    formats, now = found.lba_formats, _format_in_use(found)
+    size = options.lba_size_bytes
     if now is not None and size in (None, now.data_bytes):
         return now
     fitting = [item for item in formats if item.data_bytes == size and not item.metadata_bytes]
@@ -224,19 +228,19 @@ def wanted_format(found: Capabilities, options: Options) -> LbaFormat:
     return min(fitting, key=lambda item: (item.performance, item.index))
 
 
-def _format_commands(kind: _Format) -> t.Callable[[Capabilities, Options], list[Command]]:
-    def commands(found: Capabilities, options: Options) -> list[Command]:
+def _format_commands(kind: _Format) -> t.Callable[[Capabilities, PlannedPurge], list[Command]]:
+    def commands(found: Capabilities, options: PlannedPurge) -> list[Command]:
         wanted = wanted_format(found, options)
-        limit_ms = min(_MOST_TIMEOUT_MS, int(timeout_s(found["size_bytes"], options) * 1000))
+        limit_ms = min(_MOST_TIMEOUT_MS, int(timeout_s(found.size_bytes, options) * 1000))
         argv = [
             "nvme",
             "format",
-            found["controller"],
-            "--namespace-id={0}".format(found["namespace_id"]),
+            found.controller,
+            f"--namespace-id={found.namespace_id}",
             f"--lbaf={wanted.index}",
         ]
         argv += [f"--ses={kind.ses}", f"--timeout={limit_ms}"]
-        return [argv + (_protection(found) if wanted.index == found["lba_format"] else [])]
+        return [argv + (_protection(found) if wanted.index == found.lba_format else [])]
 
     return commands
 
@@ -245,25 +249,25 @@ def _protection(found: Capabilities) -> list[str]:
     """Metadata and protection information as they are: nvme-cli would turn them off (FLBAS bit 4; DPS
     bits 3 and 2:0).
     """
-    values = (("ms", found["flbas"] >> 4 & 1), ("pi", found["dps"] & 7), ("pil", found["dps"] >> 3 & 1))
+    values = (("ms", found.flbas >> 4 & 1), ("pi", found.dps & 7), ("pil", found.dps >> 3 & 1))
     return [f"--{key}={value}" for key, value in values if value]
 
 
-def _run_format(commands: t.Callable[[Capabilities, Options], list[Command]]) -> t.Callable[[Work], dict[str, t.Any]]:
-    def run(work: Work) -> dict[str, t.Any]:
-        before = look_again(work)
+def _run_format(
+    commands: t.Callable[[Capabilities, PlannedPurge], list[Command]],
+) -> t.Callable[[Work, Capabilities], Done]:
+    def run(work: Work, found: Capabilities) -> Done:
+        before = look_again(work, found)
         wanted = wanted_format(before, work.options)
         (argv,) = commands(before, work.options)
-        result = work.command(argv, timeout_s(before["size_bytes"], work.options) + _FORMAT_MARGIN_S)
+        result = work.command(argv, timeout_s(before.size_bytes, work.options) + _FORMAT_MARGIN_S)
         if result.rc != 0:
             raise PurgeError(f"nvme format ended with {result.rc}: {nvme.said(result)}")
-        if wanted.index != before["lba_format"]:
+        if wanted.index != before.lba_format:
             _read_again(work, wanted)
-        after = look_again(work)
-        if after["lba_format"] != wanted.index:
-            raise PurgeError(
-                "the drive came back with LBA format {0}, not {1}".format(after["lba_format"], wanted.index)
-            )
+        after = look_again(work, found)
+        if after.lba_format != wanted.index:
+            raise PurgeError(f"the drive came back with LBA format {after.lba_format}, not {wanted.index}")
         return lba_formats(before, after)
 
     return run
@@ -273,7 +277,7 @@ def _read_again(work: Work, wanted: LbaFormat) -> None:
     """Let the kernel see the new block size, and open the drive anew: sizes and alignment are those of the open. Raises
     PurgeError.
     """
-    path = "/sys/block/{0}/queue/logical_block_size".format(work.identity["kernel_name"])
+    path = f"/sys/block/{work.kernel_name}/queue/logical_block_size"
     deadline = work.clock() + RESCAN_S
     while work.host.get(path) != str(wanted.data_bytes):
         if work.clock() > deadline:
@@ -286,20 +290,18 @@ def _read_again(work: Work, wanted: LbaFormat) -> None:
         pass
 
 
-def format_progress(work: Work) -> Progress:
+def format_progress(work: Work, found: Capabilities) -> Progress:
     """Return how far a format is, by FPI of Identify Namespace; a drive that has none, or answers nothing meanwhile,
     tells nothing.
     """
     try:
-        left = nvme.namespace(
-            work.host, work.capabilities["controller"], work.capabilities["namespace_id"]
-        ).format_left_pct
+        left = nvme.namespace(work.host, found.controller, found.namespace_id).format_left_pct
     except NvmeError:
         return Progress(RUNNING)
     return Progress(IDLE) if left is None else Progress(RUNNING, (100 - left) / 100.0)
 
 
-def _format_method(name: str, kind: _Format) -> Method:
+def _format_method(name: str, kind: _Format) -> Method[Capabilities]:
     commands = _format_commands(kind)
     return Method(
         name,
@@ -320,14 +322,14 @@ def _format_method(name: str, kind: _Format) -> Method:
 FORMAT_METHODS = tuple(_format_method(name, kind) for name, kind in _FORMATS.items())
 
 
-def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return what a local NVMe namespace offers; {} for another drive. Raises PurgeError when it can't be asked or is
+def capabilities(host: Host, identity: Identity) -> Capabilities | None:
+    """Return what a local NVMe namespace offers; None for another drive. Raises PurgeError when it can't be asked or is
     not understood.
     """
-    if identity.get("transport") != "nvme":
-        return {}
+    if identity.transport != "nvme":
+        return None
     try:
-        return nvme_capabilities.gather(host, identity, identity["kernel_name"])
+        return nvme_capabilities.gather(host, identity, str(identity.kernel_name))
     except NvmeError as error:
         raise PurgeError(str(error)) from None
 

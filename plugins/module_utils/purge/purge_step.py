@@ -11,59 +11,94 @@ after it (purge/sentinels.py).
 from __future__ import annotations
 
 import datetime
-import typing as t
+import functools
+from dataclasses import dataclass
 
 from ..core.files import now
 from ..core.progress import DONE, IDLE, RUNNING, Progress, Unreadable
+from ..records import base
+from ..records.base import Time
+from ..records.events import PurgeEnd, PurgeStart, PurgeStarted, Verification
+from ..records.purge import NotQueried
 from . import methods
-from .method import PurgeError, Work, stuck_s
+from .method import Done, History, JournalLine, PurgeError, Work, stuck_s
 from .sentinels import Sentinels, check_alive
 from .wait import Stuck, watch
 
 
-def perform(work: Work) -> dict[str, t.Any]:
-    """Purge a held drive by the method that its options ask for; the fields of the journal's purge record.
+@dataclass(frozen=True)
+class Begun(PurgeStarted):
+    """A purge that was started, and when."""
+
+    time: Time
+
+
+def perform(work: Work) -> PurgeEnd:
+    """Purge a held drive by the method that its options ask for.
 
     Raises PurgeError when it could not be done, fio.Interrupted on a stop, Refused when the drive is no longer the one
     held.
     `verified` is False in the record where sentinels can still be read: for the caller to act on.
     """
     found = methods.probe(work.host, work.identity)
-    offer = methods.choose(work.options["method"], methods.offers_for(found, work.identity, work.options))
-    method = methods.METHODS[offer["method"]]
-    work.capabilities = found[method.family]
-    sentinels = Sentinels(work.identity["size_bytes"], work.identity["logical_block_size_bytes"])
+    offer = methods.choose(work.options.method, methods.offers_for(found, work.lba_size_bytes, work.options))
+    method = methods.METHODS[offer.method]
+    capabilities = found[method.family]
+    sentinels = Sentinels(work.size_bytes, work.lba_size_bytes)
     work.held.note_sentinels(sentinels.blocks())
     work.bounded("write sentinels", lambda: sentinels.plant(work.handle))
-    kept = {key: offer[key] for key in ("method", "why", "commands", "timeout_s", "purge_class")}
-    kept["capabilities"] = work.capabilities
-    work.note("purge_started", sentinels=sentinels.record(), **kept)
+    start = PurgeStart(
+        method=offer.method,
+        why=offer.why or "",
+        commands=offer.commands,
+        timeout_s=offer.timeout_s or 0,
+        purge_class=offer.purge_class,
+        capabilities=base.to_json(capabilities),
+        sentinels=sentinels.record(),
+    )
+    work.note("purge_started", **base.to_json(start))
     began = work.clock()
     work.held.unsettled = method.progress is not None
-    fields = method.run(work)
+    done = method.run(work, capabilities)
     work.held.unsettled = False
     seconds = work.clock() - began
     work.bounded("guard after purge", work.held.check)
-    return dict(fields, seconds=round(seconds, 3), **kept, **verify(work, sentinels))
+    return _end(start, done, seconds, verify(work, sentinels))
 
 
-def verify(work: Work, sentinels: Sentinels) -> dict[str, t.Any]:
-    """{verified, verification} after a purge. Raises PurgeError for a drive that answers nothing any more."""
-    block_bytes = work.identity["logical_block_size_bytes"]
+def _end(start: PurgeStart, done: Done, seconds: float, checked: Verification, resumed: bool | None = None) -> PurgeEnd:
+    return PurgeEnd(
+        method=start.method,
+        seconds=round(seconds, 3),
+        verified=checked.survived == 0,
+        verification=checked,
+        purge_class=start.purge_class,
+        why=start.why,
+        commands=start.commands,
+        timeout_s=start.timeout_s,
+        capabilities=start.capabilities,
+        resumed=resumed,
+        **base.to_json(done),
+    )
+
+
+def verify(work: Work, sentinels: Sentinels) -> Verification:
+    """Look for the sentinels after a purge. Raises PurgeError for a drive that answers nothing any more."""
+    block_bytes = work.lba_size_bytes
     count = work.bounded("look for sentinels", lambda: sentinels.count(work.handle, block_bytes))
     if count.unreadable == len(sentinels):
         work.bounded("write a block", lambda: check_alive(work.handle, block_bytes))
-    return {
-        "verified": count.survived == 0,
-        "verification": {"sentinels": len(sentinels), "survived": count.survived, "unreadable": count.unreadable},
-    }
+    return Verification(len(sentinels), count.survived, count.unreadable)
 
 
-def unfinished(history: t.Iterable[t.Mapping[str, t.Any]]) -> t.Mapping[str, t.Any] | None:
-    """Return the `purge_started` of one drive whose end nobody saw: its job was stopped or died. It may go on in the
-    drive.
-    """
-    started: t.Mapping[str, t.Any] | None = None
+def unfinished(history: History) -> Begun | None:
+    """Return the purge of one drive whose end nobody saw: its job was stopped or died. It may go on in the drive."""
+    started = _last_started(history)
+    return base.parse(Begun, started) if started else None
+
+
+def _last_started(history: History) -> JournalLine | None:
+    started = None
     for record in history:
         if record["event"] == "purge_started":
             started = record
@@ -72,39 +107,38 @@ def unfinished(history: t.Iterable[t.Mapping[str, t.Any]]) -> t.Mapping[str, t.A
     return started
 
 
-def may_be_running(history: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
+def may_be_running(history: History) -> bool:
     """Return whether a purge may go on in a drive by itself, or left something to be put right, from the records of its
     run: what the drive holds is not known.
     """
-    started = unfinished(history)
+    started = _last_started(history)
     method = methods.METHODS.get(started["method"]) if started else None
     return methods.left_behind(history) or (method is not None and method.progress is not None)
 
 
-def wait_for_unfinished(work: Work, started: t.Mapping[str, t.Any]) -> bool:
+def wait_for_unfinished(work: Work, started: PurgeStarted) -> bool:
     """Wait for a purge that goes on in the drive, started by a job that is gone; whether there was one to wait for, or
     one that ended meanwhile. Reads only. Only of one that we saw end is known that nobody wrote after it
     (`HeldDrive.purge_is_ours`).
 
     Raises PurgeError for one that is stuck, that failed, or a drive that can't be asked.
     """
-    method = methods.METHODS.get(started["method"])
+    method = methods.METHODS.get(started.method)
     if method is None or method.progress is None:
         return False
-    found = methods.probe(work.host, work.identity).get(method.family, {})
-    if "error" in found:
-        raise PurgeError("a purge was started, and the drive does not report its progress: {0}".format(found["error"]))
-    work.capabilities, progress = found, method.progress
+    found = methods.probe(work.host, work.identity).get(method.family, NotQueried(f"it has no {method.name} any more"))
+    if isinstance(found, NotQueried):
+        raise PurgeError(f"a purge was started, and the drive does not report its progress: {found.error}")
+    progress = functools.partial(method.progress, work, found)
     try:
-        state = progress(work).state
+        state = progress().state
         if state != RUNNING:
             # It may have ended while nobody looked: the sentinels tell whether that was ours.
             return state == DONE
-        size = work.identity["size_bytes"]
         watch(
-            lambda: _ended_is_done(progress(work)),
-            started["timeout_s"],
-            stuck_s(size, work.options),
+            lambda: _ended_is_done(progress()),
+            started.timeout_s,
+            stuck_s(work.size_bytes, work.options),
             work.tick,
             work.clock,
             work.sleep,
@@ -122,23 +156,20 @@ def _ended_is_done(progress: Progress) -> Progress:
     return progress._replace(state=DONE) if progress.state == IDLE else progress
 
 
-def resumed(work: Work, started: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
+def resumed(work: Work, started: Begun) -> PurgeEnd | None:
     """Return the purge record of a purge that was waited for, by the sentinels of the job that started it; None: purge
     again.
 
     Raises PurgeError for a drive that is no longer what it was.
     """
-    checked = verify(work, Sentinels(**started["sentinels"]))
-    if not checked["verified"] or work.options.get("lba_size_bytes") not in (
-        None,
-        work.identity["logical_block_size_bytes"],
-    ):
+    planted = started.sentinels
+    checked = verify(work, Sentinels(planted.size_bytes, planted.block_bytes, planted.seed))
+    if checked.survived or work.options.lba_size_bytes not in (None, work.lba_size_bytes):
         return None
-    kept = {key: started[key] for key in ("method", "why", "commands", "timeout_s", "purge_class", "capabilities")}
-    took = _time(now()) - _time(started["time"])
-    work.capabilities = started["capabilities"]
-    fields = methods.METHODS[started["method"]].read_again(work)
-    return dict(fields, seconds=max(0.0, round(took.total_seconds(), 3)), resumed=True, **kept, **checked)
+    took = _time(now()) - _time(started.time)
+    before = methods.capabilities_of(started.method, started.capabilities)
+    done = methods.METHODS[started.method].read_again(work, before)
+    return _end(started, done, max(0.0, took.total_seconds()), checked, resumed=True)
 
 
 def _time(text: str) -> datetime.datetime:

@@ -15,8 +15,11 @@ import typing as t
 
 from ..core.host import Host
 from ..core.progress import RUNNING, Progress, Unreadable
+from ..records.identity import Identity
+from ..records.plan import PlannedPurge
+from ..records.purge import ScsiDrive as Capabilities
 from ..tools import sg3
-from .method import PTS, Capabilities, Command, Method, Options, PurgeError, Work, timeout_s
+from .method import PTS, Command, Done, Method, PurgeError, Work, timeout_s
 
 FAMILY = "scsi"
 # --quick: no 15 s for second thoughts; the guard has done the thinking.
@@ -34,36 +37,41 @@ class _Kind(t.NamedTuple):
     opcode: int
     action: int | None
     title: str
-    argv: t.Callable[[Capabilities, Options], list[str]]
+    argv: t.Callable[[Capabilities, PlannedPurge], list[str]]
     full: bool = False
 
 
-def _sanitize(option: str) -> t.Callable[[Capabilities, Options], list[str]]:
+def _sanitize(option: str) -> t.Callable[[Capabilities, PlannedPurge], list[str]]:
     return lambda _found, _options: ["sg_sanitize", option, *_START, f"--timeout={_START_S}"]
 
 
-def _passes(options: Options) -> int:
-    return max(1, min(_MOST_PASSES, int(options.get("passes") or 1)))
+def _passes(options: PlannedPurge) -> int:
+    return max(1, min(_MOST_PASSES, options.passes or 1))
 
 
-def _overwrite(_found: Capabilities, options: Options) -> list[str]:
+def _overwrite(_found: Capabilities, options: PlannedPurge) -> list[str]:
     return ["sg_sanitize", "--overwrite", "--zero", f"--count={_passes(options)}", *_START, f"--timeout={_START_S}"]
 
 
 # Protection type (SBC-3, 4.22.2) -> FMTPINFO and PROTECTION FIELD USAGE that ask for it again.
-_PROTECTION = {0: [], 1: ["--fmtpinfo=2"], 2: ["--fmtpinfo=3"], 3: ["--fmtpinfo=3", "--pfu=1"]}
+_PROTECTION: dict[int | None, list[str]] = {
+    0: [],
+    1: ["--fmtpinfo=2"],
+    2: ["--fmtpinfo=3"],
+    3: ["--fmtpinfo=3", "--pfu=1"],
+}
 
 
-def _format(found: Capabilities, options: Options) -> list[str]:
+def _format(found: Capabilities, options: PlannedPurge) -> list[str]:
     """Block size and protection type are always said: a bare format may fall back to the drive's default. Never --ffmt:
     it erases nothing.
     """
-    size = options.get("lba_size_bytes") or found["lba_size_bytes"]
+    size = options.lba_size_bytes or found.lba_size_bytes
     return [
         "sg_format",
         "--format",
         f"--size={size}",
-        *_PROTECTION[found["protection_type"]],
+        *_PROTECTION[found.protection_type],
         *_START,
         f"--timeout={_START_S}",
     ]
@@ -78,18 +86,18 @@ _KINDS = {
 }
 
 
-def capabilities(host: Host, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return what a SAS drive offers; {} for another. Raises PurgeError when it can't be asked."""
-    if identity.get("transport") != "sas":
-        return {}
-    path = identity["path"]
-    return {
-        "path": path,
-        "size_bytes": identity.get("size_bytes"),
-        "lba_size_bytes": identity.get("logical_block_size_bytes"),
-        "protection_type": _protection_type(host, identity["kernel_name"]),
-        "commands": [name for name, kind in _KINDS.items() if _has(host, path, kind)],
-    }
+def capabilities(host: Host, identity: Identity) -> Capabilities | None:
+    """Return what a SAS drive offers; None for another. Raises PurgeError when it can't be asked."""
+    if identity.transport != "sas":
+        return None
+    path = str(identity.path)
+    return Capabilities(
+        path=path,
+        size_bytes=identity.size_bytes,
+        lba_size_bytes=identity.logical_block_size_bytes,
+        protection_type=_protection_type(host, str(identity.kernel_name)),
+        commands=[name for name, kind in _KINDS.items() if _has(host, path, kind)],
+    )
 
 
 def _has(host: Host, path: str, kind: _Kind) -> bool:
@@ -113,59 +121,59 @@ def _protection_type(host: Host, name: str) -> int | None:
 
 def _supported(method: str) -> t.Callable[[Capabilities], str]:
     def supported(found: Capabilities) -> str:
-        if method not in found["commands"]:
-            has = ", ".join(_KINDS[name].title for name in found["commands"]) or "none of those that purge"
+        if method not in found.commands:
+            has = ", ".join(_KINDS[name].title for name in found.commands) or "none of those that purge"
             return f"the drive does not have {_KINDS[method].title}; it has: {has}"
-        if method == "scsi_format_unit" and found["protection_type"] is None:
+        if method == "scsi_format_unit" and found.protection_type is None:
             return "its protection type is unknown (scsi_disk/*/protection_type in sysfs), and a format would change it"
         return ""
 
     return supported
 
 
-def _commands(method: str) -> t.Callable[[Capabilities, Options], list[Command]]:
-    return lambda found, options: [[*_KINDS[method].argv(found, options), str(found["path"])]]
+def _commands(method: str) -> t.Callable[[Capabilities, PlannedPurge], list[Command]]:
+    return lambda found, options: [[*_KINDS[method].argv(found, options), found.path]]
 
 
-def _timeout_s(method: str) -> t.Callable[[Capabilities, Options], float]:
+def _timeout_s(method: str) -> t.Callable[[Capabilities, PlannedPurge], float]:
     return lambda found, options: timeout_s(
-        (found.get("size_bytes") or 0) * (_passes(options) if _KINDS[method].full else 1), options
+        (found.size_bytes or 0) * (_passes(options) if _KINDS[method].full else 1), options
     )
 
 
-def progress(work: Work) -> Progress:
+def progress(work: Work, _found: Capabilities) -> Progress:
     """Return how far a sanitize or format is that goes on in the drive. A sanitize goes on after a power loss (SBC-3,
     4.11); a format does not, and then the drive reports a corrupted format. Raises Unreadable.
     """
-    return sg3.progress(work.host, work.identity["path"])
+    return sg3.progress(work.host, work.path)
 
 
-def _run(method: str) -> t.Callable[[Work], dict[str, t.Any]]:
-    def run(work: Work) -> dict[str, t.Any]:
-        wanted = work.options.get("lba_size_bytes")
-        changes = bool(wanted) and wanted != work.capabilities["lba_size_bytes"]
-        waited = _wait_for_another(work, method)
-        (argv,) = _commands(method)(work.capabilities, work.options)
+def _run(method: str) -> t.Callable[[Work, Capabilities], Done]:
+    def run(work: Work, found: Capabilities) -> Done:
+        wanted = work.options.lba_size_bytes
+        changes = bool(wanted) and wanted != found.lba_size_bytes
+        waited = _wait_for_another(work, found, method)
+        (argv,) = _commands(method)(found, work.options)
         result = work.command(argv, _START_S + 60)
         if result.rc != 0:
             raise PurgeError(f"the drive did not start {_KINDS[method].title}: {sg3.explain(result)}")
-        work.watch(progress, _timeout_s(method)(work.capabilities, work.options))
+        work.watch(lambda: progress(work, found), _timeout_s(method)(found, work.options))
         if changes:
             with work.lend(("logical_block_size_bytes", "physical_block_size_bytes", "size_bytes")):
-                work.host.write("/sys/block/{0}/device/rescan".format(work.identity["kernel_name"]), "1")
-        return {"waited_for_another": waited}
+                work.host.write(f"/sys/block/{work.kernel_name}/device/rescan", "1")
+        return Done(waited_for_another=waited)
 
     return run
 
 
-def _wait_for_another(work: Work, method: str) -> bool:
+def _wait_for_another(work: Work, found: Capabilities, method: str) -> bool:
     """Let a sanitize or format end that runs already: the drive takes no other command meanwhile."""
     try:
-        running = progress(work).state == RUNNING
+        running = progress(work, found).state == RUNNING
     except Unreadable:
         return False  # the command itself will say what is wrong
     if running:
-        work.watch(progress, _timeout_s(method)(work.capabilities, work.options))
+        work.watch(lambda: progress(work, found), _timeout_s(method)(found, work.options))
     return running
 
 

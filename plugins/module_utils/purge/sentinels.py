@@ -10,6 +10,7 @@ import mmap
 import os
 import typing as t
 
+from ..records import events
 from .method import PurgeError
 
 SENTINELS = 32
@@ -41,9 +42,9 @@ class Sentinels:
     def __len__(self) -> int:
         return len(self._expected)
 
-    def record(self) -> dict[str, t.Any]:
+    def record(self) -> events.Sentinels:
         """Return what a later job needs to look for them: the arguments of this class."""
-        return {"size_bytes": self._size_bytes, "block_bytes": self._block_bytes, "seed": self.seed}
+        return events.Sentinels(self._size_bytes, self._block_bytes, self.seed)
 
     def _data(self, offset: int) -> bytes:
         return hashlib.shake_256(f"{self.seed}/{offset}".encode()).digest(self._block_bytes)

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from .base import Annotated, Code, Count, Json, Label, Limits, OrMissing, RunId, Scalar, Word
 from .check_finding import CheckFinding
 from .events import Place
-from .found_drives import Commands, FoundDrive
+from .found_drives import FoundDrive
 from .host_snapshot import HostIdentity, Snapshot
+from .purge import Commands
 
 RunState = t.Literal["starting", "running", "finished", "stopped", "failed", "dead", "damaged", "absent"]
 _Words = Annotated[str, Limits(max_length=2000)]

@@ -33,9 +33,9 @@ from .base import (
     Time,
 )
 from .host_snapshot import Snapshot
+from .purge import PurgeClass
 
 Commands = t.List[Annotated[t.List[str], Limits(min_items=1)]]
-PurgeClass = t.Literal["pts", "not_pts"]
 Level = t.Literal["disturbs", "unknown", "told"]
 
 
@@ -318,8 +318,8 @@ class Sentinels:
 
 
 @dataclass(frozen=True)
-class PurgeStarted(TestEvent):
-    """Before a purge begins."""
+class PurgeStart:
+    """How a drive is about to be purged."""
 
     method: str
     why: str
@@ -328,6 +328,11 @@ class PurgeStarted(TestEvent):
     purge_class: PurgeClass
     capabilities: Json
     sentinels: Sentinels
+
+
+@dataclass(frozen=True)
+class PurgeStarted(PurgeStart, TestEvent):
+    """Before a purge begins."""
 
 
 @dataclass(frozen=True)
@@ -361,7 +366,17 @@ class PurgeDetails:
 
 
 @dataclass(frozen=True)
-class Purge(PurgeDetails, TestEvent):
+class PurgeEnd(PurgeDetails):
+    """How a drive was purged, as the journal has it."""
+
+    # It had to wait for a sanitize or a format that ran already.
+    waited_for_another: OrMissing[bool] = None
+    # By fio.
+    bytes_written: OrMissing[Count] = None
+
+
+@dataclass(frozen=True)
+class Purge(PurgeEnd, TestEvent):
     """A purge ended."""
 
 

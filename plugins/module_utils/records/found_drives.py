@@ -8,15 +8,14 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from .base import SCALARS_BESIDE, Annotated, Code, Json, Limits, NotNegative, OrMissing
-from .events import Finding, Look, PurgeClass
+from .base import SCALARS_BESIDE, Annotated, Json, Limits, OrMissing
+from .events import Finding, Look
 from .identity import Identity
+from .purge import OfferedPurge
 
 _Label = t.Optional[Annotated[str, Limits(max_length=4096, is_name=True)]]
 _Moment = t.Optional[Annotated[str, Limits(max_length=40)]]
 _Findings = Annotated[t.List[Finding], Limits(max_items=1000)]
-# Argument lists.
-Commands = Annotated[t.List[Annotated[t.List[str], Limits(max_items=1000)]], Limits(max_items=1000)]
 
 
 @dataclass(frozen=True)
@@ -35,24 +34,6 @@ class OwnData:
     reason: t.Optional[str] = None
 
     JSON_SCHEMA: t.ClassVar[Json] = SCALARS_BESIDE
-
-
-@dataclass(frozen=True)
-class OfferedPurge:
-    """A method of purging, as it would run without a test's options."""
-
-    method: Code
-    supported: bool
-    # Why it is not; empty if it is.
-    reason: str
-    # What else it would erase; empty if nothing.
-    hits_others: str
-    purge_class: PurgeClass
-    commands: Commands
-    # How long it may take; null if it is not supported.
-    timeout_s: t.Optional[NotNegative]
-    # Why it is the one, where the controller chose.
-    why: OrMissing[str] = None
 
 
 @dataclass(frozen=True)

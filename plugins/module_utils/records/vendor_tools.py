@@ -34,6 +34,16 @@ class BeaconRecord:
 
 
 @dataclass(frozen=True)
+class CardFormat:
+    """How an ioMemory card is formatted. None: fio-status does not show it."""
+
+    sector_bytes: t.Optional[int]
+    size_bytes: t.Optional[int]
+    # Of the advertised capacity.
+    size_pct: t.Optional[int]
+
+
+@dataclass(frozen=True)
 class Card:
     """An ioMemory device as `fio-status -a` shows it; a card has one or two. None: the line is missing."""
 
@@ -68,3 +78,8 @@ class Card:
     def label(self) -> str:
         """Name the card in a message."""
         return f"{self.serial} ({self.control})"
+
+    @property
+    def format(self) -> CardFormat:
+        """How it is formatted."""
+        return CardFormat(self.sector_bytes, self.size_bytes, self.size_pct)

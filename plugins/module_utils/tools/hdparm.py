@@ -15,6 +15,7 @@ import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
 from ..core.progress import DONE, FAILED, IDLE, RUNNING, Progress
+from ..records.purge import AtaSecurity
 
 WORDS = 256
 _LINE = re.compile(r"[0-9a-f]{4}(?: [0-9a-f]{4}){7}")
@@ -35,21 +36,6 @@ FROZEN = "frozen"
 _NO_REGISTERS = re.compile(r"SG_IO: .*sense data")
 
 
-class Security(t.NamedTuple):
-    """The security feature set. Minutes: the drive's own estimate of an erase, None without one; 508 and 65532 mean
-    "more than".
-    """
-
-    supported: bool
-    enabled: bool
-    locked: bool
-    frozen: bool
-    expired: bool
-    enhanced: bool
-    erase_min: int | None
-    enhanced_erase_min: int | None
-
-
 class Identify(t.NamedTuple):
     """The part of IDENTIFY DEVICE that a purge needs. sanitize: names of the operations that the drive has."""
 
@@ -57,7 +43,7 @@ class Identify(t.NamedTuple):
     model: str
     firmware: str
     sanitize: tuple[str, ...]
-    security: Security
+    security: AtaSecurity
 
 
 def read(host: Host, path: str, serial: str | None) -> Identify:
@@ -134,12 +120,12 @@ def _bit(word: int, bit: int) -> bool:
     return bool(word >> bit & 1)
 
 
-def _security(words: t.Sequence[int]) -> Security:
+def _security(words: t.Sequence[int]) -> AtaSecurity:
     """Return where two words contradict each other, the worse one counts."""
     state = {name: _bit(words[128], bit) for name, bit in _SECURITY.items()}
     state["supported"] = state["supported"] and _bit(words[82], 1)
     state["enabled"] = state["enabled"] or state["locked"] or _bit(words[85], 1)
-    return Security(erase_min=_minutes(words[89]), enhanced_erase_min=_minutes(words[90]), **state)
+    return AtaSecurity(erase_min=_minutes(words[89]), enhanced_erase_min=_minutes(words[90]), **state)
 
 
 def _minutes(word: int) -> int | None:

@@ -14,11 +14,11 @@ import json
 import os
 import re
 import typing as t
-from dataclasses import dataclass
 
 from ..core import sysfs
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
 from ..core.progress import DONE, FAILED, IDLE, RUNNING, Progress
+from ..records.purge import LbaFormat
 
 ASK_S = 60.0
 _BYTE, _WORD, _DWORD = 0xFF, 0xFFFF, 0xFFFFFFFF
@@ -28,6 +28,8 @@ _STATES = {0: IDLE, 1: DONE, 2: RUNNING, 3: FAILED, 4: DONE}
 _STATUS = re.compile(r"\(([0-9]+)\)")
 _CONTROLLER = re.compile(r"nvme[0-9]+")
 _SHOWN = 160
+# An object as nvme-cli prints it.
+Json = t.Mapping[str, t.Any]
 
 
 class NvmeError(Exception):
@@ -54,16 +56,6 @@ class Controller(t.NamedTuple):
         return bool(self.oacs & 0x8)
 
 
-@dataclass(frozen=True)
-class LbaFormat:
-    """One way to divide a namespace into blocks. performance: 0 is the best."""
-
-    index: int
-    data_bytes: int
-    metadata_bytes: int
-    performance: int
-
-
 class Namespace(t.NamedTuple):
     """Identify Namespace. lba_format: the index in use; flbas and dps as they are; format_left_pct: None: no format
     goes on.
@@ -80,13 +72,13 @@ class Namespace(t.NamedTuple):
     format_left_pct: int | None
 
 
-def query(host: Host, words: t.Sequence[str]) -> dict[str, t.Any]:
+def query(host: Host, words: t.Sequence[str]) -> Json:
     """Return the JSON object that `nvme <words> --output-format=json` prints. Raises NvmeError."""
     result = host.run(["nvme", *words, "--output-format=json"], timeout_s=ASK_S)
     return parse(result)
 
 
-def parse(result: Result) -> dict[str, t.Any]:
+def parse(result: Result) -> Json:
     """Return the JSON object in a command's output; warnings may stand before it. Raises NvmeError."""
     name = " ".join(result.argv[:3])
     if result.rc == COMMAND_NOT_FOUND:
@@ -108,7 +100,7 @@ def said(result: Result) -> str:
     return " ".join((result.stderr.strip() or result.stdout.strip() or "nothing").split())[:_SHOWN]
 
 
-def number(data: t.Mapping[str, t.Any], key: str, most: int) -> int:
+def number(data: Json, key: str, most: int) -> int:
     """Return a whole number from 0 to `most`, also from a text, as nvme-cli writes large ones. Raises NvmeError."""
     value = data.get(key)
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,40}|0x[0-9a-fA-F]{1,32}", value):
@@ -118,14 +110,14 @@ def number(data: t.Mapping[str, t.Any], key: str, most: int) -> int:
     return value
 
 
-def _text(data: t.Mapping[str, t.Any], key: str) -> str:
+def _text(data: Json, key: str) -> str:
     value = data.get(key)
     if not isinstance(value, str):
         raise NvmeError(f"nvme-cli reports {value!r} for {key}")
     return value.strip()
 
 
-def _listed(data: t.Mapping[str, t.Any], key: str) -> list[t.Mapping[str, t.Any]]:
+def _listed(data: Json, key: str) -> list[Json]:
     value = data.get(key)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise NvmeError(f"nvme-cli reports no list {key}")
@@ -149,7 +141,7 @@ def namespace(host: Host, node: str, namespace_id: int) -> Namespace:
     return parse_namespace(query(host, ["id-ns", node, f"--namespace-id={namespace_id}"]))
 
 
-def parse_namespace(data: t.Mapping[str, t.Any]) -> Namespace:
+def parse_namespace(data: Json) -> Namespace:
     """From the JSON of id-ns. Raises NvmeError."""
     formats = [_lba_format(index, item) for index, item in enumerate(_listed(data, "lbafs"))]
     flbas, fpi = number(data, "flbas", _BYTE), number(data, "fpi", _BYTE)
@@ -170,7 +162,7 @@ def parse_namespace(data: t.Mapping[str, t.Any]) -> Namespace:
     )
 
 
-def _lba_format(index: int, data: t.Mapping[str, t.Any]) -> LbaFormat:
+def _lba_format(index: int, data: Json) -> LbaFormat:
     """A data size below 512 bytes is an entry that is not there."""
     shift = number(data, "ds", 63)
     return LbaFormat(index, 1 << shift if shift >= 9 else 0, number(data, "ms", _WORD), number(data, "rp", _BYTE) & 0x3)
@@ -219,7 +211,7 @@ def sanitize_log(host: Host, node: str) -> Progress:
     return parse_sanitize_log(query(host, ["sanitize-log", node]))
 
 
-def parse_sanitize_log(data: t.Mapping[str, t.Any]) -> Progress:
+def parse_sanitize_log(data: Json) -> Progress:
     """From the JSON of sanitize-log: {controller: {sprog, sstat: {…: "(2) Sanitize in Progress."}}}. Raises NvmeError.
 
     The text stands under `status`; nvme-cli 2.7 and 2.8 have the words of the status for a key instead.

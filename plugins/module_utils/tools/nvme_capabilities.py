@@ -8,9 +8,10 @@ means this very namespace.
 from __future__ import annotations
 
 import typing as t
-from dataclasses import asdict
 
 from ..core.host import Host
+from ..records.identity import Identity
+from ..records.purge import NvmeDrive
 from . import nvme
 from .nvme import NvmeError
 
@@ -18,11 +19,10 @@ from .nvme import NvmeError
 _MANY_CONTROLLERS = 0x2
 
 
-def gather(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
+def gather(host: Host, identity: Identity, name: str) -> NvmeDrive:
     """Return the capabilities of the namespace with this kernel name (docs/internals/purge.md). Reads only.
 
-    namespaces: ids of all in the subsystem that can be known; shows_all: whether none can be hidden; controllers: how
-      many the subsystem has. Raises NvmeError.
+    identity: of the block device, which the controller has to agree with. Raises NvmeError.
     """
     block = "/sys/block/" + name
     namespace_id = nvme.number({"nsid": host.get(block + "/nsid")}, "nsid", 0xFFFFFFFE)
@@ -34,34 +34,34 @@ def gather(host: Host, identity: t.Mapping[str, t.Any], name: str) -> dict[str, 
     everyone = nvme.siblings(host, node)
     ids = {number for each in everyone for number in nvme.namespace_ids(host, each, drive.manages_namespaces)}
     count = max(len(everyone), _controller_count(host, node, drive))
-    return {
-        "path": identity["path"],
-        "size_bytes": identity["size_bytes"],
-        "controller": node,
-        "serial": drive.serial,
-        "namespace_id": namespace_id,
+    return NvmeDrive(
+        path=str(identity.path),
+        size_bytes=namespace.size_bytes,
+        controller=node,
+        serial=drive.serial,
+        namespace_id=namespace_id,
         **names,
-        "namespaces": sorted(ids | {namespace_id}),
-        "controllers": count,
-        "shows_all": drive.manages_namespaces,
-        "can_format": drive.can_format,
-        "fna": drive.fna,
-        "sanicap": drive.sanicap,
-        "lba_format": namespace.lba_format,
-        "lba_formats": [asdict(item) for item in namespace.lba_formats],
-        "flbas": namespace.flbas,
-        "dps": namespace.dps,
-        "format_left_pct": namespace.format_left_pct,
-    }
+        namespaces=sorted(ids | {namespace_id}),
+        controllers=count,
+        shows_all=drive.manages_namespaces,
+        can_format=drive.can_format,
+        fna=drive.fna,
+        sanicap=drive.sanicap,
+        lba_format=namespace.lba_format,
+        lba_formats=namespace.lba_formats,
+        flbas=namespace.flbas,
+        dps=namespace.dps,
+        format_left_pct=namespace.format_left_pct,
+    )
 
 
 def _controller(
-    host: Host, identity: t.Mapping[str, t.Any], nodes: t.Sequence[str], namespace_id: int, names: t.Mapping[str, str]
+    host: Host, identity: Identity, nodes: t.Sequence[str], namespace_id: int, names: t.Mapping[str, str]
 ) -> tuple[str, nvme.Controller, nvme.Namespace]:
     """Return the first controller that means this namespace by that id: of a subsystem's, not all need have it. Raises
     NvmeError.
     """
-    problem = NvmeError("no controller in sysfs leads to {0}".format(identity["path"]))
+    problem = NvmeError(f"no controller in sysfs leads to {identity.path}")
     for node in nodes:
         try:
             drive, namespace = nvme.controller(host, node), nvme.namespace(host, node, namespace_id)
@@ -74,7 +74,7 @@ def _controller(
 
 def _check_same(
     host: Host,
-    identity: t.Mapping[str, t.Any],
+    identity: Identity,
     answers: tuple[nvme.Controller, nvme.Namespace],
     asked: tuple[str, int],
     names: t.Mapping[str, str],
@@ -82,21 +82,19 @@ def _check_same(
     """Whether the controller means the same namespace as the block device. Raises NvmeError."""
     drive, namespace = answers
     pairs = [
-        ("serial", identity.get("serial"), drive.serial),
-        ("size_bytes", identity.get("size_bytes"), namespace.size_bytes),
+        ("serial", identity.serial, drive.serial),
+        ("size_bytes", identity.size_bytes, namespace.size_bytes),
     ]
     pairs += [(key, names[key], getattr(namespace, key)) for key in ("eui64", "nguid") if names[key]]
     for key, wanted, got in pairs:
         if wanted != got:
             raise NvmeError(
-                "{0}, namespace {1} is not {2}: its {3} is {4}, not {5}".format(
-                    *asked, identity["path"], key, got, wanted
-                )
+                "{0}, namespace {1} is not {2}: its {3} is {4}, not {5}".format(*asked, identity.path, key, got, wanted)
             )
     if names["uuid"] and names["uuid"] not in nvme.descriptors(host, *asked):
         raise NvmeError(
             "{0}, namespace {1} is not {2}: it does not report the uuid {3}".format(
-                *asked, identity["path"], names["uuid"]
+                *asked, identity.path, names["uuid"]
             )
         )
 

@@ -118,11 +118,6 @@ def keep_bugreport(host: Host, state_dir: str) -> str:
     return os.path.basename(path)
 
 
-def format_facts(card: Card) -> dict[str, int | None]:
-    """Return how a card is formatted."""
-    return {"sector_bytes": card.sector_bytes, "size_bytes": card.size_bytes, "size_pct": card.size_pct}
-
-
 class _Section(t.NamedTuple):
     name: str
     title: str

@@ -229,7 +229,7 @@ def set_beacon(host: Host, serial: str, lit: bool, state_dir: str, check: bool) 
 
 def _diff(card: Card | None, delay: int | None) -> dict[str, int | str | None]:
     """Return what the module's diff shows of a card and of the driver's delay."""
-    return {**(dict(iomemory.format_facts(card), state=card.state) if card else {}), "dma_delay": delay}
+    return {**(dict(asdict(card.format), state=card.state) if card else {}), "dma_delay": delay}
 
 
 def module_result(host: Host, given: dict[str, t.Any], check: bool, format_card: Format) -> dict[str, t.Any]:

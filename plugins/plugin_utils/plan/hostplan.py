@@ -11,7 +11,6 @@ import typing as t
 
 from ...module_utils.purge import methods
 from ...module_utils.purge.method import PurgeError
-from ...module_utils.records import base
 from ...module_utils.records.plan import Plan, PlannedPurge, PlannedTest
 from ..common import argument_specs
 from ..common import schema as schemas
@@ -117,7 +116,8 @@ def _within(
         return list(asked), {}
     # What purge_method says counts for the tests that leave the method open.
     timed = [
-        time_estimates.as_planned({**test, "purge": purge_values.spec(test["purge"], variables)}) for test in asked
+        dataclasses.replace(time_estimates.as_planned(test), purge=purge_values.spec(test["purge"], variables))
+        for test in asked
     ]
 
     def share(test: PlannedTest, place: int) -> float | None:
@@ -156,8 +156,9 @@ def _purge_share(purge: PlannedPurge, drive: t.Mapping[str, t.Any]) -> float | N
     if purge.method == "none" or not capabilities:
         return None
     with contextlib.suppress(PurgeError):
-        offered = methods.offers_for(capabilities, drive["identity"], base.sparse_json(purge))
-        return time_estimates.purge_share(methods.choose(purge.method, offered)["method"])
+        lba_size = drive["identity"].get("logical_block_size_bytes")
+        offered = methods.offers_for(methods.reported(capabilities), lba_size, purge)
+        return time_estimates.purge_share(methods.choose(purge.method, offered).method)
     return None
 
 

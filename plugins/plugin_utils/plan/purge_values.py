@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import typing as t
 
+from ...module_utils.records.plan import PlannedPurge
 from ..common import argument_specs
 from ..common import schema as schemas
 from ..common.schema import plain
@@ -31,21 +32,20 @@ def _rules() -> dict[str, argument_specs.Rule]:
     return {f"purge_{key}": argument_specs.limited(known[key]) for key in OPTIONS}
 
 
-def spec(given: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the purge of a rendered test: what its file says, and from the variables what it leaves open."""
+def spec(given: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> PlannedPurge:
+    """Return the purge of a test: what its file says, and from the variables what it leaves open."""
     method = given["method"]
     if method == "auto":
         method = str(plain(variables.get("purge_method")) or argument_specs.default("purge_method"))
     if method == "none":
-        return {"method": method}
-    options = {key: given.get(key) or integer(plain(variables.get(f"purge_{key}"))) for key in OPTIONS}
-    return {"method": method, **{key: value for key, value in options.items() if value}}
-
-
-def identity_after(identity: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the identity of a drive after this purge, for planning what comes next."""
-    own = wanted.get("iomemory_sector_bytes") if wanted["method"] == "iomemory_format" else None
-    return {
-        **identity,
-        "logical_block_size_bytes": own or wanted.get("lba_size_bytes") or identity["logical_block_size_bytes"],
+        return PlannedPurge(method)
+    options: dict[str, t.Any] = {
+        key: given.get(key) or integer(plain(variables.get(f"purge_{key}"))) for key in OPTIONS
     }
+    return PlannedPurge(method, **{key: value for key, value in options.items() if value})
+
+
+def lba_size_after(purge: PlannedPurge, lba_size_bytes: int) -> int:
+    """Return the LBA size of a drive after a purge, for planning what comes next. lba_size_bytes: before it."""
+    own = purge.iomemory_sector_bytes if purge.method == "iomemory_format" else None
+    return own or purge.lba_size_bytes or lba_size_bytes

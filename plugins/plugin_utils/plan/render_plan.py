@@ -12,7 +12,16 @@ import typing as t
 
 from ...module_utils.drive.entry import Entry, parse
 from ...module_utils.records import base
-from ...module_utils.records.plan import Fio, Plan, PlannedDrive, PlannedLook, PlannedRun, PlannedTest, Validity
+from ...module_utils.records.plan import (
+    Fio,
+    Plan,
+    PlannedDrive,
+    PlannedLook,
+    PlannedPurge,
+    PlannedRun,
+    PlannedTest,
+    Validity,
+)
 from ..common import argument_specs
 from ..common import schema as schemas
 from ..common.values import integer
@@ -239,26 +248,27 @@ def _fit_tests(
     fitted = []
     for test in tests:
         purge = purge_values.spec(test["purge"], settings)
-        identity = purge_values.identity_after(identity, purge)
+        lba_size = purge_values.lba_size_after(purge, identity["logical_block_size_bytes"])
+        identity = {**identity, "logical_block_size_bytes": lba_size}
         fitted.append(_fit_test(test, arrays.identity(test, identity, of_host), settings, purge))
     return fitted
 
 
 def _fit_test(
-    test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], purge: dict[str, t.Any]
+    test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], purge: PlannedPurge
 ) -> tuple[PlannedTest, list[str]]:
     """Return a test for one drive in its rendered form, and what the drive can't do."""
     test, same_cells = celling.with_preferred_size(test, identity)
     cells, left_out, wrong = celling.fit(test, identity)
     active = celling.active_range_bytes(test["active_range_pct"], identity)
     engine = settings["workload_ioengine"]
-    done = {**test, "purge": purge}
+    done = dict(test)
     # Which drives they are is known once all of them are rendered.
     done.pop("array", None)
-    if purge["method"] in ("auto", "overwrite"):
-        purge.update(fill_jobs("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
+    if purge.method in ("auto", "overwrite"):
+        purge = dataclasses.replace(purge, **fill_jobs("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
     if test["precondition"]:
         done["precondition"] = fill_jobs("precondition", engine=engine, **test["precondition"])
     done["cells"] = [with_job(cell, engine, sections_of(cell, active, identity["size_bytes"])) for cell in cells]
     done["not_applicable"] = same_cells + left_out
-    return base.parse(PlannedTest, done), wrong
+    return dataclasses.replace(base.parse(PlannedTest, done), purge=purge), wrong

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from ...module_utils.drive.entry import GUARD_OPTIONS, parse
 from ...module_utils.drive.identity import NAMES
+from ...module_utils.records import base
 from ...module_utils.records.plan import Plan
 from ...module_utils.run import digests
 from ...module_utils.run.states import SETTLED_STATES
@@ -102,7 +103,7 @@ def _digest(test: t.Mapping[str, t.Any]) -> str:
 
 
 def _purge(test: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> str:
-    given = purge_values.spec(test["purge"], variables)
+    given = base.sparse_json(purge_values.spec(test["purge"], variables))
     return " ".join([given["method"], *(f"{key}={given[key]}" for key in sorted(given) if key != "method")])
 
 

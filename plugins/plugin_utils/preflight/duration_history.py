@@ -13,6 +13,7 @@ import typing as t
 from ...module_utils.drive.attributes import VIRTUAL
 from ...module_utils.measure.rounds import cell_s
 from ...module_utils.records.plan import Plan, PlannedDrive, PlannedTest
+from ...module_utils.records.purge import OfferedPurge
 from ..plan import time_estimates
 from ..run_folder.runs import KnownRun
 from ..verdict import comparability
@@ -103,11 +104,11 @@ def _is_alike(item: Timing, identity: Mapping, host: str) -> bool:
     )
 
 
-def _is_as_planned(item: Timing, test: PlannedTest, offer: purge_choice.Offer | None) -> bool:
+def _is_as_planned(item: Timing, test: PlannedTest, offer: OfferedPurge | None) -> bool:
     """Return whether it was purged in the way that it will be, as far as that is known, and its rounds were
     no shorter.
     """
-    method = offer["method"] if offer else test.purge.method
+    method = offer.method if offer else test.purge.method
     round_s = sum(cell_s(cell) for cell in test.cells)
     purged = bool(item.method) if method == "auto" else item.method == ("" if method == "none" else method)
     return purged and item.rounds_s >= SHORTEST * item.rounds * round_s

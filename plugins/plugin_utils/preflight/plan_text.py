@@ -12,6 +12,7 @@ import typing as t
 from ...module_utils.guard import scan_offsets
 from ...module_utils.measure.rounds import cell_s
 from ...module_utils.records.plan import NotApplicable, Plan, PlannedDrive, PlannedTest
+from ...module_utils.records.purge import OfferedPurge
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import schema as schemas
 from ..common import units
@@ -56,7 +57,7 @@ def estimate(plan: Plan, write_mib_s: float, chosen: purge_choice.Chosen | None 
 
 
 def _estimate_test(
-    test: PlannedTest, identity: Mapping, bytes_per_s: float, offer: purge_choice.Offer | None
+    test: PlannedTest, identity: Mapping, bytes_per_s: float, offer: OfferedPurge | None
 ) -> dict[str, t.Any]:
     shortest, longest = time_estimates.span_s(test, identity, bytes_per_s, purge_choice.share_of_fill(test, offer))
     return {"test": test.name, "min_s": round(shortest, 1), "max_s": round(longest, 1)}

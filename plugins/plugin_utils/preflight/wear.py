@@ -14,6 +14,7 @@ import typing as t
 
 from ...module_utils.measure.rounds import cell_s
 from ...module_utils.records.plan import AnyLoad, Plan, PlannedDrive, PlannedTest
+from ...module_utils.records.purge import OfferedPurge
 from ..common import argument_specs, units
 from ..plan import arrays, streams, time_estimates
 from . import purge_choice, variable_rules
@@ -37,14 +38,14 @@ def of_drive(drive: PlannedDrive, write_mib_s: float, chosen: purge_choice.Chose
 
 
 def _of_test(
-    test: PlannedTest, identity: Mapping, bytes_per_s: float, offer: purge_choice.Offer | None
+    test: PlannedTest, identity: Mapping, bytes_per_s: float, offer: OfferedPurge | None
 ) -> tuple[float, float]:
     """At least: an overwriting purge, the fill, and what has to be written before a window may begin. At most: beside
     it every round that the limits allow, each cell that writes doing so at the assumed rate all the time.
     """
     size = identity["size_bytes"]
     # Other purges write, if at all, within the drive.
-    fill = size * ((offer["method"] if offer else test.purge.method) == "overwrite")
+    fill = size * ((offer.method if offer else test.purge.method) == "overwrite")
     fill += time_estimates.fill_bytes(test, identity)
     writing = [cell for cell in test.cells if cell.read_pct < 100]
     if not writing:

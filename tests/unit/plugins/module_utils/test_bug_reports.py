@@ -50,10 +50,10 @@ def test_one_unknown_command_disables_all_sas_methods(emulated_drive, faults, re
     drive = emulated_drive("scsi", faults=faults)
     drive.identity["max_discard_bytes"] = 1 << 30
     offers = drive.offers()
-    assert [offers[name]["supported"] for name in SAS_METHODS] == [False] * 4
-    assert [reason in offers[name]["reason"] for name in SAS_METHODS] == [True] * 4
+    assert [offers[name].supported for name in SAS_METHODS] == [False] * 4
+    assert [reason in offers[name].reason for name in SAS_METHODS] == [True] * 4
     chosen = methods.choose("auto", list(offers.values()))
-    assert (chosen["method"], chosen["purge_class"]) == ("deallocate", "not_pts")
+    assert (chosen.method, chosen.purge_class) == ("deallocate", "not_pts")
     with pytest.raises(PurgeError, match="scsi_sanitize_block"):
         methods.choose("scsi_sanitize_block", list(offers.values()))
 

@@ -20,7 +20,7 @@ class Work:
     that does not come back.
     """
 
-    host, handle, identity, capabilities = None, 7, {"size_bytes": 4096}, {}
+    host, handle, identity, size_bytes = None, 7, None, 4096
 
     def __init__(self, hangs=""):
         self.hangs, self.inside = hangs, ""
@@ -50,7 +50,7 @@ def work_of(monkeypatch):
         method = types.SimpleNamespace(
             family="any",
             supported=lambda _found: "",
-            run=lambda work: work.bounded("discard", lambda: work.touch("discard")),
+            run=lambda work, _found: work.bounded("discard", lambda: work.touch("discard")),
         )
         monkeypatch.setitem(methods.METHODS, "deallocate", method)
         monkeypatch.setattr(methods, "probe", lambda _host, _identity: {"any": {}})

@@ -17,6 +17,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Resu
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 
 SIZE = 1 << 20
 SERIAL, EUI = "S3EVNX0K100001", "0025385b71b004a1"
@@ -92,21 +95,26 @@ class Bed:
         return [argv for argv in self.argvs if argv[:1] == ["nvme"] and argv[1] in ("format", "sanitize")]
 
     def offers(self, **options):
-        return {offer["method"]: offer for offer in methods.offers(self.host, self.held.identity, options)}
+        offered = methods.offers(self.host, self.identity(), PlannedPurge("auto", **options))
+        return {offer.method: offer for offer in offered}
 
-    def work(self, **options):
+    def identity(self):
+        return Identity(**self.held.identity)
+
+    def work(self, method="auto", **options):
         return Work(
             host=self.host,
             held=self.held,
-            options=options,
+            options=PlannedPurge(method, **options),
             tick=self.ticks.append,
             sleep=lambda seconds: time.sleep(min(seconds, 0.05)),
             note=lambda event, **fields: self.notes.append(dict(fields, event=event)),
-            fill=lambda tick: {},
+            fill=lambda tick: 0,
         )
 
     def purge(self, method, **options):
-        return purge_step.perform(self.work(method=method, **options))
+        """As the campaign does it; the fields of the purge record."""
+        return base.to_json(purge_step.perform(self.work(method, **options)))
 
 
 class Held:

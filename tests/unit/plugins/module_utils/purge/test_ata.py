@@ -18,6 +18,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio import Interrupted
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import AtaDrive, AtaSecurity
 
 SANITIZE = ["ata_sanitize_crypto", "ata_sanitize_block"]
 ERASE = ["ata_security_erase_enhanced", "ata_security_erase"]
@@ -31,7 +34,7 @@ def drive(emulated_drive):
 
 @pytest.mark.parametrize("method", SANITIZE + ERASE)
 def test_a_purge_runs_what_it_announced_and_nothing_else(drive, method):
-    announced = drive.offers()[method]["commands"]
+    announced = drive.offers()[method].commands
     del drive.commands[:]
     record = drive.purge(method)
     assert drive.changing(*READS) == announced == record["commands"]
@@ -83,7 +86,7 @@ def test_what_the_drive_cannot_do_is_said_and_not_tried(drive, facts, method, re
 
 def test_an_enhanced_erase_that_is_not_there_does_not_hinder_the_normal_one(drive):
     drive.change(security={"enhanced": False})
-    assert drive.offers()["ata_security_erase"]["supported"]
+    assert drive.offers()["ata_security_erase"].supported
 
 
 @pytest.mark.parametrize(
@@ -94,20 +97,18 @@ def test_no_security_erase_behind_an_adapter(drive, place):
     block = drive.host.disk("sdb", "8:16", place)
     drive.identity["kernel_name"] = os.path.basename(block)
     offers = drive.offers()
-    assert (
-        "not on an AHCI port" in offers["ata_security_erase"]["reason"] and offers["ata_sanitize_crypto"]["supported"]
-    )
+    assert "not on an AHCI port" in offers["ata_security_erase"].reason and offers["ata_sanitize_crypto"].supported
 
 
 @pytest.mark.parametrize("transport", ["nvme", "usb", "sas", "loop", None])
 def test_drives_that_are_not_sata_are_left_alone(drive, transport):
-    assert ata.capabilities(drive.host, dict(drive.identity, transport=transport)) == {}
+    assert ata.capabilities(drive.host, Identity(**dict(drive.identity, transport=transport))) is None
     assert not drive.commands
 
 
 def test_a_host_without_hdparm_is_told(drive, monkeypatch):
     monkeypatch.setattr(drive.host, "run", lambda argv, **_: Result(list(argv), 127, "", "cannot run hdparm"))
-    assert "install it" in drive.offers()["ata_sanitize_crypto"]["reason"]
+    assert "install it" in drive.offers()["ata_sanitize_crypto"].reason
 
 
 # --- sanitize ---------------------------------------------------------------------------------------------------------
@@ -161,12 +162,13 @@ def test_a_stop_ends_the_wait_and_the_sanitize_goes_on_through_a_power_loss(driv
     def stop(_share):
         raise Interrupted()
 
-    drive.tick = stop
+    drive.tick, work = stop, drive.work()
+    found = methods.probe(work.host, work.identity)["ata"]
     with pytest.raises(Interrupted):
         drive.purge("ata_sanitize_block")
     drive.power_cycle()
-    method, work = methods.METHODS["ata_sanitize_block"], drive.work()
-    states = [method.progress(work).state for _poll in range(4)]
+    method = methods.METHODS["ata_sanitize_block"]
+    states = [method.progress(work, found).state for _poll in range(4)]
     assert states[0] == "running" and states[-1] == "done"
 
 
@@ -183,13 +185,12 @@ def test_registers_that_do_not_come_back_are_no_support_and_no_success(drive, mo
         )
 
     drive.change(sanitize={"succeeded": True})
-    capabilities = methods.probe(drive.host, drive.identity)["ata"]
+    capabilities = methods.probe(drive.host, Identity(**drive.identity))["ata"]
     monkeypatch.setattr(drive.host, "run", lossy)
-    assert "no ATA registers" in drive.offers()["ata_sanitize_block"]["reason"]
+    assert "no ATA registers" in drive.offers()["ata_sanitize_block"].reason
     work = drive.work()
-    work.capabilities = capabilities
     with pytest.raises(PurgeError):
-        methods.METHODS["ata_sanitize_block"].run(work)
+        methods.METHODS["ata_sanitize_block"].run(work, capabilities)
 
 
 def test_a_start_whose_outcome_is_unknown_does_not_count_on_an_older_success(drive, monkeypatch):
@@ -233,9 +234,10 @@ def test_a_drive_that_is_silent_for_a_moment_is_asked_again(drive, monkeypatch):
     ],
 )
 def test_the_timeout_is_longer_than_hdparms_own(minutes, size, given, expected):
-    found = {"size_bytes": size, "security": {"erase_min": minutes, "enhanced_erase_min": minutes}}
+    security = AtaSecurity(True, False, False, False, False, True, minutes, minutes)
+    found = AtaDrive("", size, [], None, "", security, True)
     for method in ERASE:
-        assert methods.METHODS[method].timeout_s(found, {"timeout_s": given}) == expected
+        assert methods.METHODS[method].timeout_s(found, PlannedPurge(method, timeout_s=given)) == expected
 
 
 @given(st.text(max_size=200), st.text(max_size=200), st.integers(-15, 255))
@@ -244,7 +246,7 @@ def test_whatever_hdparm_says_is_a_refusal_or_a_purge_error(stdout, stderr, rc):
         def run(self, argv, timeout_s=60, stdin=None, **_more):
             return Result(list(argv), rc, stdout, stderr)
 
-    identity = {"transport": "sata", "path": "/dev/sda", "kernel_name": "sda", "serial": None, "size_bytes": 1}
+    identity = Identity(transport="sata", path="/dev/sda", kernel_name="sda", size_bytes=1)
     with pytest.raises(PurgeError):
         ata.capabilities(Garbage("/nowhere"), identity)
 
@@ -354,7 +356,7 @@ def left_behind(drive, bios_freezes=False):
 def recover(drive):
     """As the campaign does it before anything else; whether there was something to do."""
     left = methods.left_behind(drive.journal)
-    methods.recover(drive.host, drive.identity, list(drive.journal), drive.note)
+    methods.recover(drive.work(), drive.journal)
     return left
 
 
@@ -401,7 +403,8 @@ def test_a_password_that_stays_on_is_told_with_what_to_do(drive, facts, bios_fre
     st.booleans(),
 )
 def test_only_a_drive_without_any_obstacle_gets_a_password(security, direct):
-    found = {"security": security, "direct": direct}
+    state = AtaSecurity(**security, erase_min=None, enhanced_erase_min=None)
+    found = AtaDrive("/dev/sda", None, [], None, "", state, direct)
     clean = security["supported"] and direct and not any(security[name] for name in ("enabled", "frozen", "expired"))
     assert (methods.METHODS["ata_security_erase"].supported(found) == "") is clean
     assert (methods.METHODS["ata_security_erase_enhanced"].supported(found) == "") is (clean and security["enhanced"])

@@ -9,8 +9,9 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 
-IDENTITY = {"path": "/dev/loop9", "size_bytes": 1 << 30, "max_discard_bytes": 1 << 20, "logical_block_size_bytes": 512}
+IDENTITY = Identity(path="/dev/loop9", size_bytes=1 << 30, max_discard_bytes=1 << 20, logical_block_size_bytes=512)
 
 
 @pytest.mark.parametrize(
@@ -18,11 +19,10 @@ IDENTITY = {"path": "/dev/loop9", "size_bytes": 1 << 30, "max_discard_bytes": 1 
     [([], True), (["unsigned_data"], True), (["unsigned_data", "mounted"], False), (["busy"], False)],
 )
 def test_only_a_drive_that_may_be_erased_is_probed(codes, probed):
-    found = drive_facts.purge_facts(Host(), {"identity": IDENTITY, "refusals": [{"code": code} for code in codes]})
-    assert [offer["method"] for offer in found["purge"]] == (["deallocate", "overwrite"] if probed else [])
-    assert set(found["purge_capabilities"]) == ({"any"} if probed else set())
+    found = drive_facts.purges(Host(), IDENTITY, codes)
+    assert [offer.method for offer in found.offers] == (["deallocate", "overwrite"] if probed else [])
+    assert set(found.capabilities) == ({"any"} if probed else set())
 
 
 def test_a_drive_that_is_not_there_has_no_purge():
-    entry = {"identity": None, "refusals": []}
-    assert drive_facts.purge_facts(Host(), entry) == {"purge": [], "purge_capabilities": {}}
+    assert drive_facts.purges(Host(), None, []) == ([], {})

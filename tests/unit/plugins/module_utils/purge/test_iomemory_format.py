@@ -4,30 +4,29 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+from dataclasses import replace
 
 import emulator
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import iomemory_format, methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.vendor_tools import CardFormat
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory
 
-IDENTITY = {
-    "kernel_name": "fiob",
-    "serial": "C1",
-    "size_bytes": 1 << 20,
-    "path": "/dev/fiob",
-    "logical_block_size_bytes": 512,
-}
+IDENTITY = Identity(kernel_name="fiob", serial="C1", size_bytes=1 << 20, path="/dev/fiob", logical_block_size_bytes=512)
+AUTO = PlannedPurge("auto")
 (METHOD,) = iomemory_format.METHODS
 
 
 class Work:
     """What `run` uses of purge_method.Work; `log` is shared with the host's commands."""
 
-    def __init__(self, host, capabilities, options=None):
-        self.host, self.identity, self.capabilities, self.options = host, IDENTITY, capabilities, options or {}
+    def __init__(self, host, options=AUTO):
+        self.host, self.identity, self.options = host, IDENTITY, options
+        self.size_bytes, self.kernel_name = IDENTITY.size_bytes, IDENTITY.kernel_name
         self.sleep = lambda _seconds: None
 
     def tick(self, share):
@@ -62,19 +61,19 @@ def changing(host):
 def test_it_detaches_formats_and_attaches_while_the_drive_is_closed(server):
     found = iomemory_format.capabilities(server, IDENTITY)
     assert METHOD.supported(found) == ""
-    options = {"iomemory_sector_bytes": 4096, "iomemory_size_pct": 80}
+    options = PlannedPurge("auto", iomemory_sector_bytes=4096, iomemory_size_pct=80)
     assert METHOD.commands(found, options) == [
         ["fio-detach", "/dev/fct1"],
         ["fio-format", "-y", "-b", "4096", "-s", "80%", "/dev/fct1"],
         ["fio-attach", "/dev/fct1"],
     ]
-    fields = METHOD.run(Work(server, found, options))
+    done = METHOD.run(Work(server, options), found)
     assert changing(server) == ["close", "fio-detach", "fio-format", "fio-attach", "open"]
     assert [
         command for command in server.commands if command[0].startswith("fio-") and command != ["fio-status", "-a"]
     ] == METHOD.commands(found, options)
-    assert fields["lba_format_before"] == {"sector_bytes": 512, "size_bytes": 1205000000000, "size_pct": 100}
-    assert (fields["lba_format_after"]["sector_bytes"], fields["lba_format_after"]["size_pct"]) == (4096, 80)
+    assert done.lba_format_before == CardFormat(512, 1205000000000, 100)
+    assert (done.lba_format_after.sector_bytes, done.lba_format_after.size_pct) == (4096, 80)
     assert set(server.media.read_bytes()) == {0}
     with server.state() as machine:
         assert [card["formats"] for card in machine["iomemory"]["cards"]] == [0, 1]
@@ -84,8 +83,8 @@ def test_without_options_the_format_stays(server):
     with server.state() as machine:
         machine["iomemory"]["cards"][1].update(sector_bytes=4096, size_bytes=1084499996672)
     found = iomemory_format.capabilities(server, IDENTITY)
-    assert METHOD.commands(found, {})[1] == ["fio-format", "-y", "-b", "4096", "-s", "90%", "/dev/fct1"]
-    assert METHOD.commands(found, {"lba_size_bytes": 512})[1][3] == "512"
+    assert METHOD.commands(found, AUTO)[1] == ["fio-format", "-y", "-b", "4096", "-s", "90%", "/dev/fct1"]
+    assert METHOD.commands(found, replace(AUTO, lba_size_bytes=512))[1][3] == "512"
 
 
 @pytest.mark.parametrize(
@@ -93,12 +92,12 @@ def test_without_options_the_format_stays(server):
     [({"iomemory_sector_bytes": 520}, "sector_bytes 520"), ({"iomemory_size_pct": 120}, "size_pct 120")],
 )
 def test_bad_options_are_refused_before_anything_is_detached(server, options, says):
-    found = iomemory_format.capabilities(server, IDENTITY)
+    found, options = iomemory_format.capabilities(server, IDENTITY), replace(AUTO, **options)
     with pytest.raises(PurgeError, match=says):
-        METHOD.run(Work(server, found, options))
+        METHOD.run(Work(server, options), found)
     assert "fio-detach" not in changing(server)
-    (offer,) = [offer for offer in methods.offers(server, IDENTITY, options) if offer["method"] == METHOD.name]
-    assert not offer["supported"] and says in offer["reason"]
+    (offer,) = [offer for offer in methods.offers(server, IDENTITY, options) if offer.method == METHOD.name]
+    assert not offer.supported and says in offer.reason
 
 
 @pytest.mark.parametrize(
@@ -114,7 +113,7 @@ def test_a_failed_step_is_told_and_the_card_attached_again(server, change, says,
         machine["iomemory"]["cards"][1].update(change)
     found = iomemory_format.capabilities(server, IDENTITY)
     with pytest.raises(PurgeError, match=says):
-        METHOD.run(Work(server, found))
+        METHOD.run(Work(server), found)
     assert changing(server) == commands
     assert iomemory.find(server, "C1").state == ("detached" if "attach_fails" in change else "attached")
 
@@ -134,24 +133,24 @@ def test_a_card_that_is_not_certain_is_not_formatted(server, change, says):
     with pytest.raises(PurgeError, match=says):
         iomemory_format.capabilities(server, IDENTITY)
     with pytest.raises(PurgeError):
-        METHOD.run(Work(server, found))
+        METHOD.run(Work(server), found)
     assert changing(server) == []
 
 
 def test_a_control_device_that_moved_is_not_formatted(server):
     card = iomemory.find(server, "C1")
     with pytest.raises(PurgeError, match="was /dev/fct7 and is /dev/fct1"):
-        iomemory_format.reformat(server, dataclasses.replace(card, control="/dev/fct7"), 512, 100, 60)
+        iomemory_format.reformat(server, replace(card, control="/dev/fct7"), 512, 100, 60)
     assert changing(server) == []
 
 
 def test_a_card_that_does_not_come_back_is_told(server):
     found = iomemory_format.capabilities(server, IDENTITY)
-    work = Work(server, found)
+    work = Work(server)
     gone = server.exists
     server.exists = lambda path: path != "/sys/block/fiob" and gone(path)
     with pytest.raises(PurgeError, match="is not back"):
-        METHOD.run(work)
+        METHOD.run(work, found)
 
 
 def test_a_card_in_trouble_is_not_supported(server):
@@ -159,13 +158,13 @@ def test_a_card_in_trouble_is_not_supported(server):
         machine["iomemory"]["cards"][1]["bus_errors"] = "correctable"
     found = iomemory_format.capabilities(server, IDENTITY)
     assert METHOD.supported(found) == ""
-    assert "minimal" in METHOD.supported(dict(found, trouble="minimal mode"))
-    assert "format it once" in METHOD.supported(dict(found, sector_bytes=None))
+    assert "minimal" in METHOD.supported(replace(found, trouble="minimal mode"))
+    assert "format it once" in METHOD.supported(replace(found, sector_bytes=None))
 
 
 def test_it_is_what_auto_takes(server):
     assert (
-        methods.choose("auto", methods.offers(server, dict(IDENTITY, max_discard_bytes=4096), {}))["method"]
+        methods.choose("auto", methods.offers(server, replace(IDENTITY, max_discard_bytes=4096), AUTO)).method
         == "iomemory_format"
     )
     assert changing(server) == []

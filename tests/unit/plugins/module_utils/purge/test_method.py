@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work, stuck_s, timeout_s
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 
 TB = 10**12
 
@@ -38,7 +39,12 @@ class Held:
 
 def work(held=None, tick=lambda share: None):
     return Work(
-        host=Host(), held=held or Held(), options={}, tick=tick, note=lambda *_, **__: None, fill=lambda tick: {}
+        host=Host(),
+        held=held or Held(),
+        options=PlannedPurge("auto"),
+        tick=tick,
+        note=lambda *_, **__: None,
+        fill=lambda tick: 0,
     )
 
 
@@ -46,12 +52,12 @@ def work(held=None, tick=lambda share: None):
     "size, given, expected", [(0, None, 1800), (TB, None, 21800), (TB, 60, 60), (16 * TB, None, 321800)]
 )
 def test_a_timeout_follows_the_capacity_or_the_inventory(size, given, expected):
-    assert timeout_s(size, {"timeout_s": given}) == expected
+    assert timeout_s(size, PlannedPurge("auto", timeout_s=given)) == expected
 
 
 @pytest.mark.parametrize("size, given, expected", [(0, None, 900), (TB, None, 1020), (TB, 5, 5)])
 def test_so_does_the_watchdog(size, given, expected):
-    assert stuck_s(size, {"stuck_s": given}) == expected
+    assert stuck_s(size, PlannedPurge("auto", stuck_s=given)) == expected
 
 
 def test_a_command_gives_its_result_and_ticks_meanwhile():

@@ -6,28 +6,29 @@ from __future__ import annotations
 """Purging a P320h or P420m: the framework's Work with a stand-in for the held drive, rssdm by its emulator."""
 
 import contextlib
+from dataclasses import replace
 
 import emulator
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, micron
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Done, PurgeError
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 
-IDENTITY = {
-    "kernel_name": "rssda",
-    "serial": "S1",
-    "size_bytes": 1 << 20,
-    "path": "/dev/rssda",
-    "logical_block_size_bytes": 512,
-}
+IDENTITY = Identity(
+    kernel_name="rssda", serial="S1", size_bytes=1 << 20, path="/dev/rssda", logical_block_size_bytes=512
+)
+AUTO = PlannedPurge("auto")
 ERASE = ["rssdm", "-X", "-p", "ffff", "-n", "1"]
 
 
 class Work:
     """What `run` uses of purge_method.Work."""
 
-    def __init__(self, host, identity, capabilities, options=None):
-        self.host, self.identity, self.capabilities, self.options = host, identity, capabilities, options or {}
+    def __init__(self, host, identity):
+        self.host, self.identity, self.options = host, identity, AUTO
+        self.size_bytes = identity.size_bytes
         self.sleep = lambda _seconds: None
         self.closed = []
 
@@ -62,24 +63,24 @@ def erases(host):
 
 def test_it_erases_the_drive_with_that_serial_number(server):
     found = micron.capabilities(server, IDENTITY)
-    assert (found["drive_id"], found["family"], found["pci_address"]) == ("1", "P420m", "04:00.0")
+    assert (found.drive_id, found.family, found.pci_address) == ("1", "P420m", "04:00.0")
     (method,) = micron.METHODS
-    assert method.supported(found) == "" and method.commands(found, {}) == [ERASE]
-    assert method.run(Work(server, IDENTITY, found)) == {}
+    assert method.supported(found) == "" and method.commands(found, AUTO) == [ERASE]
+    assert method.run(Work(server, IDENTITY), found) == Done()
     assert erases(server) == [ERASE] and set(server.media.read_bytes()) == {0}
     with server.state() as machine:
         assert [drive["erases"] for drive in machine["rssdm"]["drives"]] == [0, 1]
 
 
 def test_it_is_what_auto_takes(server):
-    offered = methods.offers(server, dict(IDENTITY, max_discard_bytes=4096), {})
-    assert methods.choose("auto", offered)["method"] == "micron_rssdm"
+    offered = methods.offers(server, replace(IDENTITY, max_discard_bytes=4096), AUTO)
+    assert methods.choose("auto", offered).method == "micron_rssdm"
     assert erases(server) == []
 
 
 @pytest.mark.parametrize("name", ["sda", "nvme0n1", "fioa", "rssda1"])
 def test_other_drives_are_not_its_business(server, name):
-    assert micron.capabilities(server, dict(IDENTITY, kernel_name=name)) == {}
+    assert micron.capabilities(server, replace(IDENTITY, kernel_name=name)) is None
     assert server.commands == []
 
 
@@ -99,7 +100,7 @@ def test_a_drive_that_is_not_certain_is_not_erased(server, change, says):
     with pytest.raises(PurgeError, match=says):
         micron.capabilities(server, IDENTITY)
     with pytest.raises(PurgeError, match=says):
-        micron.METHODS[0].run(Work(server, IDENTITY, before))
+        micron.METHODS[0].run(Work(server, IDENTITY), before)
     assert erases(server) == [] and b"old data" in server.media.read_bytes()
 
 
@@ -117,7 +118,7 @@ def test_an_id_that_moved_since_the_plan_stops_it(server):
         for number, one in enumerate(machine["rssdm"]["drives"]):
             one["id"] = number
     with pytest.raises(PurgeError, match="list changed .drive_id."):
-        micron.METHODS[0].run(Work(server, IDENTITY, found))
+        micron.METHODS[0].run(Work(server, IDENTITY), found)
     assert erases(server) == []
 
 
@@ -126,11 +127,11 @@ def test_a_failed_erase_is_told(server):
         machine["rssdm"]["drives"][1]["erase_fails"] = True
     found = micron.capabilities(server, IDENTITY)
     with pytest.raises(PurgeError, match="secure erase failed: .*ended with 8"):
-        micron.METHODS[0].run(Work(server, IDENTITY, found))
+        micron.METHODS[0].run(Work(server, IDENTITY), found)
 
 
 def test_another_model_is_not_supported(server):
     with server.state() as machine:
         machine["rssdm"]["drives"][1]["model"] = "Micron 9100"
-    (offer,) = [offer for offer in methods.offers(server, IDENTITY, {}) if offer["method"] == "micron_rssdm"]
-    assert not offer["supported"] and "neither" in offer["reason"] and offer["commands"] == []
+    (offer,) = [offer for offer in methods.offers(server, IDENTITY, AUTO) if offer.method == "micron_rssdm"]
+    assert not offer.supported and "neither" in offer.reason and offer.commands == []

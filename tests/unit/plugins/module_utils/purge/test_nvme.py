@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import time
+import types
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, nvme
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.purge.nvme_bed import FORMATS, SANITIZES
 
 
@@ -99,8 +101,8 @@ def test_a_drive_that_comes_back_in_another_lba_format_is_an_error(bed, monkeypa
 
 def test_metadata_and_protection_are_kept(bed):
     drive_ = bed()
-    found = dict(nvme.capabilities(drive_.host, drive_.held.identity), flbas=0x10, dps=0x9)
-    (argv,) = methods.METHODS["nvme_format_user_data"].commands(found, {})
+    found = dataclasses.replace(nvme.capabilities(drive_.host, drive_.identity()), flbas=0x10, dps=0x9)
+    (argv,) = methods.METHODS["nvme_format_user_data"].commands(found, PlannedPurge("auto"))
     assert argv[-3:] == ["--ms=1", "--pi=1", "--pil=1"]
 
 
@@ -112,7 +114,7 @@ def test_a_drive_that_erases_nothing_is_not_verified(bed, method):
 
 @pytest.mark.parametrize("method", [*SANITIZES, *FORMATS])
 def test_no_force_is_given_and_ses_is_never_0(bed, method):
-    (argv,) = bed().offers()[method]["commands"]
+    (argv,) = bed().offers()[method].commands
     assert not [word for word in argv if "force" in word or word in ("--ses=0", "-f", "--ause", "--no-dealloc")]
     assert argv[2] == "/dev/nvme0"
 
@@ -163,20 +165,20 @@ def test_a_sanitize_that_we_did_not_start_is_left_alone(bed):
 )
 def test_auto_takes_the_strongest_that_the_drive_reports(bed, facts, chosen):
     drive_ = bed(**facts)
-    assert methods.choose("auto", list(drive_.offers().values()))["method"] == chosen
+    assert methods.choose("auto", list(drive_.offers().values())).method == chosen
 
 
 @pytest.mark.parametrize("size, index", [(None, 0), (512, 0), (4096, 2)])
 def test_of_a_wanted_lba_size_the_fastest_format_without_metadata_is_taken(size, index):
     formats = [(0, 512, 0, 3), (1, 4096, 8, 0), (2, 4096, 0, 0), (3, 4096, 0, 2), (4, 512, 0, 0)]
-    found = {"lba_format": 0, "lba_formats": [dataclasses.asdict(nvme.LbaFormat(*item)) for item in formats]}
-    assert nvme.wanted_format(found, {"lba_size_bytes": size}).index == index
+    found = types.SimpleNamespace(lba_format=0, lba_formats=[nvme.LbaFormat(*item) for item in formats])
+    assert nvme.wanted_format(found, PlannedPurge("auto", lba_size_bytes=size)).index == index
 
 
 def test_an_lba_size_that_the_drive_lacks_is_unsupported_with_what_it_has(bed):
     offered = bed().offers(lba_size_bytes=8192)
     assert (
-        "it has: 512, 4096" in offered["nvme_format_crypto"]["reason"]
-        and "cannot change" in offered["nvme_sanitize_crypto"]["reason"]
+        "it has: 512, 4096" in offered["nvme_format_crypto"].reason
+        and "cannot change" in offered["nvme_sanitize_crypto"].reason
     )
-    assert not any(offer["supported"] for offer in offered.values())
+    assert not any(offer.supported for offer in offered.values())

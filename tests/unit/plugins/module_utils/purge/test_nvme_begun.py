@@ -16,8 +16,24 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import P
 def history(bed_, **more):
     return [
         {"event": "test_started", "test": "t"},
-        dict(bed_.notes[0], time="2026-11-21T13:00:00.000Z", test="t", **more),
+        dict(bed_.notes[0], time="2026-11-21T13:00:00.000Z", drive="S", test="t", attempt=1, **more),
     ]
+
+
+# What the journal has of one.
+STARTED = {
+    "drive": "S",
+    "test": "t",
+    "attempt": 1,
+    "time": "2026-11-21T13:00:00.000Z",
+    "method": "nvme_sanitize_block",
+    "why": "named",
+    "commands": [],
+    "timeout_s": 1800.0,
+    "purge_class": "pts",
+    "capabilities": {},
+    "sentinels": {"size_bytes": 1 << 20, "block_bytes": 512, "seed": "5eed"},
+}
 
 
 @pytest.mark.parametrize(
@@ -34,7 +50,8 @@ def history(bed_, **more):
 def test_a_purge_is_unfinished_until_its_record_or_the_end_of_its_test(events, left):
     ends = ("interrupted", "error")
     records = [{"event": "test_finished" if name in ends else name, "ended": name} for name in events]
-    assert bool(purge_step.unfinished(records)) is left
+    found = purge_step.unfinished([dict(STARTED, **record) for record in records])
+    assert (found.method if found else None) == ("nvme_sanitize_block" if left else None)
 
 
 @pytest.mark.parametrize(
@@ -68,13 +85,8 @@ def test_a_sanitize_of_a_stopped_job_is_waited_for_and_verified_by_its_sentinels
     later = drive_.work(method="nvme_sanitize_block")
     assert purge_step.wait_for_unfinished(later, started) is True
     record = purge_step.resumed(drive_.work(method="nvme_sanitize_block"), started)
-    assert (
-        record["verified"]
-        and record["resumed"]
-        and record["method"] == "nvme_sanitize_block"
-        and len(drive_.erasing()) == 1
-    )
-    assert record["lba_format_before"] == record["lba_format_after"] and record["lba_format_after"]["data_bytes"] == 512
+    assert record.verified and record.resumed and record.method == "nvme_sanitize_block" and len(drive_.erasing()) == 1
+    assert record.lba_format_before == record.lba_format_after and record.lba_format_after["data_bytes"] == 512
     # The drive has blocks of 512 bytes: what was wanted of this purge was not done.
     assert purge_step.resumed(drive_.work(method="auto", lba_size_bytes=4096), started) is None
 
@@ -93,9 +105,9 @@ def test_one_that_erased_nothing_is_done_again(bed):
 def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bed):
     drive_ = bed()
     drive_.purge("nvme_sanitize_block")
-    started, later = history(drive_)[-1], drive_.work(method="nvme_sanitize_block")
+    started, later = purge_step.unfinished(history(drive_)), drive_.work(method="nvme_sanitize_block")
     assert purge_step.wait_for_unfinished(later, started) is True
-    assert purge_step.resumed(later, started)["verified"] and len(drive_.erasing()) == 1
+    assert purge_step.resumed(later, started).verified and len(drive_.erasing()) == 1
 
 
 @pytest.mark.parametrize(
@@ -109,7 +121,7 @@ def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bed):
 def test_one_that_is_stuck_or_cannot_be_asked_is_an_error(bed, facts, message):
     drive_ = bed()
     drive_.purge("nvme_sanitize_block")
-    started = history(drive_)[-1]
+    started = purge_step.unfinished(history(drive_))
     drive_.set(**dict({"sanitize": {"status": 2, "started": time.time(), "seconds": 1, "action": 2}}, **facts))
     with pytest.raises(PurgeError, match=message):
         purge_step.wait_for_unfinished(drive_.work(stuck_s=0.3), started)
@@ -129,4 +141,4 @@ def test_a_format_of_a_dead_job_is_waited_for_by_what_is_left(bed):
         drive_.write(facts)
 
     work.tick = tick
-    assert purge_step.wait_for_unfinished(work, history(drive_)[-1]) is True
+    assert purge_step.wait_for_unfinished(work, purge_step.unfinished(history(drive_))) is True

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 
@@ -27,8 +28,8 @@ THEIRS = {"size_bytes": SIZE, "eui64": "0025385b71b004a2"}
 def test_other_namespaces_attached_or_not_are_never_hit(bed, fna, hit, attached):
     drive_ = bed(fna=fna, others={"2": dict(THEIRS, attached=attached)})
     offered = drive_.offers()
-    assert all("namespace 2" in offered[method]["hits_others"] for method in SANITIZES)
-    assert [bool(offered[method]["hits_others"]) for method in FORMATS] == [hit, hit]
+    assert all("namespace 2" in offered[method].hits_others for method in SANITIZES)
+    assert [bool(offered[method].hits_others) for method in FORMATS] == [hit, hit]
     for method in (*SANITIZES, *(FORMATS if hit else ())):
         with pytest.raises(PurgeError, match="would erase more than this drive") as caught:
             drive_.purge(method)
@@ -46,8 +47,7 @@ def test_a_format_leaves_another_namespace_alone_where_the_drive_can(bed, tmp_pa
 def test_a_subsystem_with_another_controller_is_not_sanitized(bed):
     offered = bed(controller_ids=[1, 2]).offers()
     assert (
-        "2 controllers" in offered["nvme_sanitize_crypto"]["hits_others"]
-        and not offered["nvme_format_crypto"]["hits_others"]
+        "2 controllers" in offered["nvme_sanitize_crypto"].hits_others and not offered["nvme_format_crypto"].hits_others
     )
 
 
@@ -55,15 +55,15 @@ def test_a_subsystem_with_another_controller_is_not_sanitized(bed):
 def test_what_another_controller_keeps_for_itself_is_never_hit(bed, oacs, fna, hit):
     """Without namespace management a controller lists its own namespaces only."""
     offered = bed(controller_ids=[1, 2], cmic=2, oacs=oacs, fna=fna).offers()
-    assert "2 controllers" in offered["nvme_sanitize_crypto"]["hits_others"]
-    assert [("2 controllers" in offered[method]["hits_others"]) for method in FORMATS] == [hit, hit]
+    assert "2 controllers" in offered["nvme_sanitize_crypto"].hits_others
+    assert [("2 controllers" in offered[method].hits_others) for method in FORMATS] == [hit, hit]
 
 
 @pytest.mark.parametrize("oacs", [0xA, 0x2])
 @pytest.mark.parametrize("cmic, reason", [(0, ""), (2, "nvme list-ctrl")])
 def test_a_drive_without_a_list_of_controllers_must_say_that_it_is_alone(bed, cmic, reason, oacs):
     offered = bed(controller_ids=None, cmic=cmic, oacs=oacs).offers()["nvme_sanitize_crypto"]
-    assert offered["supported"] == (not reason) and reason in offered["reason"] and not offered["hits_others"]
+    assert offered.supported == (not reason) and reason in offered.reason and not offered.hits_others
 
 
 @pytest.mark.parametrize(
@@ -80,27 +80,27 @@ def test_a_controller_that_means_another_namespace_offers_nothing(bed, change, m
     facts["namespaces"]["1"].update({key: value for key, value in change.items() if key != "sn"})
     drive_.write(dict(facts, **{key: value for key, value in change.items() if key == "sn"}))
     offered = drive_.offers()
-    assert all(message in offered[method]["reason"] for method in (*SANITIZES, *FORMATS))
+    assert all(message in offered[method].reason for method in (*SANITIZES, *FORMATS))
 
 
 def test_a_uuid_has_to_be_told_by_the_controller_too(bed):
     drive_ = bed()
     uuid = "6479a751-2b0c-4fa0-9cbc-2d3d64b5d7a1"
     drive_.host.put("/sys/block/nvme3n1/uuid", uuid + "\n")
-    assert "does not report the uuid" in drive_.offers()["nvme_format_crypto"]["reason"]
+    assert "does not report the uuid" in drive_.offers()["nvme_format_crypto"].reason
     facts = drive_.facts()
     facts["namespaces"]["1"].update(uuid=uuid)
     drive_.write(facts)
-    assert drive_.offers()["nvme_format_crypto"]["supported"]
+    assert drive_.offers()["nvme_format_crypto"].supported
 
 
 @pytest.mark.parametrize("method", [*SANITIZES, *FORMATS])
 def test_a_drive_that_changed_since_it_was_looked_at_is_left_alone(bed, method):
     drive_ = bed()
     work = drive_.work(method=method)
-    work.capabilities = dict(nvme.capabilities(drive_.host, drive_.held.identity), namespaces=[1, 2])
+    found = dataclasses.replace(nvme.capabilities(drive_.host, drive_.identity()), namespaces=[1, 2])
     with pytest.raises(PurgeError, match="namespaces changed"):
-        methods.METHODS[method].run(work)
+        methods.METHODS[method].run(work, found)
     assert drive_.erasing() == []
 
 
@@ -108,10 +108,10 @@ def test_the_held_descriptor_decides_and_not_the_name(bed):
     """The name that the guard saw may be another drive's by now; the device number of what we hold can't."""
     drive_ = bed()
     work = drive_.work(method="nvme_format_crypto")
-    work.capabilities = nvme.capabilities(drive_.host, drive_.held.identity)
+    found = nvme.capabilities(drive_.host, drive_.identity())
     os.unlink(drive_.host.path("/sys/dev/block/0:0"))
     with pytest.raises(PurgeError, match="cannot be identified"):
-        methods.METHODS["nvme_format_crypto"].run(work)
+        methods.METHODS["nvme_format_crypto"].run(work, found)
     assert drive_.erasing() == []
 
 
@@ -132,14 +132,14 @@ def test_of_several_controllers_the_one_that_means_the_namespace_is_taken(bed):
     os.unlink(drive_.host.path(mine + "/block/nvme3n1/device"))
     drive_.host.link(mine + "/block/nvme3n1/device", subsystem)
     drive_.host.link("/sys/class/nvme-subsystem/nvme-subsys7", subsystem)
-    found = nvme.capabilities(drive_.host, drive_.held.identity)
-    assert (found["controller"], found["controllers"]) == ("/dev/nvme0", 2)
+    found = nvme.capabilities(drive_.host, drive_.identity())
+    assert (found.controller, found.controllers) == ("/dev/nvme0", 2)
     os.unlink(drive_.host.path(subsystem + "/nvme0"))
     with pytest.raises(PurgeError, match="/dev/nvme1, namespace 1 is not /dev/nvme3n1: its eui64 is 0025385b71b004ff"):
-        nvme.capabilities(drive_.host, drive_.held.identity)
+        nvme.capabilities(drive_.host, drive_.identity())
 
 
 def test_another_kind_of_drive_is_none_of_its_business(bed):
     drive_ = bed()
-    assert nvme.capabilities(drive_.host, dict(drive_.held.identity, transport="nvme-tcp")) == {}
+    assert nvme.capabilities(drive_.host, dataclasses.replace(drive_.identity(), transport="nvme-tcp")) is None
     assert drive_.argvs == []

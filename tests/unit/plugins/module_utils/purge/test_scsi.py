@@ -13,6 +13,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio import Interrupted
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods, scsi
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import ScsiDrive
 
 METHODS = ["scsi_sanitize_crypto", "scsi_sanitize_block", "scsi_sanitize_overwrite", "scsi_format_unit"]
 READS = ("sg_opcodes", "sg_requests", "sg_turs")
@@ -28,7 +31,7 @@ def drive(emulated_drive):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_purge_runs_what_it_announced_and_nothing_else(drive, method, descriptor):
     drive.change(descriptor=descriptor)
-    announced = drive.offers()[method]["commands"]
+    announced = drive.offers()[method].commands
     del drive.commands[:]
     record = drive.purge(method)
     assert drive.changing(*READS) == announced == record["commands"]
@@ -69,13 +72,13 @@ def test_what_the_drive_cannot_do_is_said_and_not_tried(drive, facts, method, re
 
 @pytest.mark.parametrize("transport", ["nvme", "usb", "sata", "loop", "iscsi", None])
 def test_drives_that_are_not_sas_are_left_alone(drive, transport):
-    assert scsi.capabilities(drive.host, dict(drive.identity, transport=transport)) == {}
+    assert scsi.capabilities(drive.host, Identity(**dict(drive.identity, transport=transport))) is None
     assert not drive.commands
 
 
 def test_a_host_without_sg3_utils_is_told(drive, monkeypatch):
     monkeypatch.setattr(drive.host, "run", lambda argv, **_: Result(list(argv), 127, "", "cannot run sg_opcodes"))
-    assert "install sg3-utils" in drive.offers()["scsi_sanitize_crypto"]["reason"]
+    assert "install sg3-utils" in drive.offers()["scsi_sanitize_crypto"].reason
 
 
 START = ["--quick", "--early", "--timeout=300"]
@@ -103,23 +106,20 @@ START = ["--quick", "--early", "--timeout=300"]
 )
 def test_the_argument_lists(drive, method, options, protection, argv):
     drive.host.put(drive.host.realpath(DISK) + "/scsi_disk/0:0:0:0/protection_type", protection + "\n")
-    assert drive.offers(**options)[method]["commands"] == [[*argv, drive.media]]
+    assert drive.offers(**options)[method].commands == [[*argv, drive.media]]
 
 
 @pytest.mark.parametrize("protection", ["", "7", "none"])
 def test_no_format_where_the_protection_type_is_unknown(drive, protection):
     drive.host.put(drive.host.realpath(DISK) + "/scsi_disk/0:0:0:0/protection_type", protection)
     offers = drive.offers()
-    assert (
-        "protection type is unknown" in offers["scsi_format_unit"]["reason"]
-        and offers["scsi_sanitize_block"]["supported"]
-    )
+    assert "protection type is unknown" in offers["scsi_format_unit"].reason and offers["scsi_sanitize_block"].supported
 
 
 def test_only_a_format_changes_the_block_size_and_the_kernel_reads_it_anew(drive):
     drive.host.put(drive.host.realpath(DISK) + "/rescan", "")
     offers = drive.offers(lba_size_bytes=4096)
-    assert [name for name, offer in offers.items() if offer["supported"]] == ["scsi_format_unit"]
+    assert [name for name, offer in offers.items() if offer.supported] == ["scsi_format_unit"]
     drive.purge("scsi_format_unit", lba_size_bytes=4096)
     assert drive.state()["block_bytes"] == 4096 and drive.host.read(DISK + "/rescan") == "1"
     assert drive.commands[-1][0] == "lend" and "logical_block_size_bytes" in drive.commands[-1]
@@ -168,7 +168,7 @@ def test_a_purge_that_left_the_data_is_not_verified(drive, method, faults):
 
 def test_unit_attentions_are_passed_over(drive):
     drive.change(attentions=1)
-    assert drive.offers()["scsi_sanitize_crypto"]["supported"]
+    assert drive.offers()["scsi_sanitize_crypto"].supported
     drive.change(attentions=2)
     assert drive.purge("scsi_sanitize_crypto")["verified"]
 
@@ -190,21 +190,21 @@ def test_after_a_stop_and_a_power_loss_a_sanitize_goes_on_and_a_format_has_faile
     def stop(_share):
         raise Interrupted()
 
-    drive.tick = stop
+    drive.tick, work = stop, drive.work()
+    found = methods.probe(work.host, work.identity)["scsi"]
     with pytest.raises(Interrupted):
         drive.purge(method)
     drive.change(share=0.0)
     drive.power_cycle()
     drive.change(attentions=0)
-    work = drive.work()
-    assert [methods.METHODS[method].progress(work).state for _poll in range(4)] == states
+    assert [methods.METHODS[method].progress(work, found).state for _poll in range(4)] == states
     drive.tick = lambda share: None
     assert drive.purge(method)["verified"]
 
 
 @given(st.integers(1, 10**14), st.one_of(st.none(), st.integers(0, 99)), st.one_of(st.none(), st.integers(1, 10**6)))
 def test_what_writes_all_of_the_medium_has_time_for_each_pass(size, passes, given_s):
-    found, options = {"size_bytes": size}, {"passes": passes, "timeout_s": given_s}
+    found, options = ScsiDrive("", size, 512, 0, []), PlannedPurge("auto", passes=passes, timeout_s=given_s)
     limits = {name: methods.METHODS[name].timeout_s(found, options) for name in METHODS}
     assert limits["scsi_sanitize_overwrite"] == (given_s or round(1800 + size * max(1, min(31, passes or 1)) / 50e6))
     assert limits["scsi_sanitize_crypto"] == (given_s or round(1800 + size / 50e6))
@@ -218,5 +218,5 @@ def test_whatever_the_tools_say_is_a_refusal(stdout, stderr, rc):
 
     with pytest.raises(PurgeError):
         scsi.capabilities(
-            Garbage("/nowhere"), {"transport": "sas", "path": "/dev/sda", "kernel_name": "sda", "size_bytes": 1}
+            Garbage("/nowhere"), Identity(transport="sas", path="/dev/sda", kernel_name="sda", size_bytes=1)
         )

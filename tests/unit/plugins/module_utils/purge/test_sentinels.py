@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import astuple
 
 import pytest
 from hypothesis import given
@@ -53,7 +54,7 @@ def test_a_purge_that_leaves_a_block_is_noticed_in_either_block_size(drive, bloc
 def test_the_seed_finds_the_sentinels_of_a_job_that_died(drive):
     first = Sentinels(SIZE, BLOCK)
     first.plant(drive)
-    assert Sentinels(**first.record()).count(drive, BLOCK).survived == SENTINELS
+    assert Sentinels(*astuple(first.record())).count(drive, BLOCK).survived == SENTINELS
     assert Sentinels(SIZE, BLOCK).count(drive, BLOCK).survived == 0
 
 

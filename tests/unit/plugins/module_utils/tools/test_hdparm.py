@@ -8,6 +8,7 @@ from __future__ import annotations
 import pathlib
 import shutil
 import subprocess
+from dataclasses import replace
 
 import ata_drive
 import pytest
@@ -16,10 +17,11 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.progress import DONE, FAILED, IDLE, RUNNING, Progress
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import AtaSecurity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import hdparm
 
 FIXTURES = pathlib.Path(__file__).parents[4] / "fixtures" / "commands" / "hdparm"
-NOTHING = hdparm.Security(*[False] * 6, None, None)
+NOTHING = AtaSecurity(*[False] * 6, None, None)
 ISSUING = "\n/dev/sda:\nIssuing SANITIZE_STATUS command\n"
 
 
@@ -53,7 +55,7 @@ def summed(words):
 )
 def test_recorded_drives_without_sanitize(name, serial, model, firmware):
     found = hdparm.identify(recorded(name))
-    assert found == hdparm.Identify(serial, model, firmware, (), NOTHING._replace(supported=True))
+    assert found == hdparm.Identify(serial, model, firmware, (), replace(NOTHING, supported=True))
 
 
 @pytest.mark.parametrize(
@@ -74,8 +76,8 @@ def test_recorded_drives_without_sanitize(name, serial, model, firmware):
     ],
 )
 def test_each_state_of_the_security_feature_set(facts, expected):
-    found = hdparm.identify(istdout(ata_drive.words(drive(security=facts)))).security._asdict()
-    assert {key: found[key] for key in expected} == expected
+    found = hdparm.identify(istdout(ata_drive.words(drive(security=facts)))).security
+    assert replace(found, **expected) == found
 
 
 def test_sanitize_operations_count_only_with_the_feature_set():

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import OfferedPurge
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan.render_plan import load_plan, render
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
@@ -117,7 +118,8 @@ def test_a_virtual_drive_is_like_others_of_its_host():
 
 @pytest.mark.parametrize(("method", "counts"), [("nvme_format", True), ("overwrite", False)])
 def test_another_purge_takes_another_time(method, counts):
-    assert bool(of([timing()], chosen={("S1", "iops"): {"method": method}})) == counts
+    offer = OfferedPurge(method, True, "", "", "pts", [], 60.0)
+    assert bool(of([timing()], chosen={("S1", "iops"): offer})) == counts
 
 
 def test_the_whole_plan_is_known_with_what_is_around_its_tests():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import OfferedPurge
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, purge_choice
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
@@ -25,13 +26,18 @@ NVME = {
     "controller": "/dev/nvme4",
     "serial": "S1",
     "namespace_id": 1,
+    "eui64": "",
+    "nguid": "",
+    "uuid": "",
     "namespaces": [1],
     "controllers": 1,
+    "shows_all": False,
     "can_format": True,
     "fna": 4,
     "sanicap": 0,
     "flbas": 0,
     "dps": 0,
+    "format_left_pct": None,
     "lba_format": 0,
     "lba_formats": [
         {"index": 0, "data_bytes": 512, "metadata_bytes": 0, "performance": 0},
@@ -73,7 +79,7 @@ def make(tests, variables=None, **capabilities):
 
 
 def methods(chosen):
-    return [offer["method"] for offer in chosen.values()]
+    return [offer.method for offer in chosen.values()]
 
 
 def test_plan_mode_tells_the_method_why_and_the_exact_command():
@@ -146,9 +152,11 @@ def test_a_wanted_lba_size_holds_for_this_test_and_those_after_it():
     assert [len(test.not_applicable) for test in drive.tests] == [0, 7, 7]
     assert all("rand-512" in item.id for test in drive.tests for item in test.not_applicable)
     chosen, found = purge_choice.choose(view, rendered, RUN)
-    assert found == [] and [
-        [word for word in offer["commands"][0] if "lbaf" in word][0] for offer in chosen.values()
-    ] == ["--lbaf=0", "--lbaf=1", "--lbaf=1"]
+    assert found == [] and [[word for word in offer.commands[0] if "lbaf" in word][0] for offer in chosen.values()] == [
+        "--lbaf=0",
+        "--lbaf=1",
+        "--lbaf=1",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +165,8 @@ def test_a_wanted_lba_size_holds_for_this_test_and_those_after_it():
 )
 def test_methods_that_write_everything_take_as_long_as_that(method, share):
     assert purge_choice.share_of_fill(planned.spec(purge={"method": method}), None) == share
-    assert purge_choice.share_of_fill(planned.spec(purge={"method": "auto"}), {"method": method}) == share
+    offer = OfferedPurge(method, True, "", "", "pts", [], 60.0)
+    assert purge_choice.share_of_fill(planned.spec(purge={"method": "auto"}), offer) == share
 
 
 def test_a_test_without_a_purge_chooses_none():
