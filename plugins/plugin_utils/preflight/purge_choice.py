@@ -44,7 +44,7 @@ def choose(view: HostAnswer, plan: Plan | None, run: Run | None) -> tuple[Chosen
             if test.purge.method == "none":
                 continue
             try:
-                purge = replace(test.purge, lba_size_bytes=changed or test.purge.lba_size_bytes)
+                purge = replace(test.purge, lba_size_bytes=test.purge.lba_size_bytes or changed)
                 offered = methods.offers_for(reported[drive.drive], lba_size, purge)
                 chosen[drive.drive, test.name] = methods.choose(test.purge.method, offered)
             except PurgeError as error:

@@ -159,6 +159,18 @@ def test_a_wanted_lba_size_holds_for_this_test_and_those_after_it():
     ]
 
 
+def test_a_later_test_has_the_lba_size_that_it_wants_itself():
+    iops = {"base": "iops"}
+    small, large = (dict(iops, purge={"lba_size_bytes": size}) for size in (512, 4096))
+    view, rendered = make([large, small])
+    chosen, found = purge_choice.choose(view, rendered, RUN)
+    assert found == []
+    assert ["--lbaf=0" in offer.commands[0] for offer in chosen.values()] == [False, True]
+    view, rendered = make([large, dict(iops, purge={"method": "deallocate", "lba_size_bytes": 512})])
+    chosen, (finding,) = purge_choice.choose(view, rendered, RUN)
+    assert "cannot change the LBA size from 4096 to 512 bytes" in finding.message
+
+
 @pytest.mark.parametrize(
     ("method", "share"),
     [("none", 0.0), ("overwrite", 1.0), ("nvme_sanitize_overwrite", 1.0), ("auto", 0.1), ("deallocate", 0.1)],
