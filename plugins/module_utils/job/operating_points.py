@@ -11,7 +11,7 @@ import dataclasses
 import typing as t
 
 from ..measure import io_pattern
-from ..records.events import Chosen
+from ..records.measurement import Chosen
 from ..records.plan import PlannedCell, PlannedTest, PointOfSweep
 
 Mapping = t.Mapping[str, t.Any]

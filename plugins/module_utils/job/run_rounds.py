@@ -13,7 +13,7 @@ from ..measure import fio
 from ..measure.histogram import RoundHistograms
 from ..measure.rounds import cell_s
 from ..records.base import sparse_json
-from ..records.events import Chosen
+from ..records.measurement import Chosen
 from ..records.plan import PlannedCell, PlannedTest
 from ..run.folder import NEWS_S
 from ..run.reducer import AttemptReducer

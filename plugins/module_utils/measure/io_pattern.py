@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import typing as t
 
-from ..records.events import Chosen
+from ..records.measurement import Chosen
 from ..records.plan import AnyLoad, PlannedCell, PointOfSweep
 
 Mapping = t.Mapping[str, t.Any]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
-from . import events
+from . import events, measurement
 from .base import (
     Annotated,
     AnyTime,
@@ -94,7 +94,7 @@ class HostRecord(RecordOfRun):
     # What the host was, in short; all of it is in the host's journal. null: unknown.
     snapshot: t.Optional[Brief] = None
     # How many drives the host measures at the same time; null: nobody had to find out.
-    calibration: t.Optional[events.Calibration] = None
+    calibration: t.Optional[measurement.Calibration] = None
 
 
 @dataclass(frozen=True)
@@ -181,8 +181,8 @@ class Saturation:
 class Disturbance:
     """A cause that disturbed rounds, is unknown or is only told, and in which rounds."""
 
-    cause: events.CauseName
-    level: events.Level
+    cause: measurement.CauseName
+    level: measurement.Level
     # [[first, last]]
     rounds: t.List[Annotated[t.List[Number], Limits(min_items=2, max_items=2)]]
     # How many rounds in all.
@@ -242,7 +242,7 @@ class TestRecord(RecordOfRun):
     # null: it was not purged.
     purge: t.Optional[events.PurgeDetails]
     # null: it was not filled.
-    precondition: t.Optional[events.PreconditionDetails]
+    precondition: t.Optional[measurement.PreconditionDetails]
     # Cells that this drive can't run.
     not_applicable: t.List[NotApplicable]
     # null: its rule of steady state asks for nothing.
@@ -253,7 +253,7 @@ class TestRecord(RecordOfRun):
     validity: Annotated[t.List[Disturbance], Limits(max_items=100)] = field(default_factory=list)
     # What the drive's environment, its settings and the data say of the test (docs/validity.md). disturbs: it is
     # invalid for it; unknown: nobody can tell; told: a remark.
-    conditions: Annotated[t.List[events.Condition], Limits(max_items=200)] = field(default_factory=list)
+    conditions: Annotated[t.List[measurement.Condition], Limits(max_items=200)] = field(default_factory=list)
     # null: no vendor's tool makes settings of this drive.
     vendor_settings: t.Optional[events.VendorSettings] = None
     # null: the drive does not count.

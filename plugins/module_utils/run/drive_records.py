@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..core.files import SCHEMA_VERSION
-from ..records import base, events, results
+from ..records import base, events, measurement, results
 from ..records.plan import CollectedPlan, PlannedTest
 from .reducer import Budget, JournalAttempt
 
@@ -116,7 +116,7 @@ class RunReducer:
         self._planned = {drive.drive: {test.name: test for test in drive.tests} for drive in self._plan.drives}
         self._drives: dict[str, _Drive] = {}
         self.snapshot: Event | None = None
-        self.calibration: events.Calibration | None = None
+        self.calibration: measurement.Calibration | None = None
 
     def take(self, event: Event) -> None:
         """Add an event, in the journal's order."""
@@ -126,7 +126,7 @@ class RunReducer:
         elif kind == "snapshot":
             self.snapshot = event
         elif kind == "calibration":
-            self.calibration = base.parse(events.Calibration, event)
+            self.calibration = base.parse(measurement.Calibration, event)
 
     def records(self, status: Event, run_id: str, is_live: bool) -> list[RunResult]:
         """Return the records of what is finished; in a run that no job works on any more, of what was cut short too.
@@ -166,12 +166,12 @@ class RunReducer:
             steady_state=_parts(results.Window, result["steady_state"]),
             metrics=result["metrics"],
             purge=attempt.details("purge", events.PurgeDetails),
-            precondition=attempt.details("precondition", events.PreconditionDetails),
+            precondition=attempt.details("precondition", measurement.PreconditionDetails),
             not_applicable=list(attempt.planned.not_applicable) if attempt.planned else [],
             saturation=_part(results.Saturation, result["saturation"]),
             written_bytes=result["written_bytes"],
             validity=_parts(results.Disturbance, result["validity"]),
-            conditions=_parts(events.Condition, result["conditions"]),
+            conditions=_parts(measurement.Condition, result["conditions"]),
             vendor_settings=_part(events.VendorSettings, result["vendor_settings"]),
             wear=_part(events.Wear, result["wear"]),
             parallel_drives=self._parallel_drives(),

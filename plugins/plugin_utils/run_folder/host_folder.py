@@ -9,7 +9,7 @@ import os
 import typing as t
 
 from ...module_utils.records import base
-from ...module_utils.records.events import Calibration
+from ...module_utils.records.measurement import Calibration
 from ...module_utils.records.results import Brief
 from ...module_utils.records.run_files import Status
 from ...module_utils.run.drive_records import RunReducer

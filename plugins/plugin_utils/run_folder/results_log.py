@@ -13,7 +13,7 @@ import typing as t
 
 from ...module_utils.core.files import SCHEMA_VERSION, now
 from ...module_utils.records import base
-from ...module_utils.records.events import Calibration
+from ...module_utils.records.measurement import Calibration
 from ...module_utils.records.results import Brief, HostRecord, HostState
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..validation import printable, record_check, sanitizer

@@ -11,7 +11,7 @@ import copy
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import measurement
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.base import RunId
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import json_schema
@@ -137,7 +137,7 @@ def test_a_wrong_status_is_refused(document):
 
 def test_every_cause_that_a_cell_may_have_is_in_the_schemas():
     """The gate refuses a record with another one as the work of somebody else."""
-    assert sorted(json_schema.of(events.CauseName)["enum"]) == sorted(disturbances.TITLES)
+    assert sorted(json_schema.of(measurement.CauseName)["enum"]) == sorted(disturbances.TITLES)
 
 
 def test_the_schemas_have_the_form_of_a_runs_id_that_the_code_has():

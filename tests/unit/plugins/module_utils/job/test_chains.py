@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import operating_points, resume_state
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Chosen
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Chosen
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 TESTS = [

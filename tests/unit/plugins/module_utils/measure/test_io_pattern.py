@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import io_pattern
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Chosen
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Chosen
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PointOfSweep
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 

@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import parallelism_search
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, events
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, measurement
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import json_schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import host_journal
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import record_check, sanitizer
@@ -154,7 +154,7 @@ def told(most, drives=DRIVES):
     }
 
 
-CALIBRATION = sanitizer.Shape(json_schema.of(events.Calibration))
+CALIBRATION = sanitizer.Shape(json_schema.of(measurement.Calibration))
 HOST = {"schema_version": 1, "kind": "host", "time": "2026-11-21T13:00:00Z", "run_id": "r", "host": "h", "state": "ok"}
 
 
@@ -187,4 +187,4 @@ def test_a_flood_of_trials_costs_the_host_its_own_record_alone():
     stored = record_check.stored({**HOST, "message": "", "calibration": flood})
     assert stored["state"] == "failed" and len(str(stored)) < 2000
     with pytest.raises(sanitizer.Unfit):
-        sanitizer.shape_of_record(events.Calibration).passed({**told(2), "trials": told(2)["trials"] * 99})
+        sanitizer.shape_of_record(measurement.Calibration).passed({**told(2), "trials": told(2)["trials"] * 99})

@@ -1,0 +1,265 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is measured of a drive: how it is filled, its cells and samples, and what disturbs them, a class each.
+
+Units are in the names. events.py makes the journal's events of the classes named Details.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from .base import Annotated, CellId, Count, Label, Limits, NotNegative, Number, OrMissing, Positive, Share, Time
+
+Level = t.Literal["disturbs", "unknown", "told"]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a drive kept of its rate alone; null: too few figures."""
+
+    drive: Label
+    share: t.Optional[Share]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A number of drives that was tried. held: whether each kept enough; cell, drive, share: what kept least;
+    confirms: it was tried beside all neighbours; kept: the least of each drive.
+    """
+
+    number: Annotated[int, Limits(minimum=2, maximum=1000)]
+    held: bool
+    cell: CellId
+    drive: Label
+    share: t.Optional[Share]
+    confirms: bool = False
+    kept: OrMissing[Annotated[t.List[Kept], Limits(max_items=1000)]] = None
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The median of a drive's own repetitions."""
+
+    drive: Label
+    cell: CellId
+    iops: NotNegative
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How many drives the host measures at the same time, and how it found out (job/parallelism.py)."""
+
+    # How many drives are worked on at the same time.
+    parallel_drives: Annotated[int, Limits(minimum=1, maximum=1000)]
+    # What each drive has to keep of its IOPS alone.
+    kept_share: Annotated[float, Limits(minimum=0, maximum=1)]
+    why: Annotated[str, Limits(max_length=500)]
+    # Each number that was tried, in order: what kept least, and of each drive its least; share: null where it has
+    # too few figures. confirms: beside all neighbours.
+    trials: Annotated[t.List[Trial], Limits(max_items=100)]
+    # Of the host, in the order in which they run.
+    drives: Annotated[t.List[Label], Limits(max_items=1000)]
+    cells: Annotated[t.List[CellId], Limits(max_items=100)]
+    seconds: NotNegative
+    # The median of each drive's own repetitions.
+    alone: OrMissing[Annotated[t.List[Alone], Limits(max_items=2000)]] = None
+
+
+@dataclass(frozen=True)
+class PreconditionDetails:
+    """How a drive was filled."""
+
+    passes: Positive
+    bytes_written: Count
+    seconds: NotNegative
+    # fio's own, of the whole blocks.
+    bandwidth_bytes_per_s: NotNegative
+    remainder_bytes: Count
+    block_size_bytes: Positive
+    data: t.Literal["random", "zeros"]
+    # By the kernel's count; null: it does not count this drive's.
+    kernel_bytes_written: t.Optional[Count]
+
+
+@dataclass(frozen=True)
+class FillCurveDetails:
+    """How fast each step of a fill was, by the kernel's count."""
+
+    # How much each figure is the rate of: 1 % of the ActiveRange.
+    step_bytes: Annotated[float, Limits(exclusive_minimum=0)]
+    # How often the kernel's count was read meanwhile.
+    samples: Annotated[int, Limits(minimum=2)]
+    # Of each step.
+    bandwidth_bytes_per_s: Annotated[t.List[NotNegative], Limits(min_items=1, max_items=1000)]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The threads and depth of a cell that the host chose."""
+
+    threads: Positive
+    queue_depth: Positive
+    cell: t.Optional[CellId] = None
+    cpus: t.Optional[Count] = None
+
+
+@dataclass(frozen=True)
+class StreamQueue:
+    """The queue of one of several streams."""
+
+    queued: t.Optional[NotNegative]
+    mean_latency_s: t.Optional[NotNegative]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a cell's disturbances were judged by; null: nobody counts it."""
+
+    fio_bytes: t.Optional[t.Dict[str, int]]
+    process_bytes: t.Optional[t.Dict[str, int]]
+    kernel_bytes: t.Optional[t.Dict[str, int]]
+    merged_share: t.Optional[NotNegative]
+    run_s: t.Optional[NotNegative]
+    mean_latency_s: t.Optional[NotNegative]
+    # I/Os in flight by fio.
+    queued: t.Optional[NotNegative]
+    # I/Os in flight by the kernel's count.
+    in_flight: t.Optional[float]
+    limits: t.Dict[str, t.Optional[int]]
+    # Share of a CPU, by thread.
+    fio_cpu: t.Optional[NotNegative]
+    cpus: Positive
+    cpu_idle: t.Optional[float]
+    cpu_steal: t.Optional[float]
+    throttled_s: t.Optional[float]
+    elapsed_s: t.Optional[NotNegative]
+    idle_s: t.Optional[NotNegative]
+    clock_jump_s: float
+    # No thread of fio submitted nothing for longer.
+    longest_gap_s: t.Optional[NotNegative] = None
+    # For how long fio's threads together waited for a CPU.
+    waited_s: t.Optional[NotNegative] = None
+    # Of other namespaces of the controller.
+    beside_bytes: t.Optional[Count] = None
+    # Of the drives of an array, by kernel name; null: the kernel does not count that drive's I/O.
+    member_bytes: t.Optional[Annotated[t.Dict[str, t.Optional[t.Dict[str, Count]]], Limits(max_properties=1000)]] = None
+    # Written and discarded since our own last I/O.
+    between_bytes: t.Optional[t.Dict[str, int]] = None
+    suspended_s: t.Optional[float] = None
+    # The longest I/O.
+    longest_s: t.Optional[NotNegative] = None
+    trimmed_bytes: t.Optional[Count] = None
+    # Of several streams, by name.
+    streams: t.Optional[Annotated[t.Dict[str, StreamQueue], Limits(max_properties=64)]] = None
+
+
+CauseName = t.Literal[
+    "other_io", "discarded", "queue_not_filled", "host_limited", "idle_gap", "suspended", "clock_jump", "stalled"
+]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What disturbed a cell, or can't be known."""
+
+    cause: CauseName
+    level: Level
+    message: Annotated[str, Limits(max_length=2000)]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What fio measured of one direction. percentiles_us: null where fewer than 10 I/Os lie beyond."""
+
+    iops: NotNegative
+    bandwidth_bytes_per_s: NotNegative
+    ios: Count
+    bytes: Count
+    mean_latency_us: NotNegative
+    max_latency_us: NotNegative
+    percentiles_us: Annotated[t.Dict[str, t.Optional[NotNegative]], Limits(property_names="^[0-9]+(\\.[0-9]+)?$")]
+    min_latency_us: t.Optional[NotNegative] = None
+    # By n - 1, as fio tells it.
+    stddev_latency_us: t.Optional[NotNegative] = None
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream of a cell, named <cell>.<stream>."""
+
+    name: CellId
+    read: t.Optional[Figures] = None
+    write: t.Optional[Figures] = None
+    trim: t.Optional[Figures] = None
+    sync: t.Optional[Figures] = None
+
+
+@dataclass(frozen=True)
+class CellDetails:
+    """What one run of a cell came to. raw: the file of fio's own output."""
+
+    causes: Annotated[t.List[Cause], Limits(max_items=100)]
+    seconds: NotNegative
+    # Since the cell before ended; null for the first.
+    gap_s: t.Optional[NotNegative]
+    read: t.Optional[Figures]
+    write: t.Optional[Figures]
+    raw: str
+    trim: t.Optional[Figures] = None
+    # Flushes; they move no bytes.
+    sync: t.Optional[Figures] = None
+    # Of a cell with several streams: the figures of each, named `<cell>.<stream>`.
+    streams: t.Optional[Annotated[t.List[Stream], Limits(max_items=64)]] = None
+    started: t.Optional[Time] = None
+    # Its threads and depth, where the host chose them: those of the cell of a sweep, or by the CPUs that fio had.
+    chosen: t.Optional[Chosen] = None
+    seen: t.Optional[Seen] = None
+
+
+@dataclass(frozen=True)
+class HistogramDetails:
+    """The latencies of a cell in one direction."""
+
+    cell: CellId
+    direction: t.Literal["read", "write", "trim", "sync"]
+    first_round: Number
+    last_round: Number
+    ios: Positive
+    # Latencies over these rounds: how many I/Os fell into each of fio's bins, told by the ns in its middle (29
+    # groups of 64).
+    bins: Annotated[
+        t.Dict[str, Annotated[int, Limits(minimum=1, maximum=9007199254740991)]],
+        Limits(min_properties=1, max_properties=1856, property_names="^[0-9]{1,11}$"),
+    ]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a drive's environment, its settings and the data mean for a test."""
+
+    cause: Annotated[str, Limits(pattern="^[a-z][a-z0-9_]{0,39}$")]
+    level: Level
+    message: Annotated[str, Limits(max_length=1000)]
+
+
+@dataclass(frozen=True)
+class SampleDetails:
+    """A look at a drive."""
+
+    temperature_c: t.Optional[int]
+    critical_warning: t.Optional[Count]
+    warning_temp_min: t.Optional[Count]
+    critical_temp_min: t.Optional[Count]
+    throttle_counts: t.Optional[t.Dict[str, int]]
+    throttle_s: t.Optional[t.Dict[str, int]]
+    media_errors: t.Optional[Count]
+    error: str
+    link_speed_gts: t.Optional[Annotated[float, Limits(exclusive_minimum=0)]]
+    link_width: t.Optional[Positive]
+    aer: t.Dict[str, t.Dict[str, Count]]
+    seconds: NotNegative
+    # Of a SATA or SAS link.
+    link_rate_gbit_s: t.Optional[Annotated[float, Limits(exclusive_minimum=0)]] = None
