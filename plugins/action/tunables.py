@@ -9,6 +9,7 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.values import drives_at_once
@@ -45,14 +46,11 @@ def _arguments(values: t.Mapping[str, t.Any], concern: str | None) -> dict[str, 
     given, keep = tuning_values.normal(values), values["ssd_step"] == "tune"
     everything = hostplan.tune_spec(values, keep)
     tune = tuning.build(given, [concern], keep) if concern else everything
-    placement = {
-        "numa": everything["numa"],
-        "interrupts": everything["interrupts"],
-        "sysfs": [item for item in everything["sysfs"] if item["name"] == "smt"],
-    }
+    smt = [item for item in everything.sysfs if item.name == "smt"]
+    placement = {"numa": everything.numa, "interrupts": everything.interrupts, "sysfs": smt}
     return {
-        "tune": tune,
-        "placement": placement,
+        "tune": base.sparse_json(tune),
+        "placement": base.sparse_json(placement),
         "drives": values["ssd_drives"],
         "parallel_drives": drives_at_once(values["ssd_parallel_drives"], len(values["ssd_drives"] or ())),
     }

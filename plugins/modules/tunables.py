@@ -116,7 +116,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils.core.host import Host
 from ..module_utils.drive.entry import parse
 from ..module_utils.records import base
-from ..module_utils.records.tuning import Tune
+from ..module_utils.records.plan import Tune
 from ..module_utils.tuning import plan as tuning_plan
 from ..module_utils.tuning import settings as tuning
 from ..module_utils.tuning import tuned_host

@@ -17,7 +17,6 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import snapshot
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
@@ -55,7 +54,7 @@ def everything(*folders):
 def plan(drives, **changes):
     variables = {name: argument_specs.default(name) for name in hostplan.VARIABLES}
     entries = [tuning_plan.DriveToTune(str(drive.file), parse(drive.selector)) for drive in drives]
-    tune = base.parse(Tune, hostplan.tune_spec(dict(variables, **changes)))
+    tune = hostplan.tune_spec(dict(variables, **changes))
     return tuning_plan.TuningPlan(tune, entries, 1)
 
 

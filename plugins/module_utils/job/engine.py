@@ -238,7 +238,7 @@ class HostJob:
         if self._tuned is None:
             return leftover(self._run_dir) is None
         self._tuned.release()
-        if self._plan.tune.get("keep"):
+        if self._plan.tune.keep:
             return False
         done: list[Setting] | None = None
         with self._told(messages):

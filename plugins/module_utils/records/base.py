@@ -231,11 +231,12 @@ def _unread(data: t.Any) -> t.Any:
 def _written(kind: t.Any) -> t.Tuple[t.Tuple[str, t.Any, t.Any], ...]:
     """Return the fields of a record, and of each with what value its key is left out: as a rule, and of sparse JSON.
 
-    None of OrMissing, which Python 3.8 tells by its text alone; MISSING is no value.
+    None of OrMissing, which Python 3.8 tells by its text alone; MISSING is no value. A record may be whole in both.
     """
     fields = dataclasses.fields(kind)
     rules = [None if "OrMissing[" in str(field.type) else dataclasses.MISSING for field in fields]
-    return tuple((field.name, rule, field.default) for field, rule in zip(fields, rules))
+    is_whole = getattr(kind, "IS_WHOLE", False)
+    return tuple((field.name, rule, rule if is_whole else field.default) for field, rule in zip(fields, rules))
 
 
 def to_json(record: t.Any) -> t.Any:

@@ -12,7 +12,20 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
-from .base import HOST_ONLY, Annotated, CellId, Json, Label, Limits, NotNegative, Positive, RunId, TestName, Text
+from .base import (
+    HOST_ONLY,
+    Annotated,
+    CellId,
+    Json,
+    Label,
+    Limits,
+    NotNegative,
+    Positive,
+    RunId,
+    Scalar,
+    TestName,
+    Text,
+)
 
 _NotZero = Annotated[float, Limits(exclusive_minimum=0)]
 _JobName = Annotated[str, Limits(pattern="^[a-z][a-z0-9]{0,19}$")]
@@ -349,6 +362,66 @@ class Fio:
 
 
 @dataclass(frozen=True)
+class SysfsFile:
+    """Files below /sys or /proc, as a pattern that may name each drive (NAME, FUNCTION), and their value."""
+
+    name: str
+    path: str
+    value: Scalar
+
+
+@dataclass(frozen=True)
+class CpuLimit:
+    """How many CPUs a drive is measured with at most, of those whose model and driver fit these patterns."""
+
+    cpus: int
+    model: t.Optional[str] = None
+    driver: t.Optional[str] = None
+
+
+@dataclass(frozen=True)
+class NumaBinding:
+    """fio runs on its drive's node."""
+
+    limits: t.List[CpuLimit]
+
+
+@dataclass(frozen=True)
+class InterruptCores:
+    """How many cores of a node are kept for interrupts; auto: some where there are enough."""
+
+    cores: t.Union[int, str]
+
+
+@dataclass(frozen=True)
+class WriteCacheRule:
+    """leave, on, off, or off_without_plp: off but for these models, which protect it."""
+
+    state: str
+    plp_models: t.List[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Tune:
+    """What the role `tune` asks for. None, or empty: nothing."""
+
+    # It stays until it is restored explicitly.
+    keep: bool = False
+    # How long a CPU may take to wake up, while the host job lives.
+    cpu_dma_latency_us: t.Optional[int] = None
+    services_stopped: t.List[str] = field(default_factory=list)
+    sysfs: t.List[SysfsFile] = field(default_factory=list)
+    # Idle states that take longer to leave are switched off.
+    idle_states_above_us: t.Optional[int] = None
+    interrupts: t.Optional[InterruptCores] = None
+    numa: t.Optional[NumaBinding] = None
+    write_cache: t.Optional[WriteCacheRule] = None
+
+    # A plan shows what is not asked for too.
+    IS_WHOLE: t.ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
 class PlanDecision:
     """What preflight decided; digest: SHA-256 of what the plan does to drives (run/digests.py)."""
 
@@ -378,8 +451,7 @@ class Plan:
     # ssd_criteria: a drive that misses one is kept as evidence.
     criteria: t.List[Json]
     fio: Fio
-    # tuning/plan.py.
-    tune: Json
+    tune: Tune
     drives: t.List[PlannedDrive]
     together: t.Optional[ReadTogether] = None
     # Of a drive that has not shown its own rate yet: for bounds of time.

@@ -1,70 +1,14 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a host is tuned: what a plan asks for, each setting with what came of it, and the records of what to put back."""
+"""How a host is tuned: each setting with what came of it, and the records of what to put back."""
 
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from .base import Json, Scalar
-
-
-@dataclass(frozen=True)
-class SysfsFile:
-    """Files below /sys or /proc, as a pattern that may name each drive (NAME, FUNCTION), and their value."""
-
-    name: str
-    path: str
-    value: Scalar
-
-
-@dataclass(frozen=True)
-class CpuLimit:
-    """How many CPUs a drive is measured with at most, of those whose model and driver fit these patterns."""
-
-    cpus: int
-    model: t.Optional[str] = None
-    driver: t.Optional[str] = None
-
-
-@dataclass(frozen=True)
-class NumaBinding:
-    """fio runs on its drive's node."""
-
-    limits: t.List[CpuLimit]
-
-
-@dataclass(frozen=True)
-class InterruptCores:
-    """How many cores of a node are kept for interrupts; auto: some where there are enough."""
-
-    cores: t.Union[int, str]
-
-
-@dataclass(frozen=True)
-class WriteCacheRule:
-    """leave, on, off, or off_without_plp: off but for these models, which protect it."""
-
-    state: str
-    plp_models: t.List[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Tune:
-    """`tune` of a plan: what is asked for. None, or empty: nothing."""
-
-    cpu_dma_latency_us: t.Optional[int] = None
-    services_stopped: t.List[str] = field(default_factory=list)
-    sysfs: t.List[SysfsFile] = field(default_factory=list)
-    # Idle states that take longer to leave are switched off.
-    idle_states_above_us: t.Optional[int] = None
-    interrupts: t.Optional[InterruptCores] = None
-    numa: t.Optional[NumaBinding] = None
-    write_cache: t.Optional[WriteCacheRule] = None
-    # Until it is restored explicitly.
-    keep: bool = False
+from .base import Json
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,8 @@ from ..drive.entry import Entry
 from ..drive.entry import parse as parse_entry
 from ..machine import cpus, pcie
 from ..machine.cpus import NOWHERE, Place
-from ..records import base
-from ..records.plan import Plan
-from ..records.tuning import CpuLimit, Setting, Tune, WriteCacheRule
+from ..records.plan import CpuLimit, Plan, Tune, WriteCacheRule
+from ..records.tuning import Setting
 from . import irq
 from .placement import CpuPlacement, CpuRequest
 from .setting_kinds import SMT, WRITE_CACHE_PATH
@@ -52,7 +51,7 @@ class TuningPlan(t.NamedTuple):
 
 
 def parse(plan: Plan) -> TuningPlan:
-    """Return what a plan says about tuning. Raises WrongShape."""
+    """Return what a plan says about tuning."""
     drives = [
         DriveToTune(
             drive.drive,
@@ -61,7 +60,7 @@ def parse(plan: Plan) -> TuningPlan:
         )
         for drive in plan.drives
     ]
-    return TuningPlan(base.parse(Tune, plan.tune), drives, plan.parallel_drives)
+    return TuningPlan(plan.tune, drives, plan.parallel_drives)
 
 
 class Target(t.NamedTuple):

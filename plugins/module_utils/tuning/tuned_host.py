@@ -16,7 +16,8 @@ from ..core.deadline import Hangs
 from ..core.host import Host
 from ..machine import cpus
 from ..machine.cpus import NOWHERE, Place
-from ..records.tuning import Setting, Tune, Tuning
+from ..records.plan import Tune
+from ..records.tuning import Setting, Tuning
 from . import cpu_dma_latency, setting_kinds
 from . import plan as tuning_plan
 from . import settings as tuning

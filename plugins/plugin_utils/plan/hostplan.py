@@ -11,7 +11,7 @@ import typing as t
 
 from ...module_utils.purge import methods
 from ...module_utils.purge.method import PurgeError
-from ...module_utils.records.plan import Plan, PlannedPurge, PlannedTest
+from ...module_utils.records.plan import Plan, PlannedPurge, PlannedTest, Tune
 from ..common import argument_specs
 from ..common import schema as schemas
 from ..common import values as numbers
@@ -50,7 +50,7 @@ AGAIN = "ssd_again"
 GIVEN = (*TAGS, AGAIN)
 
 
-def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> dict[str, t.Any]:
+def tune_spec(variables: t.Mapping[str, t.Any], keep: bool = False) -> Tune:
     """Return the plan's `tune` (docs/internals.md). `keep`: leave the settings until restore.yml; nothing can be held
     open then.
     """

@@ -20,6 +20,7 @@ from ...module_utils.records.plan import (
     PlannedPurge,
     PlannedRun,
     PlannedTest,
+    Tune,
     Validity,
 )
 from ..common import argument_specs
@@ -46,7 +47,7 @@ def render(
     drives: t.Sequence[t.Mapping[str, t.Any]],
     engine_version: str,
     variables: t.Mapping[str, t.Any],
-    tune: t.Mapping[str, t.Any] | None = None,
+    tune: Tune | None = None,
     fio_path: str = "fio",
     left_out: t.Collection[str] = (),
 ) -> Plan:
@@ -79,7 +80,7 @@ def render(
         leave=settings["ssd_leave"] if measures else "as_is",
         criteria=_criteria(settings) if measures else [],
         fio=Fio(fio_path),
-        tune=schemas.plain(tune or {}),
+        tune=tune or Tune(),
         drives=rendered,
     )
 

@@ -7,8 +7,10 @@ switch, one tag. Pure.
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
+from ...module_utils.records.plan import CpuLimit, InterruptCores, NumaBinding, SysfsFile, Tune, WriteCacheRule
 from ..common import argument_specs
 
 CPU = "/sys/devices/system/cpu/"
@@ -22,15 +24,14 @@ LINK_STATES = ("l0s_aspm", "l1_aspm", "l1_1_aspm", "l1_2_aspm", "l1_1_pcipm", "l
 HIGHEST = "@cpuinfo_max_freq@"
 
 Variables = t.Mapping[str, t.Any]
-Spec = dict[str, t.Any]
 
 
-def file(name: str, path: str, value: t.Any) -> dict[str, str]:
+def file(name: str, path: str, value: t.Any) -> SysfsFile:
     """One entry of the plan's `sysfs`."""
-    return {"name": name, "path": path, "value": str(value)}
+    return SysfsFile(name, path, str(value))
 
 
-def _cpu(given: Variables) -> Spec:
+def _cpu(given: Variables) -> Tune:
     """Turbo first, as it decides what the highest frequency is; the governor before the preference, as each brings its
     own.
     """
@@ -50,39 +51,42 @@ def _cpu(given: Variables) -> Spec:
         # intel_pstate's own limit of all CPUs, beside those of each.
         files.append(file("max_perf_pct", CPU + "intel_pstate/max_perf_pct", 100))
         files += [file("frequency", FREQUENCY + name, HIGHEST) for name in ("scaling_max_freq", "scaling_min_freq")]
-    return {"sysfs": files}
+    return Tune(sysfs=files)
 
 
-def _cstates(given: Variables) -> Spec:
+def _cstates(given: Variables) -> Tune:
     """Held open by the host job; for settings that stay nothing can be held, so the idle states themselves are switched
     off.
     """
     held, limit = given["tune_cpu_dma_latency_us"], given["tune_idle_states_above_us"]
     if given["keep"]:
-        return {"idle_states_above_us": held if limit is None else limit}
-    return {"cpu_dma_latency_us": held, "idle_states_above_us": limit}
+        return Tune(idle_states_above_us=held if limit is None else limit)
+    return Tune(cpu_dma_latency_us=held, idle_states_above_us=limit)
 
 
-def _smt(_given: Variables) -> Spec:
-    return {"sysfs": [file("smt", CPU + "smt/control", "off")]}
+def _smt(_given: Variables) -> Tune:
+    return Tune(sysfs=[file("smt", CPU + "smt/control", "off")])
 
 
-def _interrupts(given: Variables) -> Spec:
+def _interrupts(given: Variables) -> Tune:
     cores = given["tune_interrupt_cores"]
-    return {"interrupts": {"cores": cores if cores == "auto" else int(cores)}}
+    return Tune(interrupts=InterruptCores(cores if cores == "auto" else int(cores)))
 
 
-def _numa(given: Variables) -> Spec:
-    return {"numa": {"limits": [dict(limit, cpus=int(limit["cpus"])) for limit in given["tune_cpu_limits"]]}}
+def _numa(given: Variables) -> Tune:
+    limits = [
+        CpuLimit(int(limit["cpus"]), limit.get("model"), limit.get("driver")) for limit in given["tune_cpu_limits"]
+    ]
+    return Tune(numa=NumaBinding(limits))
 
 
-def _queue(given: Variables) -> Spec:
+def _queue(given: Variables) -> Tune:
     """Return the scheduler first: switching it resets others."""
     names = sorted(given["tune_queue"], key=lambda name: name != "scheduler")
-    return {"sysfs": [file(name, QUEUE + name, given["tune_queue"][name]) for name in names]}
+    return Tune(sysfs=[file(name, QUEUE + name, given["tune_queue"][name]) for name in names])
 
 
-def _power(given: Variables) -> Spec:
+def _power(given: Variables) -> Tune:
     files = []
     if given["tune_aspm_policy"]:
         files.append(file("aspm_policy", "/sys/module/pcie_aspm/parameters/policy", given["tune_aspm_policy"]))
@@ -90,27 +94,27 @@ def _power(given: Variables) -> Spec:
         files += [file(name, FUNCTION + "link/" + name, 0) for name in LINK_STATES]
     if given["tune_runtime_power"]:
         files.append(file("runtime_power", FUNCTION + "power/control", given["tune_runtime_power"]))
-    return {"sysfs": files}
+    return Tune(sysfs=files)
 
 
-def _vm(given: Variables) -> Spec:
-    return {"sysfs": [file("vm." + name, VM + name, value) for name, value in given["tune_vm"].items()]}
+def _vm(given: Variables) -> Tune:
+    return Tune(sysfs=[file("vm." + name, VM + name, value) for name, value in given["tune_vm"].items()])
 
 
-def _services(given: Variables) -> Spec:
-    return {"services_stopped": list(given["tune_services_stopped"])}
+def _services(given: Variables) -> Tune:
+    return Tune(services_stopped=list(given["tune_services_stopped"]))
 
 
-def _updates(given: Variables) -> Spec:
-    return {"services_stopped": list(given["tune_updates_stopped"])}
+def _updates(given: Variables) -> Tune:
+    return Tune(services_stopped=list(given["tune_updates_stopped"]))
 
 
-def _write_cache(given: Variables) -> Spec:
-    return {"write_cache": {"state": given["tune_write_cache"], "plp_models": list(given["tune_plp_models"])}}
+def _write_cache(given: Variables) -> Tune:
+    return Tune(write_cache=WriteCacheRule(given["tune_write_cache"], list(given["tune_plp_models"])))
 
 
 # In the order in which their settings are made; the name is also the tag, and part of the switch tune_<name>_enabled.
-CONCERNS: dict[str, t.Callable[[Variables], Spec]] = {
+CONCERNS: dict[str, t.Callable[[Variables], Tune]] = {
     "services": _services,
     "updates": _updates,
     "smt": _smt,
@@ -145,23 +149,21 @@ def requested_concerns(
     ]
 
 
-def build(variables: Variables, concerns: t.Collection[str], keep: bool = False) -> Spec:
+def build(variables: Variables, concerns: t.Collection[str], keep: bool = False) -> Tune:
     """Return the plan's `tune` for these concerns. `keep`: leave the settings until restore.yml; nothing can be held
     open then.
     """
-    spec: Spec = {
-        "keep": keep,
-        "cpu_dma_latency_us": None,
-        "services_stopped": [],
-        "sysfs": [],
-        "idle_states_above_us": None,
-        "interrupts": None,
-        "numa": None,
-        "write_cache": None,
-    }
+    tune = Tune(keep=keep)
     given = dict(variables, keep=keep)
     for name, part in CONCERNS.items():
         if name in concerns:
-            for key, value in part(given).items():
-                spec[key] = spec[key] + value if isinstance(value, list) else value
-    return spec
+            tune = _merge(tune, part(given))
+    return tune
+
+
+def _merge(tune: Tune, part: Tune) -> Tune:
+    """Return both: lists one after the other, of all else what the part asks for. keep is the first one's."""
+    asked = {field.name: getattr(part, field.name) for field in dataclasses.fields(part) if field.name != "keep"}
+    lists = {name: getattr(tune, name) + value for name, value in asked.items() if isinstance(value, list)}
+    given = {name: value for name, value in asked.items() if value is not None}
+    return dataclasses.replace(tune, **{**given, **lists})

@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import InterruptCores, NumaBinding, Tune
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import InterruptCores, NumaBinding, Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import irq, settings, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.placement import CpuPlacement, CpuRequest

@@ -15,7 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files, lo
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, launch, restore
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedRun
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedRun, Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import Setting
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests, engines, folder
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
@@ -39,7 +39,7 @@ def other_drive(**changes):
     [
         ("running", PLAN, "attach"),
         ("starting", PLAN, "attach"),
-        ("running", changed(tune={"cpu": {}}, sample_interval_s=5), "attach"),
+        ("running", changed(tune=Tune(cpu_dma_latency_us=0), sample_interval_s=5), "attach"),
         ("dead", PLAN, "resume"),
         ("stopped", PLAN, "resume"),
         ("failed", PLAN, "resume"),
@@ -62,7 +62,7 @@ def test_what_a_start_does(run_dir, state, plan, action):
         ("dead", other_drive(tests=[planned.spec(name="iops")])),
         ("dead", other_drive(selector={"serial": "S2"})),
         ("dead", changed(parallel_drives=2)),
-        ("dead", changed(tune={"cpu": {}})),
+        ("dead", changed(tune=Tune(cpu_dma_latency_us=0))),
         ("dead", changed(sample_interval_s=5)),
         ("running", other_drive(tests=[planned.spec(name="iops")])),
     ],

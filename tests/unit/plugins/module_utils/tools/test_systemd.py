@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import SysfsFile, Tune
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import SysfsFile, Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import systemd as services
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning

@@ -11,7 +11,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import NOWHERE
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import CpuLimit, NumaBinding, SysfsFile, Tune
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import CpuLimit, NumaBinding, SysfsFile, Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import irq, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import SysfsFile, Tune
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import SysfsFile, Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting_kinds, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.plan import TuningPlan
 

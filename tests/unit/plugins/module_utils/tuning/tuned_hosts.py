@@ -9,7 +9,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import Tune
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 
 TUNE = {

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import Tune
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan, tuning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
@@ -114,7 +115,7 @@ def test_a_switch_and_a_tag_take_one_concern_out_or_leave_it_alone(concern):
     alone = hostplan.tune_spec(
         dict(DEFAULTS, **dict(dict.fromkeys(tuning.SWITCHES, False), **{f"tune_{concern}_enabled": True}))
     )
-    assert alone != NOTHING
+    assert alone != Tune()
     assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=[concern], **on)) == alone
     without = hostplan.tune_spec(dict(DEFAULTS, **dict(on, **{f"tune_{concern}_enabled": False})))
     assert (
@@ -125,10 +126,9 @@ def test_a_switch_and_a_tag_take_one_concern_out_or_leave_it_alone(concern):
 
 
 def test_the_tag_of_the_kernel_arguments_takes_no_run_time_concern_along():
-    assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["boot"])) == NOTHING
-    assert [item["name"] for item in hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["boot", "vm"]))["sysfs"]] == [
-        "vm.swappiness"
-    ]
+    assert hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["boot"])) == Tune()
+    (vm,) = hostplan.tune_spec(dict(DEFAULTS, ansible_run_tags=["boot", "vm"])).sysfs
+    assert vm.name == "vm.swappiness"
 
 
 @pytest.mark.parametrize("name", ["tune_queue", "tune_vm"])
