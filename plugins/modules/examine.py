@@ -149,7 +149,7 @@ def main() -> None:
     )
     # Its default action ends the process, and with it the locks, as soon as the kernel lets it go.
     signal.alarm(max(0, module.params["limit_s"]))
-    module.exit_json(changed=False, **examine.module_result(Host(), module.params, module.check_mode, validated))
+    module.exit_json(changed=False, **examine.module_result(Host(), module.params, validated))
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ packed:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.core.host import Host
-from ..module_utils.run import run_info
+from ..module_utils.run import archive, run_info
 
 
 def main() -> None:
@@ -123,8 +123,9 @@ def main() -> None:
         required_if=[("archive", True, ["run_id"])],
         supports_check_mode=True,
     )
+    pack = None if module.check_mode else archive.pack
     try:
-        module.exit_json(changed=False, **run_info.module_result(Host(), module.params, module.check_mode))
+        module.exit_json(changed=False, **run_info.module_result(Host(), module.params, pack))
     except ValueError as error:
         module.fail_json(msg=str(error))
 

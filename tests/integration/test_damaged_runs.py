@@ -244,9 +244,9 @@ def test_an_archive_of_a_living_run_is_whole(run_dir):
     try:
         for _attempt in range(25):
             packed = archive.pack(run_dir)
-            with tarfile.open(packed["path"]) as tar:
+            with tarfile.open(packed.path) as tar:
                 assert "journal.jsonl" in tar.getnames()
-            os.unlink(packed["path"])
+            os.unlink(packed.path)
     finally:
         stop.append(True)
         thread.join()

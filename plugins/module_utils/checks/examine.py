@@ -27,7 +27,7 @@ PARTS = {
 }
 
 
-def module_result(host: Host, requested: t.Mapping[str, t.Any], check_mode: bool, validate: Validate) -> Values:
+def module_result(host: Host, requested: t.Mapping[str, t.Any], validate: Validate) -> Values:
     """Return the keys of each requested part, and `failures`: what went wrong in the other parts."""
     result: Values = {"failures": {}}
 
@@ -43,7 +43,7 @@ def module_result(host: Host, requested: t.Mapping[str, t.Any], check_mode: bool
 
     def runs(values: Values) -> Values:
         result["engines"] = engines.names(values["state_dir"])
-        return run_info.module_result(host, values, check_mode)
+        return run_info.module_result(host, values)
 
     add("run_info", run_info.OPTIONS, runs)
     add("host_info", facts.OPTIONS, lambda values: facts.module_result(host, values))

@@ -21,7 +21,7 @@ from ..purge.purge_step import may_be_running
 from ..records import base, run_files
 from ..records.plan import Plan
 from ..records.tuning import Setting
-from ..run import archive, digests, engines, summary
+from ..run import digests, engines, summary
 from ..run.folder import RunDir, Status, read_journal, run_ids
 from ..run.liveness import is_live, job_of, run_state
 from ..run.states import ABSENT, FINAL_STATES, LIVE_STATES, STOPPED
@@ -233,7 +233,7 @@ def remove(host: Host, run_dir: RunDir, check: bool = False) -> dict[str, t.Any]
         with _host_to_itself("removal of " + run_dir.run_id, STOP_TIMEOUT_S):
             ledger.close(run_dir.state_dir, run_dir.run_id, removed=True)
             shutil.rmtree(run_dir.path)
-        archive.sweep(run_dir)
+        run_dir.sweep_archives()
         if os.path.exists(run_dir.archive):
             os.unlink(run_dir.archive)
     return {"changed": there, "action": "remove" if there else "nothing", "state": ABSENT, "restored": []}

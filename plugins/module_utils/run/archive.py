@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 import typing as t
 
-from ..core.files import aside_prefix, left_behind, sha256
+from ..core.files import aside_prefix, sha256
 from .folder import RunDir
 
 # Of a gzip file before its name, and of the name that `pack` gives it.
@@ -21,25 +21,25 @@ _HEADER_BYTES = 10
 _LISTING_BYTES = 64
 
 
-def pack(run_dir: RunDir) -> dict[str, t.Any]:
-    """Make <state_dir>/<run id>.tar.gz, readable for all, unless one is there that was made of the files as they are.
+class Packed(t.NamedTuple):
+    """An archive: its path on the host, its size and its SHA-256."""
 
-    Returns {path, size_bytes, sha256}. Raises OSError.
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+def pack(run_dir: RunDir) -> Packed:
+    """Make <state_dir>/<run id>.tar.gz, readable for all, unless one is there that was made of the files as they are.
+    Raises OSError.
     """
     path = run_dir.archive
-    sweep(run_dir)
+    run_dir.sweep_archives()
     files = _files(run_dir.path)
     listing = _listing(run_dir.path, files)
     if _made_of(path) != listing:
         _write(path, run_dir.path, files, listing)
-    return {"path": path, "size_bytes": os.path.getsize(path), "sha256": sha256(path)}
-
-
-def sweep(run_dir: RunDir) -> None:
-    """Remove archives that killed processes left half made."""
-    for path in left_behind(run_dir.state_dir, os.path.basename(run_dir.archive)):
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+    return Packed(path, os.path.getsize(path), sha256(path))
 
 
 def _files(folder: str) -> list[str]:

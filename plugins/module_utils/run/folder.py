@@ -18,6 +18,7 @@ from ..core.files import (
     SCHEMA_VERSION,
     Damaged,
     append_line,
+    left_behind,
     make_folders,
     name_file,
     now,
@@ -72,6 +73,12 @@ class RunDir:
         path = os.path.join(self.path, "raw", own_slug(drive, planned))
         make_folders(path)
         return path
+
+    def sweep_archives(self) -> None:
+        """Remove archives that killed processes left half made (archive.py)."""
+        for path in left_behind(self.state_dir, os.path.basename(self.archive)):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
 
     def note_command(self, argv: t.Sequence[str]) -> None:
         """Keep a command that is about to start: what the job did to the host can be read afterwards."""

@@ -9,7 +9,7 @@ import typing as t
 
 from ..core.files import STATE_DIR
 from ..core.host import Host
-from . import archive, summary
+from . import summary
 from .folder import RunDir
 from .states import ABSENT
 
@@ -22,26 +22,30 @@ OPTIONS: dict[str, t.Any] = {
 }
 
 
-def module_result(host: Host, options: dict[str, t.Any], check_mode: bool) -> dict[str, t.Any]:
-    """Return the module's result. Raises ValueError with the folder that can't be read."""
+# What packs a run for a collect; None: nothing does. It is handed in, as those who only look are sent none of it.
+Pack = t.Optional[t.Callable[[RunDir], t.Any]]
+
+
+def module_result(host: Host, options: t.Mapping[str, t.Any], pack: Pack = None) -> dict[str, t.Any]:
+    """Return the module's result. pack: archive.pack. Raises ValueError with the folder that can't be read."""
     state_dir, run_id = options["state_dir"], options["run_id"]
     try:
         result = {"runs": summary.runs(host, state_dir, options["run_name"], options["definitions_of"])}
         if run_id:
-            result.update(_run_result(host, RunDir(state_dir, run_id), options["archive"] and not check_mode))
+            result.update(_run_result(host, RunDir(state_dir, run_id), pack if options["archive"] else None))
         return result
     except (ValueError, OSError) as error:
         raise ValueError(f"cannot read the runs in {state_dir}: {error}") from error
 
 
-def _run_result(host: Host, run_dir: RunDir, packs: bool) -> dict[str, t.Any]:
+def _run_result(host: Host, run_dir: RunDir, pack: Pack) -> dict[str, t.Any]:
     run = summary.read(host, run_dir)
     # Packed after the state was read: a run that is reported as ended is packed whole.
-    made = archive.pack(run_dir) if packs and run.state != ABSENT else {}
+    made = pack(run_dir) if pack and run.state != ABSENT else None
     # Not its path: the controller knows where it lies, and believes no host that (validation/module_answers.py).
-    packed = {key: made[key] for key in ("size_bytes", "sha256") if made}
+    packed = {"packed": {"size_bytes": made.size_bytes, "sha256": made.sha256}} if made else {}
     return {
-        **({"packed": packed} if packed else {}),
+        **packed,
         "state": run.state,
         "status": run.status,
         "unfinished": run.unfinished,

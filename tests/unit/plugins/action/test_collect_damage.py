@@ -55,14 +55,14 @@ def test_damage_midway_is_told_keeps_what_was_there_and_is_mended_by_the_next_co
     folder.mkdir(parents=True)
     (folder / "before").write_text("of an earlier collect")
     with pytest.raises(AnsibleActionFail, match="cannot collect .*r1.tar.gz.*(damaged on its way|cannot be unpacked)"):
-        Transfer(harm)._bring(run_dir.archive, archive.pack(run_dir), str(folder), unpack.ArchiveLimits())
+        Transfer(harm)._bring(run_dir.archive, archive.pack(run_dir)._asdict(), str(folder), unpack.ArchiveLimits())
     assert [path.name for path in folder.iterdir()] == ["before"] and os.listdir(folder.parent) == ["h1"]
     sound = Transfer(None)
-    assert sound._bring(run_dir.archive, archive.pack(run_dir), str(folder), unpack.ArchiveLimits())
+    assert sound._bring(run_dir.archive, archive.pack(run_dir)._asdict(), str(folder), unpack.ArchiveLimits())
     raw = "raw/A1/1-c.json.gz"
     assert (folder / raw).read_bytes() == Path(run_dir.path, raw).read_bytes()
     # What is there as it was on the host travels no second time.
-    assert not sound._bring(run_dir.archive, archive.pack(run_dir), str(folder), unpack.ArchiveLimits())
+    assert not sound._bring(run_dir.archive, archive.pack(run_dir)._asdict(), str(folder), unpack.ArchiveLimits())
     assert sound.fetched == 1
 
 
@@ -90,5 +90,5 @@ def test_a_task_whose_time_ends_between_the_renames_leaves_the_folder_and_asks_n
     monkeypatch.setattr(os, "rename", late)
     transfer = Transfer(None)
     with pytest.raises(AnsibleConnectionFailure, match="900"):
-        transfer._bring(run_dir.archive, archive.pack(run_dir), str(folder), unpack.ArchiveLimits())
+        transfer._bring(run_dir.archive, archive.pack(run_dir)._asdict(), str(folder), unpack.ArchiveLimits())
     assert (folder / "before").exists() and os.listdir(folder.parent) == ["h1"] and transfer.removed == 0

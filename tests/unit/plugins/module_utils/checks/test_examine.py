@@ -45,7 +45,7 @@ def parts(monkeypatch):
 
 
 def ask(wanted):
-    return examine.module_result(None, wanted, False, validated)
+    return examine.module_result(None, wanted, validated)
 
 
 def test_every_part_is_asked_with_its_defaults_and_only_the_wanted_keys_come_back(parts):

@@ -29,7 +29,7 @@ def run_dir(tmp_path):
 
 
 def names(packed):
-    with tarfile.open(packed["path"]) as tar:
+    with tarfile.open(packed.path) as tar:
         return sorted(tar.getnames())
 
 
@@ -39,28 +39,28 @@ def test_it_holds_the_regular_files_and_no_link_nor_half_written_one(run_dir):
 
 def test_its_size_and_checksum_are_those_of_the_file_that_everyone_can_read(run_dir):
     packed = archive.pack(run_dir)
-    data = Path(packed["path"]).read_bytes()
-    assert packed["size_bytes"] == len(data) and packed["sha256"] == hashlib.sha256(data).hexdigest()
-    assert os.stat(packed["path"]).st_mode & 0o777 == 0o644
+    data = Path(packed.path).read_bytes()
+    assert packed.size_bytes == len(data) and packed.sha256 == hashlib.sha256(data).hexdigest()
+    assert os.stat(packed.path).st_mode & 0o777 == 0o644
     assert sorted(os.listdir(run_dir.state_dir)) == ["r1.tar.gz", "runs"]
 
 
 def test_the_same_folder_gives_the_same_bytes(run_dir, monkeypatch):
     first = archive.pack(run_dir)
-    os.unlink(first["path"])
+    os.unlink(first.path)
     monkeypatch.setattr("time.time", lambda: 0.0)
     assert archive.pack(run_dir) == first
 
 
 def test_it_is_made_anew_only_when_the_folder_has_something_newer(run_dir):
     first = archive.pack(run_dir)
-    made = os.stat(first["path"]).st_ino
-    assert archive.pack(run_dir) == first and os.stat(first["path"]).st_ino == made
+    made = os.stat(first.path).st_ino
+    assert archive.pack(run_dir) == first and os.stat(first.path).st_ino == made
     with open(run_dir.journal, "a") as journal:
         journal.write('{"event": "y"}\n')
-    later = os.stat(first["path"]).st_mtime_ns + 1
+    later = os.stat(first.path).st_mtime_ns + 1
     os.utime(run_dir.journal, ns=(later, later))
-    assert archive.pack(run_dir)["sha256"] != first["sha256"]
+    assert archive.pack(run_dir).sha256 != first.sha256
 
 
 def test_what_was_written_since_the_clock_was_set_back_is_packed(run_dir):
@@ -69,7 +69,7 @@ def test_what_was_written_since_the_clock_was_set_back_is_packed(run_dir):
     with open(run_dir.journal, "a") as journal:
         journal.write('{"event": "job_finished"}\n')
     Path(run_dir.path, "raw/A1/iops-1/2-c.json.gz").write_bytes(b"\x1f\x8b")
-    past = os.stat(first["path"]).st_mtime_ns - 86400 * 10**9
+    past = os.stat(first.path).st_mtime_ns - 86400 * 10**9
     for path in (run_dir.journal, run_dir.path + "/raw/A1/iops-1/2-c.json.gz"):
         os.utime(path, ns=(past, past))
     assert "raw/A1/iops-1/2-c.json.gz" in names(archive.pack(run_dir))
@@ -78,7 +78,7 @@ def test_what_was_written_since_the_clock_was_set_back_is_packed(run_dir):
 @pytest.mark.parametrize("damage", [b"", b"\x1f\x8b", b"not an archive at all"])
 def test_an_archive_that_is_none_is_made_anew(run_dir, damage):
     first = archive.pack(run_dir)
-    Path(first["path"]).write_bytes(damage)
+    Path(first.path).write_bytes(damage)
     assert archive.pack(run_dir) == first
 
 
