@@ -43,6 +43,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, scsi
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events, results, run_files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.base import Limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Figures
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import ScsiDrive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings
@@ -118,8 +119,8 @@ def purge_methods_table() -> Rows:
 
 def metrics_table() -> Rows:
     """Return the figures that a cell has, as the code makes them of one of everything."""
-    side = dict.fromkeys(("iops", "bandwidth_bytes_per_s", "ios", "mean_latency_us", "max_latency_us"), 1.0)
-    made = fio_result.metrics(*[side for _name in fio_result.SIDES])
+    figures = Figures(1.0, 1.0, 1, 1, 1.0, 1.0, {})
+    made = fio_result.metrics(*[figures for _name in fio_result.SIDES])
     made.update(histogram.metrics({name: {1000: 1} for name in fio_result.SIDES}, [1000]))
     prefixes: dict[str, list[str]] = {}
     for metric in made:

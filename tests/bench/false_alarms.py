@@ -138,7 +138,7 @@ def _alarms(where, changes):
         result = where.cell(**changes)
     except measuring.fio.FioError as error:
         return [("refused", "figures", str(error))]
-    return [(item.level, item.cause, item.message) for item in result["causes"]]
+    return [(item.level, item.cause, item.message) for item in result.causes]
 
 
 def main():

@@ -62,7 +62,7 @@ class Measuring:
         job = jobs.job_text("libaio", [jobs.section_of({"id": celling.cell_id(cell), **cell}, size)])
         self._count += 1
         planned = base.parse(PlannedCell, {"id": celling.cell_id(cell), **cell, "job": job})
-        return self.bench.cell(f"cell-{self._count}", planned, size, self._count)
+        return self.bench.cell(f"cell-{self._count}", planned, size, self._count).details
 
     def close(self):
         self.bench.close()
@@ -72,7 +72,7 @@ class Measuring:
 def found(result, *levels):
     """The causes of a cell: {cause: its messages}, of these levels."""
     texts = {}
-    for item in result["causes"]:
+    for item in result.causes:
         if item.level in (levels or ("disturbs",)):
             texts.setdefault(item.cause, []).append(item.message)
     return {cause: "; ".join(messages) for cause, messages in texts.items()}

@@ -95,7 +95,7 @@ def queue(device, name):
 def test_another_user_of_the_drive(cells, simulated, command, says, cell):
     with beside(command.format(simulated)):
         result = cells.cell(**cell)
-    assert says in measuring.found(result)["discarded" if says == "discarded" else "other_io"], result["seen"]
+    assert says in measuring.found(result)["discarded" if says == "discarded" else "other_io"], result.seen
     cells.bench.settle()  # what the last command did after the cell is no part of the next
     assert not {"other_io", "discarded"} & set(measuring.found(cells.cell(**cell), "disturbs", "unknown"))
 
@@ -135,7 +135,7 @@ def test_a_queue_that_is_too_short(cells, simulated):
         open_queue = cells.cell(queue_depth=32, rate_iops=100)
     told = measuring.found(result)
     assert "queue/nr_requests allows 4 I/Os in flight" in (told.get("queue_not_filled") or told["host_limited"])
-    assert result["seen"]["in_flight"] < 5 and not measuring.found(open_queue)
+    assert result.seen.in_flight < 5 and not measuring.found(open_queue)
     assert not measuring.found(cells.cell(queue_depth=32))
 
 
@@ -174,7 +174,7 @@ def cpu_quota(share):
 def test_a_host_whose_cpu_is_limited(cells):
     with cpu_quota(0.02):
         result = cells.cell(queue_depth=32, read_pct=100, runtime_s=3)
-    assert "CPU quota held fio up" in measuring.found(result)["host_limited"], result["seen"]
+    assert "CPU quota held fio up" in measuring.found(result)["host_limited"], result.seen
     assert "host_limited" not in measuring.found(cells.cell(queue_depth=32, read_pct=100))
 
 
@@ -194,7 +194,7 @@ def test_a_cpu_that_others_use(cells):
         for process in busy:
             process.kill()
             process.wait()
-    assert "were idle for" in measuring.found(result, "disturbs", "told")["host_limited"], result["seen"]
+    assert "were idle for" in measuring.found(result, "disturbs", "told")["host_limited"], result.seen
     assert "host_limited" not in measuring.found(cells.cell(read_pct=100))
 
 
@@ -207,7 +207,7 @@ def test_a_drive_that_idled(cells):
     assert "idled for" in measuring.found(late)["idle_gap"]
     assert "idle_gap" not in measuring.found(after)
     cells.bench.begin_test()
-    assert cells.cell()["gap_s"] is None
+    assert cells.cell().gap_s is None
 
 
 @pytest.mark.exclusive(depth=32)
@@ -216,7 +216,7 @@ def test_a_clock_that_was_set(cells, monkeypatch):
     monkeypatch.setattr(kernel_counters, "time", clocks(wall_s=-3600))
     result = cells.cell()
     assert "-3600" in measuring.found(result, "told")["clock_jump"] and not measuring.found(result)
-    assert result["seconds"] < 60
+    assert result.seconds < 60
 
 
 def clocks(wall_s=0, boot_s=0):

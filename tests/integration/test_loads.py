@@ -41,7 +41,7 @@ def test_idle_recovery_is_recovered_from_the_bursts(tmp_path):
     recovery = {"idle_gc_bandwidth": 4 * ROOM * PAGE, "spare_pct": 100 * ROOM * PAGE / (16 * MIB), "collect_after_s": 3}
     rates = [STEADY, (ROOM + (2 - ROOM / FRESH) * STEADY) / 2]
     steady, bursts = _idle_recovery(tmp_path, {**figures, **recovery})
-    assert [steady["write"]["iops"], bursts["write"]["iops"]] == pytest.approx(rates, rel=0.1)
+    assert [steady.write.iops, bursts.write.iops] == pytest.approx(rates, rel=0.1)
     assert found(bursts) == {}
 
 
@@ -83,7 +83,7 @@ def _sweep(folder):
                 result = measuring.cell(read_pct=100, queue_depth=depth, runtime_s=12)
                 cell = {"access": "random", "block_size_bytes": PAGE, "read_pct": 100, "threads": 1}
                 cells.append({**cell, "id": str(depth), "queue_depth": depth})
-                averages.append({"cell": str(depth), "metrics": fio_result.metrics(result["read"], result["write"])})
+                averages.append({"cell": str(depth), "metrics": fio_result.metrics(result.read, result.write)})
         finally:
             measuring.close()
     (sweep,) = derived_metrics.sweeps(cells, averages)
@@ -114,12 +114,12 @@ def test_a_stream_after_small_writes_is_as_slow_as_the_scatter_makes_it(tmp_path
             again = measuring.cell(access="sequential", block_size_bytes=MIB, queue_depth=4)
         finally:
             measuring.close()
-    scattered = 1 - math.exp(-small["write"]["ios"] * PAGE / size)
-    written = again["write"]["bytes"] / size
+    scattered = 1 - math.exp(-small.write.ios * PAGE / size)
+    written = again.write.bytes / size
     seconds = size / bandwidth * (written + cost * scattered * (written - written**2 / 2))
-    assert first["write"]["bandwidth_bytes_per_s"] == pytest.approx(bandwidth, rel=0.15)
-    assert seconds == pytest.approx(again["seen"]["run_s"], rel=0.15)
-    assert again["write"]["bandwidth_bytes_per_s"] < 0.8 * first["write"]["bandwidth_bytes_per_s"]
+    assert first.write.bandwidth_bytes_per_s == pytest.approx(bandwidth, rel=0.15)
+    assert seconds == pytest.approx(again.seen.run_s, rel=0.15)
+    assert again.write.bandwidth_bytes_per_s < 0.8 * first.write.bandwidth_bytes_per_s
 
 
 def test_a_mix_is_as_large_as_asked_where_it_was_asked_for(loop_drive, tmp_path):

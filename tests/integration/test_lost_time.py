@@ -85,11 +85,11 @@ def _fio():
 
 def test_a_gap_is_found_and_none_is_made_up(cells):
     """A process that is stopped has neither stolen time nor waits for a CPU: only a timer can tell."""
-    quiet = cells.cell(**DEEP)["seen"]
+    quiet = cells.cell(**DEEP).seen
     with stopped(0.4, 0.5):
-        gaps = cells.cell(**DEEP)["seen"]
-    assert gaps["longest_gap_s"] >= 0.4 > quiet["longest_gap_s"], quiet
-    assert gaps["cpu_steal"] < 0.4 and gaps["waited_s"] < 0.4
+        gaps = cells.cell(**DEEP).seen
+    assert gaps.longest_gap_s >= 0.4 > quiet.longest_gap_s, quiet
+    assert gaps.cpu_steal < 0.4 and gaps.waited_s < 0.4
 
 
 def test_a_real_time_process_on_fios_cpu_makes_a_gap(cells):
@@ -97,28 +97,28 @@ def test_a_real_time_process_on_fios_cpu_makes_a_gap(cells):
     code = "import time\nwhile True:\n t = time.monotonic()\n while time.monotonic() < t + 0.3: pass\n time.sleep(0.3)"
     hog = subprocess.Popen(["taskset", "-c", "0", "chrt", "-f", "1", "python3", "-c", code])
     try:
-        seen = cells.cell(**DEEP)["seen"]
+        seen = cells.cell(**DEEP).seen
     finally:
         hog.kill()
         hog.wait()
-    assert seen["longest_gap_s"] >= 0.25 and seen["waited_s"] >= 0.5
+    assert seen.longest_gap_s >= 0.25 and seen.waited_s >= 0.5
 
 
 def rate(result):
-    return result["write"]["iops"]
+    return result.write.iops
 
 
 def counts(result):
     """Whether a round counts in spite of what was taken; only one whose drive had work for longer than any gap."""
-    seen = result["seen"]
+    seen = result.seen
     work_s = lost_time.backlog_s(planned.cell(threads=1, queue_depth=DEPTH), seen)
     disturbed = "host_limited" in measuring.found(result)
-    assert disturbed or not _has_lost(seen) or work_s > seen["longest_gap_s"], seen
+    assert disturbed or not _has_lost(seen) or work_s > seen.longest_gap_s, seen
     return not disturbed
 
 
 def _has_lost(seen):
-    return (seen["throttled_s"] or 0) > 0.05 * seen["elapsed_s"]
+    return (seen.throttled_s or 0) > 0.05 * seen.elapsed_s
 
 
 @contextlib.contextmanager
@@ -140,7 +140,7 @@ def test_a_deep_queue_outlasts_what_is_taken(cells, taking):
         # A busy machine may make longer gaps of its own, and then the round is disturbed: it is measured again.
         deep = [cells.cell(**DEEP) for _each in range(2)]
     good = [rate(result) for result in deep if counts(result)]
-    assert good and all(abs(iops / IOPS - 1) < 0.02 for iops in good), [result["seen"] for result in deep]
+    assert good and all(abs(iops / IOPS - 1) < 0.02 for iops in good), [result.seen for result in deep]
 
 
 def test_a_single_io_beside_busy_loops_is_right_or_disturbed(cells):
@@ -148,10 +148,10 @@ def test_a_single_io_beside_busy_loops_is_right_or_disturbed(cells):
     with loops(cells):
         single = cells.cell(runtime_s=4)
     is_right = abs(rate(single) / IOPS - 1) <= Limits().waited_max
-    assert is_right or "host_limited" in measuring.found(single), single["seen"]
+    assert is_right or "host_limited" in measuring.found(single), single.seen
 
 
 def test_a_single_io_does_not(cells):
     with cpu_quota(0.04):
         single = cells.cell(runtime_s=3)
-    assert "host_limited" in measuring.found(single), single["seen"]
+    assert "host_limited" in measuring.found(single), single.seen

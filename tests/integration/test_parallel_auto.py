@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 
 import pytest
@@ -35,7 +36,8 @@ def one_port(monkeypatch):
     def shared(self, name, *arguments):
         result = cell(self, name, *arguments)
         if name.startswith("together-"):  # then how many drives read
-            result["read"]["iops"] /= int(name.split("-")[1])
+            read = dataclasses.replace(result.details.read, iops=result.details.read.iops / int(name.split("-")[1]))
+            return result._replace(details=dataclasses.replace(result.details, read=read))
         return result
 
     monkeypatch.setattr(fio_runner.Workbench, "cell", shared)

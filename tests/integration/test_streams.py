@@ -17,6 +17,7 @@ from host_jobs import events
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Seen
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedCell
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
@@ -109,8 +110,9 @@ def test_our_own_trims_are_nobody_elses(measured):
 def test_a_discard_of_somebody_else_beside_our_trims_disturbs(measured):
     _data, plan, _tests, journal, _end = measured
     cell = base.parse(PlannedCell, plan["drives"][0]["tests"][0]["cells"][0])
-    seen = copy.deepcopy(events(journal, "cell")[0]["seen"])
-    seen["kernel_bytes"]["discard"] += 512
+    told = copy.deepcopy(events(journal, "cell")[0]["seen"])
+    told["kernel_bytes"]["discard"] += 512
+    seen = base.parse(Seen, told)
     assert [item.cause for item in disturbances.find(cell, seen) if item.level == "disturbs"] == ["discarded"]
 
 
@@ -118,7 +120,7 @@ def test_an_unlimited_stream_has_to_fill_its_queue(measured):
     _data, plan, _tests, journal, _end = measured
     (cell,) = plan["drives"][0]["tests"][0]["cells"]
     # Where others use the CPUs, the host is what limits it.
-    seen = {**events(journal, "cell")[0]["seen"], "cpu_idle": 1.0}
+    seen = base.parse(Seen, {**events(journal, "cell")[0]["seen"], "cpu_idle": 1.0})
     jobs = [{**job, "queue_depth": 32} for job in cell["jobs"]]
     del jobs[0]["rate_iops"]
     limited = base.parse(PlannedCell, {**cell, "jobs": jobs})

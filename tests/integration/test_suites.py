@@ -117,7 +117,7 @@ def problems_of(cell, drive, log):
         text=True,
         check=False,
     )
-    result = fio_result.parse(out.read_text())
+    result = fio_result.parse(fio_result.load(out.read_text()))
     found = fio_result.result_problems(
         done.returncode, result, drive.path, io_pattern.directions(base.parse(PlannedCell, cell)), 1
     ) or fio_sanity.contradictions(result, job)
@@ -146,9 +146,9 @@ def written_by(job, values, drive, log):
         text=True,
         check=False,
     )
-    result = fio_result.parse(out.read_text())
+    result = fio_result.parse(fio_result.load(out.read_text()))
     assert fio_result.result_problems(done.returncode, result, drive.path, {"write": 1.0}, None) == []
-    return sum(entry["write"]["io_bytes"] for entry in result["jobs"])
+    return sum(entry.sides["write"].bytes for entry in result.jobs)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")

@@ -16,9 +16,9 @@ import typing as t
 from ..core.deadline import Hangs
 from ..core.host import Running
 from ..guard.held_array import HeldArray
-from ..measure.disturbances import Cause
 from ..measure.fio import FioError, Interrupted
 from ..records import base
+from ..records.measurement import Condition
 from ..records.plan import PlannedArray, PlannedTest
 from ..tools import mdadm
 from ..tuning import settings
@@ -112,7 +112,7 @@ class Array:
         self._began: list[int | None] = []
         # Why the test can't count, once the array is stopped, and what else was found of its members.
         self.reasons: list[str] = []
-        self.conditions: list[Cause] = []
+        self.conditions: list[Condition] = []
 
     def make(self, nodes: t.Sequence[str]) -> dict[str, t.Any]:
         """Make it through nodes of our own, in the members' order, and give it to fio; the fields of the journal's

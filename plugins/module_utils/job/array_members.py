@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import typing as t
+from dataclasses import replace
 
 from ..core.deadline import Hangs
 from ..guard import ledger_format
 from ..guard.facts import EVIDENCE
 from ..guard.held import Refused
-from ..measure.disturbances import Cause
 from ..measure.sampler import Sampler
 from ..records.events import Wear
+from ..records.measurement import Condition
 from ..records.plan import PlannedTest
 from . import release_drive
 from .drive_context import NO_PURGE, DriveContext, purge_work
@@ -95,7 +96,7 @@ class MemberWatch:
             limit_c=lambda: self._seen.limit_c,
         )
         self.reasons: list[str] = []
-        self.conditions: list[Cause] = []
+        self.conditions: list[Condition] = []
         self.wear: Wear | None = None
 
     def __enter__(self) -> MemberWatch:
@@ -117,7 +118,7 @@ class MemberWatch:
         drive = self._member.drive
         self.wear = self._seen.spent
         self.reasons = [f"{drive}: {text}" for text in found]
-        self.conditions = [item._replace(message=f"{drive}: {item.message}") for item in self._seen.found]
+        self.conditions = [replace(item, message=f"{drive}: {item.message}") for item in self._seen.found]
 
 
 def _unsaid(*_words: t.Any, **_fields: t.Any) -> None:

@@ -162,10 +162,9 @@ def purge_work(station: DriveContext, purge: PlannedPurge, names: Mapping) -> Wo
 
     def fill(tick: t.Callable[[float | None], None]) -> int:
         size, seed = station.held.identity["size_bytes"], station.seed(names, "purge")
-        record = station.bench.fill(station.file(names, "purge"), purge.fill(), size, seed, tick)
-        written: int = record["bytes_written"]
-        precondition_curve.check(record["kernel_bytes_written"], written)
-        return written
+        done = station.bench.fill(station.file(names, "purge"), purge.fill(), size, seed, tick).details
+        precondition_curve.check(done.kernel_bytes_written, done.bytes_written)
+        return done.bytes_written
 
     return Work(
         host=station.job.host,

@@ -254,13 +254,12 @@ class DriveTests:
         self._station.guard("precondition", phase="precondition", time_left_s=self._plan_left_s(test))
         station = self._station
         name, value = station.file(names, "precondition"), station.seed(names, "precondition")
-        record = station.bench.fill(name, spec, station.active_bytes(test), value, station.tick)
-        self._rate_bytes_per_s = record["bandwidth_bytes_per_s"]
-        curve = record.pop("curve")
+        done, curve = station.bench.fill(name, spec, station.active_bytes(test), value, station.tick)
+        self._rate_bytes_per_s = done.bandwidth_bytes_per_s
         if curve:
-            self._station.note("fill_curve", **dict(curve, **names))
-        self._station.note("precondition", **dict(record, **names))
-        precondition_curve.check(record["kernel_bytes_written"], record["bytes_written"])
+            self._station.note("fill_curve", **base.to_json(curve), **names)
+        self._station.note("precondition", **base.to_json(done), **names)
+        precondition_curve.check(done.kernel_bytes_written, done.bytes_written)
         filesystem.write_out(station)
 
     def _measure(self, test: PlannedTest, names: dict[str, t.Any], reducer: AttemptReducer) -> None:

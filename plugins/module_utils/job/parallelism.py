@@ -180,5 +180,6 @@ def _read(station: DriveContext, cell: PlannedCell, name: str) -> float | None:
     """Return the IOPS of a cell; None where something else disturbed it."""
     value = station.seed({"test": "calibration", "attempt": 1}, name)
     result = station.bench.cell(name, cell, station.held.identity["size_bytes"], value)
-    disturbed = any(cause.level == "disturbs" for cause in result["causes"])
-    return None if disturbed else float(result["read"]["iops"])
+    disturbed = any(cause.level == "disturbs" for cause in result.details.causes)
+    read = result.details.read
+    return None if disturbed or not read else float(read.iops)

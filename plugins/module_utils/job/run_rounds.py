@@ -90,8 +90,5 @@ class Measuring:
         except fio.FioError as error:
             self._station.note("cell_refused", message=str(error), **fields)
             raise type(error)(f"round {number}, cell {cell.id}: {error}") from None
-        noted = {key: value for key, value in result.items() if key != "histograms"}
-        found = [item._asdict() for item in result["causes"]]
-        self._station.note("cell", **dict(fields, **dict(noted, causes=found)))
-        histograms: Histograms = result["histograms"]
-        return histograms
+        self._station.note("cell", **fields, **sparse_json(result.details))
+        return result.histograms

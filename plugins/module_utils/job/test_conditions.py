@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 import typing as t
+from dataclasses import replace
 
 from ..core.host import BOOT_ID, Host
 from ..drive import hidden_capacity, wear
 from ..measure import data_pattern, drive_environment
-from ..measure.disturbances import DISTURBS, TOLD, UNKNOWN, Cause
+from ..measure.disturbances import DISTURBS, TOLD, UNKNOWN
 from ..measure.sampler import Sampler
 from ..records import base
 from ..records.events import VendorSettings, Wear
+from ..records.measurement import Condition, Level
 from ..records.plan import PlannedTest
 from ..tuning import write_cache
 from ..vendors import active_settings
@@ -50,9 +52,9 @@ class Conditions:
         self._first: drive_environment.World | None = None
         self._last: drive_environment.World = {}
         self._before: drive_environment.World = {}
-        self._hidden: list[Cause] = []
+        self._hidden: list[Condition] = []
         self._cache = ""
-        self.found: list[Cause] = []
+        self.found: list[Condition] = []
         self.settings: VendorSettings | None = None
         self._written = wear.Lifetime()
         self.spent: Wear | None = None
@@ -102,12 +104,12 @@ class Conditions:
             return list(sampler.reasons)
         now = drive_environment.read_environment(self._host, self._identity())
         self.spent = wear.spent(self._written, wear.read(self._host, self._identity()))
-        sampled = [Cause(drive_environment.cause_of(kind), DISTURBS, text) for kind, text in sampler.causes.items()]
+        sampled = [Condition(drive_environment.cause_of(kind), DISTURBS, text) for kind, text in sampler.causes.items()]
         known = {item.cause for item in sampled}
         changed = drive_environment.changed(self._first, self._before, now)
         changed += [] if any(item.cause == "write_cache" for item in changed) else self._switched()
         disturbed = [item for item in changed if item.cause not in known]
-        data = [Cause("data", TOLD, text) for text in data_pattern.remarks(test)]
+        data = [Condition("data", TOLD, text) for text in data_pattern.remarks(test)]
         self.found = (
             sampled
             + disturbed
@@ -124,7 +126,7 @@ class Conditions:
         identity = self._identity()
         return write_cache.state(self._host, os.path.basename(str(identity.get("kernel_name") or identity.get("path"))))
 
-    def _switched(self) -> list[Cause]:
+    def _switched(self) -> list[Condition]:
         """Return its own write cache, in another state than when it began to be measured."""
         before, now = self._cache, self._own_cache()
         if before == now or not {before, now} <= set(write_cache.STATES):
@@ -132,31 +134,31 @@ class Conditions:
         text = (
             "the drive reports that its write cache was {0} when the test began, and is {1} now; the kernel missed it"
         )
-        return [Cause("write_cache", DISTURBS, text.format(before, now))]
+        return [Condition("write_cache", DISTURBS, text.format(before, now))]
 
     def fields(self) -> dict[str, t.Any]:
         """For the record of the test."""
-        found = [dict(item._asdict(), message=item.message[:LONGEST]) for item in self.found]
+        found = base.to_json([replace(item, message=item.message[:LONGEST]) for item in self.found])
         return {"conditions": found, "vendor_settings": base.to_json(self.settings), "wear": base.to_json(self.spent)}
 
     def _vendor_settings(self) -> VendorSettings | None:
         name, serial = (str(self._identity().get(key) or "") for key in ("kernel_name", "serial"))
         return active_settings.read(self._host, name, serial, self._state_dir)
 
-    def _vendor(self) -> list[Cause]:
+    def _vendor(self) -> list[Condition]:
         """Return the vendor's settings, read with every result of such a drive."""
         self.settings = self._vendor_settings()
         if self.settings is None:
             return []
-        told = [
+        told: list[tuple[Level, list[str]]] = [
             (DISTURBS, active_settings.differences(self.settings, self._wanted)),
             (UNKNOWN, active_settings.unknown(self.settings, self._wanted)),
             (TOLD, active_settings.pending(self.settings)),
         ]
-        return [Cause("vendor_settings", level, text) for level, texts in told for text in texts]
+        return [Condition("vendor_settings", level, text) for level, texts in told for text in texts]
 
 
-def hidden(found: hidden_capacity.Hidden) -> list[Cause]:
+def hidden(found: hidden_capacity.Hidden) -> list[Condition]:
     """Hidden over-provisioning, as a remark: it is the drive's owner's choice, but whoever compares figures has to
     know.
 
@@ -168,4 +170,4 @@ def hidden(found: hidden_capacity.Hidden) -> list[Cause]:
     text = (
         "{0:.1%} of its {1} bytes are hidden outside {2}: it has more spare area than its model, and so writes faster"
     )
-    return [Cause("hidden_capacity", TOLD, text.format(found.share, found.total_bytes, found.where))]
+    return [Condition("hidden_capacity", TOLD, text.format(found.share, found.total_bytes, found.where))]

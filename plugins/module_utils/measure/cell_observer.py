@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 from types import MappingProxyType
 
 from ..core.host import Host
+from ..records.measurement import Seen
 from ..records.plan import PlannedCell
 from . import io_pattern, kernel_counters
+from .fio_result import FioResult
 from .rounds import cell_s
 from .submissions import Monitor, Submissions
 
@@ -57,11 +60,11 @@ class CellWatch:
     def seen(
         self,
         cell: PlannedCell,
-        result: t.Mapping[str, t.Any],
+        result: FioResult,
         last: kernel_counters.CounterSnapshot | None,
         gap_s: float | None,
         settled: t.Sequence[int] | None,
-    ) -> dict[str, t.Any]:
+    ) -> Seen:
         """Return what was seen of a cell.
 
         last: the end of the cell before; gap_s: since then, without the runtime asked; settled: the drive's counters
@@ -72,27 +75,26 @@ class CellWatch:
             t.cast(kernel_counters.CounterSnapshot, self.after),
         )
         found = kernel_counters.evidence(cell, result, before, after, self._process, self._eyes)
-        found.update(self._gaps_of(cell))
-        # An I/O of seconds makes fio run longer; that is no idling.
-        idle_s = None if gap_s is None else max(0.0, gap_s - max(0.0, found["run_s"] - cell.runtime_s))
+        if self._members:
+            members = kernel_counters.of_members(self._counts, found.run_s + (cell.ramp_s or 0))
+            found = replace(found, member_bytes=members.bytes, in_flight=members.in_flight)
         since = last or before
         boot_s = after.boot_s - since.boot_s
-        clocks = {
-            "clock_jump_s": after.wall_s - since.wall_s - boot_s,
-            "suspended_s": boot_s - (after.time_s - since.time_s),
-        }
-        told = {name: round(value, 3) for name, value in clocks.items()}
-        others = kernel_counters.between(settled, before.stat)
-        if self._members:
-            found.update(kernel_counters.of_members(self._counts, found["run_s"] + (cell.ramp_s or 0)))
-        return dict(found, idle_s=None if idle_s is None else round(idle_s, 3), between_bytes=others, **told)
+        longest_gap_s, waited_s = self._gaps_of(cell)
+        return replace(
+            found,
+            longest_gap_s=longest_gap_s,
+            waited_s=waited_s,
+            # An I/O of seconds makes fio run longer; that is no idling.
+            idle_s=None if gap_s is None else round(max(0.0, gap_s - max(0.0, found.run_s - cell.runtime_s)), 3),
+            between_bytes=kernel_counters.between(settled, before.stat),
+            clock_jump_s=round(after.wall_s - since.wall_s - boot_s, 3),
+            suspended_s=round(boot_s - (after.time_s - since.time_s), 3),
+        )
 
-    def _gaps_of(self, cell: PlannedCell) -> dict[str, float | None]:
+    def _gaps_of(self, cell: PlannedCell) -> tuple[float | None, float | None]:
         """Return how long fio submitted nothing at a stretch, and for how long its threads waited for a CPU."""
         threads = sum(one.threads for one in io_pattern.streams(cell))
         gap_s = self._submissions.gap_s(threads, cell_s(cell))
         waited_s = None if gap_s is None else self._submissions.waited_s
-        return {
-            "longest_gap_s": None if gap_s is None else round(gap_s, 6),
-            "waited_s": None if waited_s is None else round(waited_s, 4),
-        }
+        return None if gap_s is None else round(gap_s, 6), None if waited_s is None else round(waited_s, 4)

@@ -11,15 +11,21 @@ that is unknown, as nobody counts what would show it, and one that is only told,
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
+from ..records.measurement import Cause, QueueLimits, Seen, StreamQueue
 from ..records.plan import AnyLoad, PlannedCell
 from . import io_pattern, lost_time
 from .validity_limits import Limits
 
-Mapping = t.Mapping[str, t.Any]
-
-OTHER_IO, DISCARDED, NOT_FILLED, HOST_LIMITED = "other_io", "discarded", "queue_not_filled", "host_limited"
-IDLE_GAP, SUSPENDED, CLOCK_JUMP, STALLED = "idle_gap", "suspended", "clock_jump", "stalled"
+OTHER_IO: t.Final = "other_io"
+DISCARDED: t.Final = "discarded"
+NOT_FILLED: t.Final = "queue_not_filled"
+HOST_LIMITED: t.Final = "host_limited"
+IDLE_GAP: t.Final = "idle_gap"
+SUSPENDED: t.Final = "suspended"
+CLOCK_JUMP: t.Final = "clock_jump"
+STALLED: t.Final = "stalled"
 TITLES = {
     OTHER_IO: "other I/O",
     DISCARDED: "discarded",
@@ -30,24 +36,26 @@ TITLES = {
     CLOCK_JUMP: "clock jump",
     STALLED: "stalled",
 }
-DISTURBS, UNKNOWN, TOLD = "disturbs", "unknown", "told"
+DISTURBS: t.Final = "disturbs"
+UNKNOWN: t.Final = "unknown"
+TOLD: t.Final = "told"
 
 # So much I/O reaches every drive of an array, in chunks of at most 1 MiB, and each has at least this part of its share.
 STRIPED_BYTES, UNEVEN = 1 << 30, 0.5
 
 
-def thread_limit(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[str]:
+def thread_limit(cell: PlannedCell, seen: Seen, limits: Limits) -> list[str]:
     """Find fio's threads out of time, so that more of them would have done more.
 
     host_limited disturbs: fio's user and system time by thread. Limit: fio_cpu_max
     """
-    if seen["fio_cpu"] < limits.fio_cpu_max or cell.polled:
+    if seen.fio_cpu < limits.fio_cpu_max or cell.polled:
         return []
     text = "fio's threads used {0:.0%} of a CPU each: this measures the host; use more threads or larger blocks"
-    return [text.format(seen["fio_cpu"])]
+    return [text.format(seen.fio_cpu)]
 
 
-def shortfalls(cell: AnyLoad, seen: Mapping, limits: Limits) -> list[str]:
+def shortfalls(cell: AnyLoad, seen: Seen, limits: Limits) -> list[str]:
     """Return what shows that fewer I/Os than asked were in flight. Not where the test leaves the queue open: a rate
     limit, or completions in batches.
 
@@ -59,19 +67,20 @@ def shortfalls(cell: AnyLoad, seen: Mapping, limits: Limits) -> list[str]:
     jobs = cell.jobs or []
     found = []
     for job in jobs:
-        own = dict(seen, in_flight=None, **(seen.get("streams") or {}).get(job.name, {"queued": None}))
+        queue = (seen.streams or {}).get(job.name, StreamQueue(None, None))
+        own = replace(seen, in_flight=None, queued=queue.queued, mean_latency_s=queue.mean_latency_s)
         found += [f"stream {job.name}: {text}" for text in shortfalls(job, own, limits)]
     if found or any(io_pattern.is_limited(job) for job in jobs):
         return found
-    if io_pattern.is_limited(cell) or cell.batch or not seen["queued"]:
+    if io_pattern.is_limited(cell) or cell.batch or not seen.queued or seen.mean_latency_s is None:
         return []
     asked = io_pattern.asked_in_flight(cell)
-    target, found = _reachable(cell, seen["limits"], limits)
+    target, found = _reachable(cell, seen.limits, limits)
     # While a thread works for fio, one I/O of its own is missing.
-    cost = cell.threads * min(1.0, seen["fio_cpu"])
-    edge = seen["mean_latency_s"] / (cell.burst_s or seen["run_s"])
+    cost = cell.threads * min(1.0, seen.fio_cpu)
+    edge = seen.mean_latency_s / (cell.burst_s or seen.run_s)
     # Between bursts the queue is empty, as asked.
-    queued = seen["queued"] / io_pattern.busy_share(cell, seen["run_s"])
+    queued = seen.queued / io_pattern.busy_share(cell, seen.run_s)
     if target >= asked and queued + cost < (limits.queued_min - edge) * asked:
         found.append(f"IOPS x latency gives {queued:.1f} I/Os in flight instead of {asked}")
     if queued > (limits.queued_max + edge) * asked:
@@ -80,67 +89,51 @@ def shortfalls(cell: AnyLoad, seen: Mapping, limits: Limits) -> list[str]:
             "counts disagree"
         )
     # Merged I/Os are fewer in flight than asked, and as much.
-    counted = (
-        seen["in_flight"] is not None and (seen["merged_share"] or 0) <= limits.other_io_share and _is_counted(seen)
-    )
-    in_flight = (seen["in_flight"] or 0) / io_pattern.busy_share(cell, seen["run_s"], with_ramp=True)
+    counted = seen.in_flight is not None and (seen.merged_share or 0) <= limits.other_io_share and _is_counted(seen)
+    in_flight = (seen.in_flight or 0) / io_pattern.busy_share(cell, seen.run_s, with_ramp=True)
     if counted and in_flight + cost < limits.in_flight_min * target:
         found.append(f"the kernel saw {in_flight:.1f} I/Os in flight instead of {asked}")
     return found
 
 
-def _is_counted(seen: Mapping) -> bool:
+def _is_counted(seen: Seen) -> bool:
     """Return whether the kernel counts this drive's I/O at all."""
-    return seen["kernel_bytes"] is not None and sum(seen["kernel_bytes"].values()) >= 0.5 * sum(
-        seen["fio_bytes"].values()
-    )
+    return seen.kernel_bytes is not None and sum(seen.kernel_bytes.values()) >= 0.5 * sum(seen.fio_bytes.values())
 
 
-def _reachable(cell: AnyLoad, queue: Mapping, limits: Limits) -> tuple[int, list[str]]:
+def _reachable(cell: AnyLoad, queue: QueueLimits, limits: Limits) -> tuple[int, list[str]]:
     """Return how many of the I/Os asked for the drive can have in flight, and what keeps them fewer than that.
 
     queue_not_filled disturbs: `queue/nr_requests` × the hardware queues that the threads can use; `device/queue_depth`.
       Limit: room for less than queue_limit_min of the depth; a SCSI depth below device_depth
     """
     asked = io_pattern.asked_in_flight(cell)
-    depth, requests = queue["device_depth"], queue["nr_requests"]
+    depth, requests = queue.device_depth, queue.nr_requests
     found = []
     if depth is not None and depth < limits.queue_limit_min * min(asked, limits.device_depth):
         found.append(f"device/queue_depth allows {depth} I/Os in flight, the cell asks for {asked}")
     target = asked if depth is None else min(asked, depth)
-    room = None if requests is None else requests * min(cell.threads, queue["hw_queues"] or 1)
+    room = None if requests is None else requests * min(cell.threads, queue.hw_queues or 1)
     if room is not None and room < limits.queue_limit_min * target:
         found.append(f"queue/nr_requests allows {room} I/Os in flight, the cell asks for {asked}: raise it")
     return target, found
 
 
-class Cause(t.NamedTuple):
-    """One cause, in a cell or of a whole test (world). cause: a key of TITLES, or a word of docs/validity.md; level:
-    DISTURBS, UNKNOWN (nobody can tell) or TOLD; message: what was seen and what to do.
-    """
-
-    cause: str
-    level: str
-    message: str
-
-
-def find(cell: PlannedCell, seen: Mapping, limits: Limits = Limits(), strict: bool = False) -> list[Cause]:
-    """Return the causes of one cell. cell: of the plan; seen: kernel_counters.evidence with idle_s and clock_jump_s;
-    strict: what is unknown disturbs too.
-    """
+def find(cell: PlannedCell, seen: Seen, limits: Limits = Limits(), strict: bool = False) -> list[Cause]:
+    """Return the causes of one cell. cell: of the plan; strict: what is unknown disturbs too."""
     found = _discarded(seen, limits) + _between(seen, limits) + _beside(seen, limits)
     found += _other_io(cell, seen, limits) + _members(seen, limits) + _load(cell, seen, limits) + _time(seen, limits)
-    return [item._replace(level=DISTURBS) if strict and item.level == UNKNOWN else item for item in found]
+    return [replace(item, level=DISTURBS) if strict and item.level == UNKNOWN else item for item in found]
 
 
-def _discarded(seen: Mapping, limits: Limits) -> list[Cause]:
+def _discarded(seen: Seen, limits: Limits) -> list[Cause]:
     """Find blocks that somebody gave back: the drive is in part as fresh again, now and in every round that follows.
 
     discarded disturbs: sectors discarded by others: in a cell, between two cells, during or after the fill. Limit: any
       (other_discard_bytes)
     """
-    since = (seen.get("between_bytes") or {}).get("discard", 0)
-    while_on = max(0, (seen["kernel_bytes"] or {}).get("discard", 0) - seen.get("trimmed_bytes", 0))
+    since = (seen.between_bytes or {}).get("discard", 0)
+    while_on = max(0, (seen.kernel_bytes or {}).get("discard", 0) - (seen.trimmed_bytes or 0))
     if since + while_on <= limits.other_discard_bytes:
         return []
     text = (
@@ -151,33 +144,33 @@ def _discarded(seen: Mapping, limits: Limits) -> list[Cause]:
     return [Cause(DISCARDED, DISTURBS, text.format((since + while_on) / 2.0**20, when))]
 
 
-def _between(seen: Mapping, limits: Limits) -> list[Cause]:
+def _between(seen: Seen, limits: Limits) -> list[Cause]:
     """Find writes since our own last I/O; reads change nothing.
 
     other_io disturbs: sectors written since our own last I/O: the cell before, the fill, the purge. Limit: more than
       other_write_bytes
     """
-    written = (seen.get("between_bytes") or {}).get("write", 0)
+    written = (seen.between_bytes or {}).get("write", 0)
     if written <= limits.other_write_bytes:
         return []
     text = "another process wrote {0:.1f} MiB before this cell: stop what uses the drive"
     return [Cause(OTHER_IO, DISTURBS, text.format(written / 2.0**20))]
 
 
-def _beside(seen: Mapping, limits: Limits) -> list[Cause]:
+def _beside(seen: Seen, limits: Limits) -> list[Cause]:
     """Find I/O on other namespaces of the controller: none of ours are measured at the same time (preflight).
 
     other_io disturbs: bytes of other namespaces of the same NVMe controller or subsystem. Limit: more than
       other_io_share of fio's, and more than other_read_bytes
     """
-    others = seen.get("beside_bytes") or 0
-    if others <= max(limits.other_read_bytes, limits.other_io_share * sum(seen["fio_bytes"].values())):
+    others = seen.beside_bytes or 0
+    if others <= max(limits.other_read_bytes, limits.other_io_share * sum(seen.fio_bytes.values())):
         return []
     text = "other namespaces of its controller read and wrote {0:.1f} MiB while fio ran: stop what uses them"
     return [Cause(OTHER_IO, DISTURBS, text.format(others / 2.0**20))]
 
 
-def _other_io(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
+def _other_io(cell: PlannedCell, seen: Seen, limits: Limits) -> list[Cause]:
     """Compare sectors with fio's own bytes in each direction; where there is a ramp, which fio's JSON leaves out, with
     the process's own counts.
 
@@ -186,7 +179,7 @@ def _other_io(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
     other_io unknown: `queue/iostats` is 0, or the kernel counted less than fio did (passthrough, drivers that don't
       count). Limit: a deficit of more than other_io_share
     """
-    kernel, fio_bytes = seen["kernel_bytes"], seen["fio_bytes"]
+    kernel, fio_bytes = seen.kernel_bytes, seen.fio_bytes
     if kernel is None:
         return [
             Cause(
@@ -198,7 +191,7 @@ def _other_io(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
     if any(kernel[name] < (1 - limits.other_io_share) * amount for name, amount in fio_bytes.items()):
         text = "whether others used the drive is unknown: the kernel counted {0} of fio's {1} bytes"
         return [Cause(OTHER_IO, UNKNOWN, text.format(sum(kernel[name] for name in fio_bytes), sum(fio_bytes.values())))]
-    own = seen["process_bytes"] if cell.ramp_s else fio_bytes
+    own = seen.process_bytes if cell.ramp_s else fio_bytes
     if own is None:
         return [
             Cause(
@@ -232,39 +225,40 @@ def _other_io(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
     )
 
 
-def _members(seen: Mapping, limits: Limits) -> list[Cause]:
+def _members(seen: Seen, limits: Limits) -> list[Cause]:
     """Check of an array that its I/O reached its drives, each of them its part, and that nobody else used one.
 
     other_io disturbs: on an array, I/O of its drives against the array's, and each drive's part against its share.
       Limit: more than other_io_share and the bytes above; from 1 GiB on, less than half of the share
     other_io unknown: the kernel does not count the I/O of one of the array's drives. Limit: any
     """
-    told, kernel = seen.get("member_bytes"), seen["kernel_bytes"]
+    told, kernel = seen.member_bytes, seen.kernel_bytes
     if not told or kernel is None:
         return []
-    if any(counts is None for counts in told.values()):
+    counted = {name: counts for name, counts in told.items() if counts is not None}
+    if len(counted) < len(told):
         text = "whether the array's I/O reached all its drives is unknown: the kernel does not count that of {0}"
         return [Cause(OTHER_IO, UNKNOWN, text.format(", ".join(name for name in told if told[name] is None)))]
     words = {"read": ("read", limits.other_read_bytes), "write": ("wrote", limits.other_write_bytes)}
     found = []
     for way, (word, least) in words.items():
-        total, slack = sum(counts[way] for counts in told.values()), limits.other_io_share * sum(kernel.values())
+        total, slack = sum(counts[way] for counts in counted.values()), limits.other_io_share * sum(kernel.values())
         if total < kernel[way] - max(least, slack):
             found.append(
                 f"the array {word} {kernel[way]} bytes, but its drives only {total}: the rest did not reach them"
             )
-        if total > kernel[way] + max(least * len(told), slack):
+        if total > kernel[way] + max(least * len(counted), slack):
             found.append(f"another process {word} {(total - kernel[way]) / 2.0**20:.1f} MiB on drives of the array")
-    of_all = sum(counts["read"] + counts["write"] for counts in told.values())
-    share = 1.0 / len(told)
-    for name, counts in told.items():
+    of_all = sum(counts["read"] + counts["write"] for counts in counted.values())
+    share = 1.0 / len(counted)
+    for name, counts in counted.items():
         part = counts["read"] + counts["write"]
         if of_all >= STRIPED_BYTES and part < UNEVEN * share * of_all:
             found.append(f"{name} got {part / float(of_all):.1%} of the array's I/O, not {share:.1%} as striping gives")
     return [Cause(OTHER_IO, DISTURBS, text) for text in found]
 
 
-def _load(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
+def _load(cell: PlannedCell, seen: Seen, limits: Limits) -> list[Cause]:
     """Find out whether the queue was as full as asked, and whether the host let it be.
 
     host_limited disturbs: fio's CPUs never idle and the queue short. Limit: cpu_idle_min
@@ -278,7 +272,7 @@ def _load(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
     found = [Cause(HOST_LIMITED, DISTURBS, text) for text in thread_limit(cell, seen, limits)]
     lost = lost_time.find(cell, seen, limits, bool(short))
     found += [Cause(HOST_LIMITED, DISTURBS if item.disturbs else TOLD, item.message) for item in lost]
-    if seen["cpu_idle"] is None:
+    if seen.cpu_idle is None:
         found.append(
             Cause(
                 HOST_LIMITED,
@@ -286,12 +280,12 @@ def _load(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
                 "whether the host limits fio is unknown: /proc/stat does not list the CPUs that fio was given",
             )
         )
-    if cell.polled and seen["fio_cpu"] >= limits.fio_cpu_max:
+    if cell.polled and seen.fio_cpu >= limits.fio_cpu_max:
         text = "whether the host limits fio is unknown: its threads poll for completions, and so never wait"
         found.append(Cause(HOST_LIMITED, UNKNOWN, text))
-    busy = seen["cpu_idle"] is not None and seen["cpu_idle"] < limits.cpu_idle_min
+    busy = seen.cpu_idle is not None and seen.cpu_idle < limits.cpu_idle_min
     said = "the CPUs that fio was given were idle for {0:.1%} of the time, while its threads used {1:.0%} of one each"
-    said = said.format(seen["cpu_idle"] or 0, seen["fio_cpu"])
+    said = said.format(seen.cpu_idle or 0, seen.fio_cpu)
     if short and busy:
         found.append(
             Cause(
@@ -313,7 +307,7 @@ def _load(cell: PlannedCell, seen: Mapping, limits: Limits) -> list[Cause]:
     return found
 
 
-def _time(seen: Mapping, limits: Limits) -> list[Cause]:
+def _time(seen: Seen, limits: Limits) -> list[Cause]:
     """Find pauses before a cell, and clocks that were set.
 
     idle_gap disturbs: time without I/O since the test's previous cell, by the monotonic clock; waiting for a late I/O
@@ -325,25 +319,25 @@ def _time(seen: Mapping, limits: Limits) -> list[Cause]:
       monotonic clock. Limit: clock_jump_s
     """
     found = []
-    if (seen.get("longest_s") or 0) > limits.stall_s:
+    if (seen.longest_s or 0) > limits.stall_s:
         text = (
             "an I/O took {0:.1f} s, more than {1:g} s: the drive or the host stalled, or fio miscounted; look "
             "at the kernel's log for resets, and add a criterion on max_latency_us if this should fail the drive"
         )
-        found.append(Cause(STALLED, TOLD, text.format(seen["longest_s"], limits.stall_s)))
-    if (seen.get("idle_s") or 0) > limits.idle_gap_s:
+        found.append(Cause(STALLED, TOLD, text.format(seen.longest_s, limits.stall_s)))
+    if (seen.idle_s or 0) > limits.idle_gap_s:
         text = "the drive idled for {0:.1f} s before this cell, more than {1:g} s: it may have collected garbage"
-        found.append(Cause(IDLE_GAP, DISTURBS, text.format(seen["idle_s"], limits.idle_gap_s)))
-    if (seen.get("suspended_s") or 0) > limits.suspended_s:
+        found.append(Cause(IDLE_GAP, DISTURBS, text.format(seen.idle_s, limits.idle_gap_s)))
+    if (seen.suspended_s or 0) > limits.suspended_s:
         text = (
             "the host was suspended for {0:.1f} s after the previous cell, so the drive lost or saved power; keep "
             "hosts from suspending"
         )
-        found.append(Cause(SUSPENDED, DISTURBS, text.format(seen["suspended_s"])))
-    if abs(seen.get("clock_jump_s") or 0) > limits.clock_jump_s:
+        found.append(Cause(SUSPENDED, DISTURBS, text.format(seen.suspended_s)))
+    if abs(seen.clock_jump_s or 0) > limits.clock_jump_s:
         text = (
             "the wall clock jumped by {0:+.1f} s: timestamps before and after it can't be compared; durations are not "
             "affected"
         )
-        found.append(Cause(CLOCK_JUMP, TOLD, text.format(seen["clock_jump_s"])))
+        found.append(Cause(CLOCK_JUMP, TOLD, text.format(seen.clock_jump_s)))
     return found

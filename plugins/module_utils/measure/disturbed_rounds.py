@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from .disturbances import DISTURBS, TITLES, Cause
+from ..records.measurement import Cause
+from .disturbances import DISTURBS, TITLES
 
 LONGEST_SHOWN = 6
 

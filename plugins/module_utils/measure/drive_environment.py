@@ -19,8 +19,9 @@ from ..drive import health, power
 from ..drive.attributes import VIRTUAL
 from ..drive.health import critical_texts
 from ..machine import links, pcie
+from ..records.measurement import Condition
 from . import sampler
-from .disturbances import DISTURBS, UNKNOWN, Cause
+from .disturbances import DISTURBS, UNKNOWN
 
 HEALTH = (*sampler.KEPT, "highest_temperature_c", "warning_temperature_c", "critical_temperature_c")
 # A read that failed and was given back as an error, or had to be rebuilt, takes long and may be the first of many: none
@@ -66,7 +67,7 @@ def direct_io(host: Host, name: str) -> bool | None:
     return {"1": True, "0": False}.get(told or "")
 
 
-def changed(first: World, before: World, now: World) -> list[Cause]:
+def changed(first: World, before: World, now: World) -> list[Condition]:
     """Return what a test's result can't stand for. first: the baseline; before: the look before the test; now: the one
     after it.
     """
@@ -78,7 +79,7 @@ def changed(first: World, before: World, now: World) -> list[Cause]:
         **_write_cache(before, now),
     }
     found.update({key: text for key, text in sampler.disturbed(before, now).items() if key not in found})
-    return [Cause(cause_of(key), DISTURBS, text) for key, text in found.items()] + _cached(now)
+    return [Condition(cause_of(key), DISTURBS, text) for key, text in found.items()] + _cached(now)
 
 
 def cause_of(key: str) -> str:
@@ -192,16 +193,16 @@ def _write_cache(before: World, now: World) -> dict[str, str]:
     return {"write_cache": f"its write cache changed from {one!r} to {other!r} while it was measured"}
 
 
-def _cached(now: World) -> list[Cause]:
+def _cached(now: World) -> list[Condition]:
     """Find a loop device that uses the page cache.
 
     direct_io disturbs: `loop/dio`. Limit: 0
     """
     text = "the loop device uses the page cache (loop/dio is 0), so memory was measured: attach it with --direct-io=on"
-    return [Cause("direct_io", DISTURBS, text)] if now["direct_io"] is False else []
+    return [Condition("direct_io", DISTURBS, text)] if now["direct_io"] is False else []
 
 
-def unknown(first: World, now: World, unseen_s: float = 0.0) -> list[Cause]:
+def unknown(first: World, now: World, unseen_s: float = 0.0) -> list[Condition]:
     """Return what can't be told of this drive, or no longer: never "fine". A drive of software has none of it, which is
     one sentence. unseen_s: the longest that no sample was taken.
 
@@ -211,14 +212,14 @@ def unknown(first: World, now: World, unseen_s: float = 0.0) -> list[Cause]:
     if now["transport"] in VIRTUAL:
         text = "{0} drives have no link, power state, temperature or counters: whether the conditions held is unknown"
         found = [("world", text.format(now["transport"]))]
-        return [Cause(cause, UNKNOWN, text) for cause, text in found + _uncached(now)]
+        return [Condition(cause, UNKNOWN, text) for cause, text in found + _uncached(now)]
     found = []
     if now["error"] and not first["error"]:
         found.append(("health", "its health could be read before and no longer can: {0}".format(now["error"])))
     elif now["error"]:
         found.append(("health", "its health cannot be read: {0}".format(now["error"])))
     missing = [name for name, there in [*_told(now), ("samples", unseen_s <= UNSEEN_S)] if not there]
-    return [Cause(cause, UNKNOWN, text) for cause, text in found + [(name, MISSING[name]) for name in missing]]
+    return [Condition(cause, UNKNOWN, text) for cause, text in found + [(name, MISSING[name]) for name in missing]]
 
 
 MISSING = {

@@ -26,6 +26,9 @@ NAMING = frozenset(
     "exec_prerun exec_postrun "
     "mmapfile hugepage-file aux-path include trigger trigger-file allow_mounted_write mountpoint".split()
 )
+# Of the placeholders; None: this host has no such thing.
+Value = t.Union[str, int, None]
+Values = t.Mapping[str, Value]
 TERMINATE_GRACE_S = 5.0
 # After SIGKILL only a process that waits in the kernel for a drive is still there.
 KILL_GRACE_S = 10.0
@@ -51,7 +54,7 @@ class Interrupted(Exception):
     """The host job was told to stop."""
 
 
-def fill(job: str, values: t.Mapping[str, t.Any]) -> str:
+def fill(job: str, values: Values) -> str:
     """Fill the placeholders `@ssd_<name>@` of a job text.
 
     A line whose placeholder is None on this host is left out (a drive without a NUMA node has no node to bind to).
@@ -205,10 +208,10 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
             process.stderr.close()
 
 
-def filled(job: str, values: t.Mapping[str, t.Any]) -> str:
+def filled(job: str, values: Values) -> str:
     """Return the job with its placeholders filled in. Raises FioError for one that names anything but the drive."""
     text = fill(job, values)
-    others = strays(text, values["device"])
+    others = strays(text, str(values["device"]))
     if others:
         raise FioError("the fio job names more than the drive: {0}; nothing was run".format("; ".join(others)))
     return text

@@ -13,9 +13,12 @@ from ..core.files import now
 from ..core.host import Host
 from ..drive.held_drive import HeldDrive
 from ..machine.cpus import NOWHERE
+from ..records.measurement import CellDetails, FillCurveDetails, PreconditionDetails
 from ..records.plan import PlannedCell, PlannedFill
 from . import disturbances, fio, fio_result, fio_sanity, io_pattern, kernel_counters, precondition_curve
 from .cell_observer import CellWatch
+from .fio_result import FioResult
+from .histogram import Bins
 from .rounds import cell_s
 from .submissions import Monitor
 from .validity_limits import Limits
@@ -32,13 +35,24 @@ thread=1
 allow_file_create=0
 """
 
-
-# What reading a result of another form than fio's raises.
-UNKNOWN_FORM = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 DISCARDS = kernel_counters.SECTORS["discard"]
 # How much longer than asked a cell may take before fio, or the drive, counts as hanging: an I/O that the kernel times
 # out (30 s) and repeats after a reset is slow, and a busy machine may keep fio from starting.
 CELL_GRACE_S = 120.0
+
+
+class CellRun(t.NamedTuple):
+    """What a cell came to, for the journal, and its latencies (fio_result.CellFigures), for RoundHistograms."""
+
+    details: CellDetails
+    histograms: t.Mapping[str, t.Mapping[str, Bins]]
+
+
+class Fill(t.NamedTuple):
+    """A fill and its rate over the drive; None where the kernel does not count."""
+
+    details: PreconditionDetails
+    curve: FillCurveDetails | None
 
 
 class Workbench:
@@ -74,19 +88,17 @@ class Workbench:
         """End the process that watches fio; the next cell would start another."""
         self._monitor.close()
 
-    def placeholders(self, **more: t.Any) -> dict[str, t.Any]:
+    def placeholders(self, **more: fio.Value) -> fio.Values:
         """Values of the job placeholders on this host, after the last identity check."""
         identity = self._held.identity
-        return dict(
-            {
-                "device": self._device(),
-                "block_bytes": identity["logical_block_size_bytes"],
-                "numa_node": self.place.node,
-                "cpus_allowed": self.place.cpus,
-                "max_queue_depth": identity.get("queue_depth") or 1,
-            },
+        return {
+            "device": self._device(),
+            "block_bytes": identity["logical_block_size_bytes"],
+            "numa_node": self.place.node,
+            "cpus_allowed": self.place.cpus,
+            "max_queue_depth": identity.get("queue_depth") or 1,
             **more,
-        )
+        }
 
     def _device(self) -> str:
         """Return what fio opens: our own descriptor, so that no other device can be put in the place of a name."""
@@ -115,13 +127,8 @@ class Workbench:
     def _witness(self) -> kernel_counters.Witness:
         return kernel_counters.Witness(self._host, os.path.basename(self._held.path), self.place.cpus)
 
-    def cell(self, name: str, cell: PlannedCell, size_bytes: int, seed_value: int) -> dict[str, t.Any]:
-        """Run one cell: {started, seconds, gap_s, read, write, raw, histograms, seen, causes}. Raises FioError.
-
-        gap_s: time without I/O since the cell before; streams: of fio_result.stream_figures, of a cell with several;
-          histograms: {"" or a stream's name: of fio_result.histograms}, for RoundHistograms and not for the journal;
-          seen: what its causes are judged by (CellWatch.seen); causes: of disturbances.find.
-        """
+    def cell(self, name: str, cell: PlannedCell, size_bytes: int, seed_value: int) -> CellRun:
+        """Run one cell. Raises FioError."""
         self._see_poll_queues(cell)
         # An idle time that began is waited for.
         length_s = cell_s(cell) + (cell.idle_s or 0)
@@ -141,29 +148,29 @@ class Workbench:
         gap_s = None if self._last_end is None else max(0.0, ended - cell_s(cell) - self._last_end)
         self._last_end = ended
         try:
-            whole = fio_result.combined(result)
-            figures, histograms = (
-                fio_result.cell_figures(cell, result, whole),
-                fio_result.cell_histograms(cell, result, whole),
-            )
+            told = fio_result.cell_figures(cell, result)
             seen = watch.seen(cell, result, self._last, gap_s, self._settled)
             found = disturbances.find(cell, seen, self.limits, self.strict)
-        except UNKNOWN_FORM as error:
+        except fio_result.UNKNOWN_FORM as error:
             raise fio.FioError(f"fio's result {raw} has an unknown form ({type(error).__name__}: {error})") from None
         self._last = watch.after
         self._settled = watch.after.stat if watch.after else None
-        return {
-            "started": started,
-            "seconds": round(ended - began, 3),
-            "gap_s": None if gap_s is None else round(gap_s, 3),
-            **figures,
-            "raw": raw,
-            "histograms": histograms,
-            "seen": seen,
-            "causes": found,
-        }
+        details = CellDetails(
+            started=started,
+            seconds=round(ended - began, 3),
+            gap_s=None if gap_s is None else round(gap_s, 3),
+            read=told.sides["read"],
+            write=told.sides["write"],
+            trim=told.sides["trim"],
+            sync=told.sides["sync"],
+            streams=told.streams,
+            raw=raw,
+            seen=seen,
+            causes=found,
+        )
+        return CellRun(details, told.histograms)
 
-    def _values(self, cell: PlannedCell, size_bytes: int, seed_value: int) -> t.Any:
+    def _values(self, cell: PlannedCell, size_bytes: int, seed_value: int) -> fio.Values:
         """Return a cell's placeholders."""
         return self.placeholders(
             size_bytes=size_bytes,
@@ -188,9 +195,8 @@ class Workbench:
         size_bytes: int,
         seed_value: int,
         tick: t.Callable[[float | None], None],
-    ) -> dict[str, t.Any]:
-        """Write the ActiveRange in sequence, `passes` times: the fields of the journal's precondition record, and
-        `curve`, those of fill_curve or None.
+    ) -> Fill:
+        """Write the ActiveRange in sequence, `passes` times.
 
         fio writes whole blocks only, so the remainder below the block size is a job of its own: usual capacities leave
         90,112 bytes, and a test may read the last LBA. `tick`: the share done, about once a second. Raises FioError.
@@ -206,21 +212,21 @@ class Workbench:
         if before and self._settled and len(before) == len(self._settled) > DISCARDS:
             # A fill discards nothing: what was discarded meanwhile shows before the cell that comes next.
             self._settled[DISCARDS] = before[DISCARDS]
-        return {
-            "passes": spec.passes,
-            "bytes_written": total,
-            "seconds": round(time.monotonic() - began, 3),
-            "bandwidth_bytes_per_s": bandwidth,
-            "remainder_bytes": size_bytes % spec.block_size_bytes,
-            "block_size_bytes": spec.block_size_bytes,
-            "data": spec.data or "random",
-            "kernel_bytes_written": recorder.written,
-            "curve": recorder.curve(size_bytes, spec.passes),
-        }
+        details = PreconditionDetails(
+            passes=spec.passes,
+            bytes_written=total,
+            seconds=round(time.monotonic() - began, 3),
+            bandwidth_bytes_per_s=bandwidth,
+            remainder_bytes=size_bytes % spec.block_size_bytes,
+            block_size_bytes=spec.block_size_bytes,
+            data=spec.data or "random",
+            kernel_bytes_written=recorder.written,
+        )
+        return Fill(details, recorder.curve(size_bytes, spec.passes))
 
     def _write_all(
         self, name: str, spec: PlannedFill, size_bytes: int, seed_value: int, tick: t.Callable[[], None]
-    ) -> t.Any:
+    ) -> float:
         """Run a fill's jobs: bytes/s of the first, as fio tells them. Raises FioError."""
         remainder = size_bytes % spec.block_size_bytes
         parts = (("fill", spec.job, size_bytes - remainder), ("remainder", spec.remainder_job, remainder))
@@ -237,7 +243,7 @@ class Workbench:
                 result, _raw = self._checked(
                     f"{name}-{part}", job, values, {"write": 1.0}, size_bytes=written, tick=tick
                 )
-                told.append(result["jobs"][0]["write"]["bw_bytes"])
+                told.append(result.jobs[0].sides["write"].bandwidth_bytes_per_s)
         return told[0]
 
     def _progress(self, name: str, total: int, tick: t.Callable[[float | None], None]) -> t.Callable[[], None]:
@@ -257,14 +263,14 @@ class Workbench:
         self,
         name: str,
         job: str,
-        values: dict[str, t.Any],
+        values: fio.Values,
         directions: t.Mapping[str, float],
         runtime_s: float | None = None,
         size_bytes: int | None = None,
         tick: t.Callable[[], None] | None = None,
         length_s: float | None = None,
         watch: CellWatch | None = None,
-    ) -> tuple[dict[str, t.Any], str]:
+    ) -> tuple[FioResult, str]:
         """Run a job; (fio's result, the raw file's path below the run folder) once every check holds. Raises FioError.
 
         runtime_s: that fio is to tell of a time-based job; length_s: how long that takes, with its ramp.
@@ -286,21 +292,17 @@ class Workbench:
                 out.write(stderr)
         kind = fio.FioError
         try:
-            result = fio_result.parse(text)
-            kind = self._blamed(result)
-            found = fio_result.result_problems(rc, result, values["device"], directions, runtime_s, size_bytes)
+            result = fio_result.parse(fio_result.load(text))
+            kind = self._of_drive() if fio_result.is_of_drive(result) else fio.FioError
+            found = fio_result.result_problems(rc, result, str(values["device"]), directions, runtime_s, size_bytes)
             found = found or fio_sanity.contradictions(result, text_of_job, runtime_s)
         except fio.FioError as error:
             found = [f"fio ended with exit code {rc}", str(error)]
-        except UNKNOWN_FORM as error:
+        except fio_result.UNKNOWN_FORM as error:
             found = [f"fio's result has an unknown form ({type(error).__name__}: {error})"]
         if found:
             raise kind("; ".join(found + stderr.strip().splitlines()[:3]) + f" (kept in {base}.*)")
         return result, os.path.relpath(base + ".json.gz", os.path.dirname(os.path.dirname(self._raw_dir)))
-
-    def _blamed(self, result: t.Mapping[str, t.Any]) -> type[fio.FioError]:
-        """Whose error it is that fio tells of."""
-        return self._of_drive() if fio_result.is_of_drive(result) else fio.FioError
 
     def _of_drive(self) -> type[fio.FioError]:
         """Return the error of what is measured. A file system and an array have errors of their own."""

@@ -66,12 +66,14 @@ def _lowest(number: int) -> int:
     return number if not shift else ((1 << BITS) + number % (1 << BITS)) << shift
 
 
-def parse_bins(latency: t.Mapping[str, t.Any]) -> Bins:
-    """Return the histogram of a `lat_ns` of fio's json+, shortest first. Raises KeyError without one, ValueError for
+def parse_bins(told: t.Mapping[str, int] | None) -> Bins:
+    """Return the histogram of the `bins` of fio's json+, shortest first. Raises KeyError without one, ValueError for
     what is no bin or no count.
     """
+    if told is None:
+        raise KeyError("bins")
     found = {}
-    for key, count in latency["bins"].items():
+    for key, count in told.items():
         value = int(key)
         if value < 0 or value_of(bin_of(value)) != value:
             raise ValueError(f"{key} ns is not the middle of a bin")

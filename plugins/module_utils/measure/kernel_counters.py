@@ -17,8 +17,10 @@ from ..core.host import Host
 from ..core.sysfs import number
 from ..drive.identity import SYSFS_SECTOR_BYTES
 from ..machine import cpus
+from ..records.measurement import QueueLimits, Seen, StreamQueue
 from ..records.plan import PlannedCell
 from . import fio_result
+from .fio_result import FioJob, FioResult
 
 # Where the controller `cpu` of each version is mounted, the key of its cpu.stat and how many of its units are a second.
 _CGROUP_V2 = (("/sys/fs/cgroup", "/sys/fs/cgroup/unified"), "throttled_usec", 1e6)
@@ -35,8 +37,6 @@ PROCESS = {"read_bytes": "read", "write_bytes": "write"}
 
 # Not nvme0c1n1: a path of a namespace, whose I/O is the namespace's own.
 _NAMESPACE = re.compile(r"nvme[0-9]+n[0-9]+")
-
-Mapping = t.Mapping[str, t.Any]
 
 
 def throttled_s(host: Host) -> dict[str, float]:
@@ -118,16 +118,14 @@ class Witness:
         off = self._host.get(self._base + "queue/iostats") == "0"
         return None if off else counters(self._host.get(self._base + "stat") or "")
 
-    def limits(self) -> dict[str, int | None]:
-        """Return what bounds the drive's queue: {nr_requests, hw_queues, device_depth}; None: it has no such limit, or
-        the kernel does not tell.
-        """
+    def limits(self) -> QueueLimits:
+        """Return what bounds the drive's queue."""
         queues = len(self._host.listdir(self._base + "mq"))
-        return {
-            "nr_requests": number(self._host, self._base + "queue/nr_requests") if queues else None,
-            "hw_queues": queues or None,
-            "device_depth": number(self._host, self._base + "device/queue_depth"),
-        }
+        return QueueLimits(
+            nr_requests=number(self._host, self._base + "queue/nr_requests") if queues else None,
+            hw_queues=queues or None,
+            device_depth=number(self._host, self._base + "device/queue_depth"),
+        )
 
     @property
     def cpu_count(self) -> int:
@@ -202,87 +200,85 @@ def _grown(before: int | None, after: int | None) -> int | None:
 
 def evidence(
     cell: PlannedCell,
-    result: Mapping,
+    result: FioResult,
     before: CounterSnapshot,
     after: CounterSnapshot,
-    process: Mapping | None,
+    process: dict[str, int] | None,
     witness: Witness,
-) -> dict[str, t.Any]:
-    """Return all that the causes of a disturbed cell are judged by (fields: docs/internals.md, cell `seen`). result:
-    fio's.
-    """
-    job = fio_result.combined(result)["jobs"][0]
-    sides = {name: job[name] for name in fio_result.DIRECTIONS}
+) -> Seen:
+    """Return what the causes of a disturbed cell are judged by, as far as counters and fio's result tell."""
+    job = fio_result.combined(result)
     run_s, queued, total_ios = _queued(job)
     more = grown(before.stat, after.stat) if before.stat and after.stat else None
     ios = sum(more[field] for field in IOS) if more else 0
     elapsed_s = after.time_s - before.time_s
     cpu = [now - then for then, now in zip(before.cpu, after.cpu)] if before.cpu and after.cpu else None
     held = [after.throttled[file] - before.throttled[file] for file in after.throttled if file in before.throttled]
-    return {
-        **_streams(cell, result),
-        "fio_bytes": {name: side["io_bytes"] for name, side in sides.items()},
-        "process_bytes": dict(process) if process else None,
-        "kernel_bytes": {name: more[field] * SYSFS_SECTOR_BYTES for name, field in SECTORS.items() if field < len(more)}
-        if more
-        else None,
-        "merged_share": round(sum(more[field] for field in MERGES) / ios, 4) if more and ios else None,
-        "run_s": run_s,
-        "mean_latency_s": queued / total_ios if total_ios else None,
-        "longest_s": round(max(job[name]["lat_ns"].get("max", 0) for name in fio_result.SIDES if name in job) / 1e9, 6),
-        "queued": round(queued / run_s, 4) if run_s else None,
-        "in_flight": round(more[QUEUE_MS] / 1000.0 / (run_s + (cell.ramp_s or 0)), 4) if more and run_s else None,
-        "limits": witness.limits(),
-        "fio_cpu": round((job["usr_cpu"] + job["sys_cpu"]) / 100.0, 4),
-        "cpus": witness.cpu_count,
-        "cpu_idle": round(cpu[1] / cpu[0], 4) if cpu and cpu[0] else None,
-        "cpu_steal": round(cpu[2] / cpu[0], 4) if cpu and cpu[0] else None,
-        "throttled_s": round(max(held), 4) if held else None,
-        "elapsed_s": round(elapsed_s, 3),
-        "beside_bytes": _grown(before.beside, after.beside),
-    }
+    return Seen(
+        fio_bytes={name: job.sides[name].bytes for name in fio_result.DIRECTIONS},
+        process_bytes=process or None,
+        kernel_bytes=_sector_bytes(more) if more else None,
+        merged_share=round(sum(more[field] for field in MERGES) / ios, 4) if more and ios else None,
+        run_s=run_s,
+        mean_latency_s=queued / total_ios if total_ios else None,
+        longest_s=round(max(side.latency.max for side in job.sides.values()) / 1e9, 6),
+        queued=round(queued / run_s, 4) if run_s else None,
+        in_flight=round(more[QUEUE_MS] / 1000.0 / (run_s + (cell.ramp_s or 0)), 4) if more and run_s else None,
+        limits=witness.limits(),
+        fio_cpu=round((job.user_cpu_pct + job.system_cpu_pct) / 100.0, 4),
+        cpus=witness.cpu_count,
+        cpu_idle=round(cpu[1] / cpu[0], 4) if cpu and cpu[0] else None,
+        cpu_steal=round(cpu[2] / cpu[0], 4) if cpu and cpu[0] else None,
+        throttled_s=round(max(held), 4) if held else None,
+        elapsed_s=round(elapsed_s, 3),
+        beside_bytes=_grown(before.beside, after.beside),
+        # What the clocks and the cells before tell (cell_observer.py).
+        idle_s=None,
+        clock_jump_s=0.0,
+        trimmed_bytes=sum(one.sides["trim"].bytes for one in result.jobs if "trim" in one.sides) if cell.jobs else None,
+        streams={one.name.rpartition(".")[2]: _queue_of(one) for one in result.jobs} if cell.jobs else None,
+    )
 
 
-def of_members(counts: t.Sequence[Mapping], busy_s: float) -> dict[str, t.Any]:
-    """Return what the drives of an array did while fio worked on it: `member_bytes`, {kernel name: {read, write,
-    discard}, or None where the kernel does not count}, and `in_flight` of all: older kernels don't time an array's own
-    I/O.
-
-    counts: {kernel name: stat} before and after.
+class MembersSeen(t.NamedTuple):
+    """What the drives of an array did while fio worked on it. bytes: by kernel name, each {read, write, discard}, or
+    None where the kernel does not count; in_flight: of all, as older kernels don't time an array's own I/O.
     """
+
+    bytes: dict[str, dict[str, int] | None]
+    in_flight: float | None
+
+
+def of_members(counts: t.Sequence[t.Mapping[str, list[int] | None]], busy_s: float) -> MembersSeen:
+    """Return what the drives of an array did. counts: {kernel name: stat} before and after."""
     before, after = counts
-    more = {name: grown(before[name], after[name]) if before[name] and after[name] else None for name in before}
-    told = {
-        name: fields
-        and {way: fields[field] * SYSFS_SECTOR_BYTES for way, field in SECTORS.items() if field < len(fields)}
-        for name, fields in more.items()
-    }
+    more = {name: _grown_of(stat, after[name]) for name, stat in before.items()}
     known = [fields[QUEUE_MS] / 1000.0 for fields in more.values() if fields]
     queued = round(sum(known) / busy_s, 4) if busy_s and len(known) == len(more) else None
-    return {"member_bytes": told, "in_flight": queued}
+    return MembersSeen({name: _sector_bytes(fields) if fields else None for name, fields in more.items()}, queued)
 
 
-def _queued(job: Mapping) -> tuple[float, float, int]:
+def _grown_of(before: list[int] | None, after: list[int] | None) -> list[int] | None:
+    return grown(before, after) if before and after else None
+
+
+def _sector_bytes(fields: t.Sequence[int]) -> dict[str, int]:
+    """Return the bytes of each of SECTORS that a drive counts."""
+    return {name: fields[field] * SYSFS_SECTOR_BYTES for name, field in SECTORS.items() if field < len(fields)}
+
+
+def _queued(job: FioJob) -> tuple[float, float, int]:
     """Of a reporting group: how long it ran, the I/Os' latencies summed up in seconds, and how many I/Os there were.
 
     While a thread flushes it has no other I/O, so flushes count too.
     """
-    sides = [job[name] for name in fio_result.SIDES if name in job]
-    run_s = max(side.get("runtime", 0) for side in sides) / 1000.0
-    queued_ns = sum(fio_result.ios_of(side) * side["lat_ns"]["mean"] for side in sides if fio_result.ios_of(side))
-    return run_s, queued_ns / 1e9, sum(map(fio_result.ios_of, sides))
+    sides = job.sides.values()
+    run_s = max(side.runtime_ms for side in sides) / 1000.0
+    queued_ns = sum(side.ios * side.latency.mean for side in sides if side.ios)
+    return run_s, queued_ns / 1e9, sum(side.ios for side in sides)
 
 
-def _streams(cell: PlannedCell, result: Mapping) -> dict[str, t.Any]:
-    """Return what is seen of the streams of a cell that has several: what they trimmed, and how full each one's queue
-    was.
-    """
-    if not cell.jobs:
-        return {}
-    found = {}
-    for job in result["jobs"]:
-        run_s, queued, ios = _queued(job)
-        mean_s = queued / ios if ios else None
-        name = job["jobname"].rpartition(".")[2]
-        found[name] = {"queued": round(queued / run_s, 4) if run_s else None, "mean_latency_s": mean_s}
-    return {"trimmed_bytes": sum(job["trim"]["io_bytes"] for job in result["jobs"] if "trim" in job), "streams": found}
+def _queue_of(stream: FioJob) -> StreamQueue:
+    """Return how full the queue of one of several streams was."""
+    run_s, queued, ios = _queued(stream)
+    return StreamQueue(round(queued / run_s, 4) if run_s else None, queued / ios if ios else None)

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ..records.measurement import Seen
 from ..records.plan import PlannedCell
 from . import io_pattern
 from .validity_limits import Limits
-
-Mapping = t.Mapping[str, t.Any]
 
 
 class Loss(t.NamedTuple):
@@ -24,45 +23,43 @@ class Loss(t.NamedTuple):
     flight holds while the time is taken: of a guest that is stopped it counts I/Os that the drive has finished.
     """
 
-    share: t.Callable[[PlannedCell, Mapping, Limits], float | None]
+    share: t.Callable[[PlannedCell, Seen, Limits], float | None]
     limit: str
     text: str
     is_counted: bool
 
 
-def _stolen(_cell: PlannedCell, seen: Mapping, _limits: Limits) -> float | None:
+def _stolen(_cell: PlannedCell, seen: Seen, _limits: Limits) -> float | None:
     """Return what the hypervisor took.
 
     host_limited disturbs: time that the hypervisor took from fio's CPUs. Limit: steal_max, if not outlasted
     """
-    share: float | None = seen["cpu_steal"]
-    return share
+    return seen.cpu_steal
 
 
-def _throttled(cell: PlannedCell, seen: Mapping, _limits: Limits) -> float | None:
+def _throttled(cell: PlannedCell, seen: Seen, _limits: Limits) -> float | None:
     """Return what a quota took: a sum over CPUs, of which no more than fio has threads can wait at once.
 
     host_limited disturbs: time lost to the control group's CPU quota (`cpu.stat`, parent groups too). Limit:
       throttled_max of the cell's time, if not outlasted
     """
-    held_s: float | None = seen["throttled_s"]
-    return None if held_s is None else held_s / max(0.001, seen["elapsed_s"] * min(cell.threads, seen["cpus"]))
+    held_s = seen.throttled_s
+    return None if held_s is None else held_s / max(0.001, seen.elapsed_s * min(cell.threads, seen.cpus))
 
 
-def _waited(cell: PlannedCell, seen: Mapping, limits: Limits) -> float | None:
+def _waited(cell: PlannedCell, seen: Seen, limits: Limits) -> float | None:
     """Return what fio's threads waited for CPUs that were never idle: no more than others ran there, as they also wait
     for each other.
 
     host_limited disturbs: time that fio's threads waited for CPUs that others kept busy (`schedstat`): at most what
       others used of CPUs that were never idle (cpu_idle_min). Limit: waited_max, if not outlasted
     """
-    waited_s: float | None = seen.get("waited_s")
-    idle: float | None = seen["cpu_idle"]
+    waited_s, idle = seen.waited_s, seen.cpu_idle
     if waited_s is None or idle is None or idle >= limits.cpu_idle_min:
         return None
-    own: float = seen["fio_cpu"] * cell.threads / seen["cpus"]
-    others = max(0.0, 1 - idle - (seen["cpu_steal"] or 0) - own)
-    return min(others, float(waited_s / max(0.001, (seen["run_s"] + (cell.ramp_s or 0)) * cell.threads)))
+    own = seen.fio_cpu * cell.threads / seen.cpus
+    others = max(0.0, 1 - idle - (seen.cpu_steal or 0) - own)
+    return min(others, waited_s / max(0.001, (seen.run_s + (cell.ramp_s or 0)) * cell.threads))
 
 
 TABLE = (
@@ -90,7 +87,7 @@ class Found(t.NamedTuple):
     message: str
 
 
-def find(cell: PlannedCell, seen: Mapping, limits: Limits, is_short: bool) -> list[Found]:
+def find(cell: PlannedCell, seen: Seen, limits: Limits, is_short: bool) -> list[Found]:
     """Return the losses of a cell above their limits. is_short: its queue was not full (disturbances.shortfalls).
 
     host_limited told: any of what took time from fio's CPUs, outlasted. Limit: the same, and a rate off by at most
@@ -98,32 +95,32 @@ def find(cell: PlannedCell, seen: Mapping, limits: Limits, is_short: bool) -> li
     """
     shares = [(row, row.share(cell, seen, limits)) for row in TABLE]
     above = [row.text.format(share) for row, share in shares if (share or 0) > getattr(limits, row.limit)]
-    work_s, gap_s = backlog_s(cell, seen), seen.get("longest_gap_s")
+    work_s, gap_s = backlog_s(cell, seen), seen.longest_gap_s
     # A thread that ran in all the time that was left to it is what limits the rate, however deep its queue.
     left = 1 - min(1.0, max(share or 0 for _row, share in shares))
-    waits = seen["fio_cpu"] < limits.fio_cpu_max * left
+    waits = seen.fio_cpu < limits.fio_cpu_max * left
     if is_short or not waits or work_s is None or gap_s is None or work_s <= gap_s:
         return [Found(True, text) for text in above]
-    if sum(_error(cell, seen, row, share or 0, work_s) for row, share in shares) > limits.rate_error_max:
+    if sum(_error(cell, seen, row, share or 0, gap_s / (2 * work_s)) for row, share in shares) > limits.rate_error_max:
         return [Found(True, text) for text in above]
     return [Found(False, text + OUTLASTED.format(1000 * work_s, 1000 * gap_s)) for text in above]
 
 
-def _error(cell: PlannedCell, seen: Mapping, row: Loss, share: float, work_s: float) -> float:
+def _error(cell: PlannedCell, seen: Seen, row: Loss, share: float, idle: float) -> float:
     """Return what a loss may have cost a drive whose rate falls with its queue, as a share of the rate: half of what it
     works off in a gap, on average; where the kernel's count holds, no more than the queue was short of what it is by
     itself.
     """
-    by_gap: float = share * min(1.0, seen["longest_gap_s"] / (2 * work_s))
+    by_gap = share * min(1.0, idle)
     if not row.is_counted:
         return by_gap
     # At its end a run lets the queue drain, for as long as the drive works on it.
-    whole = 1 - min(1.0, seen["mean_latency_s"] / (2 * seen["run_s"]))
-    short: float = max(0.0, whole - seen["in_flight"] / io_pattern.asked_in_flight(cell))
+    whole = 1 - min(1.0, (seen.mean_latency_s or 0.0) / (2 * seen.run_s))
+    short = max(0.0, whole - (seen.in_flight or 0.0) / io_pattern.asked_in_flight(cell))
     return min(by_gap, short)
 
 
-def backlog_s(cell: PlannedCell, seen: Mapping) -> float | None:
+def backlog_s(cell: PlannedCell, seen: Seen) -> float | None:
     """Return how long the drive works on what it has in flight: I/Os in flight by the kernel's count ÷ rate. None:
     unknown, or nothing waits at the drive (depth 1), or the test leaves the queue open (a rate limit, completions in
     batches, several streams).
@@ -132,7 +129,7 @@ def backlog_s(cell: PlannedCell, seen: Mapping) -> float | None:
     """
     if io_pattern.is_limited(cell) or cell.batch or cell.jobs or cell.queue_depth == 1:
         return None
-    if not seen["in_flight"] or not seen["queued"] or not seen["mean_latency_s"]:
+    if not seen.in_flight or not seen.queued or not seen.mean_latency_s:
         return None
-    iops: float = seen["queued"] / seen["mean_latency_s"]
-    return float(min(io_pattern.asked_in_flight(cell), seen["queued"], seen["in_flight"])) / iops
+    iops = seen.queued / seen.mean_latency_s
+    return min(io_pattern.asked_in_flight(cell), seen.queued, seen.in_flight) / iops

@@ -12,6 +12,8 @@ import threading
 import time
 import typing as t
 
+from ..records.measurement import FillCurveDetails
+
 # Points of the curve: 1 % of the ActiveRange each, and no more than this for a fill of many passes.
 STEPS_A_PASS = 100
 MOST_STEPS = 1000
@@ -107,19 +109,13 @@ class Recorder:
             return None
         return self._samples[-1][1] - self._samples[0][1]
 
-    def curve(self, size_bytes: int, passes: int) -> dict[str, t.Any] | None:
-        """Return the fields of the journal's fill_curve record, for `passes` over `size_bytes`; None where the kernel
-        does not count.
-        """
+    def curve(self, size_bytes: int, passes: int) -> FillCurveDetails | None:
+        """Return how fast `passes` over `size_bytes` were; None where the kernel does not count."""
         if not self.written or self.written < size_bytes * passes / STEPS_A_PASS:
             return None
         steps = min(MOST_STEPS, STEPS_A_PASS * passes)
         step_bytes = size_bytes * passes / steps
-        return {
-            "step_bytes": step_bytes,
-            "samples": len(self._samples),
-            "bandwidth_bytes_per_s": rates(self._samples, step_bytes, steps),
-        }
+        return FillCurveDetails(step_bytes, len(self._samples), rates(self._samples, step_bytes, steps))
 
 
 def rates(samples: t.Sequence[Sample], step_bytes: float, steps: int) -> list[float]:

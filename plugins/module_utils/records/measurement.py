@@ -115,27 +115,36 @@ class StreamQueue:
 
 
 @dataclass(frozen=True)
+class QueueLimits:
+    """What bounds a drive's queue; null: it has no such limit, or the kernel does not tell."""
+
+    nr_requests: t.Optional[int]
+    hw_queues: t.Optional[int]
+    device_depth: t.Optional[int]
+
+
+@dataclass(frozen=True)
 class Seen:
     """What a cell's disturbances were judged by; null: nobody counts it."""
 
-    fio_bytes: t.Optional[t.Dict[str, int]]
+    fio_bytes: t.Dict[str, int]
     process_bytes: t.Optional[t.Dict[str, int]]
     kernel_bytes: t.Optional[t.Dict[str, int]]
     merged_share: t.Optional[NotNegative]
-    run_s: t.Optional[NotNegative]
+    run_s: NotNegative
     mean_latency_s: t.Optional[NotNegative]
     # I/Os in flight by fio.
     queued: t.Optional[NotNegative]
     # I/Os in flight by the kernel's count.
     in_flight: t.Optional[float]
-    limits: t.Dict[str, t.Optional[int]]
+    limits: QueueLimits
     # Share of a CPU, by thread.
-    fio_cpu: t.Optional[NotNegative]
+    fio_cpu: NotNegative
     cpus: Positive
     cpu_idle: t.Optional[float]
     cpu_steal: t.Optional[float]
     throttled_s: t.Optional[float]
-    elapsed_s: t.Optional[NotNegative]
+    elapsed_s: NotNegative
     idle_s: t.Optional[NotNegative]
     clock_jump_s: float
     # No thread of fio submitted nothing for longer.
@@ -145,15 +154,17 @@ class Seen:
     # Of other namespaces of the controller.
     beside_bytes: t.Optional[Count] = None
     # Of the drives of an array, by kernel name; null: the kernel does not count that drive's I/O.
-    member_bytes: t.Optional[Annotated[t.Dict[str, t.Optional[t.Dict[str, Count]]], Limits(max_properties=1000)]] = None
+    member_bytes: OrMissing[Annotated[t.Dict[str, t.Optional[t.Dict[str, Count]]], Limits(max_properties=1000)]] = None
     # Written and discarded since our own last I/O.
     between_bytes: t.Optional[t.Dict[str, int]] = None
     suspended_s: t.Optional[float] = None
     # The longest I/O.
     longest_s: t.Optional[NotNegative] = None
-    trimmed_bytes: t.Optional[Count] = None
+    trimmed_bytes: OrMissing[Count] = None
     # Of several streams, by name.
-    streams: t.Optional[Annotated[t.Dict[str, StreamQueue], Limits(max_properties=64)]] = None
+    streams: OrMissing[Annotated[t.Dict[str, StreamQueue], Limits(max_properties=64)]] = None
+
+    IS_WHOLE: t.ClassVar[bool] = True
 
 
 CauseName = t.Literal[

@@ -12,6 +12,9 @@ import typing as t
 from ..measure import disturbances, fio_result
 from ..measure.disturbed_rounds import DisturbedRounds
 from ..measure.rounds import FITTED_END, Rounds
+from ..records import base
+from ..records.attempt import MeasuredCell
+from ..records.measurement import Chosen
 from ..records.plan import PlannedTest
 from .criteria import MEASURED
 
@@ -47,7 +50,7 @@ class AttemptReducer:
         self._disturbed = DisturbedRounds()
         # Of the round that is under way, by cell; a stream's figures are those of a cell named <cell>.<stream>.
         self._cells: dict[str, dict[str, float]] = {}
-        self._loads: dict[str, Event] = {}
+        self._loads: dict[str, Chosen] = {}
         self._end: Event | None = None
         self.written_bytes = 0
         # Why nothing that is measured after it can count; "" while nobody gave blocks of the drive back.
@@ -69,17 +72,17 @@ class AttemptReducer:
             self._end = event
 
     def _take_cell(self, event: Event) -> None:
-        number, name = event["round"], event["cell"]
-        self._cells[name] = fio_result.metrics_of(event)
-        self._cells.update({each["name"]: fio_result.metrics_of(each) for each in event.get("streams") or ()})
-        self.written_bytes += (event.get("write") or {}).get("bytes", 0)
-        found = [disturbances.Cause(**item) for item in event["causes"]]
-        self._disturbed.add(number, name, found)
+        cell = base.parse(MeasuredCell, event)
+        self._cells[cell.cell] = fio_result.metrics(cell.read, cell.write, cell.trim, cell.sync)
+        for each in cell.streams or ():
+            self._cells[each.name] = fio_result.metrics(each.read, each.write, each.trim, each.sync)
+        self.written_bytes += cell.write.bytes if cell.write else 0
+        self._disturbed.add(cell.round, cell.cell, cell.causes)
         self.discarded = self.discarded or next(
-            (one.message for one in found if one.cause == disturbances.DISCARDED), ""
+            (one.message for one in cell.causes if one.cause == disturbances.DISCARDED), ""
         )
-        if event.get("chosen"):
-            self._loads[name] = event["chosen"]
+        if cell.chosen:
+            self._loads[cell.cell] = cell.chosen
 
     def _take_round(self, event: Event) -> None:
         lacking = [name for name in self._due if name not in self._cells]
@@ -145,7 +148,7 @@ class AttemptReducer:
             "wear": end["wear"],
         }
         per_cpu = [cell.id for cell in self._test.cells if cell.per_cpu]
-        loads = [dict(self._loads[name], cell=name) for name in per_cpu if name in self._loads]
+        loads = [{**base.to_json(self._loads[name]), "cell": name} for name in per_cpu if name in self._loads]
         return {**found, "loads": loads} if loads else found
 
     def _outcome(self, end: Event) -> tuple[str, list[str]]:

@@ -160,7 +160,7 @@ OF_TEXTS = {
     "rssdm list": (lambda text: [rssdm.parse_settings(item) for item in rssdm.parse_list(text)], ()),
     "fio-status": (lambda text: [card.size_pct for card in iomemory.parse_status(text)], ()),
     "fio-pci-check": (iomemory_pci.parse, ()),
-    "fio": (fio_result.parse, fio.FioError),
+    "fio": (fio_result.load, fio.FioError),
     "link speed": (pcie.speed_gts, ()),
     "link width": (pcie.lanes, ()),
     "serial link": (links.rate, ()),

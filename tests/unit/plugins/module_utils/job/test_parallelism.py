@@ -15,11 +15,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan impor
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign, parallelism
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Job
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances, fio, parallelism_search
-from ansible_collections.ssdlab.fleet.tests.fixtures import planned
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, parallelism_search
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import CellRun
+from ansible_collections.ssdlab.fleet.tests.fixtures import journal_events, planned
 
 CELL = {"id": "rand-4k-r100-tc1-qd1", "runtime_s": 3}
-DISTURBED = disturbances.Cause("other_io", "disturbs", "another process read")
+DISTURBED = {"cause": "other_io", "level": "disturbs", "message": "another process read"}
 
 
 class Host:
@@ -73,7 +74,8 @@ class Host:
                 raise host.wrong[drive]
             together = int(name.split("-")[1])
             found = [DISTURBED] if drive in host.disturbed else []
-            return {"read": {"iops": min(1000.0, host.most / together)}, "causes": found}
+            read = {**journal_events.FIGURES, "iops": min(1000.0, host.most / together)}
+            return CellRun(journal_events.cell_details(read=read, causes=found), {})
 
         held = types.SimpleNamespace(
             identity={"size_bytes": 1 << 30},

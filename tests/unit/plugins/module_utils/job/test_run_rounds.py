@@ -10,9 +10,10 @@ import types
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import Measuring
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import CellRun
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.histogram import RoundHistograms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.reducer import AttemptReducer
-from ansible_collections.ssdlab.fleet.tests.fixtures import planned, steady_test
+from ansible_collections.ssdlab.fleet.tests.fixtures import journal_events, planned, steady_test
 
 RULE = {
     "tracked": [{"cell": "c", "metric": "write_iops"}],
@@ -22,8 +23,7 @@ RULE = {
     "min_capacity_multiple": 2,
 }
 TEST = planned.spec(cells=[{"runtime_s": 60}], rounds={"capacity_multiple": 4}, steady_state=RULE)
-SIDE = {"iops": 10.0, "bandwidth_bytes_per_s": 1e6, "ios": 10, "bytes": 100, "mean_latency_us": 1.0}
-RESULT = {"causes": [], "read": None, "write": dict(SIDE, max_latency_us=2.0), "histograms": {}}
+RESULT = CellRun(journal_events.cell_details(write={**journal_events.FIGURES, "bytes": 100}), {})
 
 
 class Station:
@@ -32,7 +32,7 @@ class Station:
     def __init__(self, after):
         self.held = self.target = types.SimpleNamespace(identity={"size_bytes": 800})
         nothing = {"begin_test": lambda: None, "close": lambda: None}
-        self.bench = types.SimpleNamespace(**nothing, cell=lambda *_asked: dict(RESULT))
+        self.bench = types.SimpleNamespace(**nothing, cell=lambda *_asked: RESULT)
         self._after = after
         self.reducer = AttemptReducer(TEST)
 

@@ -8,6 +8,8 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, TOLD, UNKNOWN
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Seen
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 MIB = 1 << 20
@@ -43,7 +45,9 @@ SATA = {"nr_requests": 64, "hw_queues": 1, "device_depth": 32}
 def found(cell=None, strict=False, terms=Limits(), **seen):
     return [
         (item.cause, item.level)
-        for item in disturbances.find(planned.cell(**{**CELL, **(cell or {})}), {**SEEN, **seen}, terms, strict)
+        for item in disturbances.find(
+            planned.cell(**{**CELL, **(cell or {})}), base.parse(Seen, {**SEEN, **seen}), terms, strict
+        )
     ]
 
 

@@ -3,15 +3,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import Cause
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbed_rounds import (
     DisturbedRounds,
     ranges,
     sentence,
 )
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Cause
 
 BUSY = Cause("other_io", "disturbs", "another process wrote")
 UNSURE = Cause("other_io", "unknown", "nobody counts")
@@ -23,7 +25,7 @@ def test_rounds_are_told_by_cause_with_what_was_seen_first():
         (1, []),
         (2, [UNSURE]),
         (3, [BUSY]),
-        (4, [BUSY._replace(message="later"), UNSURE]),
+        (4, [dataclasses.replace(BUSY, message="later"), UNSURE]),
         (5, []),
         (6, [BUSY]),
     ):

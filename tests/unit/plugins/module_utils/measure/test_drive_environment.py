@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import drive_environment
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, UNKNOWN
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Condition
 
 FIRST = {
     "transport": "nvme",
@@ -251,7 +252,7 @@ def test_an_iomemory_card_that_reached_its_throttling_temperature_in_between(emu
     with host.state() as machine:
         machine["iomemory"]["cards"][0]["highest_c"] = 79.4
     (found,) = drive_environment.changed(first, first, drive_environment.read_environment(host, identity))
-    assert found == ("temperature", "disturbs", "it reached 79 °C, its own limit is 78 °C")
+    assert found == Condition("temperature", "disturbs", "it reached 79 °C, its own limit is 78 °C")
 
 
 def test_the_baseline_of_another_boot_keeps_its_states_and_takes_the_counters_of_now():

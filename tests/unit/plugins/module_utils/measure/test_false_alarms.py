@@ -12,6 +12,8 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances, drive_environment, sampler
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, TOLD
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Seen
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned, samples
 
 RUNTIME_S = 60
@@ -54,7 +56,7 @@ def observed(cell, iops, **changes):
         "queued": float(depth),
         "in_flight": 0.95 * depth,
     }
-    return {**QUIET, **load, **changes}
+    return base.parse(Seen, {**QUIET, **load, **changes})
 
 
 @pytest.mark.parametrize(

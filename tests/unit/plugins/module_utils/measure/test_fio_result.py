@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import statistics
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_result import (
+    FioResult,
     Moments,
     pooled,
 )
@@ -37,32 +39,38 @@ def side(ios=1000, runtime_ms=60000, bytes_each=4096):
 GOOD = {
     "fio version": "fio-3.33",
     "global options": {"filename": "/dev/nvme0n1"},
-    "jobs": [{"jobname": "cell", "error": 0, "read": side(0), "write": side()}],
+    "jobs": [{"jobname": "cell", "error": 0, "usr_cpu": 1.0, "sys_cpu": 2.0, "read": side(0), "write": side()}],
 }
 
 
 def changed(*path_and_value):
-    return replaced(GOOD, *path_and_value)
+    return fio_result.parse(replaced(GOOD, *path_and_value) if path_and_value else GOOD)
+
+
+def job(**sides):
+    """A reporting group with these sides."""
+    (found,) = fio_result.parse({"jobs": [{"jobname": "cell", "usr_cpu": 0.0, "sys_cpu": 0.0, **sides}]}).jobs
+    return found
 
 
 def test_a_good_result_is_accepted():
-    assert fio_result.result_problems(0, GOOD, "/dev/nvme0n1", {"write": 1.0}, runtime_s=60) == []
+    assert fio_result.result_problems(0, changed(), "/dev/nvme0n1", {"write": 1.0}, runtime_s=60) == []
 
 
 @pytest.mark.parametrize(
     "rc, result, asked, message",
     [
-        (1, GOOD, {}, "exit code 1"),
-        (-9, GOOD, {}, "exit code -9"),
+        (1, changed(), {}, "exit code 1"),
+        (-9, changed(), {}, "exit code -9"),
         (0, changed("jobs", 0, "error", 5), {}, "error 5"),
         (0, changed("jobs", []), {}, "no job"),
         (0, changed("jobs", 0, "write", side(0)), {}, "no write I/O"),
-        (0, GOOD, {"directions": {"read": 0.5, "write": 0.5}}, "no read I/O"),
+        (0, changed(), {"directions": {"read": 0.5, "write": 0.5}}, "no read I/O"),
         (0, changed("jobs", 0, "write", side(0)), {"directions": {"read": 0.95, "write": 0.05}}, "no write I/O"),
         (0, changed("jobs", 0, "write", side(runtime_ms=58700)), {}, "ran for 58.70 s of 60 s"),
         (0, changed("global options", {"filename": "/dev/nvme0n10"}), {}, "not /dev/nvme0n1"),
         (0, changed("global options", {}), {}, "no file"),
-        (0, GOOD, {"size_bytes": 4096001}, "4096000 of 4096001 bytes"),
+        (0, changed(), {"size_bytes": 4096001}, "4096000 of 4096001 bytes"),
     ],
 )
 def test_a_result_is_believed_only_when_every_check_holds(rc, result, asked, message):
@@ -100,8 +108,7 @@ def test_an_error_is_the_drives_where_the_kernel_says_so(error, of_drive):
 )
 def test_a_direction_of_a_mix_may_have_no_io_by_chance(ios, share, believed):
     """Of 20 I/Os with 5 % writes a third of all cells have no write."""
-    result = changed("jobs", 0, "read", dict(side(), total_ios=ios))
-    result["jobs"][0]["write"] = side(0)
+    result = FioResult({"filename": "/dev/nvme0n1"}, [job(read=dict(side(), total_ios=ios), write=side(0))])
     found = fio_result.result_problems(0, result, "/dev/nvme0n1", {"write": share, "read": 1 - share})
     assert (not [text for text in found if "no write" in text]) == believed
 
@@ -110,30 +117,29 @@ def test_a_direction_of_a_mix_may_have_no_io_by_chance(ios, share, believed):
     "text", [json.dumps(GOOD), "fio: a warning\n" + json.dumps(GOOD), "one\ntwo\n" + json.dumps(GOOD)]
 )
 def test_text_may_precede_the_result(text):
-    assert fio_result.parse(text) == GOOD
+    assert fio_result.load(text) == GOOD
 
 
 @pytest.mark.parametrize("text", ["", "fio: killed", "{", "[]", '{"jobs": 3}', "{}" * 3])
 def test_no_result_is_an_error(text):
     with pytest.raises(fio.FioError, match="no JSON result"):
-        fio_result.parse(text)
+        fio_result.load(text)
 
 
 def test_metrics_of_a_mix_weigh_latency_by_ios():
-    read, write = (
-        fio_result.figures({"jobs": [{"read": side(3000), "write": side(1000)}]}, name) for name in ("read", "write")
-    )
-    read["mean_latency_us"] = 10.0
+    both = job(read=side(3000), write=side(1000))
+    read, write = (fio_result.figures(both, name) for name in ("read", "write"))
+    read = dataclasses.replace(read, mean_latency_us=10.0)
     found = fio_result.metrics(read, write)
     assert found["mean_latency_us"] == pytest.approx((3000 * 10 + 1000 * 50) / 4000)
-    assert found["iops"] == read["iops"] + write["iops"]
+    assert found["iops"] == read.iops + write.iops
     assert "read_iops" not in fio_result.metrics(None, write)
 
 
 def test_a_percentile_with_too_few_ios_beyond_it_is_null():
-    percentiles = fio_result.figures({"jobs": [{"write": side(1000)}]}, "write")["percentiles_us"]
+    percentiles = fio_result.figures(job(write=side(1000)), "write").percentiles_us
     assert (percentiles["99"], percentiles["99.9"]) == (80.384, None)
-    assert fio_result.histograms({"jobs": [{"read": side(0), "write": side(10)}]}) == {"write": {80384: 9, 897024: 1}}
+    assert fio_result.histograms(job(read=side(0), write=side(10))) == {"write": {80384: 9, 897024: 1}}
 
 
 LATENCIES = st.lists(st.integers(0, 16 * 10**9), min_size=1, max_size=50)

@@ -37,7 +37,7 @@ class Failing:
 
     def run(self, _job, output, *_more):
         with open(output, "w", encoding="utf-8") as out:
-            json.dump({"jobs": [{"jobname": "c", "error": self._error}]}, out)
+            json.dump({"jobs": [{"jobname": "c", "error": self._error, "usr_cpu": 0.0, "sys_cpu": 0.0}]}, out)
         return 1, "fio: io_u error"
 
 

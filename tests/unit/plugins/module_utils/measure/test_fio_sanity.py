@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_sanity, histogram
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, fio_sanity, histogram
 from ansible_collections.ssdlab.fleet.tests.fixtures.mutations import replaced
 
 JOB = """[global]
@@ -37,7 +37,7 @@ def side(ios, body_ns=50_176, max_ns=31_844_636):
     counts = {3000: 1, body_ns: ios - 1 - tail, max_ns: tail} if ios > 2 else {max_ns: ios}
     bins = histogram.merge({histogram.value_of(histogram.bin_of(ns)): count} for ns, count in counts.items() if count)
     mean = sum(ns * count for ns, count in counts.items()) / ios if ios else 0.0
-    latency = {"min": min(counts), "max": max_ns, "mean": mean, "N": ios}
+    latency = {"min": min(counts), "max": max_ns, "mean": mean, "stddev": 0.0, "N": ios}
     if ios:
         latency["bins"] = {str(value): count for value, count in bins.items()}
     return {
@@ -57,6 +57,8 @@ GOOD = {
     "jobs": [
         {
             "jobname": "cell",
+            "usr_cpu": 1.0,
+            "sys_cpu": 2.0,
             "job options": {
                 "rw": "randrw",
                 "rwmixread": "65",
@@ -74,12 +76,16 @@ GOOD = {
 CELL = ("jobs", 0)
 
 
+def contradictions(result, job, runtime_s=None):
+    return fio_sanity.contradictions(fio_result.parse(result), job, runtime_s)
+
+
 def falsified(*path_and_value):
     return replaced(GOOD, *path_and_value)
 
 
 def test_a_true_result_is_believed():
-    assert fio_sanity.contradictions(GOOD, JOB, 2) == []
+    assert contradictions(GOOD, JOB, 2) == []
 
 
 @pytest.mark.parametrize(
@@ -114,7 +120,7 @@ def test_a_true_result_is_believed():
     ],
 )
 def test_a_falsified_result_is_refused(result, says):
-    found = fio_sanity.contradictions(result, JOB, 2)
+    found = contradictions(result, JOB, 2)
     assert found and says in found[0]
 
 
@@ -124,7 +130,7 @@ def test_ios_in_flight_when_a_ramp_ends_count_by_their_end_alone(more, fine):
     result = copy.deepcopy(GOOD)
     result["jobs"][0]["job options"]["ramp_time"] = "1"
     result["jobs"][0]["write"]["total_ios"] -= more
-    assert (fio_sanity.contradictions(result, JOB + "ramp_time=1\n", 2) == []) == fine
+    assert (contradictions(result, JOB + "ramp_time=1\n", 2) == []) == fine
 
 
 @pytest.mark.parametrize(
@@ -132,7 +138,7 @@ def test_ios_in_flight_when_a_ramp_ends_count_by_their_end_alone(more, fine):
 )
 def test_a_cell_lasts_as_long_as_asked(asked_s, fine):
     """2.006 s were told, with a longest I/O of 32 ms."""
-    assert (fio_sanity.contradictions(GOOD, JOB, asked_s) == []) == fine
+    assert (contradictions(GOOD, JOB, asked_s) == []) == fine
 
 
 def test_a_slow_drive_may_drain_its_queue():
@@ -145,7 +151,7 @@ def test_a_slow_drive_may_drain_its_queue():
         **GOOD,
         "jobs": [{**GOOD["jobs"][0], "job options": {**options, "rw": "randwrite"}, "read": side(0), "write": slow}],
     }
-    assert fio_sanity.contradictions(result, job, 1) == []
+    assert contradictions(result, job, 1) == []
 
 
 def test_of_a_slow_cell_one_io_a_second_more_is_another_figure():
@@ -153,8 +159,8 @@ def test_of_a_slow_cell_one_io_a_second_more_is_another_figure():
     job = JOB.replace("randrw", "randwrite").replace("rwmixread=65\n", "")
     options = {key: value for key, value in GOOD["jobs"][0]["job options"].items() if key != "rwmixread"}
     cell = {**GOOD["jobs"][0], "job options": {**options, "rw": "randwrite"}, "read": side(0)}
-    assert fio_sanity.contradictions({**GOOD, "jobs": [{**cell, "write": dict(slow, iops=4 / 2.006)}]}, job, 2) == []
-    found = fio_sanity.contradictions({**GOOD, "jobs": [{**cell, "write": slow}]}, job, 2)
+    assert contradictions({**GOOD, "jobs": [{**cell, "write": dict(slow, iops=4 / 2.006)}]}, job, 2) == []
+    found = contradictions({**GOOD, "jobs": [{**cell, "write": slow}]}, job, 2)
     assert len(found) == 1 and "iops 3, but its counts give 2" in found[0]
 
 
@@ -162,8 +168,9 @@ def test_a_fill_of_one_block_tells_no_rate():
     one = {**side(1), "runtime": 0, "iops": 0.0, "bw_bytes": 0}
     job = "[fill]\nfilename=/dev/x\nrw=write\nbs=4096\nsize=4096\nloops=1\n"
     options = {"filename": "/dev/x", "rw": "write", "bs": "4096", "size": "4096", "loops": "1"}
-    result = {"jobs": [{"jobname": "fill", "job options": options, "read": side(0), "write": one}]}
-    assert fio_sanity.contradictions(result, job) == []
+    entry = {"jobname": "fill", "job options": options, "usr_cpu": 1.0, "sys_cpu": 2.0}
+    result = {"jobs": [{**entry, "read": side(0), "write": one}]}
+    assert contradictions(result, job) == []
 
 
 @given(
@@ -176,7 +183,7 @@ def test_a_fill_of_one_block_tells_no_rate():
 def test_no_figure_can_be_changed_alone(direction, key, factor, up):
     value = GOOD["jobs"][0][direction][key]
     changed = value * factor if up else value / factor
-    assert fio_sanity.contradictions(falsified(*CELL, direction, key, type(value)(changed)), JOB, 2)
+    assert contradictions(falsified(*CELL, direction, key, type(value)(changed)), JOB, 2)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +202,7 @@ def test_an_io_astride_the_end_of_the_ramp_may_count_for_its_bytes_alone(ramp, m
     job = result["jobs"][0]
     job["read"]["io_bytes"] += int(more * 4096)
     job["job options"].update({"ramp_time": "1"} if ramp else {})
-    assert bool(fio_sanity.contradictions(result, JOB + ramp, 2)) != fine
+    assert bool(contradictions(result, JOB + ramp, 2)) != fine
 
 
 MIX = "512/20:4096/60:16384/20"
@@ -216,17 +223,17 @@ def mixed(**changes):
 
 
 def test_a_mix_is_believed_by_its_shares():
-    assert fio_sanity.contradictions(mixed(), MIX_JOB, 2) == []
-    assert "not" in fio_sanity.contradictions(GOOD, MIX_JOB, 2)[0], "all of 4 KiB, and said to be so"
+    assert contradictions(mixed(), MIX_JOB, 2) == []
+    assert "not" in contradictions(GOOD, MIX_JOB, 2)[0], "all of 4 KiB, and said to be so"
     small = mixed()
     small["jobs"][0]["read"]["io_bytes"] = 5186 * 4096
     small["jobs"][0]["read"]["bw_bytes"] = int(5186 * 4096 / 2.006)
-    assert "are not 5186 I/Os of 5837 on average" in fio_sanity.contradictions(small, MIX_JOB, 2)[0]
+    assert "are not 5186 I/Os of 5837 on average" in contradictions(small, MIX_JOB, 2)[0]
 
 
 @pytest.mark.parametrize("option", ["bssplit", "ba", "random_distribution"])
 def test_another_mix_than_asked_is_none(option):
-    assert f"fio worked with {option}=1, not" in fio_sanity.contradictions(mixed(**{option: "1"}), MIX_JOB, 2)[0]
+    assert f"fio worked with {option}=1, not" in contradictions(mixed(**{option: "1"}), MIX_JOB, 2)[0]
 
 
 def test_an_idle_time_that_began_is_waited_for():
@@ -236,7 +243,7 @@ def test_an_idle_time_that_began_is_waited_for():
     for name in ("read", "write"):
         result["jobs"][0][name].update(runtime=5006, iops=result["jobs"][0][name]["total_ios"] / 5.006)
         result["jobs"][0][name]["bw_bytes"] = int(result["jobs"][0][name]["io_bytes"] / 5.006)
-    assert fio_sanity.contradictions(result, job, 2) == []
+    assert contradictions(result, job, 2) == []
     for key in ("thinktime", "thinktime_iotime"):
         result["jobs"][0]["job options"].pop(key)
-    assert "ran for 5.01 s of 2 s" in fio_sanity.contradictions(result, JOB, 2)[0]
+    assert "ran for 5.01 s of 2 s" in contradictions(result, JOB, 2)[0]

@@ -98,4 +98,4 @@ def test_what_is_no_histogram_is_refused(bins):
 
 
 def test_empty_bins_of_older_fio_are_left_out():
-    assert histogram.parse_bins({"bins": {"897024": 1, "80384": 2, "50432": 0}}) == {80_384: 2, 897_024: 1}
+    assert histogram.parse_bins({"897024": 1, "80384": 2, "50432": 0}) == {80_384: 2, 897_024: 1}

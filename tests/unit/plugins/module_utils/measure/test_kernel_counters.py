@@ -10,7 +10,8 @@ import types
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import kernel_counters
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, kernel_counters
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import QueueLimits
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 STAT = "100 1 800 5 200 2 1600 6 0 7 11 3 0 64 1 0 0"
@@ -20,13 +21,23 @@ cpu1 10 0 10 100 10 0 0 10 5 0
 cpu10 10 0 10 100 10 0 0 10 0 0
 intr 1
 """
-LAT = {"mean": 1e6, "max": 2_000_000, "min": 1}
+NO_LAT = {"mean": 0, "max": 0, "min": 0, "stddev": 0}
+LAT = {"mean": 1e6, "max": 2_000_000, "min": 1, "stddev": 0}
 JOB = {
+    "jobname": "c",
     "usr_cpu": 10.0,
     "sys_cpu": 5.5,
-    "read": {"io_bytes": 0, "runtime": 0, "total_ios": 0, "lat_ns": {"mean": 0}},
-    "write": {"io_bytes": 800 * 512, "runtime": 1000, "total_ios": 4000, "lat_ns": LAT},
+    "read": {"io_bytes": 0, "runtime": 0, "total_ios": 0, "iops": 0, "bw_bytes": 0, "lat_ns": NO_LAT},
+    "write": {
+        "io_bytes": 800 * 512,
+        "runtime": 1000,
+        "total_ios": 4000,
+        "iops": 4000,
+        "bw_bytes": 800 * 512,
+        "lat_ns": LAT,
+    },
 }
+RESULT = fio_result.parse({"jobs": [JOB]})
 
 
 def server(root, files):
@@ -77,14 +88,12 @@ def test_two_looks_make_the_evidence(tmp_path, monkeypatch):
         },
     )
     after = eyes.look()
-    seen = kernel_counters.evidence(
-        planned.cell(ramp_s=1), {"jobs": [JOB]}, before, after, {"read": 0, "write": 1}, eyes
-    )
-    assert seen["kernel_bytes"] == {"read": 0, "write": 800 * 512, "discard": 0}
-    assert (seen["queued"], seen["in_flight"], seen["fio_cpu"]) == (4.0, 2.0, 0.155)
-    assert (seen["cpu_idle"], seen["cpu_steal"], seen["elapsed_s"]) == (1.0, 0.0, 2.0)
-    assert seen["limits"] == {"nr_requests": 64, "hw_queues": 1, "device_depth": 32}
-    assert (after.wall_s - before.wall_s, after.boot_s - before.boot_s, seen["throttled_s"]) == (5.0, 2.5, None)
+    seen = kernel_counters.evidence(planned.cell(ramp_s=1), RESULT, before, after, {"read": 0, "write": 1}, eyes)
+    assert seen.kernel_bytes == {"read": 0, "write": 800 * 512, "discard": 0}
+    assert (seen.queued, seen.in_flight, seen.fio_cpu) == (4.0, 2.0, 0.155)
+    assert (seen.cpu_idle, seen.cpu_steal, seen.elapsed_s) == (1.0, 0.0, 2.0)
+    assert seen.limits == QueueLimits(nr_requests=64, hw_queues=1, device_depth=32)
+    assert (after.wall_s - before.wall_s, after.boot_s - before.boot_s, seen.throttled_s) == (5.0, 2.5, None)
 
 
 def test_milliseconds_in_the_queue_that_began_again_are_no_empty_queue(tmp_path):
@@ -96,8 +105,8 @@ def test_milliseconds_in_the_queue_that_began_again_are_no_empty_queue(tmp_path)
     eyes = kernel_counters.Witness(host, "sdx", "0")
     before = eyes.look()
     after = before._replace(stat=kernel_counters.counters("100 1 800 5 1000 2 2400 3991 6 9 3000 3 0 64 1 0 0"))
-    seen = kernel_counters.evidence(planned.cell(), {"jobs": [JOB]}, before, after, None, eyes)
-    assert (seen["in_flight"], seen["kernel_bytes"]["write"]) == (4.0, 800 * 512)
+    seen = kernel_counters.evidence(planned.cell(), RESULT, before, after, None, eyes)
+    assert (seen.in_flight, seen.kernel_bytes["write"]) == (4.0, 800 * 512)
     assert kernel_counters.between(before.stat, after.stat) == {"write": 800 * 512, "discard": 0}
 
 
@@ -106,8 +115,8 @@ def test_nothing_is_counted_with_iostats_off(tmp_path):
     eyes = kernel_counters.Witness(host, "sdx", "0")
     look = eyes.look()
     assert look.stat is None and look.cpu is None
-    seen = kernel_counters.evidence(planned.cell(), {"jobs": [JOB]}, look, look, None, eyes)
-    assert seen["kernel_bytes"] is None and seen["in_flight"] is None and seen["cpu_idle"] is None
+    seen = kernel_counters.evidence(planned.cell(), RESULT, look, look, None, eyes)
+    assert seen.kernel_bytes is None and seen.in_flight is None and seen.cpu_idle is None
 
 
 def test_other_namespaces_of_the_controller_are_seen(tmp_path):
@@ -132,10 +141,7 @@ def test_other_namespaces_of_the_controller_are_seen(tmp_path):
     eyes = kernel_counters.Witness(host, "nvme0n1", "0")
     before = eyes.look()
     (tmp_path / "sys/block/nvme0n2/stat").write_text("100 1 800 5 1000 2 3600 6 0 7 11 3 0 64 1 0 0")
-    assert (
-        kernel_counters.evidence(planned.cell(), {"jobs": [JOB]}, before, eyes.look(), None, eyes)["beside_bytes"]
-        == 2000 * 512
-    )
+    assert kernel_counters.evidence(planned.cell(), RESULT, before, eyes.look(), None, eyes).beside_bytes == 2000 * 512
     assert kernel_counters.Witness(host, "nvme1n1", "0").look().beside is None
 
 
@@ -173,11 +179,11 @@ def test_the_drives_of_an_array_are_counted_each_and_timed_together():
     one[2], one[6], one[10] = 8, 16, 3000
     other[2], other[6], other[10] = 2, 4, 1000
     found = kernel_counters.of_members([before, {"sda": one, "sdb": other}], 2.0)
-    assert found["member_bytes"]["sda"] == {"read": 4096, "write": 8192, "discard": 0}
-    assert found["member_bytes"]["sdb"] == {"read": 1024, "write": 2048, "discard": 0}
-    assert found["in_flight"] == 2.0
+    assert found.bytes["sda"] == {"read": 4096, "write": 8192, "discard": 0}
+    assert found.bytes["sdb"] == {"read": 1024, "write": 2048, "discard": 0}
+    assert found.in_flight == 2.0
     unseen = kernel_counters.of_members([before, {"sda": one, "sdb": None}], 2.0)
-    assert unseen["member_bytes"]["sdb"] is None and unseen["in_flight"] is None
+    assert unseen.bytes["sdb"] is None and unseen.in_flight is None
 
 
 V2, V1 = (

@@ -10,6 +10,8 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances, lost_time
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, TOLD
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Seen
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 CELL = {"threads": 1, "queue_depth": 32, "runtime_s": 10}
@@ -22,7 +24,7 @@ BUSY = {"cpu_idle": 0.0, "waited_s": 0.8}
 def seen_at(iops, depth, **changes):
     """What is seen of a cell of 10 s that kept so many I/Os at a drive of this rate."""
     sent = int(10 * iops) * 4096
-    return {
+    told = {
         "fio_bytes": {"read": 0, "write": sent},
         "process_bytes": {"read": 0, "write": sent},
         "kernel_bytes": {"read": 0, "write": sent, "discard": 0},
@@ -48,6 +50,7 @@ def seen_at(iops, depth, **changes):
         "clock_jump_s": 0.0,
         **changes,
     }
+    return base.parse(Seen, told)
 
 
 def levels(cell, seen, limits=Limits()):

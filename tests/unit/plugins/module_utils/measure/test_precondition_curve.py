@@ -79,8 +79,8 @@ def test_a_fill_that_wrote_less_than_asked_is_short(written, fine):
 
 def test_a_curve_has_a_point_for_each_percent_and_pass():
     found = watched([1, 1 + SIZE, 1 + 2 * SIZE]).curve(SIZE, 2)
-    assert (len(found["bandwidth_bytes_per_s"]), found["step_bytes"]) == (200, SIZE / 100)
-    assert len(watched([1, 1 + 40 * SIZE]).curve(SIZE, 40)["bandwidth_bytes_per_s"]) == 1000
+    assert (len(found.bandwidth_bytes_per_s), found.step_bytes) == (200, SIZE / 100)
+    assert len(watched([1, 1 + 40 * SIZE]).curve(SIZE, 40).bandwidth_bytes_per_s) == 1000
     assert watched([0, 0]).curve(SIZE, 2) is None and watched([5, 5]).curve(SIZE, 2) is None
 
 

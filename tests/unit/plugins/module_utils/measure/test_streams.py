@@ -11,6 +11,7 @@ import math
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, fio_sanity, histogram, io_pattern
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 JOB = """[global]
@@ -66,7 +67,7 @@ EMPTY = {
     "bw_bytes": 0,
     "iops": 0.0,
     "runtime": 0,
-    "lat_ns": {"min": 0, "max": 0, "mean": 0.0},
+    "lat_ns": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0},
 }
 
 
@@ -84,7 +85,7 @@ def side(size, *counts):
 
 def job(name, cpu, **sides):
     options = fio_sanity.sections(JOB)[name]
-    flush = {"total_ios": 0, "lat_ns": {"min": 0, "max": 0, "mean": 0.0}}
+    flush = {"total_ios": 0, "lat_ns": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0}}
     empty = {"read": EMPTY, "write": EMPTY, "trim": EMPTY, "sync": flush}
     return {"jobname": name, "job options": options, "usr_cpu": cpu, "sys_cpu": cpu, **empty, **sides}
 
@@ -103,7 +104,7 @@ def result():
 
 
 def test_a_result_that_is_true_of_its_streams_contradicts_nothing(result):
-    assert fio_sanity.contradictions(result, JOB, 2) == []
+    assert fio_sanity.contradictions(fio_result.parse(result), JOB, 2) == []
 
 
 @pytest.mark.parametrize(
@@ -121,35 +122,43 @@ def test_a_result_that_is_true_of_its_streams_contradicts_nothing(result):
 def test_what_cant_be_true_of_one_stream_is_found(result, change, text):
     told = copy.deepcopy(result)
     change(told["jobs"])
-    assert text in "; ".join(fio_sanity.contradictions(told, JOB, 2))
+    assert text in "; ".join(fio_sanity.contradictions(fio_result.parse(told), JOB, 2))
 
 
 def test_the_whole_is_the_sum_of_its_streams(result):
-    whole = fio_result.combined(result)
+    parsed = fio_result.parse(result)
+    whole = fio_result.combined(parsed)
     read, write, trim, sync = (fio_result.figures(whole, name) for name in fio_result.SIDES)
-    assert (read["ios"], write["ios"], trim["ios"], sync["ios"]) == (1000, 100, 40, 50)
-    assert trim["bytes"] == 40 * 65536 and (sync["bytes"], sync["iops"]) == (0, 25.0)
-    assert whole["jobs"][0]["usr_cpu"] + whole["jobs"][0]["sys_cpu"] == 40.0
+    assert (read.ios, write.ios, trim.ios, sync.ios) == (1000, 100, 40, 50)
+    assert trim.bytes == 40 * 65536 and (sync.bytes, sync.iops) == (0, 25.0)
+    assert whole.user_cpu_pct + whole.system_cpu_pct == 40.0
     metrics = fio_result.metrics(read, write, trim, sync)
-    assert metrics["iops"] == read["iops"] + write["iops"] == 550
+    assert metrics["iops"] == read.iops + write.iops == 550
     assert metrics["trim_bandwidth"] == 40 * 32768 and "sync_bandwidth" not in metrics
-    streams = fio_result.stream_figures(result)
-    assert [sorted(stream) for stream in streams] == [["name", "read"], ["name", "sync", "write"], ["name", "trim"]]
-    assert fio_result.metrics_of(streams[2]) == {name: metrics[name] for name in metrics if name.startswith("trim_")}
+    streams = fio_result.stream_figures(parsed)
+    assert [sorted(base.sparse_json(stream)) for stream in streams] == [
+        ["name", "read"],
+        ["name", "sync", "write"],
+        ["name", "trim"],
+    ]
+    assert fio_result.metrics(None, None, streams[2].trim) == {
+        name: metrics[name] for name in metrics if name.startswith("trim_")
+    }
 
 
 def test_two_streams_of_one_direction_have_one_histogram(result):
     other = copy.deepcopy(result["jobs"][0])
     other["read"] = side(4096, (100_000, 100), (9_000_000, 10))
-    whole = fio_result.combined({"jobs": [result["jobs"][0], other]})
+    whole = fio_result.combined(fio_result.parse({"jobs": [result["jobs"][0], other]}))
     read = fio_result.figures(whole, "read")
-    assert (read["ios"], read["iops"]) == (1110, 555.0) and read["max_latency_us"] > 8900
+    assert (read.ios, read.iops) == (1110, 555.0) and read.max_latency_us > 8900
     assert sum(fio_result.histograms(whole)["read"].values()) == 1110
-    assert fio_result.combined({"jobs": [other]})["jobs"] == [other]
+    alone = fio_result.parse({"jobs": [other]})
+    assert fio_result.combined(alone) == alone.jobs[0]
 
 
 def test_percentiles_of_trims_and_flushes_are_metrics_of_their_own(result):
-    found = histogram.metrics(fio_result.histograms(fio_result.combined(result)), [1000])
+    found = histogram.metrics(fio_result.histograms(fio_result.combined(fio_result.parse(result))), [1000])
     assert found["trim_ios"] == 40 and found["sync_p50_latency_us"] > 400
     # 1,100 reads and writes, 100 of them about as long as the limit; trims and flushes are no I/O of both directions.
     assert found["within_1ms_pct"] == pytest.approx(100 * 1000 / 1100)

@@ -11,23 +11,18 @@ import re
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, histogram
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Figures
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.results import METRIC_PATTERN
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import COLLECTION, load
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria_checks
-from ansible_collections.ssdlab.fleet.tests.fixtures import planned
+from ansible_collections.ssdlab.fleet.tests.fixtures import journal_events, planned
 
 
 def test_the_known_metrics_are_those_that_a_cell_gives():
     template = (COLLECTION / "roles" / "workload" / "templates" / "job.fio.j2").read_text(encoding="utf-8")
     percentiles = re.search(r"percentile_list=(\S+)", template).group(1).split(":")
-    side = {
-        "iops": 1.0,
-        "bandwidth_bytes_per_s": 1.0,
-        "ios": 1,
-        "mean_latency_us": 1.0,
-        "max_latency_us": 1.0,
-        "percentiles_us": {},
-    }
+    side = base.parse(Figures, journal_events.FIGURES)
     assert histogram.PERCENTILES == tuple(percentiles)
     assert set(criteria_checks.MEASURED) == set(fio_result.metrics(side, side, side, side)) | set(
         histogram.metrics({name: {1: 1} for name in fio_result.SIDES})
