@@ -126,7 +126,7 @@ def main() -> None:
         result = evaluate(**module.params)
     except ValueError as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=False, **result)
+    module.exit_json(changed=False, **vars(result))
 
 
 if __name__ == "__main__":

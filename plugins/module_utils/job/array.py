@@ -24,7 +24,7 @@ from ..tools import mdadm
 from ..tuning import settings
 from . import array_leftover, array_members
 from .array_members import COMPLETE
-from .drive_context import DriveContext, Job
+from .drive_context import Attempt, DriveContext, Job
 
 BUILD_S = 120.0
 # Until udev has made the node.
@@ -32,7 +32,6 @@ NODE_S = 20.0
 # What the kernel may count of the members' writes beyond the array's, as others may write
 # (measure/validity_limits.py).
 SHARE = 0.01
-Names = t.Dict[str, t.Any]
 
 
 class ArrayError(FioError):
@@ -62,7 +61,7 @@ def unavailable_reason(station: DriveContext, spec: PlannedArray) -> str:
 
 
 @contextlib.contextmanager
-def assembled(station: DriveContext, test: PlannedTest, names: Names) -> t.Iterator[Array | None]:
+def assembled(station: DriveContext, test: PlannedTest, attempt: Attempt) -> t.Iterator[Array | None]:
     """The array that a test asks for, as what fio works on, while inside; nothing for a test that asks for none.
 
     Raises NoArray, ArrayError, Refused, Hangs, Interrupted.
@@ -83,7 +82,7 @@ def assembled(station: DriveContext, test: PlannedTest, names: Names) -> t.Itera
         nodes = [stack.enter_context(member.held.shared()) for member in members]
         array = Array(station, spec, members)
         try:
-            station.note("array", **array.make(nodes), **names)
+            station.note("array", **array.make(nodes), **attempt._asdict())
             yield array
         except Hangs:
             array.abandon()
@@ -98,7 +97,7 @@ def assembled(station: DriveContext, test: PlannedTest, names: Names) -> t.Itera
         array.conditions += look.conditions
         # That of the drive which carries the test is the test's own.
         ended_of[label]["wear"] = base.to_json(look.wear)
-    station.note("array_stopped", **ended, **names)
+    station.note("array_stopped", **ended, **attempt._asdict())
 
 
 class Array:

@@ -24,7 +24,6 @@ from .drive_context import NO_PURGE, DriveContext, purge_work
 from .test_conditions import Conditions
 
 COMPLETE = "complete"
-Mapping = t.Mapping[str, t.Any]
 
 
 class NoArray(Exception):
@@ -65,10 +64,9 @@ def taken(lead: DriveContext, label: str) -> t.Iterator[DriveContext]:
 
 def _leave_blank(member: DriveContext) -> None:
     """As its own campaign left it. The drive that carries the test is left by its own campaign."""
-    well = [{"test": "array", "outcome": COMPLETE}]
-    left = release_drive.make_blank(purge_work(member, NO_PURGE, {}), well)
-    member.held.blank = left["state"] == release_drive.BLANK
-    member.note("left", **left)
+    left = release_drive.blank(purge_work(member, NO_PURGE))
+    member.held.blank = left.state == release_drive.BLANK
+    member.note("left", **left._asdict())
 
 
 def _release(member: DriveContext) -> None:

@@ -18,6 +18,7 @@ from ..measure import fio
 from ..purge import methods, purge_step
 from ..purge.method import PurgeError
 from ..records.plan import PlannedDrive
+from ..run.folder import Event
 from . import array, failure_logs, release_drive
 from .drive_context import NO_PURGE, DriveContext, Job
 from .drive_tests import DriveTests
@@ -135,7 +136,7 @@ class Campaign:
         """A run that goes on is about the drive that it began with, whatever a link leads to by now. Raises Refused."""
         history, held = self._station.history, self._station.held
         started = (record["identity"] for record in history if record["event"] == "drive_started")
-        began: t.Mapping[str, t.Any] = next(started, {})
+        began: Event = next(started, {})
         names = ("serial", "backing_file") if began.get("serial") or began.get("backing_file") else ("wwn",)
         other = [
             f"{name} was {began.get(name)} when the run began, is {held.identity.get(name)}"
@@ -157,9 +158,9 @@ class Campaign:
         if self._station.held.evidence:
             self._station.note("left", state=release_drive.EVIDENCE, reason=self._station.held.evidence, seconds=0)
         elif self._station.job.leave == release_drive.BLANK:
-            left = release_drive.make_blank(self._tests.work(NO_PURGE, {}), self._tests.finished)
-            self._station.held.blank = left["state"] == release_drive.BLANK
-            self._station.note("left", **left)
+            left = release_drive.make_blank(self._tests.work(NO_PURGE), self._tests.finished)
+            self._station.held.blank = left.state == release_drive.BLANK
+            self._station.note("left", **left._asdict())
 
     def _close(self) -> None:
         """A job of this run died after the last test and before it let go of the drive: its ledger has to say so."""

@@ -24,16 +24,26 @@ from ..measure.fio_runner import Workbench
 from ..measure.validity_limits import Limits
 from ..purge.method import Work
 from ..records.plan import PlannedDrive, PlannedPurge, PlannedTest
-from ..run.folder import NEWS_S, Journal, RunDir, Status
+from ..run.criteria import Criterion
+from ..run.folder import NEWS_S, Event, Journal, RunDir, Status
 from ..run.reducer import EVENTS, AttemptReducer, ended_results
 from ..tuning.tuned_host import TunedHost
 from . import release_drive
 from .test_conditions import Conditions
 
-Mapping = t.Mapping[str, t.Any]
-
 # What a purge method gets outside a test.
 NO_PURGE = PlannedPurge("none")
+
+
+class Attempt(t.NamedTuple):
+    """An attempt at a test of a drive, which its events name."""
+
+    test: str
+    attempt: int
+
+
+# What is done outside a test.
+NO_TEST = Attempt("", 0)
 
 
 class Job(t.NamedTuple):
@@ -48,14 +58,14 @@ class Job(t.NamedTuple):
     stop: threading.Event
     fio_path: str
     same_boot: bool
-    history: list[dict[str, t.Any]]
+    history: list[Event]
     tuned: TunedHost
     hung: dict[str, str]
     ended: dict[str, str]
     sample_interval_s: float = 0
     terms: Terms = Terms()
     leave: str = release_drive.AS_IS
-    criteria: t.Sequence[t.Mapping[str, t.Any]] = ()
+    criteria: t.Sequence[Criterion] = ()
     limits: Limits = Limits()
     strict: bool = False
     # Until a fill showed the drive's own.
@@ -138,13 +148,13 @@ class DriveContext:
         if self.job.stop.is_set():
             raise fio.Interrupted()
 
-    def file(self, names: t.Mapping[str, t.Any], step: str) -> str:
+    def file(self, attempt: Attempt, step: str) -> str:
         """Return the name of a raw file of a step."""
-        return "{test}-{attempt}-{step}".format(step=step, **names)
+        return f"{attempt.test}-{attempt.attempt}-{step}"
 
-    def seed(self, names: t.Mapping[str, t.Any], *more: t.Any) -> int:
+    def seed(self, attempt: Attempt, *more: str | int) -> int:
         """Return the seed of a step."""
-        return seed(self.job.run_dir.run_id, self.drive, names["test"], names["attempt"], *more)
+        return seed(self.job.run_dir.run_id, self.drive, *attempt, *more)
 
     def note(self, event: str, **fields: t.Any) -> None:
         """Add a journal record of this drive; the result of the test under way is made of what the journal has."""
@@ -157,12 +167,13 @@ class DriveContext:
         self.job.status.set_drive(self.drive, **fields)
 
 
-def purge_work(station: DriveContext, purge: PlannedPurge, names: Mapping) -> Work:
-    """For a drive that is held. `names`: of the test and its attempt."""
+def purge_work(station: DriveContext, purge: PlannedPurge, attempt: Attempt = NO_TEST) -> Work:
+    """For a drive that is held."""
+    named = attempt._asdict() if attempt.test else {}
 
     def fill(tick: t.Callable[[float | None], None]) -> int:
-        size, seed = station.held.identity["size_bytes"], station.seed(names, "purge")
-        done = station.bench.fill(station.file(names, "purge"), purge.fill(), size, seed, tick).details
+        size, seed = station.held.identity["size_bytes"], station.seed(attempt, "purge")
+        done = station.bench.fill(station.file(attempt, "purge"), purge.fill(), size, seed, tick).details
         precondition_curve.check(done.kernel_bytes_written, done.bytes_written)
         return done.bytes_written
 
@@ -171,7 +182,7 @@ def purge_work(station: DriveContext, purge: PlannedPurge, names: Mapping) -> Wo
         held=station.held,
         options=purge,
         tick=station.tick,
-        note=lambda event, **fields: station.note(event, **dict(fields, **names)),
+        note=lambda event, **fields: station.note(event, **dict(fields, **named)),
         fill=fill,
         bounded=station.watchdog.call,
     )

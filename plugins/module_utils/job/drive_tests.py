@@ -17,12 +17,14 @@ from ..measure.sampler import Sampler
 from ..purge import purge_step
 from ..purge.method import PurgeError, Work
 from ..records import base
+from ..records.events import Ended
 from ..records.plan import PlannedPurge, PlannedTest
 from ..run import criteria
+from ..run.folder import Event
 from ..run.reducer import AttemptReducer
 from ..tuning import write_cache
 from . import array, array_members, filesystem, release_drive, resume_state
-from .drive_context import NO_PURGE, DriveContext, purge_work
+from .drive_context import NO_PURGE, NO_TEST, Attempt, DriveContext, purge_work
 from .failure_logs import is_of_drive
 from .operating_points import NoPoint, on_cpus, with_points
 from .resume_state import NOT_BEGUN, crash_text, discarded, failed, not_begun, prepares, unprepared, without_its_state
@@ -43,58 +45,60 @@ class DriveTests:
         self.error, self.drive_fault, self.alone = "", False, True
         self._waited_for: purge_step.Begun | None = None
         # Results of every test that stands, those of jobs before too.
-        self.finished = [result for result in station.results if result["outcome"] in criteria.KEPT_OUTCOMES]
+        self.finished = [result for result in station.results if result.outcome in criteria.KEPT_OUTCOMES]
         # Of the test that is under way.
         self._tails = RoundHistograms()
 
     def run(self, test: PlannedTest) -> str:
         """One test; its outcome. An exception that ends the campaign is journalled here first."""
-        attempt = 1 + sum(r["event"] == "test_started" and r.get("test") == test.name for r in self._station.history)
-        names = {"test": test.name, "attempt": attempt}
-        self._station.reducer = reducer = AttemptReducer(test)
+        number = 1 + sum(r["event"] == "test_started" and r.get("test") == test.name for r in self._station.history)
+        attempt = Attempt(test.name, number)
+        self._station.reducer = reducer = AttemptReducer(test, number)
         self._tails = RoundHistograms()
         try:
-            self._work_through(test, names, reducer)
-            return str(self.finished[-1]["outcome"])
+            self._work_through(test, attempt, reducer)
+            return self.finished[-1].outcome
         except (fio.Interrupted, Refused, Hangs):
             raise
         except Exception as error:
             # The test is no result: the next job does it again.
             with contextlib.suppress(OSError):
                 reason = f"interrupted: the host job failed with {crash_text(error)}"
-                self._end_test(names, reducer, "interrupted", [reason])
+                self._end_test(attempt, reducer, "interrupted", [reason])
             raise
         finally:
             self._station.reducer = None
 
-    def _work_through(self, test: PlannedTest, names: dict[str, t.Any], reducer: AttemptReducer) -> None:
+    def _work_through(self, test: PlannedTest, attempt: Attempt, reducer: AttemptReducer) -> None:
         """A test from its purge to its end."""
-        self._station.note("test_started", title=test.title, **names)
+        self._station.note("test_started", title=test.title, **attempt._asdict())
         self.alone = not test.array
-        self._make_settings_again(names)
+        self._make_settings_again(attempt)
         self._drift = self._station.job.tuned.drifted(self._station.name)
         self._look_around(self._station.conditions.begin_test)
         unfit = self._why_not_begun(test)
         if unfit:
-            self._end_test(names, reducer, "invalid", unfit)
+            self._end_test(attempt, reducer, "invalid", unfit)
             return
-        sampler = self._sampler(names)
-        ended, reasons, disturbed = None, [], []
+        sampler = self._sampler(attempt)
+        ended: Ended = None
+        reasons: list[str] = []
+        disturbed: list[str] = []
         try:
-            made = self._prepare_and_measure(test, names, reducer, sampler)
+            made = self._prepare_and_measure(test, attempt, reducer, sampler)
             self._station.look()
             disturbed = self._look_around(lambda: self._station.conditions.end_test(test, sampler))
             if made:
                 disturbed = disturbed + made.reasons
                 self._station.conditions.found += made.conditions
         except fio.Interrupted:
-            self._end_test(names, reducer, "interrupted", ["interrupted: the run was stopped"])
+            self._end_test(attempt, reducer, "interrupted", ["interrupted: the run was stopped"])
             raise
         except Refused as refused:
-            self._end_test(names, reducer, "error", [f"refused: {refused}"])
+            self._end_test(attempt, reducer, "error", [f"refused: {refused}"])
             raise
         except Hangs as error:
-            self._end_test(names, reducer, "error", [str(error)])
+            self._end_test(attempt, reducer, "error", [str(error)])
             raise
         except (precondition_curve.Short, NoPoint, array_members.NoArray) as error:
             ended, reasons, disturbed = "invalid", [str(error)], list(sampler.reasons)
@@ -106,24 +110,24 @@ class DriveTests:
         self._look_for_drift()
         cache = "" if ended else self._cache_problem(test)
         disturbed = self._untuned() + disturbed + ([cache] if cache else [])
-        self._end_test(names, reducer, ended, reasons, disturbed)
+        self._end_test(attempt, reducer, ended, reasons, disturbed)
 
     def _prepare_and_measure(
-        self, test: PlannedTest, names: dict[str, t.Any], reducer: AttemptReducer, sampler: Sampler
+        self, test: PlannedTest, attempt: Attempt, reducer: AttemptReducer, sampler: Sampler
     ) -> array.Array | None:
         """Purge, fill and rounds; the array that they were made on."""
         self._unprepared = failed(test.name) if prepares(test) else self._unprepared
-        self._purge(test, names)
-        self._make_settings_again(names)
+        self._purge(test, attempt)
+        self._make_settings_again(attempt)
         if test.purge.method != "none":
             self._station.bench.settle()
         self._look_around(self._station.conditions.begin_measurement)
-        with sampler, array.assembled(self._station, test, names) as made, filesystem.laid_on(
-            self._station, test, names
+        with sampler, array.assembled(self._station, test, attempt) as made, filesystem.laid_on(
+            self._station, test, attempt
         ):
-            self._precondition(test, names)
+            self._precondition(test, attempt)
             self._unprepared = "" if prepares(test) else self._unprepared
-            self._measure(test, names, reducer)
+            self._measure(test, attempt, reducer)
         return made
 
     def _why_not_begun(self, test: PlannedTest) -> list[str]:
@@ -155,17 +159,17 @@ class DriveTests:
     def _look_around(self, look: t.Callable[[], t.Any]) -> t.Any:
         return self._station.watchdog.call("look at the drive's world", look)
 
-    def _sampler(self, names: dict[str, t.Any]) -> Sampler:
+    def _sampler(self, attempt: Attempt) -> Sampler:
         return Sampler(
             self._station.job.host,
             identity=lambda: self._station.held.identity,
-            note=lambda event, **fields: self._station.note(event, **dict(fields, **names)),
+            note=lambda event, **fields: self._station.note(event, **dict(fields, **attempt._asdict())),
             interval_s=self._station.job.sample_interval_s,
             io_cpus=lambda: self._station.bench.place.cpus,
             limit_c=lambda: self._station.conditions.limit_c,
         )
 
-    def _make_settings_again(self, names: dict[str, t.Any]) -> None:
+    def _make_settings_again(self, attempt: Attempt) -> None:
         """Make again what changed since the last test, or with the new queue that a purge may give the drive.
 
         Nothing is measured yet.
@@ -174,7 +178,7 @@ class DriveTests:
         station = self._station
         again = station.watchdog.call("make settings again", lambda: station.job.tuned.reapply(station.name))
         if again:
-            self._station.note("tuned", settings=[item.to_json() for item in again], **names)
+            self._station.note("tuned", settings=[item.to_json() for item in again], **attempt._asdict())
 
     def _look_for_drift(self, cheap: bool = False) -> None:
         """Note what is not as it was set, once each: what came back by itself has still been measured."""
@@ -187,9 +191,9 @@ class DriveTests:
 
     def _end_test(
         self,
-        names: dict[str, t.Any],
+        attempt: Attempt,
         reducer: AttemptReducer,
-        ended: str | None,
+        ended: Ended,
         reasons: list[str],
         disturbed: t.Sequence[str] = (),
     ) -> None:
@@ -198,17 +202,12 @@ class DriveTests:
         """
         # A stop has a minute for all drives, and a full disk little room: for what is no result they are not kept.
         for histogram in self._tails.records(reducer.span()) if ended not in ("interrupted", "error") else ():
-            self._station.note("histogram", **dict(histogram, **names))
-        end = dict(
-            ended=ended,
-            reasons=reasons,
-            disturbed=list(dict.fromkeys(disturbed)),
-            **self._station.conditions.fields(),
-        )
-        self.finished.append(dict(reducer.result(end), **names))
+            self._station.note("histogram", **base.to_json(histogram), **attempt._asdict())
+        end = self._station.conditions.end(ended, reasons, disturbed)
+        self.finished.append(reducer.result(end))
         # The ledger first: a job that dies in between does the test again, but loses no evidence.
         self._station.held.keep_as_evidence(self.missed())
-        self._station.note("test_finished", **end, **names)
+        self._station.note("test_finished", **base.to_json(end), **attempt._asdict())
 
     def missed(self) -> str:
         """Return which criteria the drive missed in the tests that stand by now; "": none."""
@@ -224,22 +223,22 @@ class DriveTests:
         self._station.watchdog.call("identify", self._station.held.identify)
         purge = next((test.purge for test in self._station.plan.tests if test.name == started.test), NO_PURGE)
         self._station.show(phase="purge", path=self._station.held.path, test=started.test)
-        if purge_step.wait_for_unfinished(self.work(purge, {}), started):
+        if purge_step.wait_for_unfinished(self.work(purge), started):
             self._waited_for = started
 
-    def work(self, purge: PlannedPurge, names: t.Mapping[str, t.Any]) -> Work:
-        """Return what a purge method gets for a test. `names`: of the test and its attempt."""
-        return purge_work(self._station, purge, names)
+    def work(self, purge: PlannedPurge, attempt: Attempt = NO_TEST) -> Work:
+        """Return what a purge method gets for a test."""
+        return purge_work(self._station, purge, attempt)
 
-    def _purge(self, test: PlannedTest, names: dict[str, t.Any]) -> None:
+    def _purge(self, test: PlannedTest, attempt: Attempt) -> None:
         if test.purge.method == "none":
             return
         self._station.guard("purge", phase="purge", time_left_s=self._plan_left_s(test))
-        work = self.work(test.purge, names)
+        work = self.work(test.purge, attempt)
         waited_for, self._waited_for = self._waited_for, None
-        record = purge_step.resumed(work, waited_for) if waited_for and waited_for.test == names["test"] else None
+        record = purge_step.resumed(work, waited_for) if waited_for and waited_for.test == attempt.test else None
         record = record or purge_step.perform(work)
-        self._station.note("purge", **base.to_json(record), **names)
+        self._station.note("purge", **base.to_json(record), **attempt._asdict())
         if not record.verified:
             checked = record.verification
             message = f"{checked.survived} of {checked.sentinels} blocks written before the purge can still be read "
@@ -247,25 +246,25 @@ class DriveTests:
         if self._station.held.filesystem:
             self._station.held.note_filesystem(None)
 
-    def _precondition(self, test: PlannedTest, names: dict[str, t.Any]) -> None:
+    def _precondition(self, test: PlannedTest, attempt: Attempt) -> None:
         spec = test.precondition
         if not spec:
             return
         self._station.guard("precondition", phase="precondition", time_left_s=self._plan_left_s(test))
         station = self._station
-        name, value = station.file(names, "precondition"), station.seed(names, "precondition")
+        name, value = station.file(attempt, "precondition"), station.seed(attempt, "precondition")
         done, curve = station.bench.fill(name, spec, station.active_bytes(test), value, station.tick)
         self._rate_bytes_per_s = done.bandwidth_bytes_per_s
         if curve:
-            self._station.note("fill_curve", **base.to_json(curve), **names)
-        self._station.note("precondition", **base.to_json(done), **names)
+            self._station.note("fill_curve", **base.to_json(curve), **attempt._asdict())
+        self._station.note("precondition", **base.to_json(done), **attempt._asdict())
         precondition_curve.check(done.kernel_bytes_written, done.bytes_written)
         filesystem.write_out(station)
 
-    def _measure(self, test: PlannedTest, names: dict[str, t.Any], reducer: AttemptReducer) -> None:
+    def _measure(self, test: PlannedTest, attempt: Attempt, reducer: AttemptReducer) -> None:
         settled, loads = with_points(test, self._station.plan.tests, self.finished)
         settled, of_cpus = on_cpus(settled, cpus.count(self._station.job.host, self._station.bench.place))
-        measuring = Measuring(self._station, names, reducer, self._tails, lambda: self._look_for_drift(cheap=True))
+        measuring = Measuring(self._station, attempt, reducer, self._tails, lambda: self._look_for_drift(cheap=True))
         measuring.run(settled, {**loads, **of_cpus})
 
     def _plan_left_s(self, test: PlannedTest) -> float | None:

@@ -11,6 +11,7 @@ from ..core.deadline import Hangs
 from ..drive import error_logs
 from ..measure import fio
 from ..measure.disturbances import DISTURBS
+from ..records.attempt import AttemptResult
 from .drive_context import DriveContext
 from .release_drive import LONGEST_REASON
 from .resume_state import crash_text
@@ -19,18 +20,18 @@ from .resume_state import crash_text
 _COUNTED = ("media_errors", "pcie_errors", "health")
 
 
-def why(outcome: str, message: str, missed: str, finished: t.Iterable[t.Mapping[str, t.Any]]) -> str:
+def why(outcome: str, message: str, missed: str, finished: t.Iterable[AttemptResult]) -> str:
     """Return why the drive's own logs are worth keeping; "" where it did well, or was not ours to ask. Pure.
 
-    outcome, message: of the campaign; missed: the criteria that it missed; finished: test_finished of its tests.
+    outcome, message: of the campaign; missed: the criteria that it missed; finished: the results of its tests.
     """
     if outcome == "refused":
         return ""
     counted = [
-        "{0}: {1}".format(test["test"], found["message"])
-        for test in finished
-        for found in test.get("conditions") or []
-        if found["cause"] in _COUNTED and found["level"] == DISTURBS
+        f"{result.test}: {found.message}"
+        for result in finished
+        for found in result.conditions
+        if found.cause in _COUNTED and found.level == DISTURBS
     ]
     reasons = ([message] if outcome == "error" else []) + ([missed] if missed else []) + counted
     return "; ".join(reasons)[:LONGEST_REASON]

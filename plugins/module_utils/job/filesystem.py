@@ -25,7 +25,7 @@ from ..measure.kernel_counters import Witness
 from ..records.base import sparse_json
 from ..records.plan import PlannedFilesystem, PlannedTest
 from ..tools import filesystems
-from .drive_context import DriveContext
+from .drive_context import Attempt, DriveContext
 from .filesystem_wipe import Wipe
 
 FILE = "ssdlab-fleet.data"
@@ -39,7 +39,6 @@ NAMESPACE_S = 10.0
 # What ext4 gives back at a commit of its log, it discards within a fifth of a second.
 STILL_S, WRITE_OUT_S = 1.0, 120.0
 IN_FLIGHT = 8  # of /sys/block/*/stat
-Names = t.Dict[str, t.Any]
 
 
 class FilesystemError(FioError):
@@ -104,7 +103,7 @@ class Room:
 
 
 @contextlib.contextmanager
-def laid_on(station: DriveContext, test: PlannedTest, names: Names) -> t.Iterator[None]:
+def laid_on(station: DriveContext, test: PlannedTest, attempt: Attempt) -> t.Iterator[None]:
     """The file system that a test asks for, with fio's file on it, while inside; nothing for a test that asks for none.
 
     Raises FilesystemError, Refused, Hangs, Interrupted.
@@ -115,9 +114,11 @@ def laid_on(station: DriveContext, test: PlannedTest, names: Names) -> t.Iterato
         return
     station.guard("filesystem", phase="precondition")
     laid = Laid(station, spec, station.active_bytes(test))
-    with station.held.shared(lambda node: station.note("filesystem_unmounted", **laid.wiped(node), **names)) as node:
+    with station.held.shared(
+        lambda node: station.note("filesystem_unmounted", **laid.wiped(node), **attempt._asdict())
+    ) as node:
         try:
-            station.note("filesystem", **dict(laid.make(node), **names))
+            station.note("filesystem", **dict(laid.make(node), **attempt._asdict()))
             yield
         except Hangs:
             laid.abandon()

@@ -11,10 +11,10 @@ import dataclasses
 import typing as t
 
 from ..measure import io_pattern
+from ..records.attempt import AttemptResult
 from ..records.measurement import Chosen
 from ..records.plan import PlannedCell, PlannedTest, PointOfSweep
 
-Mapping = t.Mapping[str, t.Any]
 # Of the cells whose load was chosen, by id.
 Loads = t.Dict[str, Chosen]
 
@@ -24,7 +24,7 @@ class NoPoint(Exception):
 
 
 def with_points(
-    test: PlannedTest, tests: t.Sequence[PlannedTest], finished: t.Sequence[Mapping]
+    test: PlannedTest, tests: t.Sequence[PlannedTest], finished: t.Sequence[AttemptResult]
 ) -> tuple[PlannedTest, Loads]:
     """Return the test with the threads and depth of its points filled in, and these.
 
@@ -49,12 +49,12 @@ def _with_load(cell: PlannedCell, load: Chosen) -> PlannedCell:
     return dataclasses.replace(cell, threads=load.threads, queue_depth=load.queue_depth)
 
 
-def _settled(name: str, point: PointOfSweep, tests: t.Sequence[PlannedTest], finished: t.Sequence[Mapping]) -> Chosen:
+def _settled(
+    name: str, point: PointOfSweep, tests: t.Sequence[PlannedTest], finished: t.Sequence[AttemptResult]
+) -> Chosen:
     sweep = next(test for test in tests if test.name == point.test)
-    averages: t.Sequence[Mapping] = next(
-        (record["cells"] for record in reversed(finished) if record["test"] == point.test), []
-    )
-    found = io_pattern.chosen(point, sweep.cells, averages)
+    cells = next((result.cells for result in reversed(finished) if result.test == point.test), [])
+    found = io_pattern.chosen(point, sweep.cells, {cell.cell: cell.metrics for cell in cells})
     if found is None:
         limit = point.mean_latency_below_us
         below = f" with a mean latency below {limit:g} us" if limit else ""

@@ -17,7 +17,7 @@ from ..core.deadline import Hangs
 from ..guard.data_scan import Terms
 from ..measure import fio, io_pattern, parallelism_search
 from ..records.plan import Plan, PlannedCell, PlannedDrive, ReadTogether
-from .drive_context import DriveContext, Job
+from .drive_context import Attempt, DriveContext, Job
 
 # A short look is enough before reads; the campaign looks again, as it was asked to, before it writes.
 LOOK_S = 1.0
@@ -178,7 +178,7 @@ def _hold(station: DriveContext) -> None:
 
 def _read(station: DriveContext, cell: PlannedCell, name: str) -> float | None:
     """Return the IOPS of a cell; None where something else disturbed it."""
-    value = station.seed({"test": "calibration", "attempt": 1}, name)
+    value = station.seed(Attempt("calibration", 1), name)
     result = station.bench.cell(name, cell, station.held.identity["size_bytes"], value)
     disturbed = any(cause.level == "disturbs" for cause in result.details.causes)
     read = result.details.read

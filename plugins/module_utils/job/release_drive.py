@@ -11,6 +11,7 @@ from ..guard import data_scan
 from ..guard.held import Refused
 from ..purge import methods
 from ..purge.method import PurgeError, Work
+from ..records.attempt import AttemptResult
 from ..run.criteria import MEASURED
 
 AS_IS, BLANK, EVIDENCE = "as_is", "blank", "evidence"
@@ -19,19 +20,31 @@ LONGEST_REASON = 500
 _LOOK = data_scan.Terms(1.0)
 
 
-def make_blank(work: Work, finished: t.Sequence[t.Mapping[str, t.Any]]) -> dict[str, t.Any]:
-    """Deallocate a held drive, so that nothing on it needs an excuse on a later night: {state, reason, seconds}; state:
-    blank, or as_is with the reason.
+class Leaving(t.NamedTuple):
+    """How a drive is left: blank, or as_is with the reason; and how long that took."""
+
+    state: str
+    reason: str
+    seconds: float
+
+
+def make_blank(work: Work, finished: t.Sequence[AttemptResult]) -> Leaving:
+    """Deallocate a held drive, so that nothing on it needs an excuse on a later night.
 
     Only where every test went well: what an invalid measurement or an error left behind is what there is to find out
     why.
     """
-    unwell = ["{test} ended {outcome}".format(**record) for record in finished if record["outcome"] not in MEASURED]
-    if unwell or not finished:
-        return {"state": AS_IS, "reason": "; ".join(unwell) or "nothing was measured", "seconds": 0}
+    unwell = [f"{result.test} ended {result.outcome}" for result in finished if result.outcome not in MEASURED]
+    return blank(work, "; ".join(unwell) if finished else "nothing was measured")
+
+
+def blank(work: Work, unwell: str = "") -> Leaving:
+    """As make_blank, of a drive about which nothing else is to be found out. unwell: why it stays as it is instead."""
+    if unwell:
+        return Leaving(AS_IS, unwell, 0)
     began = work.clock()
     reason = _blank(work)
-    return {"state": AS_IS if reason else BLANK, "reason": reason, "seconds": round(work.clock() - began, 3)}
+    return Leaving(AS_IS if reason else BLANK, reason, round(work.clock() - began, 3))
 
 
 def _blank(work: Work) -> str:

@@ -11,10 +11,10 @@ import typing as t
 
 from ..measure import disturbances, precondition_curve
 from ..measure.rounds import bound_s, cell_s
+from ..records.attempt import AttemptResult
 from ..records.plan import PlannedTest
 from ..run.criteria import KEPT_OUTCOMES, MEASURED
-
-Mapping = t.Mapping[str, t.Any]
+from ..run.folder import Event
 
 # The first reason of a test that was not begun, as the host could not be tuned.
 NOT_BEGUN = "neither purged nor measured"
@@ -25,12 +25,12 @@ def crash_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def not_begun(results: t.Iterable[Mapping]) -> list[str]:
+def not_begun(results: t.Iterable[AttemptResult]) -> list[str]:
     """Return why a test of one drive was not begun, in this job or one before, from its results.
 
     What comes after may build on it.
     """
-    reasons = (result["reasons"] for result in results)
+    reasons = (result.reasons for result in results)
     return next((texts[1:] for texts in reasons if texts[:1] == [NOT_BEGUN]), [])
 
 
@@ -52,7 +52,7 @@ def discarded(name: str, seen: str) -> str:
     return f"not measured: in test {name} before it {seen}"
 
 
-def unprepared(tests: t.Iterable[PlannedTest], history: t.Sequence[Mapping], results: t.Iterable[Mapping]) -> str:
+def unprepared(tests: t.Iterable[PlannedTest], history: t.Sequence[Event], results: t.Iterable[AttemptResult]) -> str:
     """Return why a test that neither purges nor fills can't build on what is before it; "" where it can.
 
     tests: of the drive's plan. history: its journal records; results: of its attempts; both in order. A purge or a fill
@@ -60,20 +60,20 @@ def unprepared(tests: t.Iterable[PlannedTest], history: t.Sequence[Mapping], res
     """
     specs, why = {test.name: test for test in tests}, ""
     for end in results:
-        spec = specs[end["test"]]
+        spec = specs[end.test]
         if prepares(spec):
-            attempt = (end["test"], end["attempt"])
+            attempt = (end.test, end.attempt)
             mine = [record for record in history if (record.get("test"), record.get("attempt")) == attempt]
             done = {record["event"]: record for record in mine}
             purged = spec.purge.method == "none" or (done.get("purge") or {}).get("verified")
             filled = not spec.precondition or _is_filled(done.get("precondition"))
-            why = "" if purged and filled else failed(end["test"])
-        lost = [item["first"] for item in end["validity"] if item["cause"] == disturbances.DISCARDED]
-        why = discarded(end["test"], lost[0]) if lost else why
+            why = "" if purged and filled else failed(end.test)
+        lost = [item.first for item in end.validity if item.cause == disturbances.DISCARDED]
+        why = discarded(end.test, lost[0]) if lost else why
     return why
 
 
-def _is_filled(record: Mapping | None) -> bool:
+def _is_filled(record: Event | None) -> bool:
     try:
         precondition_curve.check((record or {}).get("kernel_bytes_written"), (record or {}).get("bytes_written") or 0)
     except precondition_curve.Short:
@@ -81,9 +81,9 @@ def _is_filled(record: Mapping | None) -> bool:
     return record is not None
 
 
-def finished_tests(results: t.Iterable[Mapping]) -> set[str]:
+def finished_tests(results: t.Iterable[AttemptResult]) -> set[str]:
     """Return the tests of one drive that stand, from its results."""
-    return {result["test"] for result in results if result["outcome"] in KEPT_OUTCOMES}
+    return {result.test for result in results if result.outcome in KEPT_OUTCOMES}
 
 
 def waiting(tests: t.Sequence[PlannedTest], kept: t.Collection[str]) -> list[PlannedTest]:
@@ -99,7 +99,7 @@ def waiting(tests: t.Sequence[PlannedTest], kept: t.Collection[str]) -> list[Pla
     return [test for test in tests if chains[test.name] in broken]
 
 
-def without_its_state(test: PlannedTest, finished: t.Sequence[Mapping]) -> str:
+def without_its_state(test: PlannedTest, finished: t.Sequence[AttemptResult]) -> str:
     """Return why a test can't go on from the one that it follows; "" where it can.
 
     finished: results of tests, the newest last.
@@ -107,7 +107,8 @@ def without_its_state(test: PlannedTest, finished: t.Sequence[Mapping]) -> str:
     before = test.follows
     if not before:
         return ""
-    outcome = next((record["outcome"] for record in reversed(finished) if record["test"] == before), "not measured")
+    ended = (result.outcome for result in reversed(finished) if result.test == before)
+    outcome: str = next(ended, "not measured")
     if outcome in MEASURED:
         return ""
     return "not measured: it builds on the drive state that test {0} leaves, and that test is {1}".format(

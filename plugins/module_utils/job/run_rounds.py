@@ -17,27 +17,27 @@ from ..records.measurement import Chosen
 from ..records.plan import PlannedCell, PlannedTest
 from ..run.folder import NEWS_S
 from ..run.reducer import AttemptReducer
-from .drive_context import DriveContext
+from .drive_context import Attempt, DriveContext
 from .operating_points import Loads
 
 Histograms = t.Mapping[str, t.Mapping[str, t.Mapping[int, int]]]
 
 
 class Measuring:
-    """A test's rounds. names: of the test and its attempt; reducer: gets each event that is noted; tails: get the
+    """A test's rounds. reducer: gets each event that is noted; tails: get the
     latencies; after_round: called before a round is noted.
     """
 
     def __init__(
         self,
         station: DriveContext,
-        names: dict[str, t.Any],
+        attempt: Attempt,
         reducer: AttemptReducer,
         tails: RoundHistograms,
         after_round: t.Callable[[], None],
     ) -> None:
         self._station = station
-        self._names = names
+        self._attempt = attempt
         self._reducer = reducer
         self._tails = tails
         self._look_at_host = after_round
@@ -49,7 +49,7 @@ class Measuring:
         self._station.guard("measure", phase="measure")
         # Its purge may have formatted the drive to another capacity.
         size_bytes = self._station.target.identity["size_bytes"]
-        self._station.note("measurement_started", user_capacity_bytes=size_bytes, **self._names)
+        self._station.note("measurement_started", user_capacity_bytes=size_bytes, **self._attempt._asdict())
         self._station.bench.begin_test()
         with contextlib.closing(self._station.bench):
             self._run_rounds(test, loads)
@@ -72,7 +72,7 @@ class Measuring:
     def _after_round(self, number: int, elapsed_s: float) -> None:
         self._station.look()
         self._look_at_host()
-        self._station.note("round", round=number, elapsed_s=round(elapsed_s, 3), **self._names)
+        self._station.note("round", round=number, elapsed_s=round(elapsed_s, 3), **self._attempt._asdict())
         metric, figures = self._reducer.last_figures()
         latency = figures.get("mean_latency_us")
         shown = {"metric": metric, "value": figures.get(metric), "mean_latency_us": latency, "progress": None}
@@ -80,10 +80,9 @@ class Measuring:
 
     def _cell(self, cell: PlannedCell, number: int, size_bytes: int, load: Chosen | None) -> Histograms:
         """Run one cell and note it; its latencies, "" being the cell's own name."""
-        names = self._names
-        value = self._station.seed(names, number, cell.id)
-        name = self._station.file(names, f"{number:04d}-{cell.id}")
-        fields = dict(names, round=number, cell=cell.id, seed=value)
+        value = self._station.seed(self._attempt, number, cell.id)
+        name = self._station.file(self._attempt, f"{number:04d}-{cell.id}")
+        fields = {**self._attempt._asdict(), "round": number, "cell": cell.id, "seed": value}
         fields.update({"chosen": sparse_json(load)} if load else {})
         try:
             result = self._station.bench.cell(name, cell, size_bytes, value)

@@ -17,7 +17,7 @@ from ..measure import data_pattern, drive_environment
 from ..measure.disturbances import DISTURBS, TOLD, UNKNOWN
 from ..measure.sampler import Sampler
 from ..records import base
-from ..records.events import VendorSettings, Wear
+from ..records.events import Ended, TestEnd, VendorSettings, Wear
 from ..records.measurement import Condition, Level
 from ..records.plan import PlannedTest
 from ..tuning import write_cache
@@ -136,10 +136,10 @@ class Conditions:
         )
         return [Condition("write_cache", DISTURBS, text.format(before, now))]
 
-    def fields(self) -> dict[str, t.Any]:
-        """For the record of the test."""
-        found = base.to_json([replace(item, message=item.message[:LONGEST]) for item in self.found])
-        return {"conditions": found, "vendor_settings": base.to_json(self.settings), "wear": base.to_json(self.spent)}
+    def end(self, ended: Ended, reasons: list[str], disturbed: t.Iterable[str]) -> TestEnd:
+        """Return how a test ended, with what was found of it."""
+        found = [replace(item, message=item.message[:LONGEST]) for item in self.found]
+        return TestEnd(ended, reasons, list(dict.fromkeys(disturbed)), found, self.settings, self.spent)
 
     def _vendor_settings(self) -> VendorSettings | None:
         name, serial = (str(self._identity().get(key) or "") for key in ("kernel_name", "serial"))

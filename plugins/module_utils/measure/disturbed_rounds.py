@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ..records.measurement import Cause
+from ..records.attempt import Disturbance
+from ..records.measurement import Cause, CauseName, Level
 from .disturbances import DISTURBS, TITLES
 
 LONGEST_SHOWN = 6
@@ -17,9 +18,9 @@ class DisturbedRounds:
     """Causes as rounds come in."""
 
     def __init__(self) -> None:
-        self._rounds: dict[tuple[str, str], list[int]] = {}
+        self._rounds: dict[tuple[CauseName, Level], list[int]] = {}
         self._disturbed: set[int] = set()
-        self._first: dict[tuple[str, str], str] = {}
+        self._first: dict[tuple[CauseName, Level], str] = {}
 
     def add(self, number: int, cell: str, causes: t.Iterable[Cause]) -> None:
         """The causes of a cell of a round."""
@@ -36,24 +37,16 @@ class DisturbedRounds:
         """Return whether a round can't be in a window."""
         return number in self._disturbed
 
-    def fields(self) -> list[dict[str, t.Any]]:
-        """`validity` of a test's record: [{cause, level, rounds: [[first, last]], count, first}]; first: what was seen
-        the first time.
-        """
+    def disturbances(self) -> list[Disturbance]:
+        """`validity` of a test's record."""
         return [
-            {
-                "cause": cause,
-                "level": level,
-                "rounds": ranges(numbers),
-                "count": len(numbers),
-                "first": self._first[cause, level],
-            }
+            Disturbance(cause, level, ranges(numbers), len(numbers), self._first[cause, level])
             for (cause, level), numbers in self._rounds.items()
         ]
 
     def reasons(self) -> list[str]:
         """Return a sentence for each cause that disturbed rounds."""
-        return [sentence(item) for item in self.fields() if item["level"] == DISTURBS]
+        return [sentence(item) for item in self.disturbances() if item.level == DISTURBS]
 
 
 def ranges(numbers: t.Sequence[int]) -> list[list[int]]:
@@ -67,11 +60,9 @@ def ranges(numbers: t.Sequence[int]) -> list[list[int]]:
     return found
 
 
-def sentence(item: t.Mapping[str, t.Any]) -> str:
+def sentence(item: Disturbance) -> str:
     """One entry of `validity` for people: "other I/O in rounds 3, 5-9 (6): round 3, …"."""
-    shown = [str(first) if first == last else f"{first}-{last}" for first, last in item["rounds"][:LONGEST_SHOWN]]
-    more = ", …" if len(item["rounds"]) > LONGEST_SHOWN else ""
-    word = "round" if item["count"] == 1 else "rounds"
-    return "{0} in {1} {2}{3} ({4} in all): {5}".format(
-        TITLES[item["cause"]], word, ", ".join(shown), more, item["count"], item["first"]
-    )
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in item.rounds[:LONGEST_SHOWN]]
+    more = ", …" if len(item.rounds) > LONGEST_SHOWN else ""
+    word = "round" if item.count == 1 else "rounds"
+    return f"{TITLES[item.cause]} in {word} {', '.join(shown)}{more} ({item.count} in all): {item.first}"

@@ -18,6 +18,8 @@ import typing as t
 import zlib
 from fractions import Fraction
 
+from ..records.measurement import HistogramDetails, SideName
+
 Bins = t.Dict[int, int]
 BITS = 6
 GROUPS = 29
@@ -161,7 +163,7 @@ def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[in
     return found
 
 
-def too_few(metric: str, found: t.Mapping[str, t.Any]) -> tuple[int, int] | None:
+def too_few(metric: str, found: t.Mapping[str, float | None]) -> tuple[int, int] | None:
     """Of a percentile among a cell's metrics that too few I/Os lie beyond: how many there were and how many it takes.
     None for any other metric.
     """
@@ -198,17 +200,17 @@ class RoundHistograms:
             cells.setdefault(cell, {})[name] = merge(_unpacked(packed) for packed in parts)
         return cells
 
-    def records(self, numbers: t.Sequence[int]) -> list[dict[str, t.Any]]:
-        """Return the fields of the journal's histogram records: of each cell and direction over these rounds."""
+    def records(self, numbers: t.Sequence[int]) -> list[HistogramDetails]:
+        """Return the histogram of each cell and direction over these rounds."""
         return [
-            {
-                "cell": cell,
-                "direction": name,
-                "first_round": numbers[0],
-                "last_round": numbers[-1],
-                "ios": ios(bins),
-                "bins": {str(value): count for value, count in bins.items()},
-            }
+            HistogramDetails(
+                cell=cell,
+                direction=t.cast(SideName, name),
+                first_round=numbers[0],
+                last_round=numbers[-1],
+                ios=ios(bins),
+                bins={str(value): count for value, count in bins.items()},
+            )
             for cell, sides in self.merged(numbers).items()
             for name, bins in sides.items()
         ]

@@ -13,8 +13,6 @@ import typing as t
 from ..records.measurement import Chosen
 from ..records.plan import AnyLoad, PlannedCell, PointOfSweep
 
-Mapping = t.Mapping[str, t.Any]
-
 
 def burst_time_s(cell: AnyLoad) -> float:
     """Return how long a cell does I/O within its runtime: all of it, or its bursts."""
@@ -75,7 +73,7 @@ def sides(cell: AnyLoad) -> set[str]:
 class Sizes:
     """The sizes of a fio job's I/O and their shares, by its options bs or bssplit."""
 
-    def __init__(self, options: Mapping) -> None:
+    def __init__(self, options: t.Mapping[str, str]) -> None:
         split = options.get("bssplit")
         pairs = [part.split("/") for part in split.split(":")] if split else [[options["bs"], "100"]]
         self._shares = {int(size): int(pct) / 100.0 for size, pct in pairs}
@@ -119,19 +117,21 @@ def share_bytes(active_bytes: int, threads: int, block_size_bytes: int) -> int:
     return active_bytes // threads // block_size_bytes * block_size_bytes
 
 
-def chosen(point: PointOfSweep, cells: t.Sequence[PlannedCell], averages: t.Sequence[Mapping]) -> Chosen | None:
+def chosen(
+    point: PointOfSweep, cells: t.Sequence[PlannedCell], averages: t.Mapping[str, t.Mapping[str, float | None]]
+) -> Chosen | None:
     """Return the threads and depth of a point, with their cell; None where no cell of the sweep qualifies.
 
-    cells: of the sweep's test; averages: [{cell, metrics}] of its record.
+    cells: of the sweep's test; averages: the metrics of each cell, of its result.
     """
-    metrics = {entry["cell"]: entry.get("metrics") or {} for entry in averages}
     limit_us = point.mean_latency_below_us
     fitting = []
     for cell in cells:
-        found = metrics.get(cell.id, {})
+        found = averages.get(cell.id, {})
         is_short = not limit_us or (found.get("mean_latency_us") or limit_us) < limit_us
-        if found.get("iops") and is_short and not cell.lead:
-            fitting.append((cell, found["iops"]))
+        iops = found.get("iops")
+        if iops and is_short and not cell.lead:
+            fitting.append((cell, iops))
     if not fitting:
         return None
     rates = [iops for _cell, iops in fitting]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..records.attempt import CellAverage, Outcome, Saturation, Steadiness, Window
 from ..records.plan import AnyLoad, PlannedTest, RoundLimits, Tracked
 from . import histogram
 from .histogram import Bins
@@ -59,7 +60,7 @@ class Rounds:
         """
         self._windows.add(cells, bytes_written, elapsed_s, disturbed)
 
-    def tracked(self) -> dict[tuple[str, str], t.Any]:
+    def tracked(self) -> dict[tuple[str, str], float | None]:
         """Return the tracked variables of the last round: {(cell, metric): value}."""
         cells = self._windows.cells[-1]
         return {(item.cell, item.metric): cells[item.cell].get(item.metric) for item in self._tracked}
@@ -95,14 +96,12 @@ class Rounds:
             return last_clean(self.count, self._windows.disturbed, self._last)
         return self._windows.last()[-1]
 
-    def steady_state(self) -> list[dict[str, t.Any]]:
-        """Return the rule's result for each tracked variable over the window (fields: docs/internals.md,
-        test_finished).
-        """
+    def steady_state(self) -> list[Window]:
+        """Return the rule's result for each tracked variable over the window."""
         numbers = self.window_rounds()
         return [self._windows.evaluate(item, numbers) for item in self._tracked]
 
-    def outcome(self) -> tuple[str, list[str]]:
+    def outcome(self) -> tuple[Outcome, list[str]]:
         """(steady, not_steady, complete, or invalid without a clean window; reasons). Call it once no further round is
         due.
         """
@@ -119,8 +118,8 @@ class Rounds:
             *self._windows.too_early(),
         ]
         for item in self.steady_state():
-            reasons += ["{0} {1}: {2}".format(item["cell"], item["metric"], reason) for reason in item["reasons"]]
-        if self._windows.confirm and all(item["steady"] for item in self.steady_state()):
+            reasons += [f"{item.cell} {item.metric}: {reason}" for reason in item.reasons]
+        if self._windows.confirm and all(item.steady for item in self.steady_state()):
             text = "the last window is steady, but {0} before it has to be steady too, within {1:g} % of its average"
             reasons.append(
                 text.format(
@@ -130,7 +129,7 @@ class Rounds:
             )
         return "not_steady", reasons
 
-    def saturation(self) -> dict[str, t.Any] | None:
+    def saturation(self) -> Saturation | None:
         """As Windows.saturation."""
         return self._windows.saturation()
 
@@ -145,7 +144,7 @@ class Rounds:
             else []
         )
 
-    def averages(self) -> list[dict[str, t.Any]]:
+    def averages(self) -> list[CellAverage]:
         """Return each cell's metrics over the window: the mean, and of maxima the maximum; and whether the cell itself
         was steady there.
 
@@ -162,10 +161,7 @@ class Rounds:
             name: _combine([cells[name] for cells in rounds], [cells[name] for cells in seen]) for name in names
         }
         return [
-            dict(
-                {"cell": name, "metrics": dict(combined[name], **self._tail_metrics(name))},
-                **self._steadiness(name, numbers),
-            )
+            CellAverage(name, {**combined[name], **self._tail_metrics(name)}, self._steadiness(name, numbers))
             for name in names
         ]
 
@@ -173,12 +169,12 @@ class Rounds:
         """Return what the merged histograms of a cell tell: percentiles, and shares within the test's times."""
         return histogram.metrics(self.histograms.get(cell, {}), self._latency_targets_us)
 
-    def _steadiness(self, cell: str, numbers: list[int]) -> dict[str, t.Any]:
-        """Return the rule for a cell's IOPS over the window, tracked or not; nothing without a rule."""
+    def _steadiness(self, cell: str, numbers: list[int]) -> Steadiness | None:
+        """Return the rule for a cell's IOPS over the window; None without a rule."""
         if not self._steady:
-            return {}
+            return None
         found = self._windows.evaluate(Tracked(cell, "iops"), numbers)
-        return {"steady": {key: found[key] for key in ("metric", "steady", "range_ratio", "slope_ratio")}}
+        return Steadiness(found.metric, found.steady, found.range_ratio, found.slope_ratio)
 
     def time_left_s(self) -> float | None:
         """Return an upper bound: to the first limit that ends the test, or None when nothing bounds it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import typing as t
+from dataclasses import dataclass
 from decimal import Decimal
 
 from ..records.plan import SteadyStateRule
@@ -22,6 +23,25 @@ TOLERANCE = 1e-9
 
 _NOT_FINITE = r"nan|inf|infinity"
 _NUMBER = re.compile(rf"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|{_NOT_FINITE})", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Whether a series is steady. A figure that does not exist is None, so is a value that is NaN or infinite."""
+
+    steady: bool
+    # The first at which the window that ends there is steady, else the number given.
+    rounds: int
+    # Of that window, else of the last one, as all that follows.
+    window_values: list[float | None]
+    average: float | None
+    # Largest less smallest value, as a part of the average.
+    range_ratio: float | None
+    # Per round.
+    slope: float | None
+    slope_ratio: float | None
+    # Why it is not steady.
+    reasons: list[str]
 
 
 class _Window(t.NamedTuple):
@@ -48,14 +68,11 @@ def evaluate(
     range_limit: t.Any = RANGE_LIMIT,
     slope_limit: t.Any = SLOPE_LIMIT,
     margin: t.Any = None,
-) -> dict[str, t.Any]:
+) -> Evaluation:
     """Say whether and when the rounds reached steady state.
 
-    `values`: one a round, oldest first; int, float, Decimal or a numeric text. Returns `steady`, `rounds` (the first
-    round at which the window that ends there is steady, else the number given), and of that window (else of the last
-    one): `window_values`, `average`, `range_ratio`, `slope` (per round), `slope_ratio`; and `reasons` why it is not
-    steady. With a `margin` no value of the window may be farther from its average than this part of it. A figure that
-    does not exist is None, so is a value that is NaN or infinite. Raises ValueError for what is no number.
+    `values`: one a round, oldest first; int, float, Decimal or a numeric text. With a `margin` no value of the window
+    may be farther from its average than this part of it. Raises ValueError for what is no number.
     """
     numbers = _numbers(values)
     window = _whole_number("window", window)
@@ -65,14 +82,11 @@ def evaluate(
     found = next((end for end in ends if not _reasons(numbers[end - window : end], window, limits)), None)
     rounds = found or len(numbers)
     last = numbers[max(0, rounds - window) : rounds]
-    return dict(
-        {"steady": bool(found), "rounds": rounds, "window_values": [_display(value) for value in last]},
-        **_figures(last),
-        reasons=[] if found else _reasons(last, window, limits),
-    )
+    reasons = [] if found else _reasons(last, window, limits)
+    return Evaluation(bool(found), rounds, [_display(value) for value in last], *_figures(last), reasons)
 
 
-def by_rule(values: t.Sequence[t.Any], rule: SteadyStateRule) -> dict[str, t.Any]:
+def by_rule(values: t.Sequence[t.Any], rule: SteadyStateRule) -> Evaluation:
     """`evaluate` by a test's steady_state."""
     return evaluate(values, rule.window, rule.range_limit, rule.slope_limit, rule.margin)
 
@@ -90,14 +104,14 @@ def _measure(values: t.Sequence[float]) -> _Window:
     return _Window(average, slope, spread / average, abs(slope) * (size - 1) / average, farthest / average)
 
 
-def _figures(part: t.Sequence[float]) -> dict[str, float | None]:
-    names = ("average", "range_ratio", "slope", "slope_ratio")
+def _figures(part: t.Sequence[float]) -> tuple[float | None, float | None, float | None, float | None]:
+    """Return average, range_ratio, slope and slope_ratio of a window."""
     if not part or not all(map(math.isfinite, part)):
-        return dict.fromkeys(names)
+        return None, None, None, None
     if len(part) == 1:
-        return dict(dict.fromkeys(names), average=part[0])
-    measured = _measure(part)
-    return {name: _display(getattr(measured, name)) for name in names}
+        return part[0], None, None, None
+    found = _measure(part)
+    return _display(found.average), _display(found.range_ratio), _display(found.slope), _display(found.slope_ratio)
 
 
 def _reasons(part: t.Sequence[float], window: int, limits: _Limits) -> list[str]:

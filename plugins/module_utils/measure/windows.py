@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import typing as t
 
+from ..records.attempt import Saturation, Window
 from ..records.plan import SteadyStateRule, Tracked
-from .steady_state import by_rule
+from .steady_state import Evaluation, by_rule
 
-Metrics = t.Dict[str, t.Any]
+# By name (docs/internals.md).
+Metrics = t.Dict[str, float]
 
 
 class Windows:
@@ -108,24 +110,33 @@ class Windows:
         """
         return self._is_whole(windows) and self.disturbed.isdisjoint(range(windows[0][0], windows[-1][-1] + 1))
 
-    def _agree(self, found: t.Sequence[t.Mapping[str, t.Any]]) -> bool:
+    def _agree(self, found: t.Sequence[Window]) -> bool:
         """Return whether windows that follow each other are all steady, and their averages at most
         slope_limit apart.
         """
-        if not all(item["steady"] for item in found):
+        if not all(item.steady for item in found):
             return False
-        pairs = zip(found, found[1:])
-        return all(
-            abs(one["average"] - other["average"]) <= self._rule.slope_limit * other["average"] for one, other in pairs
-        )
+        averages = [item.average or 0.0 for item in found]
+        pairs = zip(averages, averages[1:])
+        return all(abs(one - other) <= self._rule.slope_limit * other for one, other in pairs)
 
-    def evaluate(self, item: Tracked, numbers: list[int]) -> dict[str, t.Any]:
-        """Return the rule's result for a variable over these rounds (fields: docs/internals.md, test_finished)."""
+    def evaluate(self, item: Tracked, numbers: list[int]) -> Window:
+        """Return the rule's result for a variable over these rounds."""
         values = [self.cells[number - 1][item.cell].get(item.metric, 0.0) for number in numbers]
         result = by_rule(values, self._rule)
-        end = fitted_end(result)
-        return dict(
-            result, cell=item.cell, metric=item.metric, window_rounds=numbers, rounds=self.count, fitted_end=end
+        return Window(
+            cell=item.cell,
+            metric=item.metric,
+            steady=result.steady,
+            rounds=self.count,
+            window_rounds=numbers,
+            window_values=result.window_values,
+            average=result.average,
+            range_ratio=result.range_ratio,
+            slope=result.slope,
+            slope_ratio=result.slope_ratio,
+            reasons=result.reasons,
+            fitted_end=fitted_end(result),
         )
 
     def any_clean(self) -> bool:
@@ -155,17 +166,17 @@ class Windows:
             )
         return found
 
-    def saturation(self) -> dict[str, t.Any] | None:
-        """Return what shows that the window began late enough, for the judge to check again (docs/internals.md); None
-        where the test asks for nothing.
+    def saturation(self) -> Saturation | None:
+        """Return what shows that the window began late enough, for the judge to check again; None where the test asks
+        for nothing.
         """
         rule = self._steady
         if not rule or not self.count or not (rule.min_capacity_multiple or rule.confirm_windows or rule.settle_s):
             return None
         windows = self.last()
         written, elapsed_s = self._before(windows[0][0]) if windows[0] else self.ends[-1]
-        agreed = [[self.evaluate(item, numbers)["average"] for item in rule.tracked] for numbers in windows]
-        return dict(
+        agreed = [[self.evaluate(item, numbers).average for item in rule.tracked] for numbers in windows]
+        return Saturation(
             min_capacity_multiple=rule.min_capacity_multiple,
             confirm_windows=rule.confirm_windows,
             settle_s=rule.settle_s,
@@ -176,14 +187,10 @@ class Windows:
         )
 
 
-def fitted_end(result: t.Mapping[str, t.Any]) -> float | None:
+def fitted_end(result: Evaluation) -> float | None:
     """Return where the fitted line of a window ends: nearer to what comes than the average, which a falling window
-    lifts.
-
-    result: of steady_state.evaluate. None without an average or a slope.
+    lifts. None without an average or a slope.
     """
-    average: float | None = result["average"]
-    slope: float | None = result["slope"]
-    if average is None or slope is None:
+    if result.average is None or result.slope is None:
         return None
-    return average + slope * (len(result["window_values"]) - 1) / 2.0
+    return result.average + result.slope * (len(result.window_values) - 1) / 2.0

@@ -45,6 +45,7 @@ from .measurement import (
 from .purge import PurgeClass
 
 Commands = t.List[Annotated[t.List[str], Limits(min_items=1)]]
+Ended = t.Optional[t.Literal["invalid", "error", "interrupted"]]
 
 
 @dataclass(frozen=True)
@@ -490,17 +491,24 @@ class Round(TestEvent):
 
 
 @dataclass(frozen=True)
-class TestFinished(TestEvent):
-    """A test ended. ended: what its rounds did not decide, with its reasons; disturbed: what makes all rounds
+class TestEnd:
+    """How a test ended. ended: what its rounds did not decide, with its reasons; disturbed: what makes all rounds
     invalid, as sentences.
     """
 
-    ended: t.Optional[t.Literal["invalid", "error", "interrupted"]]
+    ended: Ended
     reasons: t.List[str]
     disturbed: t.List[str]
     conditions: Annotated[t.List[Condition], Limits(max_items=200)]
     vendor_settings: t.Optional[VendorSettings]
     wear: t.Optional[Wear]
+
+
+@dataclass(frozen=True)
+class TestFinished(TestEnd, TestEvent):
+    """A test ended. ended: what its rounds did not decide, with its reasons; disturbed: what makes all rounds
+    invalid, as sentences.
+    """
 
 
 @dataclass(frozen=True)

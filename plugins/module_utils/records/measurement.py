@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from .base import Annotated, CellId, Count, Label, Limits, NotNegative, Number, OrMissing, Positive, Share, Time
 
 Level = t.Literal["disturbs", "unknown", "told"]
+SideName = t.Literal["read", "write", "trim", "sync"]
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,7 @@ class HistogramDetails:
     """The latencies of a cell in one direction."""
 
     cell: CellId
-    direction: t.Literal["read", "write", "trim", "sync"]
+    direction: SideName
     first_round: Number
     last_round: Number
     ios: Positive

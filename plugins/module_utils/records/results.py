@@ -13,18 +13,16 @@ import typing as t
 from dataclasses import dataclass, field
 
 from . import events, measurement
+from .attempt import Disturbance, LoadOfCell, Metrics, Outcome, Reasons, RoundCount, Saturation, Window
 from .base import (
     Annotated,
     AnyTime,
-    CellId,
     Count,
     HostName,
     Label,
     Limits,
-    NotNegative,
     Number,
     OrMissing,
-    Positive,
     RunId,
     Scalar,
     TestName,
@@ -32,17 +30,7 @@ from .base import (
 from .identity import Identity
 from .plan import NotApplicable
 
-# The only names that a figure may have: a column of results.csv is named like it.
-METRIC_PATTERN = (
-    r"^((read|write|trim|sync)_)?((iops|bandwidth|mean_latency_us)(_fitted_end)?"
-    r"|(max|min|p[0-9]{1,3}(_[0-9]{1,6})?)_latency_us|ios|within_[0-9]{1,8}(us|ms)_pct)$"
-)
-Metric = Annotated[str, Limits(pattern=METRIC_PATTERN)]
-Metrics = Annotated[t.Dict[str, t.Optional[float]], Limits(max_properties=300, property_names=METRIC_PATTERN)]
-Reasons = Annotated[t.List[str], Limits(max_items=1000)]
 Short = Annotated[Scalar, Limits(max_length=1000)]
-_Rounds = Annotated[int, Limits(minimum=0, maximum=2147483647)]
-_Load = Annotated[int, Limits(minimum=1, maximum=65536)]
 
 
 @dataclass(frozen=True)
@@ -137,71 +125,6 @@ class DriveRecord(RecordOfRun):
 
 
 @dataclass(frozen=True)
-class Window:
-    """The steady-state rule's result for one tracked variable, over the rounds of its window."""
-
-    cell: CellId
-    metric: Metric
-    steady: bool
-    # Of the test so far.
-    rounds: _Rounds
-    window_rounds: t.List[Number]
-    # One for each of these rounds.
-    window_values: t.List[t.Optional[float]]
-    average: t.Optional[float]
-    # Largest less smallest value, as a share of the average.
-    range_ratio: t.Optional[float]
-    # Per sample of the window.
-    slope: t.Optional[float]
-    # What the fitted line rises or falls by over the window, as a share of the average.
-    slope_ratio: t.Optional[float]
-    # Why it is not steady.
-    reasons: Reasons
-    # Where the fitted line ends.
-    fitted_end: t.Optional[float] = None
-
-
-@dataclass(frozen=True)
-class Saturation:
-    """What shows that the window began late enough."""
-
-    # What the rule of steady state asks for.
-    min_capacity_multiple: NotNegative
-    confirm_windows: Count
-    settle_s: NotNegative
-    user_capacity_bytes: Positive
-    # Before the first window that has to agree.
-    written_before_bytes: Count
-    elapsed_before_s: NotNegative
-    # Of each window that has to agree, oldest first, one for each tracked variable.
-    averages: t.List[t.List[t.Optional[float]]]
-
-
-@dataclass(frozen=True)
-class Disturbance:
-    """A cause that disturbed rounds, is unknown or is only told, and in which rounds."""
-
-    cause: measurement.CauseName
-    level: measurement.Level
-    # [[first, last]]
-    rounds: t.List[Annotated[t.List[Number], Limits(min_items=2, max_items=2)]]
-    # How many rounds in all.
-    count: Positive
-    # What was seen the first time.
-    first: Annotated[str, Limits(max_length=2000)]
-
-
-@dataclass(frozen=True)
-class LoadOfCell:
-    """What a cell had whose threads follow the CPUs (per_cpu)."""
-
-    cell: CellId
-    threads: _Load
-    queue_depth: _Load
-    cpus: Annotated[int, Limits(minimum=0, maximum=65536)]
-
-
-@dataclass(frozen=True)
 class MeasuredMember(events.Member):
     """A drive of an array, and what the test cost it."""
 
@@ -231,10 +154,10 @@ class TestRecord(RecordOfRun):
     started: AnyTime
     # null: it has no end.
     finished: t.Optional[AnyTime]
-    outcome: t.Literal["steady", "not_steady", "complete", "invalid", "error", "interrupted"]
+    outcome: Outcome
     # Why it is not steady, or not complete.
     reasons: Reasons
-    rounds: _Rounds
+    rounds: RoundCount
     # One for each tracked variable.
     steady_state: Annotated[t.List[Window], Limits(max_items=500)]
     # Those of its first tracked cell, or of its only one.

@@ -11,7 +11,11 @@ import fnmatch
 import math
 import typing as t
 
+from ..records.attempt import AttemptResult
+
+# An entry of ssd_criteria, as it was given.
 Criterion = t.Mapping[str, t.Any]
+Metrics = t.Mapping[str, t.Optional[float]]
 # Outcomes of a test whose figures count.
 MEASURED = ("steady", "complete")
 # Of a test that stands: a second job of the run keeps it and never wipes the drive for it again, but for the state that
@@ -40,21 +44,18 @@ def is_for(criterion: Criterion, test: str) -> bool:
     return fnmatch.fnmatchcase(test, str(criterion.get("test") or "*"))
 
 
-def metrics_of(criterion: Criterion, record: t.Mapping[str, t.Any]) -> t.Mapping[str, t.Any]:
-    """Return the metrics of a test (test_finished, or a test record) that a criterion is about: those of its cell, else
-    the test's.
+def metrics_of(criterion: Criterion, metrics: Metrics, cells: t.Iterable[tuple[str, Metrics]]) -> Metrics:
+    """Return the metrics of a test that a criterion is about: those of its cell, else the test's. cells: of the test,
+    each with its metrics.
     """
     if criterion.get("cell"):
-        return next(
-            (cell.get("metrics") or {} for cell in record.get("cells") or [] if cell.get("cell") == criterion["cell"]),
-            {},
-        )
-    return record.get("metrics") or {}
+        return next((found for cell, found in cells if cell == criterion["cell"]), {})
+    return metrics
 
 
-def figure(criterion: Criterion, record: t.Mapping[str, t.Any]) -> float | None:
+def figure(criterion: Criterion, metrics: Metrics, cells: t.Iterable[tuple[str, Metrics]]) -> float | None:
     """Return the figure that a criterion is about; None when the test has none, or too few I/Os for it."""
-    return number(metrics_of(criterion, record).get(criterion["metric"]))
+    return number(metrics_of(criterion, metrics, cells).get(criterion["metric"]))
 
 
 def is_met(criterion: Criterion, value: float) -> bool:
@@ -63,19 +64,18 @@ def is_met(criterion: Criterion, value: float) -> bool:
     return (low is None or value >= low) and (high is None or value <= high)
 
 
-def missed(criteria: t.Iterable[Criterion], model: str, finished: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
-    """Return what a drive of a model missed, as sentences. finished: test_finished of its tests."""
+def missed(criteria: t.Iterable[Criterion], model: str, finished: t.Sequence[AttemptResult]) -> list[str]:
+    """Return what a drive of a model missed, as sentences. finished: the results of its tests."""
     found = []
     for criterion in criteria:
-        for record in finished if is_of_model(criterion, model) else ():
+        for result in finished if is_of_model(criterion, model) else ():
+            cells = ((cell.cell, cell.metrics) for cell in result.cells)
             value = (
-                figure(criterion, record)
-                if record["outcome"] in MEASURED and is_for(criterion, record["test"])
+                figure(criterion, result.metrics, cells)
+                if result.outcome in MEASURED and is_for(criterion, result.test)
                 else None
             )
             if value is not None and not is_met(criterion, value):
                 limits = [f"{word} {criterion[word]}" for word in ("min", "max") if criterion.get(word) is not None]
-                found.append(
-                    "{0}: {1} is {2:.6g} ({3})".format(record["test"], criterion["metric"], value, ", ".join(limits))
-                )
+                found.append(f"{result.test}: {criterion['metric']} is {value:.6g} ({', '.join(limits)})")
     return found

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
 from ..core.files import SCHEMA_VERSION
 from ..records import base, events, measurement, results
+from ..records.attempt import AttemptResult
 from ..records.plan import CollectedPlan, PlannedTest
+from .folder import Event
 from .reducer import Budget, JournalAttempt
 
-Event = t.Mapping[str, t.Any]
 RunResult = t.Union[results.DriveRecord, results.TestRecord]
 Kind = t.TypeVar("Kind")
 # Of which the newest of an attempt, or of a drive, goes into its record.
@@ -28,7 +30,7 @@ class _Attempt:
     def __init__(self, start: Event, planned: PlannedTest | None, budget: Budget) -> None:
         self.start, self.planned = start, planned
         self.time = start["time"]
-        self._journal = JournalAttempt(planned, budget)
+        self._journal = JournalAttempt(planned, budget, start["attempt"])
         self._newest: dict[str, Event] = {}
 
     def take(self, event: Event) -> None:
@@ -43,11 +45,11 @@ class _Attempt:
         """Its test_finished."""
         return self._newest.get("test_finished")
 
-    def result(self, message: str) -> dict[str, t.Any]:
-        """Return what its rounds came to (reducer.AttemptReducer.result). message: why the drive's campaign ended."""
+    def result(self, message: str) -> AttemptResult:
+        """Return what its rounds came to. message: why the drive's campaign ended."""
         result = self._journal.result()
-        if self.end is None and message and result["outcome"] == "interrupted":
-            result["reasons"] = [f"interrupted: {message}"]
+        if self.end is None and message and result.outcome == "interrupted":
+            return replace(result, reasons=[f"interrupted: {message}"])
         return result
 
     def details(self, event: str, kind: type[Kind]) -> Kind | None:
@@ -160,22 +162,22 @@ class RunReducer:
             title=start.get("title", ""),
             started=start["time"],
             finished=end["time"] if end else None,
-            outcome=result["outcome"],
-            reasons=result["reasons"],
-            rounds=result["rounds"],
-            steady_state=_parts(results.Window, result["steady_state"]),
-            metrics=result["metrics"],
+            outcome=result.outcome,
+            reasons=result.reasons,
+            rounds=result.rounds,
+            steady_state=result.steady_state,
+            metrics=result.metrics,
             purge=attempt.details("purge", events.PurgeDetails),
             precondition=attempt.details("precondition", measurement.PreconditionDetails),
             not_applicable=list(attempt.planned.not_applicable) if attempt.planned else [],
-            saturation=_part(results.Saturation, result["saturation"]),
-            written_bytes=result["written_bytes"],
-            validity=_parts(results.Disturbance, result["validity"]),
-            conditions=_parts(measurement.Condition, result["conditions"]),
-            vendor_settings=_part(events.VendorSettings, result["vendor_settings"]),
-            wear=_part(events.Wear, result["wear"]),
+            saturation=result.saturation,
+            written_bytes=result.written_bytes,
+            validity=result.validity,
+            conditions=result.conditions,
+            vendor_settings=result.vendor_settings,
+            wear=result.wear,
             parallel_drives=self._parallel_drives(),
-            loads=_parts(results.LoadOfCell, result["loads"]) if "loads" in result else None,
+            loads=result.loads,
             array=attempt.array(),
             filesystem=attempt.details("filesystem", events.FilesystemDetails),
         )

@@ -35,6 +35,8 @@ RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 NEWS_S = 300.0
 # Its files.
 PLAN, STATUS, JOURNAL, TUNING = "plan.json", "status.json", "journal.jsonl", "tuning.json"
+# A line of a journal as JSON: Line, with the fields of its event (records/events.py).
+Event = t.Mapping[str, t.Any]
 RESERVE, RESERVE_BYTES = ".reserve", 256 << 10
 
 
@@ -123,12 +125,12 @@ def run_ids(state_dir: str) -> list[str]:
     return sorted(name for name in names if RUN_ID_PATTERN.fullmatch(name))
 
 
-def read_journal(path: str) -> list[dict[str, t.Any]]:
+def read_journal(path: str) -> list[Event]:
     """Return all records in order, without the lines that are damaged."""
     return scan_journal(path)[0]
 
 
-def scan_journal(path: str) -> tuple[list[dict[str, t.Any]], list[int]]:
+def scan_journal(path: str) -> tuple[list[Event], list[int]]:
     """(all records in order, the numbers of the lines that are none of ours: torn by a power loss, or damaged)."""
     records, damaged = [], []
     try:
@@ -144,7 +146,7 @@ def scan_journal(path: str) -> tuple[list[dict[str, t.Any]], list[int]]:
     return records, damaged
 
 
-def _record(line: str) -> dict[str, t.Any] | None:
+def _record(line: str) -> Event | None:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -195,7 +197,7 @@ class Journal:
         if size and os.pread(self._handle, 1, size - 1) != b"\n":
             os.write(self._handle, b"\n")
 
-    def add(self, event: str, **fields: t.Any) -> dict[str, t.Any]:
+    def add(self, event: str, **fields: t.Any) -> Event:
         """Write one record and return it. Raises OSError, which names the file."""
         record = dict(self._common, time=now(), event=event, **fields)
         with self._lock:

@@ -13,23 +13,15 @@ from ..measure import disturbances, fio_result
 from ..measure.disturbed_rounds import DisturbedRounds
 from ..measure.rounds import FITTED_END, Rounds
 from ..records import base
-from ..records.attempt import MeasuredCell
+from ..records.attempt import AttemptResult, CellAverage, LoadOfCell, MeasuredCell, Outcome, Window
+from ..records.events import TestEnd
 from ..records.measurement import Chosen
 from ..records.plan import PlannedTest
 from .criteria import MEASURED
-
-Event = t.Mapping[str, t.Any]
-
+from .folder import Event
 
 # What stands for the end of a test that has none, as its job was killed.
-CUT_SHORT: Event = {
-    "ended": "interrupted",
-    "reasons": ["interrupted: the host job ended before this test did"],
-    "disturbed": [],
-    "conditions": [],
-    "vendor_settings": None,
-    "wear": None,
-}
+CUT_SHORT = TestEnd("interrupted", ["interrupted: the host job ended before this test did"], [], [], None, None)
 # Twenty-four drives, each with a day of one-minute rounds and windows of an hour, need a quarter of it.
 MOST_FIGURES = 50_000_000
 # What figures of an impossible form raise in arithmetic.
@@ -41,8 +33,8 @@ EVENTS = ("measurement_started", "cell", "round", "histogram", "test_finished")
 class AttemptReducer:
     """The result of one attempt, event by event."""
 
-    def __init__(self, test: PlannedTest) -> None:
-        self._test = test
+    def __init__(self, test: PlannedTest, attempt: int = 1) -> None:
+        self._test, self._attempt = test, attempt
         self._rounds = Rounds(test, 0)
         tracked = test.steady_state.tracked if test.steady_state else []
         # The cells of a whole round.
@@ -51,7 +43,7 @@ class AttemptReducer:
         # Of the round that is under way, by cell; a stream's figures are those of a cell named <cell>.<stream>.
         self._cells: dict[str, dict[str, float]] = {}
         self._loads: dict[str, Chosen] = {}
-        self._end: Event | None = None
+        self._end: TestEnd | None = None
         self.written_bytes = 0
         # Why nothing that is measured after it can count; "" while nobody gave blocks of the drive back.
         self.discarded = ""
@@ -69,7 +61,7 @@ class AttemptReducer:
             bins = {int(value): count for value, count in event["bins"].items()}
             self._rounds.histograms.setdefault(event["cell"], {})[event["direction"]] = bins
         elif kind == "test_finished":
-            self._end = event
+            self._end = base.parse(TestEnd, event)
 
     def _take_cell(self, event: Event) -> None:
         cell = base.parse(MeasuredCell, event)
@@ -111,7 +103,7 @@ class AttemptReducer:
         """Return an upper bound of the rounds' time, None if nothing bounds it."""
         return self._rounds.time_left_s()
 
-    def tracked(self) -> dict[tuple[str, str], t.Any]:
+    def tracked(self) -> dict[tuple[str, str], float | None]:
         """Return the tracked variables of the last round: {(cell, metric): value}."""
         return self._rounds.tracked()
 
@@ -123,38 +115,39 @@ class AttemptReducer:
         """Return the rounds whose latencies count (Rounds.span)."""
         return self._rounds.span()
 
-    def result(self, end: Event | None = None) -> dict[str, t.Any]:
-        """Return {outcome, reasons, rounds, steady_state, saturation, written_bytes (by its cells), validity, metrics,
-        cells} and what the end reports of its conditions; `loads` of cells whose threads follow the CPUs.
-
-        end: what test_finished will report; None: the one that was taken.
-        """
+    def result(self, end: TestEnd | None = None) -> AttemptResult:
+        """Return what the attempt comes to. end: what test_finished will report; None: the one that was taken."""
         end = end or self._end or CUT_SHORT
         outcome, reasons = self._outcome(end)
         windows = self._rounds.steady_state() if self._rounds.count else []
         averages = self._rounds.averages()
-        found: dict[str, t.Any] = {
-            "outcome": outcome,
-            "reasons": list(dict.fromkeys(reasons)),
-            "rounds": self._rounds.count,
-            "steady_state": windows,
-            "saturation": self._rounds.saturation(),
-            "written_bytes": self.written_bytes,
-            "validity": self._disturbed.fields(),
-            "metrics": _metrics(windows, averages),
-            "cells": averages,
-            "conditions": end["conditions"],
-            "vendor_settings": end["vendor_settings"],
-            "wear": end["wear"],
-        }
-        per_cpu = [cell.id for cell in self._test.cells if cell.per_cpu]
-        loads = [{**base.to_json(self._loads[name]), "cell": name} for name in per_cpu if name in self._loads]
-        return {**found, "loads": loads} if loads else found
+        loads = [self._load(cell.id) for cell in self._test.cells if cell.per_cpu and cell.id in self._loads]
+        return AttemptResult(
+            test=self._test.name,
+            attempt=self._attempt,
+            outcome=outcome,
+            reasons=list(dict.fromkeys(reasons)),
+            rounds=self._rounds.count,
+            steady_state=windows,
+            saturation=self._rounds.saturation(),
+            written_bytes=self.written_bytes,
+            validity=self._disturbed.disturbances(),
+            metrics=_metrics(windows, averages),
+            cells=averages,
+            conditions=end.conditions,
+            vendor_settings=end.vendor_settings,
+            wear=end.wear,
+            loads=loads or None,
+        )
 
-    def _outcome(self, end: Event) -> tuple[str, list[str]]:
-        ended, reasons, disturbed = end["ended"], list(end["reasons"]), list(end["disturbed"])
-        if ended:
-            return ended, reasons + (disturbed if ended == "invalid" else [])
+    def _load(self, name: str) -> LoadOfCell:
+        found = self._loads[name]
+        return LoadOfCell(name, found.threads, found.queue_depth, found.cpus or 0)
+
+    def _outcome(self, end: TestEnd) -> tuple[Outcome, list[str]]:
+        reasons, disturbed = list(end.reasons), list(end.disturbed)
+        if end.ended:
+            return end.ended, reasons + (disturbed if end.ended == "invalid" else [])
         if self.discarded:
             return "invalid", self._disturbed.reasons() + disturbed
         if self._test.cells and not self._rounds.count:
@@ -165,12 +158,12 @@ class AttemptReducer:
         return outcome, reasons + self._disturbed.reasons() + disturbed
 
 
-def _metrics(windows: t.Sequence[Event], averages: t.Sequence[Event]) -> dict[str, t.Any]:
+def _metrics(windows: t.Sequence[Window], averages: t.Sequence[CellAverage]) -> dict[str, float | None]:
     """Return the test's figures: those of the first tracked cell, and where the fitted lines of its windows end."""
-    first = windows[0]["cell"] if windows else None
-    tracked: t.Mapping[str, t.Any] = next((one["metrics"] for one in averages if first in (None, one["cell"])), {})
-    fitted = [window for window in windows if window["cell"] == first and window["fitted_end"] is not None]
-    return {**tracked, **{window["metric"] + FITTED_END: window["fitted_end"] for window in fitted}}
+    first = windows[0].cell if windows else None
+    tracked = next((one.metrics for one in averages if first in (None, one.cell)), {})
+    fitted = [window for window in windows if window.cell == first and window.fitted_end is not None]
+    return {**tracked, **{window.metric + FITTED_END: window.fitted_end for window in fitted}}
 
 
 class TooMany(Exception):
@@ -197,26 +190,27 @@ class JournalAttempt:
     of the journal; None: no limit.
     """
 
-    def __init__(self, test: PlannedTest | None, budget: Budget | None = None) -> None:
+    def __init__(self, test: PlannedTest | None, budget: Budget | None = None, attempt: int = 1) -> None:
+        self._test, self._attempt = test, attempt
         self._budget = budget
         self._figures = 0
         self._reducer: AttemptReducer | None = None
         self._lacks = "" if test else "the run's plan.json lacks this test"
         # Once it has an end, all that stays of its rounds.
-        self._result: dict[str, t.Any] | None = None
-        self._last_tracked: dict[tuple[str, str], t.Any] = {}
+        self._result: AttemptResult | None = None
+        self._last_tracked: dict[tuple[str, str], float | None] = {}
         if test:
-            self._reducer = AttemptReducer(test)
+            self._reducer = AttemptReducer(test, attempt)
             self._figures = _figures_of_round(test)
 
     @property
     def written_bytes(self) -> int:
         """What its cells wrote so far."""
         if self._result:
-            return int(self._result["written_bytes"])
+            return self._result.written_bytes
         return self._reducer.written_bytes if self._reducer else 0
 
-    def tracked(self) -> dict[tuple[str, str], t.Any]:
+    def tracked(self) -> dict[tuple[str, str], float | None]:
         """Return AttemptReducer.tracked of the round that was taken last; {} where it can't be computed."""
         if self._result:
             return self._last_tracked
@@ -239,19 +233,31 @@ class JournalAttempt:
         except _DAMAGED as error:
             self._lacks = _damage(error)
 
-    def result(self) -> dict[str, t.Any]:
+    def result(self) -> AttemptResult:
         """Return AttemptReducer.result; invalid, without figures, where it can't be computed."""
         if self._result:
-            return dict(self._result)
+            return self._result
         if self._reducer and not self._lacks:
             try:
                 return self._reducer.result()
             except _DAMAGED as error:
                 self._lacks = _damage(error)
-        reason = f"{self._lacks}, so its figures can't be computed; its raw results are kept"
-        empty: dict[str, t.Any] = {"steady_state": [], "saturation": None, "validity": [], "metrics": {}, "cells": []}
-        empty.update({"written_bytes": self.written_bytes, "conditions": [], "vendor_settings": None, "wear": None})
-        return {"outcome": "invalid", "reasons": [reason], "rounds": 0, **empty}
+        return AttemptResult(
+            test=self._test.name if self._test else "",
+            attempt=self._attempt,
+            outcome="invalid",
+            reasons=[f"{self._lacks}, so its figures can't be computed; its raw results are kept"],
+            rounds=0,
+            steady_state=[],
+            saturation=None,
+            written_bytes=self.written_bytes,
+            validity=[],
+            metrics={},
+            cells=[],
+            conditions=[],
+            vendor_settings=None,
+            wear=None,
+        )
 
 
 def _damage(error: Exception) -> str:
@@ -264,9 +270,10 @@ def _figures_of_round(test: PlannedTest) -> int:
     return len(rule.tracked) * rule.window * (1 + rule.confirm_windows) if rule else 0
 
 
-def ended_results(tests: t.Iterable[PlannedTest], history: t.Iterable[Event]) -> list[dict[str, t.Any]]:
-    """Return the results of a drive's attempts that have an end, in the order of their ends, each with its test and
-    attempt. tests: of the drive's plan; history: the drive's events.
+def ended_results(tests: t.Iterable[PlannedTest], history: t.Iterable[Event]) -> list[AttemptResult]:
+    """Return the results of a drive's attempts that have an end, in the order of their ends.
+
+    tests: of the drive's plan; history: the drive's events.
     """
     planned = {test.name: test for test in tests}
     attempts: dict[tuple[str, int], JournalAttempt] = {}
@@ -274,8 +281,8 @@ def ended_results(tests: t.Iterable[PlannedTest], history: t.Iterable[Event]) ->
     for event in history:
         if event["event"] in EVENTS and event["test"] in planned:
             place = event["test"], event["attempt"]
-            attempt = attempts.setdefault(place, JournalAttempt(planned[event["test"]]))
+            attempt = attempts.setdefault(place, JournalAttempt(planned[event["test"]], attempt=event["attempt"]))
             attempt.take(event)
             if event["event"] == "test_finished":
-                results.append(dict(attempt.result(), test=place[0], attempt=place[1]))
+                results.append(attempt.result())
     return results

@@ -11,7 +11,7 @@ from ..core.files import SCHEMA_VERSION, Damaged, now
 from ..core.host import Host
 from ..records.plan import Plan
 from . import digests
-from .folder import RunDir, queued, run_ids, scan_journal
+from .folder import Event, RunDir, queued, run_ids, scan_journal
 from .liveness import run_state
 from .states import ABSENT, LIVE_STATES, RUNNING, UNFINISHED_STATES
 
@@ -92,7 +92,7 @@ def _plan(run_dir: RunDir) -> Plan | None:
         return None
 
 
-def _status_from(run_dir: RunDir, plan: Plan | None, journal: list[Record]) -> Record:
+def _status_from(run_dir: RunDir, plan: Plan | None, journal: list[Event]) -> Record:
     """Return what a lost status.json would say, as far as the plan and the journal know: {} where they know nothing."""
     drives = [queued(drive.drive) for drive in (plan.drives if plan else ())] or [
         queued(name) for name in _names(journal)
@@ -129,11 +129,11 @@ def _status_from(run_dir: RunDir, plan: Plan | None, journal: list[Record]) -> R
     return dict(job, schema_version=SCHEMA_VERSION, **about, message="", drives=drives)
 
 
-def _names(journal: list[Record]) -> list[str]:
+def _names(journal: list[Event]) -> list[str]:
     return list(dict.fromkeys(record["drive"] for record in journal if record.get("drive")))
 
 
-def last(history: t.Iterable[Record], *events: str) -> Record | None:
+def last(history: t.Iterable[Event], *events: str) -> Event | None:
     """Return the newest journal record of these events; None where there is none."""
     found = [record for record in history if record["event"] in events]
     return found[-1] if found else None

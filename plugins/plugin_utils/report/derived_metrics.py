@@ -251,7 +251,8 @@ def _points(
                 if item.get("threads") and item.get("queue_depth")
             ]
             point = base.parse(PointOfSweep, asked)
-            one = io_pattern.chosen(point, [base.parse(PlannedCell, item) for item in known], averages.get(sweep) or [])
+            metrics = {entry["cell"]: entry.get("metrics") or {} for entry in averages.get(sweep) or []}
+            one = io_pattern.chosen(point, [base.parse(PlannedCell, item) for item in known], metrics)
             found += (
                 [
                     {

@@ -14,7 +14,7 @@ import typing as t
 from xml.etree import ElementTree
 
 from ...module_utils.core.files import SCHEMA_VERSION
-from ...module_utils.records.results import METRIC_PATTERN
+from ...module_utils.records.attempt import METRIC_PATTERN
 from ..common import units
 from ..validation import printable
 from ..verdict import comparability, result_warnings

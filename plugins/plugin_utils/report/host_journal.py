@@ -79,7 +79,7 @@ class Measurement:
         elif event["event"] == "fill_curve":
             self.fill = event
         elif event["event"] == "test_finished":
-            self.averages = self._journal.result()["cells"]
+            self.averages = base.to_json(self._journal.result().cells)
 
 
 class HostRaw(t.NamedTuple):

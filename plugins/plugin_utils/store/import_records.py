@@ -15,6 +15,7 @@ import typing as t
 import zlib
 
 from ...module_utils.core.files import SCHEMA_VERSION
+from ...module_utils.records import base
 from ...module_utils.records.plan import PlannedTest
 from ...module_utils.run.folder import JOURNAL, PLAN, RUN_ID_PATTERN
 from ...module_utils.run.reducer import Budget, JournalAttempt
@@ -148,7 +149,7 @@ class _FromJournal:
         """Add an event, in the journal's order."""
         self._journal.take(event)
         if event["event"] == "test_finished":
-            self.fields["cells"] = self._journal.result()["cells"]
+            self.fields["cells"] = base.to_json(self._journal.result().cells)
         elif event["event"] == "round":
             tracked = self._journal.tracked().items()
             self.fields["tracked"] += [[event["round"], cell, metric, value] for (cell, metric), value in tracked]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.records.results import DriveRecord
-from ...module_utils.run.criteria import figure, is_for, is_of_model
+from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.values import integer, number
 from . import environment, fob_state, judged_criteria, result_warnings, test_details
 from .invalid_reasons import Record, RunFacts, VerdictReason, colon, invalid
@@ -298,7 +298,7 @@ def _measured_apart(facts: RunFacts, criterion: Record, record: Record) -> list[
     """Return why a criterion was not judged that others of the model are held to: no drive gets around it by what its
     host tells of how it measured. Empty for any other.
     """
-    if figure(criterion, record) is None:
+    if judged_criteria.figure_of(criterion, record) is None:
         return []
     asked = [limit for limit in judged_criteria.RELATIVE if criterion.get(limit) is not None]
     found = [facts.references(criterion, limit, record["host"], record["drive"], record["test"]) for limit in asked]

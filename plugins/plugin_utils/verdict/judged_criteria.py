@@ -11,7 +11,8 @@ import typing as t
 
 from ...module_utils.drive.attributes import VIRTUAL
 from ...module_utils.measure import histogram
-from ...module_utils.run.criteria import figure, is_for, is_met, metrics_of
+from ...module_utils.run import criteria
+from ...module_utils.run.criteria import is_for, is_met
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ..common import cell_names, units
 from ..common.values import number
@@ -167,9 +168,20 @@ def _wrong_way(criterion: Record, given: t.Sequence[str]) -> str:
     return ""
 
 
+def figure_of(criterion: Mapping, record: Mapping) -> float | None:
+    """Return the figure of a test's record that a criterion is about; None when it has none."""
+    return criteria.figure(criterion, *_figures(record))
+
+
+def _figures(record: Mapping) -> tuple[Mapping, t.Iterator[tuple[str, Mapping]]]:
+    """Return the metrics of a test's record, and those of each of its cells."""
+    cells = ((str(cell.get("cell")), cell.get("metrics") or {}) for cell in record.get("cells") or [])
+    return record.get("metrics") or {}, cells
+
+
 def check(references: References, criterion: Record, host: str, drive: str, record: Record) -> Record | None:
     """Return the criterion against the record's figure; None when the record has no such figure."""
-    value = figure(criterion, record)
+    value = figure_of(criterion, record)
     if value is None:
         return None
     given = {limit: number(criterion[limit]) for limit in LIMITS if criterion.get(limit) is not None}
@@ -196,7 +208,7 @@ def null_figure(criterion: Record, record: Record) -> list[str]:
     """Return why a measured test can neither meet nor miss a criterion, as a sentence: it has the metric, and no figure
     for it.
     """
-    found = metrics_of(criterion, record)
+    found = criteria.metrics_of(criterion, *_figures(record))
     if criterion["metric"] not in found or number(found[criterion["metric"]]) is not None:
         return []
     return [f"{criterion['metric']} has no figure ({describe(criterion)}); check why the test gave none"]
@@ -311,7 +323,7 @@ def unresolved_percentile(criterion: Mapping, record: Mapping, described: str) -
     """Return why a measured test's record has no figure for a criterion on a percentile, as a sentence; empty for any
     other criterion.
     """
-    short = histogram.too_few(criterion["metric"], metrics_of(criterion, record))
+    short = histogram.too_few(criterion["metric"], criteria.metrics_of(criterion, *_figures(record)))
     if short is None:
         return []
     there, needed = short

@@ -13,6 +13,8 @@ import typing as t
 from ...module_utils.measure.disturbed_rounds import sentence
 from ...module_utils.measure.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW
 from ...module_utils.measure.validity_limits import Limits
+from ...module_utils.records import base
+from ...module_utils.records.attempt import Disturbance
 from ..common import cell_names, units
 from ..common.values import number
 from . import judged_criteria
@@ -32,7 +34,7 @@ MOST_TOLD, MOST_SHOWN = 1_000_000, 1e15
 
 def warnings(record: Mapping) -> list[str]:
     """Return what was found in a test's rounds, in words."""
-    return [sentence(item) for item in record.get("validity") or []]
+    return [sentence(base.parse(Disturbance, item)) for item in record.get("validity") or []]
 
 
 def loosened(limits: Mapping) -> list[str]:

@@ -17,6 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Resu
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_format
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array, array_members
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedArray
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
@@ -24,7 +25,7 @@ from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 SIZE, CHUNK = 1 << 20, 64 << 10
 SPEC = PlannedArray(0, CHUNK, ["a", "b"])
-TEST, NAMES = dataclasses.replace(planned.spec(), array=SPEC), {"test": "t", "attempt": 1}
+TEST, NAMES = dataclasses.replace(planned.spec(), array=SPEC), Attempt("t", 1)
 NUMBERS = {"a": "8:0", "b": "8:16"}
 REFUSED = Refused([{"code": "in_use", "message": "it is in use"}])
 

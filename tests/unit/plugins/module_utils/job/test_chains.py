@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import operating_points, resume_state
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Chosen
-from ansible_collections.ssdlab.fleet.tests.fixtures import planned
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned, run_results
 
 TESTS = [
     planned.spec(name=name, follows=before) for name, before in (("a", None), ("a-1", "a"), ("a-2", "a-1"), ("b", None))
@@ -46,7 +46,7 @@ def test_a_chain_is_measured_anew_as_a_whole(kept, to_do):
     ],
 )
 def test_without_the_state_that_it_goes_on_from_a_test_is_not_measured(finished, expected):
-    records = [{"test": test, "outcome": outcome} for test, outcome in finished]
+    records = [run_results.attempt(test=test, outcome=outcome) for test, outcome in finished]
     assert resume_state.without_its_state(TESTS[1], records) == expected
     assert resume_state.without_its_state(TESTS[0], records) == resume_state.without_its_state(TESTS[3], []) == ""
 
@@ -62,7 +62,7 @@ def point(**how):
 
 def test_a_point_has_the_load_of_the_cell_that_the_last_sweep_shows():
     old, new = ([{"cell": "c1", "metrics": {"iops": one}}, {"cell": "c2", "metrics": {"iops": 5}}] for one in (9, 1))
-    records = [{"test": "a", "cells": old}, {"test": "a", "cells": new}]
+    records = [run_results.attempt(test="a", cells=cells) for cells in (old, new)]
     asked = point()
     test, loads = operating_points.with_points(asked, [SWEEP, asked], records)
     assert loads == {"p": Chosen(1, 1, cell="c1")} and test.cells[1] == asked.cells[1]
@@ -80,4 +80,4 @@ def test_cells_that_follow_the_cpus_have_their_load_and_the_record_tells_it():
 def test_a_sweep_without_such_a_cell_is_told():
     limited = point(take="most", mean_latency_below_us=5000)
     with pytest.raises(operating_points.NoPoint, match="cell p: a has no cell with a mean latency below 5000 us"):
-        operating_points.with_points(limited, [SWEEP], [{"test": "a", "cells": []}])
+        operating_points.with_points(limited, [SWEEP], [run_results.attempt(test="a")])

@@ -13,6 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import error_lo
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import failure_logs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
+from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
 MEDIA = {"cause": "media_errors", "level": "disturbs", "message": "it counted 3 more media errors"}
 HOT = {"cause": "temperature", "level": "disturbs", "message": "it reached 80 °C"}
@@ -33,7 +34,7 @@ UNKNOWN = {"cause": "media_errors", "level": "unknown", "message": "its media er
     ],
 )
 def test_the_logs_of_a_drive_that_failed_are_kept_and_of_no_other(outcome, message, missed, conditions, says):
-    why = failure_logs.why(outcome, message, missed, [{"test": "iops", "conditions": conditions}])
+    why = failure_logs.why(outcome, message, missed, [run_results.attempt(conditions=conditions)])
     assert why.startswith(says) and bool(why) == bool(says)
 
 

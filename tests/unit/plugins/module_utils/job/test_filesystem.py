@@ -16,6 +16,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import filesystem
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedFilesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import filesystems
@@ -24,7 +25,7 @@ from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 SIZE = 1 << 20
 SPEC = PlannedFilesystem("xfs", 4096, ["noatime"], None)
 TEST = dataclasses.replace(planned.spec(), filesystem=SPEC)
-NAMES = {"test": "a", "attempt": 1}
+NAMES = Attempt("a", 1)
 NODE = "/dev/ssdlab-fleet/7-0"
 
 

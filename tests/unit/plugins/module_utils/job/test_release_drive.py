@@ -11,8 +11,9 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import release_drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
-STEADY = [{"test": "iops", "outcome": "steady"}]
+STEADY = [run_results.attempt()]
 
 
 class Work:
@@ -65,7 +66,7 @@ def work_of(monkeypatch):
 @pytest.mark.parametrize("blank, state", [(True, release_drive.BLANK), (False, release_drive.AS_IS)])
 def test_a_drive_is_left_blank_once_it_reads_so(work_of, blank, state):
     left = release_drive.make_blank(work_of(blank), STEADY)
-    assert left["state"] == state and bool(left["reason"]) != blank
+    assert left.state == state and bool(left.reason) != blank
 
 
 @pytest.mark.parametrize("step", ["check", "discard", "look"])
@@ -74,9 +75,9 @@ def test_nobody_waits_for_a_drive_that_hangs_at_the_end(work_of, step):
         release_drive.make_blank(work_of(hangs=step), STEADY)
 
 
-@pytest.mark.parametrize("finished", [[], STEADY + [{"test": "wsat", "outcome": "invalid"}]])
+@pytest.mark.parametrize("finished", [[], STEADY + [run_results.attempt(test="wsat", outcome="invalid")]])
 def test_what_did_not_go_well_is_left_as_it_is(work_of, finished):
-    assert release_drive.make_blank(work_of(hangs="check"), finished)["state"] == release_drive.AS_IS
+    assert release_drive.make_blank(work_of(hangs="check"), finished).state == release_drive.AS_IS
 
 
 def test_a_drive_that_the_guard_refuses_stays_and_its_results_stand(work_of):
@@ -87,4 +88,4 @@ def test_a_drive_that_the_guard_refuses_stays_and_its_results_stand(work_of):
 
     work.held.check = refuse
     left = release_drive.make_blank(work, STEADY)
-    assert left["state"] == release_drive.AS_IS and "open in qemu" in left["reason"]
+    assert left.state == release_drive.AS_IS and "open in qemu" in left.reason

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import resume_state
-from ansible_collections.ssdlab.fleet.tests.fixtures import planned
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned, run_results
 
 FILLS = planned.spec(name="fills", purge={"method": "auto"}, precondition={"passes": 2})
 PURGES = planned.spec(name="purges", purge={"method": "auto"})
@@ -21,7 +21,7 @@ def begun(test, *events, ends=True, attempt=1, validity=()):
     """(events, results) of one attempt."""
     common = {"test": test, "attempt": attempt}
     history = [{"event": "test_started", **common}, *({**event, **common} for event in events)]
-    return history, [{"outcome": "complete", "reasons": [], "validity": list(validity), **common}] * ends
+    return history, [run_results.attempt(outcome="complete", validity=list(validity), **common)] * ends
 
 
 def unprepared(*attempts):
@@ -38,7 +38,8 @@ def fill(written=100):
 
 
 def test_what_somebody_else_discarded_is_not_built_on():
-    lost = {"cause": "discarded", "level": "disturbs", "first": "round 3, c: another process discarded 8.0 MiB"}
+    lost = {"cause": "discarded", "level": "disturbs", "rounds": [[3, 3]], "count": 1}
+    lost["first"] = "round 3, c: another process discarded 8.0 MiB"
     first = begun("fills", purge(), fill(), validity=[lost])
     assert "in test fills before it round 3, c: another process discarded" in unprepared(first)
     assert unprepared(first, begun("again", fill())) == ""

@@ -9,6 +9,7 @@ import types
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import Measuring
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import CellRun
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.histogram import RoundHistograms
@@ -53,6 +54,6 @@ class Station:
 def test_the_user_capacity_is_that_after_the_purge(after, written):
     """An ioMemory card is formatted to another size by its purge, and a SAS drive with other blocks."""
     station = Station(after)
-    Measuring(station, {"test": "t", "attempt": 1}, station.reducer, RoundHistograms(), lambda: None).run(TEST, {})
-    shown = station.reducer.result(steady_test.end())["saturation"]
-    assert (shown["user_capacity_bytes"], shown["written_before_bytes"]) == (after, written)
+    Measuring(station, Attempt("t", 1), station.reducer, RoundHistograms(), lambda: None).run(TEST, {})
+    shown = station.reducer.result(steady_test.end_record()).saturation
+    assert (shown.user_capacity_bytes, shown.written_before_bytes) == (after, written)

@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import hidden_capacity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import test_conditions
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import rssdm_settings
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
@@ -58,9 +59,9 @@ def levels(made):
 def test_the_settings_go_with_every_result_and_agree(micron):
     made = micron({"interrupt_coalescing": "0xD200F"})
     assert made.end_test(TEST, Quiet()) == []
-    fields = made.fields()
-    assert fields["vendor_settings"]["settings"]["interrupt_coalescing"] == "0xD200F"
-    assert not [item for item in fields["conditions"] if item["level"] == "disturbs"]
+    end = made.end(None, [], [])
+    assert end.vendor_settings.settings["interrupt_coalescing"] == "0xD200F"
+    assert not [item for item in end.conditions if item.level == "disturbs"]
     (baseline,) = micron.host.noted
     assert baseline["event"] == "baseline" and baseline["vendor_settings"]["settings"]["power_limiting"] is False
 
@@ -101,11 +102,8 @@ def test_what_the_sampler_saw_is_kept_and_not_told_twice(micron):
 
 def test_a_step_that_measures_nothing_is_held_to_nothing(micron):
     made = micron({"queue_depth": 256})
-    assert made.end_test(planned.spec(), Quiet()) == [] and made.fields() == {
-        "conditions": [],
-        "vendor_settings": None,
-        "wear": None,
-    }
+    assert made.end_test(planned.spec(), Quiet()) == []
+    assert made.end("invalid", ["x"], ["y", "y"]) == events.TestEnd("invalid", ["x"], ["y"], [], None, None)
 
 
 def test_a_resumed_run_goes_by_its_first_baseline(micron):

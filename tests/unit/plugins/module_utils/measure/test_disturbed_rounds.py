@@ -13,6 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbed_rou
     ranges,
     sentence,
 )
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.attempt import Disturbance
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Cause
 
 BUSY = Cause("other_io", "disturbs", "another process wrote")
@@ -32,15 +33,9 @@ def test_rounds_are_told_by_cause_with_what_was_seen_first():
         tally.add(number, "a", causes)
         tally.add(number, "b", causes)
     assert [number for number in range(1, 7) if tally.has(number)] == [3, 4, 6]
-    unsure, busy = tally.fields()
-    assert busy == {
-        "cause": "other_io",
-        "level": "disturbs",
-        "rounds": [[3, 4], [6, 6]],
-        "count": 3,
-        "first": "round 3, a: another process wrote",
-    }
-    assert unsure["rounds"] == [[2, 2], [4, 4]]
+    unsure, busy = tally.disturbances()
+    assert busy == Disturbance("other_io", "disturbs", [[3, 4], [6, 6]], 3, "round 3, a: another process wrote")
+    assert unsure.rounds == [[2, 2], [4, 4]]
     assert tally.reasons() == ["other I/O in rounds 3-4, 6 (3 in all): round 3, a: another process wrote"]
 
 
@@ -59,7 +54,4 @@ def test_ranges_hold_exactly_their_numbers(numbers):
 
 
 def test_one_round_is_one():
-    assert (
-        sentence({"cause": "idle_gap", "rounds": [[7, 7]], "count": 1, "first": "x"})
-        == "idle gap in round 7 (1 in all): x"
-    )
+    assert sentence(Disturbance("idle_gap", "disturbs", [[7, 7]], 1, "x")) == "idle gap in round 7 (1 in all): x"

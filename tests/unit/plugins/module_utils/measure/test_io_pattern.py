@@ -69,7 +69,7 @@ SWEEP = [
 ]
 MOST = PointOfSweep("sweep", "most", None)
 FIGURES = {"t1d1": (1000, 100), "t1d8": (5000, 1600), "t4d1": (3000, 1300), "t4d8": (6000, 5300)}
-AVERAGES = [{"cell": name, "metrics": {"iops": iops, "mean_latency_us": us}} for name, (iops, us) in FIGURES.items()]
+AVERAGES = {name: {"iops": iops, "mean_latency_us": us} for name, (iops, us) in FIGURES.items()}
 
 
 @pytest.mark.parametrize(
@@ -90,16 +90,12 @@ def test_a_point_is_found_by_what_was_measured(take, below_us, cell):
 
 def test_what_leads_a_round_or_has_no_figures_is_no_point():
     lead = planned.cell(id="lead", threads=9, queue_depth=9, lead=True)
-    averages = [
-        *AVERAGES,
-        {"cell": "lead", "metrics": {"iops": 9000, "mean_latency_us": 1}},
-        {"cell": "none", "metrics": {"iops": None}},
-    ]
+    averages = {**AVERAGES, "lead": {"iops": 9000, "mean_latency_us": 1}, "none": {"iops": None}}
     found = io_pattern.chosen(MOST, [lead, *SWEEP, planned.cell(id="none")], averages)
     assert found == Chosen(4, 8, cell="t4d8")
-    assert io_pattern.chosen(MOST, SWEEP, []) is None
+    assert io_pattern.chosen(MOST, SWEEP, {}) is None
 
 
 def test_of_cells_as_good_the_one_with_the_fewest_ios_in_flight_is_taken():
-    same = [{"cell": cell.id, "metrics": {"iops": 100, "mean_latency_us": 1}} for cell in SWEEP]
+    same = {cell.id: {"iops": 100, "mean_latency_us": 1} for cell in SWEEP}
     assert io_pattern.chosen(MOST, SWEEP[::-1], same).cell == "t1d1"

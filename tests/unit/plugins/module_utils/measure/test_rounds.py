@@ -127,7 +127,7 @@ def test_a_maximum_covers_rounds_that_are_no_sample_and_all_of_a_saturation_test
     rounds = run(test, samples)
     assert rounds.outcome()[0] == "steady"
     (average,) = rounds.averages()
-    assert (average["metrics"]["write_max_latency_us"] == 9000) == seen
+    assert (average.metrics["write_max_latency_us"] == 9000) == seen
 
 
 def test_percentiles_are_those_of_all_ios_from_the_windows_first_round_to_its_last():
@@ -138,11 +138,11 @@ def test_percentiles_are_those_of_all_ios_from_the_windows_first_round_to_its_la
         rounds.add({CELL: {"write_iops": 100, "iops": 100}}, number * 100, number * 60.0)
         tails.add(number, {CELL: {"write": bad if number in (1, 7) else good}})
     (record,) = tails.records(rounds.span())
-    rounds.histograms = {CELL: {"write": {int(ns): count for ns, count in record["bins"].items()}}}
+    rounds.histograms = {CELL: {"write": {int(ns): count for ns, count in record.bins.items()}}}
     (average,) = rounds.averages()
     assert rounds.window_rounds() == [3, 6, 9, 12, 15] and rounds.span() == list(range(3, 16))
     found = {
-        name: average["metrics"][name]
+        name: average.metrics[name]
         for name in ("write_ios", "write_p99_9_latency_us", "write_within_1ms_pct", "write_p99_999_latency_us")
     }
     assert found == {
@@ -151,14 +151,14 @@ def test_percentiles_are_those_of_all_ios_from_the_windows_first_round_to_its_la
         "write_within_1ms_pct": 100 * (1 - 100 / 130_000),
         "write_p99_999_latency_us": None,
     }
-    assert (record["cell"], record["direction"], record["first_round"], record["last_round"], record["ios"]) == (
+    assert (record.cell, record.direction, record.first_round, record.last_round, record.ios) == (
         CELL,
         "write",
         3,
         15,
         130_000,
     )
-    assert record["bins"] == {"100864": 12 * 9980 + 9900, "501760": 240, "8060928": 100}
+    assert record.bins == {"100864": 12 * 9980 + 9900, "501760": 240, "8060928": 100}
 
 
 def test_a_metric_that_a_cell_lacks_is_never_steady():
@@ -170,9 +170,9 @@ def test_a_metric_that_a_cell_lacks_is_never_steady():
 def test_sliding_equals_the_rule_over_the_whole_series(values):
     rounds = run(make_test(max=len(values)), values)
     whole = evaluate(values)
-    assert (rounds.steady_at is not None) == whole["steady"]
-    assert rounds.count == whole["rounds"]
-    assert rounds.steady_state()[0]["window_values"] == whole["window_values"]
+    assert (rounds.steady_at is not None) == whole.steady
+    assert rounds.count == whole.rounds
+    assert rounds.steady_state()[0].window_values == whole.window_values
 
 
 @pytest.mark.parametrize(
@@ -222,12 +222,12 @@ def test_what_ends_before_the_drive_can_be_steady_is_not_steady_and_says_so():
         and "2 x the user capacity (2000 bytes)" in reasons[1]
         and "1900 bytes were" in reasons[1]
     )
-    assert rounds.saturation()["written_before_bytes"] < 2000
+    assert rounds.saturation().written_before_bytes < 2000
 
 
 def test_the_record_shows_what_was_written_before_the_windows():
     shown = run(saturation_test(), PLATEAU).saturation()
-    assert (shown["written_before_bytes"], shown["user_capacity_bytes"], shown["averages"]) == (
+    assert (shown.written_before_bytes, shown.user_capacity_bytes, shown.averages) == (
         2000,
         1000,
         [[50.0], [50.0]],
@@ -237,7 +237,7 @@ def test_the_record_shows_what_was_written_before_the_windows():
 
 def test_the_fitted_end_of_a_falling_window_lies_below_its_average():
     (found,) = run(make_test(), [104, 102, 100, 98, 96]).steady_state()
-    assert (found["average"], found["fitted_end"]) == (100, 96)
+    assert (found.average, found.fitted_end) == (100, 96)
 
 
 @given(st.lists(st.floats(1, 1e6), min_size=1, max_size=60), st.integers(0, 5), st.integers(0, 2))
@@ -246,7 +246,7 @@ def test_no_steady_window_begins_too_early(values, least, confirm):
     if rounds.steady_at is not None:
         first = rounds.steady_at - 5 * (1 + confirm) + 1
         assert first >= 1 and (first - 1) * 100 >= least * 1000
-        assert all(item["steady"] for item in rounds.steady_state())
+        assert all(item.steady for item in rounds.steady_state())
 
 
 def run_disturbed(test, disturbed, value=100):
@@ -300,7 +300,7 @@ def test_maxima_are_of_clean_rounds_or_of_a_window_that_has_none():
     for disturbed, worst in (({3}, 900), (set(range(1, 10)), 9000)):
         for test in (make_test(max=9), make_test(max=9, every=2)):
             (cell,) = run_disturbed(test, disturbed).averages()
-            assert cell["metrics"]["max_latency_us"] == worst
+            assert cell.metrics["max_latency_us"] == worst
 
 
 def test_a_disturbed_round_is_not_the_reason_where_no_window_could_count_anyway():
@@ -313,7 +313,7 @@ def test_a_disturbed_round_is_not_the_reason_where_no_window_could_count_anyway(
 def test_without_a_rule_the_last_rounds_may_make_the_figures():
     rounds = run({**make_test(tracked=0, max=6), "last_rounds": 2}, [900, 500, 300, 200, 110, 90])
     assert rounds.outcome() == ("complete", []) and rounds.window_rounds() == [5, 6]
-    assert rounds.averages()[0]["metrics"]["write_iops"] == 100
+    assert rounds.averages()[0].metrics["write_iops"] == 100
 
 
 def test_what_leads_every_round_is_not_the_tests_figure():
@@ -321,4 +321,4 @@ def test_what_leads_every_round_is_not_the_tests_figure():
     test["cells"] = [{"id": "lead", "runtime_s": 300, "lead": True}, *test["cells"]]
     rounds = rounds_of(test, 1000)
     rounds.add({"lead": {"iops": 9}, CELL: {"iops": 5}}, bytes_written=1, elapsed_s=1.0)
-    assert [item["cell"] for item in rounds.averages()] == [CELL, "lead"]
+    assert [item.cell for item in rounds.averages()] == [CELL, "lead"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria
+from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
 DONE = {
     "test": "iops",
@@ -32,7 +33,7 @@ DONE = {
     ],
 )
 def test_what_was_missed(criterion, missed):
-    assert criteria.missed([criterion], "MTFD", [DONE]) == missed
+    assert criteria.missed([criterion], "MTFD", [run_results.attempt(**DONE)]) == missed
 
 
 @pytest.mark.parametrize(
@@ -53,4 +54,5 @@ def test_blanks_that_pad_a_model_let_no_drive_out_of_its_criteria(model, wanted,
 
 @pytest.mark.parametrize("outcome", ["not_steady", "invalid", "error", "interrupted"])
 def test_a_figure_that_does_not_count_misses_nothing(outcome):
-    assert criteria.missed([{"metric": "write_iops", "min": 501}], "M", [dict(DONE, outcome=outcome)]) == []
+    done = run_results.attempt(**{**DONE, "outcome": outcome})
+    assert criteria.missed([{"metric": "write_iops", "min": 501}], "M", [done]) == []

@@ -40,10 +40,10 @@ def ending(**end):
 
 def test_a_steady_test_has_the_figures_of_its_window():
     result = reduced(steady_test.events(200.0)).result()
-    assert (result["outcome"], result["reasons"], result["rounds"]) == ("steady", [], 5)
-    assert result["metrics"]["write_iops"] == 200.0 and result["metrics"]["write_iops_fitted_end"] == 200.0
-    assert result["steady_state"][0]["window_rounds"] == [1, 2, 3, 4, 5]
-    assert result["written_bytes"] == 5 * 200 * 4096 and result["cells"][0]["steady"]["steady"] is True
+    assert (result.outcome, result.reasons, result.rounds) == ("steady", [], 5)
+    assert result.metrics["write_iops"] == 200.0 and result.metrics["write_iops_fitted_end"] == 200.0
+    assert result.steady_state[0].window_rounds == [1, 2, 3, 4, 5]
+    assert result.written_bytes == 5 * 200 * 4096 and result.cells[0].steady.steady is True
 
 
 @pytest.mark.parametrize(
@@ -59,17 +59,17 @@ def test_a_steady_test_has_the_figures_of_its_window():
 )
 def test_what_ends_a_test_decides_where_its_rounds_do_not(events, outcome, reasons):
     result = reduced(events).result()
-    assert (result["outcome"], result["reasons"]) == (outcome, reasons)
+    assert (result.outcome, result.reasons) == (outcome, reasons)
 
 
 def test_a_disturbed_round_is_in_no_window_and_a_discard_ends_the_test():
     result = reduced(with_causes(3, OTHER_IO)).result()
-    assert result["outcome"] == "invalid" and "1 of 5 rounds" in result["reasons"][0]
-    assert [item["rounds"] for item in result["validity"]] == [[[3, 3]]]
+    assert result.outcome == "invalid" and "1 of 5 rounds" in result.reasons[0]
+    assert [item.rounds for item in result.validity] == [[[3, 3]]]
     events = with_causes(3, DISCARDED)
     made = reduced([event for event in events if event.get("round", 0) <= 3 and event["event"] != "test_finished"])
     assert made.is_complete() and made.discarded == DISCARDED["message"]
-    assert made.result(steady_test.end())["outcome"] == "invalid"
+    assert made.result(steady_test.end_record()).outcome == "invalid"
 
 
 def test_a_round_is_due_until_the_test_is_steady():
@@ -87,7 +87,7 @@ def test_a_round_that_lacks_a_cell_or_does_not_follow_is_damage():
         with pytest.raises(ValueError, match="follows round"):
             reduced([*events[:lost], *events[lost + 1 :]])
         result = collected([*events[:lost], *events[lost + 1 :]])
-        assert result["outcome"] == "invalid" and "its journal is damaged" in result["reasons"][0]
+        assert result.outcome == "invalid" and "its journal is damaged" in result.reasons[0]
 
 
 def test_only_rounds_that_are_held_to_the_rule_cost_of_a_hosts_budget(monkeypatch):
@@ -101,8 +101,8 @@ def test_only_rounds_that_are_held_to_the_rule_cost_of_a_hosts_budget(monkeypatc
         for event in steady_test.events():
             attempt.take(event)
         results.append(attempt.result())
-    assert [result["outcome"] for result in results] == ["steady", "invalid"]
-    assert "more than 25 figures" in results[1]["reasons"][0] and "damaged" not in results[1]["reasons"][0]
+    assert [result.outcome for result in results] == ["steady", "invalid"]
+    assert "more than 25 figures" in results[1].reasons[0] and "damaged" not in results[1].reasons[0]
 
 
 def collected(events, test=None):
@@ -128,4 +128,4 @@ def test_of_several_attempts_each_end_has_its_result():
     second = [{**event, **names, "attempt": 2} for event in steady_test.events()]
     other = [{**event, "test": "other", "attempt": 1} for event in steady_test.events()]
     results = reducer.ended_results([steady_test.spec()], [*first, *second, *other, {"event": "left"}])
-    assert [(one["attempt"], one["outcome"], one["rounds"]) for one in results] == [(1, "error", 1), (2, "steady", 5)]
+    assert [(one.attempt, one.outcome, one.rounds) for one in results] == [(1, "error", 1), (2, "steady", 5)]

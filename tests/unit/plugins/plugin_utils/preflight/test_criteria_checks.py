@@ -12,8 +12,8 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, histogram
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.attempt import METRIC_PATTERN
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Figures
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.results import METRIC_PATTERN
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import COLLECTION, load
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria_checks
 from ansible_collections.ssdlab.fleet.tests.fixtures import journal_events, planned

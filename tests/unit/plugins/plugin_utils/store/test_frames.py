@@ -51,8 +51,8 @@ def expected(run_dir):
                 tracked = attempt.tracked().items()
                 found.update({(*where, event["round"], *variable): value for variable, value in tracked})
             elif event["event"] == "test_finished":
-                cells = attempt.result()["cells"]
-                found.update({(*where, 0, one["cell"], name): v for one in cells for name, v in one["metrics"].items()})
+                cells = attempt.result().cells
+                found.update({(*where, 0, one.cell, name): v for one in cells for name, v in one.metrics.items()})
     return {key: value for key, value in found.items() if value is not None}
 
 
