@@ -18,6 +18,7 @@ from ..core.host import Running
 from ..guard.held_array import HeldArray
 from ..measure.fio import FioError, Interrupted
 from ..records import base
+from ..records.events import AssembledArray, Member
 from ..records.measurement import Condition
 from ..records.plan import PlannedArray, PlannedTest
 from ..tools import mdadm
@@ -82,7 +83,7 @@ def assembled(station: DriveContext, test: PlannedTest, attempt: Attempt) -> t.I
         nodes = [stack.enter_context(member.held.shared()) for member in members]
         array = Array(station, spec, members)
         try:
-            station.note("array", **array.make(nodes), **attempt._asdict())
+            station.note("array", **base.to_json(array.make(nodes)), **attempt._asdict())
             yield array
         except Hangs:
             array.abandon()
@@ -91,13 +92,24 @@ def assembled(station: DriveContext, test: PlannedTest, attempt: Attempt) -> t.I
             array.undo()
             raise
         ended = array.undo()
-    ended_of = {item["drive"]: item for item in ended["members"]}
+    members_ended = {drive: {"drive": drive, "bytes_written": count} for drive, count in ended.of_members.items()}
     for label, look in zip(others, looks):
         array.reasons += look.reasons
         array.conditions += look.conditions
         # That of the drive which carries the test is the test's own.
-        ended_of[label]["wear"] = base.to_json(look.wear)
-    station.note("array_stopped", **ended, **attempt._asdict())
+        members_ended[label]["wear"] = base.to_json(look.wear)
+    told = {"bytes_written": ended.bytes_written, "seconds": ended.seconds, "members": list(members_ended.values())}
+    station.note("array_stopped", **told, **attempt._asdict())
+
+
+class StoppedArray(t.NamedTuple):
+    """What was written, by the kernel's count, to an array and to each of its drives; None: it does not count. seconds:
+    how long stopping it took.
+    """
+
+    bytes_written: int | None
+    of_members: dict[str, int | None]
+    seconds: float
 
 
 class Array:
@@ -113,10 +125,8 @@ class Array:
         self.reasons: list[str] = []
         self.conditions: list[Condition] = []
 
-    def make(self, nodes: t.Sequence[str]) -> dict[str, t.Any]:
-        """Make it through nodes of our own, in the members' order, and give it to fio; the fields of the journal's
-        record. It is noted on the host first.
-        """
+    def make(self, nodes: t.Sequence[str]) -> AssembledArray:
+        """Make it through nodes of our own, in the members' order, and give it to fio; noted on the host first."""
         began, host, chunk = time.monotonic(), self._host, self._spec.chunk_bytes
         helds = [member.held for member in self._members]
         name = mdadm.free_name(host)
@@ -134,21 +144,28 @@ class Array:
         station.members = [member.name for member in self._members]
         station.bench.begin_test()
         station.bench.settle()
-        return {
-            "level": self._spec.level,
-            "chunk_bytes": chunk,
-            "device": held.path,
-            "size_bytes": held.identity["size_bytes"],
-            "members": [self._about(member) for member in self._members],
-            "commands": [argv],
-            "seconds": round(time.monotonic() - began, 3),
-        }
+        return AssembledArray(
+            level=self._spec.level,
+            chunk_bytes=chunk,
+            device=held.path,
+            size_bytes=held.identity["size_bytes"],
+            members=[self._about(member) for member in self._members],
+            commands=[argv],
+            seconds=round(time.monotonic() - began, 3),
+        )
 
     @staticmethod
-    def _about(member: DriveContext) -> dict[str, t.Any]:
+    def _about(member: DriveContext) -> Member:
         identity = member.held.identity
-        named = {key: identity.get(key) for key in ("serial", "wwn", "model", "firmware", "size_bytes")}
-        return {"drive": member.drive, "path": member.held.path, **named}
+        return Member(
+            drive=member.drive,
+            path=member.held.path,
+            serial=identity.get("serial"),
+            wwn=identity.get("wwn"),
+            model=identity.get("model"),
+            firmware=identity.get("firmware"),
+            size_bytes=identity["size_bytes"],
+        )
 
     def _run(self, argv: list[str], nodes: t.Sequence[str]) -> None:
         self._confirm(nodes)
@@ -195,8 +212,8 @@ class Array:
     def _bounded(self, what: str, step: t.Callable[[], t.Any], longer_s: float = 0.0) -> t.Any:
         return self._station.watchdog.call(what, step, longer_s)
 
-    def undo(self) -> dict[str, t.Any]:
-        """Stop it; the fields of the journal's record. Raises ArrayError where it goes on."""
+    def undo(self) -> StoppedArray:
+        """Stop it. Raises ArrayError where it goes on."""
         began, written = time.monotonic(), None
         if self._held is not None:
             written = self._held.bytes_written()
@@ -207,14 +224,14 @@ class Array:
         failed = settings.failures(done)
         if failed:
             raise ArrayError("; ".join(failed))
-        told = [self._written(member, before) for member, before in zip(self._members, self._began)]
-        self.reasons += member_write_differences(written, {item["drive"]: item["bytes_written"] for item in told})
-        return {"bytes_written": written, "members": told, "seconds": round(time.monotonic() - began, 3)}
+        of_members = {member.drive: self._written(member, before) for member, before in zip(self._members, self._began)}
+        self.reasons += member_write_differences(written, of_members)
+        return StoppedArray(written, of_members, round(time.monotonic() - began, 3))
 
     @staticmethod
-    def _written(member: DriveContext, before: int | None) -> dict[str, t.Any]:
+    def _written(member: DriveContext, before: int | None) -> int | None:
         now = member.held.bytes_written()
-        return {"drive": member.drive, "bytes_written": None if now is None or before is None else now - before}
+        return None if now is None or before is None else now - before
 
     def _give_back(self) -> None:
         station = self._station

@@ -13,7 +13,8 @@ import typing as t
 
 from ..core.files import Damaged, now, read_json, write_atomic
 from ..core.host import BOOT_ID, Host
-from ..records import base, run_files
+from ..records import base
+from ..records.run_files import MadeArray
 from ..records.tuning import Setting
 from ..run.folder import RunDir
 from ..tools import mdadm
@@ -31,8 +32,8 @@ def path_of(run_dir: RunDir) -> str:
 
 def note(host: Host, run_dir: RunDir, name: str, members: t.Iterable[str]) -> None:
     """Remember an array (its kernel name, the device numbers of its members) before it is made. Raises OSError."""
-    record = {"boot_id": host.get(BOOT_ID), "name": name, "members": sorted(members), "made": now()}
-    write_atomic(path_of(run_dir), json.dumps(record, indent=1) + "\n")
+    record = MadeArray(host.get(BOOT_ID), name, sorted(members), now())
+    write_atomic(path_of(run_dir), json.dumps(base.to_json(record), indent=1) + "\n")
 
 
 def is_left(run_dir: RunDir) -> bool:
@@ -46,19 +47,17 @@ def stop(host: Host, run_dir: RunDir) -> list[Setting]:
     An array of other drives, or with a superblock, is somebody else's and stays. After a reboot none is left.
     """
     try:
-        record = read_json(path_of(run_dir))
-        wrong = "" if record is None else base.problem(run_files.MadeArray, record)
-    except Damaged as error:
-        record, wrong = {}, str(error)
-    if wrong:
+        written = read_json(path_of(run_dir))
+        record = None if written is None else base.parse(MadeArray, written)
+    except (Damaged, base.WrongShape) as error:
         advice = "stop our array, if /proc/mdstat has one, and remove this file"
-        return [_done(path_of(run_dir), "failed", f"{wrong}; {advice}")]
+        return [_done(path_of(run_dir), "failed", f"{error}; {advice}")]
     if record is None:
         return []
-    device = "/dev/" + record["name"]
+    device = "/dev/" + record.name
     said, was_there = "", False
     for attempt in range(STOP_ATTEMPTS):
-        if record["boot_id"] != host.get(BOOT_ID) or not _is_it(mdadm.read_array(host, record["name"]), record):
+        if record.boot_id != host.get(BOOT_ID) or not _is_it(mdadm.read_array(host, record.name), record):
             break
         time.sleep(STOP_PAUSE_S * bool(attempt))
         was_there = True
@@ -71,9 +70,9 @@ def stop(host: Host, run_dir: RunDir) -> list[Setting]:
     return [_done(device, "restored", "the array was stopped")] if was_there else []
 
 
-def _is_it(found: mdadm.Array | None, record: t.Mapping[str, t.Any]) -> bool:
+def _is_it(found: mdadm.Array | None, record: MadeArray) -> bool:
     """A member that was pulled since is missing in it."""
-    return found is not None and found.metadata == "none" and found.members <= set(record["members"])
+    return found is not None and found.metadata == "none" and found.members <= set(record.members)
 
 
 def _done(path: str, outcome: str, message: str) -> Setting:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-import typing as t
 
 from ..core.deadline import Hangs
 from ..core.host import BOOT_ID
@@ -17,6 +16,8 @@ from ..guard.held import Refused
 from ..measure import fio
 from ..purge import methods, purge_step
 from ..purge.method import PurgeError
+from ..records import base
+from ..records.events import Power
 from ..records.plan import PlannedDrive
 from ..run.folder import Event
 from . import array, failure_logs, release_drive
@@ -114,7 +115,7 @@ class Campaign:
         self._refuse_another()
         place = station.bench.place = station.job.tuned.take_place(station.drive)
         seen = {"identity": station.held.identity, "path": station.held.path}
-        station.note("drive_started", tests=names, place=place._asdict(), power=self._power(), **seen)
+        station.note("drive_started", tests=names, place=place._asdict(), power=base.to_json(self._power()), **seen)
         station.held.keep_as_evidence(self._tests.missed())
         station.held.content_is_ours()
         station.bench.check_fio()
@@ -146,11 +147,11 @@ class Campaign:
         if other:
             raise Refused(rules.refuse("identity_changed", self._station.drive, held.path, "; ".join(other)))
 
-    def _power(self) -> dict[str, t.Any]:
+    def _power(self) -> Power:
         """In which boot, and after how many power cycles of the drive, it is measured."""
         host, identity = self._station.job.host, self._station.held.identity
         count = self._station.watchdog.call("count its power cycles", lambda: health.power_cycles(host, identity))
-        return {"boot_id": host.get(BOOT_ID), "power_cycles": count}
+        return Power(host.get(BOOT_ID), count)
 
     def _leave(self) -> None:
         """How the drive is left at the end: a missed criterion makes it evidence, what went well may be made blank."""

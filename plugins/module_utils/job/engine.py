@@ -249,7 +249,7 @@ class HostJob:
         return done is not None and not settings.failures(done) and not array_leftover.is_left(self._run_dir)
 
 
-def owner(host: Host, run_dir: RunDir) -> dict[str, t.Any]:
+def owner(host: Host, run_dir: RunDir) -> dict[str, str | int | None]:
     """Who holds a lock: liveness finds a job by it whose status is lost."""
     return {
         "run": run_dir.run_id,

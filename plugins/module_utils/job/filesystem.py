@@ -22,7 +22,8 @@ from ..core.host import Host, Result, Running
 from ..guard import ledger_format
 from ..measure.fio import FioError, Interrupted
 from ..measure.kernel_counters import Witness
-from ..records.base import sparse_json
+from ..records.base import to_json
+from ..records.events import FilesystemDetails, FilesystemEnd, Stripe
 from ..records.plan import PlannedFilesystem, PlannedTest
 from ..tools import filesystems
 from .drive_context import Attempt, DriveContext
@@ -114,11 +115,14 @@ def laid_on(station: DriveContext, test: PlannedTest, attempt: Attempt) -> t.Ite
         return
     station.guard("filesystem", phase="precondition")
     laid = Laid(station, spec, station.active_bytes(test))
-    with station.held.shared(
-        lambda node: station.note("filesystem_unmounted", **laid.wiped(node), **attempt._asdict())
-    ) as node:
+    names = attempt._asdict()
+
+    def wipe(node: str) -> None:
+        station.note("filesystem_unmounted", **to_json(laid.wiped(node)), **names)
+
+    with station.held.shared(wipe) as node:
         try:
-            station.note("filesystem", **dict(laid.make(node), **attempt._asdict()))
+            station.note("filesystem", **to_json(laid.make(node)), **names)
             yield
         except Hangs:
             laid.abandon()
@@ -169,10 +173,8 @@ class Laid:
         self._wipe = Wipe(station, self._id)
         self._ended_s = 0.0
 
-    def make(self, node: str) -> dict[str, t.Any]:
-        """Make it through a node of our own, mount it, and give fio its file; the fields of the journal's record. The
-        ledger knows first.
-        """
+    def make(self, node: str) -> FilesystemDetails:
+        """Make it through a node of our own, mount it, and give fio its file. The ledger knows first."""
         station, began = self._station, time.monotonic()
         station.held.note_filesystem(
             ledger_format.filesystem_note(self._spec.type, self._id, station.job.run_dir.run_id)
@@ -189,14 +191,18 @@ class Laid:
         station.bench.file = self._bounded("make a file on it", self._open, MKFS_S)
         station.bench.begin_test()
         station.bench.settle()
-        return {
-            **sparse_json(self._spec),
-            "uuid": self._id,
-            "commands": [made, mount],
-            "options": list(found.options),
-            "file_bytes": self._size_bytes,
-            "seconds": round(time.monotonic() - began, 3),
-        }
+        spec = self._spec
+        return FilesystemDetails(
+            type=spec.type,
+            uuid=self._id,
+            block_size_bytes=spec.block_size_bytes,
+            mount_options=spec.mount_options,
+            options=list(found.options),
+            stripe=Stripe(spec.stripe.stride, spec.stripe.stripe_width) if spec.stripe else None,
+            commands=[made, mount],
+            file_bytes=self._size_bytes,
+            seconds=round(time.monotonic() - began, 3),
+        )
 
     def undo(self) -> None:
         """Take fio's file away and unmount."""
@@ -208,11 +214,11 @@ class Laid:
             os.rmdir(os.path.dirname(self._where))
         self._station.bench.settle()
 
-    def wiped(self, node: str) -> dict[str, t.Any]:
-        """Wipe it, once the drive is held exclusively; the fields of the journal's record. node: of our own."""
+    def wiped(self, node: str) -> FilesystemEnd:
+        """Wipe it, once the drive is held exclusively. node: of our own."""
         self._wipe.run(node)
         seconds = round(time.monotonic() - self._ended_s, 3)
-        return {"uuid": self._id, "wiped": not self._wipe.reason, "reason": self._wipe.reason, "seconds": seconds}
+        return FilesystemEnd(self._id, not self._wipe.reason, self._wipe.reason, seconds)
 
     def abandon(self) -> None:
         """Leave it to the kernel: what waits for a drive that hangs is not waited for."""

@@ -21,6 +21,7 @@ from ..core.files import make_folders, write_atomic
 from ..core.host import TIMED_OUT, Host
 from ..core.locks import Locked, host_lock
 from ..drive.entry import GUARD_OPTIONS
+from ..records.base import Json
 from ..records.plan import Plan
 from ..run.folder import RunDir, Status, read_journal
 from ..run.liveness import Process, first_status, is_live, pid_start, starter, state_of
@@ -61,7 +62,7 @@ def _comparable(plan: Plan, keys: t.Collection[str]) -> t.Any:
     return [getattr(plan, key) for key in keys], drives
 
 
-def _measured(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _measured(entry: Json) -> Json:
     """Return an entry of ssd_drives without what only says whether it may be erased."""
     return {key: value for key, value in entry.items() if key not in GUARD_OPTIONS}
 

@@ -12,10 +12,13 @@ import contextlib
 import functools
 import time
 import typing as t
+from dataclasses import replace
 
 from ..core.deadline import Hangs
 from ..guard.data_scan import Terms
 from ..measure import fio, io_pattern, parallelism_search
+from ..records import base
+from ..records.measurement import Calibration
 from ..records.plan import Plan, PlannedCell, PlannedDrive, ReadTogether
 from .drive_context import Attempt, DriveContext, Job
 
@@ -39,7 +42,7 @@ def drives_at_once(job: Job, plan: Plan) -> int:
         return plan.parallel_drives
     known = [record for record in job.history if record["event"] == "calibration"]
     if not known:
-        record = Calibration(job, plan.drives, plan.together).record()
+        record = base.to_json(Calibrating(job, plan.drives, plan.together).record())
         job.journal.add("calibration", **record)
         known = [record]
     number: int = max(1, min(known[-1]["parallel_drives"], len(plan.drives)))
@@ -47,7 +50,7 @@ def drives_at_once(job: Job, plan: Plan) -> int:
     return number
 
 
-class Calibration:
+class Calibrating:
     """The reads, on drives that are held as for a campaign and let go of at the end. asked: what to read."""
 
     def __init__(self, job: Job, drives: t.Sequence[PlannedDrive], asked: ReadTogether) -> None:
@@ -60,10 +63,8 @@ class Calibration:
         self._drives = list(self._stations)
         self._groups_left = parallelism_search.most_groups(len(self._drives))
 
-    def record(self) -> dict[str, t.Any]:
-        """Return the fields of the journal's record: parallelism_search.decide's, drives, cells and seconds. Raises
-        Interrupted.
-        """
+    def record(self) -> Calibration:
+        """Return what was found. Raises Interrupted."""
         began, why = time.monotonic(), ""
         decided = parallelism_search.decide(self._drives, {}, [])
         try:
@@ -79,10 +80,10 @@ class Calibration:
         finally:
             self._let_go()
         cells, seconds = [cell.id for cell in self._cells], round(time.monotonic() - began, 3)
-        why = f"not calibrated: {why}" if why else decided["why"]
-        return {**decided, "why": why[:MOST_WHY], "drives": self._drives, "cells": cells, "seconds": seconds}
+        why = f"not calibrated: {why}" if why else decided.why
+        return replace(decided, why=why[:MOST_WHY], cells=cells, seconds=seconds)
 
-    def _decided(self) -> dict[str, t.Any]:
+    def _decided(self) -> Calibration:
         writing = [cell.id for cell in self._cells if io_pattern.sides(cell) != {"read"}]
         if writing:
             raise NotDone(f"the plan's {writing[0]} also writes or trims")

@@ -12,7 +12,7 @@ from ..core.files import Damaged
 from ..core.host import Host
 from ..records import base
 from ..records.tuning import Setting, Tuning
-from ..run.folder import Journal, RunDir, Status, read_journal, run_ids
+from ..run.folder import Event, Journal, RunDir, Status, read_journal, run_ids
 from ..run.liveness import is_live
 from ..run.summary import UNKNOWN
 from ..tuning import settings
@@ -62,7 +62,7 @@ def leftover(run_dir: RunDir) -> UnrestoredRun | None:
     return UnrestoredRun(run_dir, record, "" if record else damage) if left else None
 
 
-def journalled(history: t.Iterable[t.Mapping[str, t.Any]]) -> Tuning | None:
+def journalled(history: t.Iterable[Event]) -> Tuning | None:
     """Return the record of settings that the journal tells of, as its last job made them; None where nothing was
     changed, or all was put back; else what was not.
     """
@@ -147,7 +147,7 @@ def _unknown(left: UnrestoredRun) -> Setting:
 
 
 def _tell(run_dir: RunDir, done: list[Setting]) -> None:
-    known: t.Mapping[str, t.Any] = next(iter(read_journal(run_dir.journal)), {})
+    known: Event = next(iter(read_journal(run_dir.journal)), {})
     journal = Journal(run_dir.journal, run_id=run_dir.run_id, host=known.get("host") or UNKNOWN)
     try:
         journal.add("restored", settings=[item.to_json() for item in done])

@@ -17,13 +17,14 @@ from ..measure import data_pattern, drive_environment
 from ..measure.disturbances import DISTURBS, TOLD, UNKNOWN
 from ..measure.sampler import Sampler
 from ..records import base
+from ..records.base import Json
 from ..records.events import Ended, TestEnd, VendorSettings, Wear
 from ..records.measurement import Condition, Level
 from ..records.plan import PlannedTest
+from ..run.folder import Event
 from ..tuning import write_cache
 from ..vendors import active_settings
 
-Mapping = t.Mapping[str, t.Any]
 # Test after test the same text is kept: it may not grow without end.
 LONGEST = 1000
 
@@ -39,8 +40,8 @@ class Conditions:
     def __init__(
         self,
         host: Host,
-        identity: t.Callable[[], Mapping],
-        wanted: Mapping,
+        identity: t.Callable[[], Json],
+        wanted: Json,
         note: t.Callable[..., None],
         state_dir: str,
     ) -> None:
@@ -59,7 +60,7 @@ class Conditions:
         self._written = wear.Lifetime()
         self.spent: Wear | None = None
 
-    def begin(self, history: t.Iterable[Mapping]) -> None:
+    def begin(self, history: t.Iterable[Event]) -> None:
         """Take the baseline, before the drive's first test; of a run that is gone on with, take up that of its first
         job.
         """

@@ -13,6 +13,8 @@ from __future__ import annotations
 import statistics
 import typing as t
 
+from ..records import measurement
+from ..records.measurement import Alone, Calibration, Kept
 from ..records.plan import ReadTogether
 from .rounds import CELL_OVERHEAD_S, cell_s
 
@@ -95,12 +97,10 @@ def group_s(asked: ReadTogether) -> float:
     return asked.repeats * sum(cell_s(cell) + CELL_OVERHEAD_S for cell in asked.cells)
 
 
-def decide(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -> dict[str, t.Any]:
-    """Return what is recorded: {parallel_drives, kept_share, why, alone: [{drive, cell, iops}], trials: [{number,
-    confirms, held, cell, drive, share, kept: [{drive, share}]}]}.
+def decide(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -> Calibration:
+    """Return what is recorded, but for the cells that were read and how long it took.
 
-    cell, drive, share: of what kept least. kept: of each drive that was measured, in the cell where it kept least.
-    A share is None where figures are lacking. Without figures to compare with there are no trials.
+    Without figures to compare with there are no trials.
     """
     number, unsteady = 1, _unsteady(drives, alone)
     seen = _Kept(alone, [] if unsteady else trials)
@@ -112,18 +112,21 @@ def decide(drives: t.Sequence[str], alone: Figures, trials: t.Sequence[Trial]) -
         number = seen.confirmed
         why = _lost_text(seen.worst(seen.lost), seen.lost) if seen.lost else "no larger number was measured"
         why = "all drives together keep their speed" if number == len(drives) else why
-    return {
-        "parallel_drives": number,
-        "kept_share": KEPT_SHARE,
-        "why": why,
-        "alone": [
-            {"drive": drive, "cell": cell, "iops": round(statistics.median(values), 1)}
+    return Calibration(
+        parallel_drives=number,
+        kept_share=KEPT_SHARE,
+        why=why,
+        trials=[] if unsteady else [_told(alone, trial) for trial in trials],
+        drives=list(drives),
+        cells=[],
+        seconds=0,
+        alone=[
+            Alone(drive, cell, round(statistics.median(values), 1))
             for cell, of_drives in alone.items()
             for drive, values in of_drives.items()
             if values
         ],
-        "trials": [] if unsteady else [_told(alone, trial) for trial in trials],
-    }
+    )
 
 
 class _Kept:
@@ -149,7 +152,7 @@ class _Kept:
         )
 
 
-def _told(alone: Figures, trial: Trial) -> dict[str, t.Any]:
+def _told(alone: Figures, trial: Trial) -> measurement.Trial:
     share, cell, drive = _worst(alone, trial)
     kept: dict[str, float | None] = {}
     for part in trial.parts:
@@ -157,9 +160,8 @@ def _told(alone: Figures, trial: Trial) -> dict[str, t.Any]:
             least = kept.get(of, one)
             kept[of] = None if one is None or least is None else min(least, one)
     held = share is not None and share >= KEPT_SHARE
-    shares = [{"drive": of, "share": one} for of, one in kept.items()]
-    told = {"number": trial.number, "confirms": trial.confirms, "held": held}
-    return {**told, "cell": cell, "drive": drive, "share": share, "kept": shares}
+    shares = [Kept(of, one) for of, one in kept.items()]
+    return measurement.Trial(trial.number, held, cell, drive, share, trial.confirms, shares)
 
 
 def _worst(alone: Figures, trial: Trial) -> tuple[float | None, str, str]:

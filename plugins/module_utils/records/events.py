@@ -371,11 +371,16 @@ class ArrayDetails:
 
 
 @dataclass(frozen=True)
-class Array(ArrayDetails, TestEvent):
-    """An array was made."""
+class AssembledArray(ArrayDetails):
+    """An array with its drives."""
 
     # In the order of the stripes.
     members: Annotated[t.List[Member], Limits(min_items=2, max_items=1000)]
+
+
+@dataclass(frozen=True)
+class Array(AssembledArray, TestEvent):
+    """An array was made."""
 
 
 @dataclass(frozen=True)
@@ -439,14 +444,19 @@ class Filesystem(FilesystemDetails, TestEvent):
 
 
 @dataclass(frozen=True)
-class FilesystemUnmounted(TestEvent):
-    """A file system was unmounted."""
+class FilesystemEnd:
+    """What became of a file system."""
 
     uuid: Text
     wiped: bool
     # Why it was not wiped.
     reason: str
     seconds: NotNegative
+
+
+@dataclass(frozen=True)
+class FilesystemUnmounted(FilesystemEnd, TestEvent):
+    """A file system was unmounted."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from .base import Annotated, Count, Json, Label, Limits, NotNegative, Positive, RunId, Text
+from .base import Annotated, Count, Json, Label, Limits, NotNegative, OrMissing, Positive, RunId, Text
 
 _StatusTime = Annotated[
     str,
@@ -112,5 +112,9 @@ class MadeArray:
     """array.json: an array of a test."""
 
     boot_id: t.Optional[str]
+    # Its kernel name.
     name: str
+    # Their device numbers.
     members: t.List[t.Any]
+    # When it was noted.
+    made: OrMissing[str] = None

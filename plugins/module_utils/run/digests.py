@@ -12,7 +12,7 @@ import hashlib
 import json
 import typing as t
 
-from ..records.base import sparse_json
+from ..records.base import Json, sparse_json
 from ..records.plan import Plan, PlanDecision, PlannedTest, SteadyStateRule
 
 DESTRUCTIVE = "destructive"
@@ -22,8 +22,6 @@ _OF_HOST = ("parallel_drives", "together")
 _OF_DRIVE = ("drive", "selector", "expected", "tests")
 # Of a test, beside its purge, fill, rule, cells and points; what only some have.
 _OF_TEST, _OF_SOME = ("latency_targets_us", "last_rounds", "write_cache"), ("filesystem", "array")
-
-Record = t.Dict[str, t.Any]
 
 
 def plan_digest(plan: Plan, mode: str) -> str:
@@ -56,7 +54,7 @@ def plan_problem(plan: Plan) -> str:
     return ""
 
 
-def digests_of_tests(plan: Plan) -> Record:
+def digests_of_tests(plan: Plan) -> dict[str, dict[str, str]]:
     """Return what each test of a plan is, for comparing: {test: {key: digest}}. `cells`: those that a drive can't do
     count too.
     """
@@ -69,7 +67,7 @@ def digests_of_tests(plan: Plan) -> Record:
     }
 
 
-def _definition(rendered: list[PlannedTest]) -> Record:
+def _definition(rendered: list[PlannedTest]) -> Json:
     """One test, from its renderings for the drives of a host."""
     test, fill = rendered[0], rendered[0].precondition
     cells = [cell for each in rendered for cell in each.cells]
@@ -92,11 +90,11 @@ def _definition(rendered: list[PlannedTest]) -> Record:
     }
 
 
-def _named_steady(steady: SteadyStateRule | None, named: t.Mapping[str, str]) -> Record | None:
+def _named_steady(steady: SteadyStateRule | None, named: t.Mapping[str, str]) -> Json | None:
     if not steady:
         return None
     tracked = [dataclasses.replace(item, cell=named.get(item.cell, item.cell)) for item in steady.tracked]
-    found: Record = sparse_json(dataclasses.replace(steady, tracked=tracked))
+    found: Json = sparse_json(dataclasses.replace(steady, tracked=tracked))
     return found
 
 

@@ -111,16 +111,16 @@ HOSTS = [
 @pytest.mark.parametrize(("of", "number", "why"), [entry[1:] for entry in HOSTS], ids=[entry[0] for entry in HOSTS])
 def test_the_largest_number_at_which_every_drive_keeps_98_per_cent(of, number, why):
     record, trials = calibrated(of)
-    assert record["parallel_drives"] == number and why in record["why"], record
-    told = record["trials"]
-    assert [(item["number"], item["confirms"]) for item in told] == [(done.number, done.confirms) for done in trials]
-    assert all(item["held"] or item["number"] > number for item in told)
+    assert record.parallel_drives == number and why in record.why, record
+    told = record.trials
+    assert [(item.number, item.confirms) for item in told] == [(done.number, done.confirms) for done in trials]
+    assert all(item.held or item.number > number for item in told)
     # What is used was confirmed, by all drives.
-    confirmed = [item for item in told if item["confirms"] and item["held"]]
-    assert [item["number"] for item in confirmed] == ([number] if number > 1 else [])
-    assert all([one["drive"] for one in item["kept"]] == of["drives"] for item in confirmed)
+    confirmed = [item for item in told if item.confirms and item.held]
+    assert [item.number for item in confirmed] == ([number] if number > 1 else [])
+    assert all([one.drive for one in item.kept] == of["drives"] for item in confirmed)
     if told:
-        assert len(record["alone"]) == len(of["drives"]) * len(of["cells"])
+        assert len(record.alone) == len(of["drives"]) * len(of["cells"])
 
 
 def made_up(chance):
@@ -140,7 +140,7 @@ def test_what_is_used_was_held_by_all_neighbours_and_costs_no_more_than_planned(
     of = made_up(random.Random(number))
     count = len(of["drives"])
     record, trials = calibrated(of)
-    used = record["parallel_drives"]
+    used = record.parallel_drives
     own = alone(of)
     assert count + sum(len(done.parts) for done in trials) <= parallelism_search.most_groups(count)
     for group in parallelism_search.groups(of["drives"], used, True) if used > 1 else ():
@@ -169,9 +169,9 @@ def test_a_host_that_answers_by_chance_ends_in_time_with_what_it_confirmed(verdi
         trials.append(parallelism_search.Trial(*step, parts[: lost + 1]))
         measured_ += len(trials[-1].parts)
     told = parallelism_search.decide(drives, own, trials)
-    held = {item["number"] for item in told["trials"] if item["confirms"] and item["held"]}
-    failed = {item["number"] for item in told["trials"] if not item["held"]}
-    assert told["parallel_drives"] in {1, *held} and all(told["parallel_drives"] < number for number in failed)
+    held = {item.number for item in told.trials if item.confirms and item.held}
+    failed = {item.number for item in told.trials if not item.held}
+    assert told.parallel_drives in {1, *held} and all(told.parallel_drives < number for number in failed)
     assert measured_ <= parallelism_search.most_groups(24)
 
 
@@ -217,11 +217,11 @@ def test_what_is_not_known_lets_no_drives_run_together(disturb, why):
     of = host(2)
     own = alone(of)
     trials = [parallelism_search.Trial(2, confirms, [figures(of, of["drives"])]) for confirms in (False, True)]
-    assert parallelism_search.decide(of["drives"], own, trials)["parallel_drives"] == 2
+    assert parallelism_search.decide(of["drives"], own, trials).parallel_drives == 2
     disturb(own, trials[1].parts[0])
     record = parallelism_search.decide(of["drives"], own, trials)
-    assert record["parallel_drives"] == 1 and why in record["why"]
-    assert parallelism_search.decide(of["drives"], alone(of), [])["why"] == "no larger number was measured"
+    assert record.parallel_drives == 1 and why in record.why
+    assert parallelism_search.decide(of["drives"], alone(of), []).why == "no larger number was measured"
 
 
 def test_a_number_that_holds_beyond_one_that_does_not_counts_for_nothing():
@@ -229,7 +229,7 @@ def test_a_number_that_holds_beyond_one_that_does_not_counts_for_nothing():
     of, narrow = host(4), host(4, cpu=1000)
     own = alone(of)
     trials = [trial(of, 4, False, own), trial(of, 4, True, own), trial(narrow, 2, False, own)]
-    assert parallelism_search.decide(of["drives"], own, trials)["parallel_drives"] == 1
+    assert parallelism_search.decide(of["drives"], own, trials).parallel_drives == 1
     assert parallelism_search.next_trial(of["drives"], own, trials) is None
 
 
@@ -238,6 +238,6 @@ def test_a_confirmation_that_fails_leads_to_a_smaller_number_that_is_confirmed()
     of = host(9, links=[((2, 3, 4), 2000)], cpu=3000)
     record, trials = calibrated(of)
     assert [(done.number, done.confirms) for done in trials][-2:] == [(3, True), (2, True)]
-    assert record["parallel_drives"] == 2 and "with 3 together, S" in record["why"]
+    assert record.parallel_drives == 2 and "with 3 together, S" in record.why
     of = host(8, links=[((2, 3, 4), 2000)], cpu=3000)
-    assert calibrated(of)[0]["parallel_drives"] == 2
+    assert calibrated(of)[0].parallel_drives == 2

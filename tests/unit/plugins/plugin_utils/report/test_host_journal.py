@@ -146,12 +146,7 @@ def told(most, drives=DRIVES):
             for group in parallelism_search.groups(drives, *step)
         ]
         trials.append(parallelism_search.Trial(*step, parts if share == 1 else parts[:1]))
-    return {
-        **parallelism_search.decide(drives, alone, trials),
-        "drives": list(drives),
-        "cells": ["c1"],
-        "seconds": 90.5,
-    }
+    return {**base.to_json(parallelism_search.decide(drives, alone, trials)), "cells": ["c1"], "seconds": 90.5}
 
 
 CALIBRATION = sanitizer.Shape(json_schema.of(measurement.Calibration))
