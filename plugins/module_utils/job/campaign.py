@@ -178,4 +178,4 @@ class Campaign:
         station = self._station
         if methods.left_behind(station.history):
             station.watchdog.call("identify", station.held.identify)
-            methods.recover(self._tests.work(NO_PURGE, {}), station.history)
+            methods.recover(self._tests.work(NO_PURGE), station.history)

@@ -20,7 +20,6 @@ from ..records import base
 from ..records.events import Ended
 from ..records.plan import PlannedPurge, PlannedTest
 from ..run import criteria
-from ..run.folder import Event
 from ..run.reducer import AttemptReducer
 from ..tuning import write_cache
 from . import array, array_members, filesystem, release_drive, resume_state
