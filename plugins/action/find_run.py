@@ -11,6 +11,9 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.answers import RunOnHost
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import runs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import refuse_injected_facts
 
@@ -32,7 +35,11 @@ class ActionModule(ActionBase):
         refuse_injected_facts()
         _result, args = self.validate_argument_spec(ARGUMENTS)
         results_dir = os.path.abspath(args["results_dir"])
-        answered = {host: answer["runs"] for host, answer in args["answers"].items() if answer and answer.get("runs")}
+        answered = {
+            host: [base.parse(RunOnHost, run) for run in plain(answer["runs"])]
+            for host, answer in args["answers"].items()
+            if answer and answer.get("runs")
+        }
         # A run that can't be read has a folder, and a host that is silent or was not asked may have runs.
         has_folder = os.path.isdir(os.path.join(results_dir, args["run_id"]))
         is_complete = not has_folder and all(answer and "runs" in answer for answer in args["answers"].values())

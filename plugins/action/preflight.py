@@ -16,12 +16,17 @@ from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.answers import ExamineAnswer, Failures
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.base import Json
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import core_internals
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.argument_specs import Variables
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common.schema import plain
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     approval,
     controller,
     decision,
+    duplicates,
     spelling,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import UNSET, HostAnswer, shared_value
@@ -31,15 +36,6 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import dec
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import engine, quarantine
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import host_action, printable
 
-# What of a host's answer (module examine) counts: {its key: field of View}.
-ANSWERS = {
-    "runs": "runs",
-    "host_info": "facts",
-    "drives": "drives",
-    "findings": "checks",
-    "snapshot": "snapshot",
-    "wear": "wear",
-}
 ARGUMENTS = {
     "seen": {"type": "dict", "required": True},
     "store": {"type": "dict"},
@@ -50,6 +46,11 @@ ARGUMENTS = {
 
 # What roles hand on. An extra variable of the same name would stand for it in every task, whatever was decided.
 RESULTS = ("ssd_decision", "ssd_seen", "ssd_job", "ssd_watched", "ssd_collected", "ssd_put_back", "ssd_again")
+
+# The results of the module examine, by host, as tasks registered them.
+Seen = t.Mapping[str, Json]
+# The option store: {url, results_dir}; None: the run has none.
+StoreGiven = Json | None
 
 # Before 2.19 a failure's message is only shown as JSON, on one line.
 OLD_ERRORS = tuple(int(part) for part in ansible_version.split(".")[:2]) < (2, 19)
@@ -93,7 +94,7 @@ class ActionModule(ActionBase):
             self._show(_warned(decided.warnings))
         if not findings and decided.destructive:
             try:
-                run_record.write_run(decided.run_folder, decided.record)
+                run_record.write_run(decided.run_folder, base.to_json(decided.record))
                 decision_record.write(decided.run_folder, decided.plans)
             except OSError as error:
                 findings = [
@@ -121,19 +122,19 @@ class ActionModule(ActionBase):
             self._display.display(printable.line(line))
 
 
-def _run_name(seen: t.Mapping[str, t.Any]) -> str:
+def _run_name(seen: Seen) -> str:
     """ssd_run_name; empty where no host's variables could be read."""
     return str(shared_value([_view(name, answer or {}) for name, answer in seen.items()], "ssd_run_name") or "")
 
 
-def _store(given: t.Mapping[str, t.Any] | None) -> list[str]:
+def _store(given: StoreGiven) -> list[str]:
     """Return why the results could not be put into the store; better told before hours are spent."""
     url, results_dir = (str((given or {}).get(name, "")) for name in ("url", "results_dir"))
     problem = engine.store_problem(url, os.path.abspath(os.path.expanduser(results_dir))) if given else ""
     return [problem] if problem else []
 
 
-def _marks(given: t.Mapping[str, t.Any] | None, views: t.Sequence[HostAnswer]) -> list[quarantine.Quarantined]:
+def _marks(given: StoreGiven, views: t.Sequence[HostAnswer]) -> list[quarantine.Quarantined]:
     """Return the drives in quarantine; none with ssd_quarantine_after: 0."""
     if not given or not shared_value(views, "ssd_quarantine_after"):
         return []
@@ -141,9 +142,7 @@ def _marks(given: t.Mapping[str, t.Any] | None, views: t.Sequence[HostAnswer]) -
     return quarantine.standing(str(given.get("url", "")), results_dir)
 
 
-def _others(
-    variables: t.Mapping[str, t.Any], seen: t.Collection[str], extra: t.Mapping[str, t.Any]
-) -> dict[str, t.Any]:
+def _others(variables: Variables, seen: t.Collection[str], extra: Variables) -> duplicates.Entries:
     """ssd_drives of the inventory's hosts that are not in this play (--limit), as they stand there: nothing of it is
     evaluated. What -e gives is no host's own.
     """
@@ -152,7 +151,7 @@ def _others(
     return {host: hostvars.raw_get(host).get("ssd_drives") for host in hosts if hostvars and host not in seen}
 
 
-def _unread(variables: t.Mapping[str, t.Any], seen: t.Collection[str]) -> dict[str, list[spelling.Unknown]]:
+def _unread(variables: Variables, seen: t.Collection[str]) -> dict[str, list[spelling.Unknown]]:
     """Variables of the play's hosts that nothing reads. Nothing of them is evaluated."""
     hostvars = variables.get("hostvars")
     hosts = {host: hostvars.raw_get(host) for host in seen} if hostvars else {}
@@ -173,7 +172,7 @@ def _approved(given: t.Any) -> tuple[approval.ApprovedPlan | None, list[str]]:
         return None, [f"ssd_approved_plan: {error}"]
 
 
-def _fleet_drives(variables: t.Mapping[str, t.Any]) -> list[str]:
+def _fleet_drives(variables: Variables) -> list[str]:
     """ssd_drives of the group all. AWX keeps inventory variables that a source no longer has (docs/awx.md), and drives
     that all hosts would share are no host's own.
     """
@@ -185,7 +184,7 @@ def _fleet_drives(variables: t.Mapping[str, t.Any]) -> list[str]:
     return [f"ssd_drives: is set for all hosts (group all), not for the host that has them; {advice}"] if given else []
 
 
-def _given_results(extra: t.Mapping[str, t.Any]) -> list[str]:
+def _given_results(extra: Variables) -> list[str]:
     """Results of the roles among the extra variables."""
     advice = "remove it from -e, and use ssd_mode, ssd_run_id and ssd_run_name"
     return [
@@ -209,18 +208,34 @@ def _warned(warnings: t.Sequence[str]) -> list[str]:
     return [title, *(f"- {line}" for line in warnings)] if warnings else []
 
 
-def _view(name: str, heard: t.Mapping[str, t.Any]) -> HostAnswer:
+def _view(name: str, heard: Json) -> HostAnswer:
     """One host's variables and answer. `heard`: the result of the module examine."""
     answer = plain(heard)
-    fields = {field: answer[key] for key, field in ANSWERS.items() if key in answer}
     failures = dict(answer.get("failures") or {})
-    if answer.get("unreachable"):
-        fields["unreachable"] = str(answer.get("msg") or "no connection")
-    elif answer.get("failed"):
+    nothing = ExamineAnswer(changed=False, failures=Failures())
+    try:
+        examined = base.parse(ExamineAnswer, {**base.to_json(nothing), **answer})
+    except base.WrongShape as error:  # that host's own fault, and nobody else's
+        examined, failures["examine"] = nothing, f"its answer cannot be read: {error}"
+    unreachable = str(answer.get("msg") or "no connection") if answer.get("unreachable") else ""
+    if not unreachable and answer.get("failed"):
         failures["examine"] = str(answer.get("msg") or answer.get("module_stderr") or "no message")
     asked, names = answer.get("asked"), answer.get("names") or []
     if asked is not None:
         asked = {key: value for key, value in asked.items() if value != UNSET}
     similar = [key for key in names if key.startswith("ssd_d") and key != "ssd_drives"]
     misplaced = [key for key in names if key in MISPLACED]
-    return HostAnswer.of(name, asked, similar=similar, misplaced=misplaced, failures=failures, **fields)
+    return HostAnswer.of(
+        name,
+        asked,
+        runs=examined.runs,
+        facts=examined.host_info,
+        drives=examined.drives,
+        unreachable=unreachable,
+        failures=failures,
+        similar=similar,
+        misplaced=misplaced,
+        checks=examined.findings,
+        snapshot=examined.snapshot,
+        wear=examined.wear,
+    )

@@ -16,6 +16,7 @@ import functools
 import sys
 import typing as t
 
+from ..records.events import Look
 from . import scan_offsets
 from .facts import Extent
 from .scan_offsets import BLOCK_BYTES
@@ -116,12 +117,16 @@ class DataScan:
         """Nothing but blank blocks and fio's random fill: whoever wrote last wrote nothing that anybody could miss."""
         return self.foreign is None and len(self.fills) < 2
 
-    def record(self) -> dict[str, t.Any]:
-        """For the journal and the results: {blocks, aimed_blocks, size_bytes, seconds, whole, seen_bytes}."""
-        seen = scan_offsets.seen_bytes(self.blocks, self.size_bytes, self.whole)
-        blocks = {"blocks": self.blocks, "aimed_blocks": self.aimed_blocks}
-        return dict(
-            blocks, size_bytes=self.size_bytes, seconds=round(self.seconds, 2), whole=self.whole, seen_bytes=seen
+    def record(self, allocated_bytes: int | None = None) -> Look:
+        """For the journal and the results. allocated_bytes: what the drive itself reports as in use."""
+        return Look(
+            blocks=self.blocks,
+            size_bytes=self.size_bytes,
+            seconds=round(self.seconds, 2),
+            whole=self.whole,
+            seen_bytes=scan_offsets.seen_bytes(self.blocks, self.size_bytes, self.whole),
+            aimed_blocks=self.aimed_blocks,
+            allocated_bytes=allocated_bytes,
         )
 
 

@@ -11,6 +11,8 @@ import dataclasses
 import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, TIMED_OUT, Result
+from ..records.events import Look
+from ..records.found_drives import OwnData
 
 WRITING, RELEASED, EVIDENCE = "writing", "released", "evidence"
 STATES = (WRITING, RELEASED, EVIDENCE)
@@ -154,9 +156,9 @@ class Facts:
     changed: list[str] = dataclasses.field(default_factory=list)
     block_backing: str | None = None
     hangs: bool = False
-    own_data: dict[str, t.Any] | None = None
+    own_data: OwnData | None = None
     marks: list[Mark] = dataclasses.field(default_factory=list)
-    look: dict[str, t.Any] | None = None
+    look: Look | None = None
     allocated: list[Extent] = dataclasses.field(default_factory=list)
     allocated_bytes: int | None = None
     failures: list[str] = dataclasses.field(default_factory=list)

@@ -16,6 +16,7 @@ from ..core.host import Host
 from ..core.locks import Lock, Locked, UntrustedLock, look_lock
 from ..drive import identity
 from ..drive.entry import Entry
+from ..records import base
 from . import ledger_format
 from .block_classifier import Stopped
 from .data_scan import Terms, never
@@ -193,8 +194,8 @@ class _Seen:
             "refusals": left,
             "overridden": [refusal for refusal in self._all(run_id) if refusal not in left],
             "passing": facts.passing if facts else [],
-            "own_data": facts.own_data if facts else None,
-            "look": facts.look if facts else None,
+            "own_data": base.to_json(facts.own_data) if facts else None,
+            "look": base.to_json(facts.look) if facts else None,
         }
 
 

@@ -23,6 +23,7 @@ import typing as t
 from ..core import files, ownership
 from ..core.files import SCHEMA_VERSION, write_atomic
 from ..drive.identity import NAMES, OWN_NAMES, may_be_one
+from ..records.found_drives import OwnData
 from ..tools import filesystems
 from .facts import EVIDENCE, STATES, WRITING
 
@@ -153,20 +154,16 @@ def _are_counts(*values: t.Any) -> bool:
     return all(isinstance(value, int) and not isinstance(value, bool) and value >= 0 for value in values)
 
 
-def known(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return what an entry of `read` says: {run_id, state, released, reason, proved}, and removed: true where the host
-    no longer knows the run.
-
-    proved: nothing does, until the caller finds otherwise.
-    """
-    told = {
-        "run_id": entry["run_id"],
-        "state": entry["state"],
-        "released": entry.get("released"),
-        "reason": str(entry.get("reason") or ""),
-        "proved": "",
-    }
-    return dict(told, removed=True) if entry.get("removed") else told
+def known(entry: t.Mapping[str, t.Any]) -> OwnData:
+    """Return what an entry of `read` says. Nothing proves it, until the caller finds otherwise."""
+    return OwnData(
+        run_id=entry["run_id"],
+        state=entry["state"],
+        proved="",
+        released=entry.get("released"),
+        reason=str(entry.get("reason") or ""),
+        removed=True if entry.get("removed") else None,
+    )
 
 
 def fingerprint(data: bytes) -> str:

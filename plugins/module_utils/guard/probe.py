@@ -10,6 +10,7 @@ A probe that fails puts its reason into `failures`; it never leaves a fact looki
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import os
 import struct
@@ -84,7 +85,7 @@ def probe(
         if ledger_format.keeps_evidence(ledger):
             add(
                 facts.evidence,
-                "run {} left it: {}".format(ledger["run_id"], facts.own_data["reason"] or "no reason was noted"),
+                "run {} left it: {}".format(ledger["run_id"], facts.own_data.reason or "no reason was noted"),
             )
     if not facts.sanitizing:  # until it ends nothing can be read
         for step in (on_disk_signatures.probe_wipefs, on_disk_signatures.probe_blkid):
@@ -149,13 +150,13 @@ def look_at(
                 if facts.name.startswith("loop"):
                     allocation_map.from_loop(host, facts, handle)
                 _keep(facts, data_scan.scan(handle, size, terms, excused, not proves, facts.allocated), proves)
-                if by_chance and facts.own_data is not None and facts.own_data["proved"]:
+                if by_chance and facts.own_data is not None and facts.own_data.proved:
                     facts.signatures.clear()
         except OSError as error:
             facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")
             return
     if facts.own_data is not None and ledger is not None and write_counters.untouched(host, ledger, facts.identity):
-        facts.own_data["proved"] = "counters"
+        facts.own_data = dataclasses.replace(facts.own_data, proved="counters")
 
 
 def _lifted(facts: Facts, codes: t.Collection[str]) -> list[Extent]:
@@ -166,7 +167,7 @@ def _lifted(facts: Facts, codes: t.Collection[str]) -> list[Extent]:
 
 def _keep(facts: Facts, seen: DataScan, proves: bool) -> None:
     """proves: whether fio's fill, if there is nothing else, is proved to be ours."""
-    facts.look = dict(seen.record(), allocated_bytes=facts.allocated_bytes)
+    facts.look = seen.record(facts.allocated_bytes)
     if seen.foreign is not None:
         add(facts.unsigned, f"the block at byte {seen.foreign} is not blank")
     elif len(seen.fills) > 1:
@@ -174,7 +175,7 @@ def _keep(facts: Facts, seen: DataScan, proves: bool) -> None:
     elif seen.filled:
         add(facts.unsigned, f"the block at byte {seen.first_filled or 0} is random data of fio")
     if facts.own_data is not None and seen.only_fill and proves:
-        facts.own_data["proved"] = "content"
+        facts.own_data = dataclasses.replace(facts.own_data, proved="content")
 
 
 def _superblocks(facts: Facts) -> list[Extent]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ..drive.entry import Entry
+from ..records.found_drives import OwnData
 from .facts import WRITING, Facts
 from .refusals import ALLOW, OVERWRITE, REFUSALS, UNFINISHED, Text
 
@@ -104,13 +105,13 @@ def refusals(facts: Facts, label: str | None = None) -> list[Refusal]:
     ]
 
 
-def _text_of(code: str, known: t.Mapping[str, t.Any] | None) -> Text:
+def _text_of(code: str, known: OwnData | None) -> Text:
     """Return the words for a code; known: what the ledger says of the drive."""
-    unfinished = known is not None and known["state"] == WRITING and (known["proved"] or known.get("reason"))
+    unfinished = known is not None and known.state == WRITING and (known.proved or known.reason)
     if known is None or code != "unsigned_data" or not unfinished:
         return REFUSALS[code]
-    reason = " ({})".format(known["reason"]) if known.get("reason") else ""
-    words = {"run_id": known["run_id"], "reason": reason.replace("{", "{{").replace("}", "}}"), "detail": "{detail}"}
+    reason = f" ({known.reason})" if known.reason else ""
+    words = {"run_id": known.run_id, "reason": reason.replace("{", "{{").replace("}", "}}"), "detail": "{detail}"}
     return Text(UNFINISHED.problem.format(**words), UNFINISHED.remedy.format(**words))
 
 
@@ -132,20 +133,20 @@ def compare(expected: t.Any, actual: t.Any, same_boot: bool, who: str = "the dri
     return make_refusals("identity_changed", "{} ({})".format(who, actual.get("path")), changes)
 
 
-def ours(known: t.Mapping[str, t.Any] | None, run_id: str | None) -> tuple[str, ...]:
-    """Return the codes that do not count for a drive of which the ledger says `known`: {run_id, state, proved}.
+def ours(known: OwnData | None, run_id: str | None) -> tuple[str, ...]:
+    """Return the codes that do not count for a drive of which the ledger says `known`.
 
     A run that died while it wrote may still go on, and build on what it left: until it is ended, its data is for no
     other run to erase. What it keeps as evidence does not keep itself from going on, but a new run of the same id.
     """
     if known is None:
         return ()
-    own = run_id == known["run_id"]
-    proved = known["proved"] and (known["state"] != WRITING or own)
-    return (*(("unsigned_data",) if proved else ()), *(("evidence",) if own and not known.get("removed") else ()))
+    own = run_id == known.run_id
+    proved = known.proved and (known.state != WRITING or own)
+    return (*(("unsigned_data",) if proved else ()), *(("evidence",) if own and not known.removed else ()))
 
 
-def lifted_codes(entry: Entry | None, known: t.Mapping[str, t.Any] | None = None) -> tuple[str, ...]:
+def lifted_codes(entry: Entry | None, known: OwnData | None = None) -> tuple[str, ...]:
     """Return the codes that the entry overrides; `known`: what the ledger says of the drive. An entry that is not right
     overrides nothing.
     """
@@ -153,7 +154,7 @@ def lifted_codes(entry: Entry | None, known: t.Mapping[str, t.Any] | None = None
         return ()
     given = entry.options
     overwrite = [code for code, text in REFUSALS.items() if text.overridable == OVERWRITE]
-    released = known is not None and given.release_evidence == known["run_id"]
+    released = known is not None and given.release_evidence == known.run_id
     return (*given.allow, *(overwrite if given.ssd_overwrite_data else ()), *(("evidence",) if released else ()))
 
 

@@ -13,6 +13,7 @@ import os
 import random
 import typing as t
 
+from ..records.events import Look
 from .facts import Extent
 
 BLOCK_BYTES = 4096
@@ -69,15 +70,15 @@ def detection_probability(data_bytes: int, blocks: int, size_bytes: int, whole: 
     return -math.expm1(blocks * math.log1p(-share)) if share < 1 else 1.0
 
 
-def scan_text(record: t.Mapping[str, t.Any], capacity: t.Callable[[int], str]) -> str:
+def scan_text(record: Look, capacity: t.Callable[[int], str]) -> str:
     """Return a look's record in one line for people. `capacity`: how bytes on drives are written."""
-    if record["whole"]:
-        return "read all {} in {:.3g} s".format(capacity(record["size_bytes"]), record["seconds"])
-    used = record.get("allocated_bytes")
+    if record.whole:
+        return f"read all {capacity(record.size_bytes)} in {record.seconds:.3g} s"
+    used = record.allocated_bytes
     return "read {} blocks: {} of data anywhere on {} would have been found with {:g} % probability{}".format(
-        format(record["blocks"], ","),
-        capacity(record["seen_bytes"]),
-        capacity(record["size_bytes"]),
+        format(record.blocks, ","),
+        capacity(record.seen_bytes),
+        capacity(record.size_bytes),
         100 * (1 - _MISS),
         "" if used is None else f"; the drive reports {capacity(used)} in use",
     )

@@ -32,6 +32,8 @@ class OwnData:
     released: _Moment = None
     # Why the drive is kept as evidence; empty when it is not.
     reason: t.Optional[str] = None
+    # The host no longer knows the run.
+    removed: OrMissing[bool] = None
 
     JSON_SCHEMA: t.ClassVar[Json] = SCALARS_BESIDE
 

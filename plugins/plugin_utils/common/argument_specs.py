@@ -23,6 +23,8 @@ LONGEST_SHOWN = 200
 # Six times as fast as Python's own, where libyaml is there.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Option = dict[str, t.Any]
+# What Ansible has for the variables of a host: any value, of which nobody knows yet whether it is right.
+Variables = t.Mapping[str, t.Any]
 
 
 class Rule(t.NamedTuple):
@@ -70,7 +72,7 @@ def choices(variable: str) -> tuple[t.Any, ...]:
     return tuple(option(variable).get("choices") or ())
 
 
-def problems(role: str, asked: t.Mapping[str, t.Any], rules: Rules = MappingProxyType({})) -> list[str]:
+def problems(role: str, asked: Variables, rules: Rules = MappingProxyType({})) -> list[str]:
     """Return what is wrong with a host's variables of a role, as "variable: message"."""
     checked = [name for name, about in options(role).items() if name in rules or about["type"] != "raw"]
     given = {name: plain(asked[name]) for name in checked if name in asked}
@@ -87,7 +89,7 @@ def _default_texts(role: str) -> dict[str, str]:
     return {name: repr(about.get("default")) for name, about in options(role).items()}
 
 
-def in_type(role: str, given: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def in_type(role: str, given: Variables) -> dict[str, t.Any]:
     """Plain values of a role's variables in the types of its spec; without those that do not fit."""
     read = {name: _read(options(role)[name], value) for name, value in given.items()}
     validated = _validated(role, read)

@@ -12,6 +12,7 @@ import typing as t
 
 from ...module_utils.records.plan import CpuLimit, InterruptCores, NumaBinding, SysfsFile, Tune, WriteCacheRule
 from ..common import argument_specs
+from ..common.argument_specs import Variables
 
 CPU = "/sys/devices/system/cpu/"
 FREQUENCY = CPU + "cpu[0-9]*/cpufreq/"
@@ -23,7 +24,6 @@ LINK_STATES = ("l0s_aspm", "l1_aspm", "l1_1_aspm", "l1_2_aspm", "l1_1_pcipm", "l
 # Stands for the value of another file in the same folder (setting_kinds.REFERENCE).
 HIGHEST = "@cpuinfo_max_freq@"
 
-Variables = t.Mapping[str, t.Any]
 
 
 def file(name: str, path: str, value: t.Any) -> SysfsFile:

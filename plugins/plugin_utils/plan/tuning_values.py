@@ -13,9 +13,10 @@ import typing as t
 from ...module_utils.drive.entry import Entry
 from ...module_utils.machine import cpus
 from ...module_utils.machine.snapshot import VM as VM_NAMES
+from ...module_utils.records.host_snapshot import Snapshot
 from ...module_utils.tuning.boot import ARGUMENT
 from ..common import argument_specs, values
-from ..common.argument_specs import Rule, shown
+from ..common.argument_specs import Rule, Variables, shown
 from ..common.schema import plain, suggestion
 from ..common.values import drives_at_once, is_unset, switch, whole, word
 from . import tuning
@@ -134,9 +135,7 @@ def _vm_problems(given: t.Any) -> list[str]:
     return found + [f"tune_vm: {' and '.join(pair)} exclude each other; give one" for pair in both]
 
 
-def host_problems(
-    asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any] | None, entries: t.Sequence[Entry]
-) -> list[tuple[str, str]]:
+def host_problems(asked: Variables, snapshot: Snapshot | None, entries: t.Sequence[Entry]) -> list[tuple[str, str]]:
     """Return what a host cannot do of what is asked of it: [(drive or "", message)]. snapshot: host_checks'; entries:
     of its ssd_drives.
     """
@@ -150,8 +149,8 @@ def host_problems(
     )
 
 
-def _governor_problem(asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.Any]) -> list[str]:
-    governor, known = plain(asked.get("tune_governor")), snapshot["tunables"].get("governors") or []
+def _governor_problem(asked: Variables, snapshot: Snapshot) -> list[str]:
+    governor, known = plain(asked.get("tune_governor")), snapshot.tunables.governors or []
     enabled = switch(asked.get("tune_cpu_enabled", argument_specs.default("tune_cpu_enabled")))
     if not governor or not known or governor in known or not enabled:
         return []
@@ -163,9 +162,9 @@ def _governor_problem(asked: t.Mapping[str, t.Any], snapshot: t.Mapping[str, t.A
     ]
 
 
-def _place_problems(entry: Entry, snapshot: t.Mapping[str, t.Any]) -> list[tuple[str, str]]:
+def _place_problems(entry: Entry, snapshot: Snapshot) -> list[tuple[str, str]]:
     given, found = entry.options, []
-    online, nodes = snapshot["cpu"].get("online") or "", snapshot["numa"].get("nodes") or {}
+    online, nodes = snapshot.cpu.online or "", snapshot.numa.nodes or {}
     try:
         absent = cpus.missing(cpus.parse(given.cpus or ""), cpus.parse(online)) if online else ""
     except ValueError as error:

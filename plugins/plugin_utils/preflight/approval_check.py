@@ -19,8 +19,10 @@ from ...module_utils.records.plan import Plan
 from ...module_utils.run import digests
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import argument_specs
+from ..common.argument_specs import Variables
 from ..common.schema import plain
 from ..plan import arrays, purge_values, render_plan
+from ..plan.testfiles import Test
 from ..run_folder import remeasurement
 from . import approval, examine_arguments, remeasurement_checks
 from .findings import Finding, HostAnswer, Run, shared_value
@@ -96,13 +98,13 @@ def _identity(identity: t.Mapping[str, t.Any]) -> str:
     return ", ".join(f"{name} {identity[name]}" for name in sorted(NAMES) if identity.get(name))
 
 
-def _digest(test: t.Mapping[str, t.Any]) -> str:
+def _digest(test: Test) -> str:
     """Of a test's definition as its file and the variables have it, not of what one drive can do of it."""
     own = {key: value for key, value in test.items() if key not in (*render_plan.NOT_FOR_HOSTS, "purge")}
     return digests.digest(own, DIGEST_LETTERS)
 
 
-def _purge(test: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> str:
+def _purge(test: Test, variables: Variables) -> str:
     given = base.sparse_json(purge_values.spec(test["purge"], variables))
     return " ".join([given["method"], *(f"{key}={given[key]}" for key in sorted(given) if key != "method")])
 
@@ -112,7 +114,7 @@ def _guard_options(selector: t.Any) -> list[str]:
     return [_shown(name, options[name]) for name in GUARD_OPTIONS if options[name]]
 
 
-def _set(names: t.Sequence[str], variables: t.Mapping[str, t.Any]) -> list[str]:
+def _set(names: t.Sequence[str], variables: Variables) -> list[str]:
     """Return those of a host's variables that are not at their defaults, each in its type: a survey gives texts."""
     values = {name: _in_type(name, plain(variables.get(name))) for name in names}
     return [_shown(name, value) for name, value in values.items() if value not in (None, argument_specs.default(name))]
@@ -205,10 +207,10 @@ def carried_out(
     is done. collected: (host, drive) of the drives of which this controller has the run's results.
     """
     wrote = {
-        (view.name, str(entry["drive"]))
+        (view.name, str(found.drive))
         for view in views
-        for entry in view.drives or ()
-        if (entry.get("own_data") or {}).get("run_id") == run.id
+        for found in view.drives or ()
+        if found.own_data and found.own_data.run_id == run.id
     }
     what = f"ssd_approved_plan: run {run.id} has already begun with this drive; make and approve a new plan"
     return [

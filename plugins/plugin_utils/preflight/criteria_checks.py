@@ -13,7 +13,7 @@ import typing as t
 from ...module_utils.measure import fio_result, histogram, io_pattern
 from ...module_utils.measure.rounds import FITTED_END
 from ...module_utils.records.plan import AnyLoad, Plan, PlannedCell, PlannedDrive, PlannedTest
-from ...module_utils.run.criteria import is_for, is_of_model
+from ...module_utils.run.criteria import Criterion, is_for, is_of_model
 from ..common.schema import suggestion
 from ..peers import statistics_requirements
 from ..verdict import judged_criteria
@@ -39,11 +39,9 @@ SHOWN_METRICS = (
     f"p99_9999_latency_us; for a tracked metric its name with {FITTED_END}; for a test with latency_targets_us shares "
     "such as read_within_1ms_pct"
 )
-Criterion = t.Mapping[str, t.Any]
-Mapping = t.Mapping[str, t.Any]
 
 
-def usable(criteria: t.Any) -> list[dict[str, t.Any]]:
+def usable(criteria: t.Any) -> list[Criterion]:
     """Return the well-formed ones: findings.settings tells of the others."""
     return (
         [item for item in criteria if not judged_criteria.criterion_problems(item)]
@@ -53,7 +51,7 @@ def usable(criteria: t.Any) -> list[dict[str, t.Any]]:
 
 
 def findings(
-    criteria: t.Any, views: t.Sequence[HostAnswer], tests: Mapping, plans: t.Mapping[str, Plan]
+    criteria: t.Any, views: t.Sequence[HostAnswer], tests: t.Mapping[str, t.Iterable[str]], plans: t.Mapping[str, Plan]
 ) -> list[Finding]:
     """Criteria that no figure of the run can be held against.
 
@@ -86,7 +84,7 @@ def _metric(criterion: Criterion) -> list[Finding]:
     return [_finding(criterion, f"{metric!r} is not a metric{suggestion(metric, METRICS)} (known: {SHOWN_METRICS})")]
 
 
-def _names(criterion: Criterion, tests: Mapping) -> list[Finding]:
+def _names(criterion: Criterion, tests: t.Mapping[str, t.Iterable[str]]) -> list[Finding]:
     known = list(dict.fromkeys(name for names in tests.values() for name in names))
     if not known or any(is_for(criterion, name) for name in known):
         return []
@@ -102,9 +100,7 @@ def _model(criterion: Criterion, criteria: t.Sequence[Criterion], views: t.Seque
 
     Told only where something is known of every host: the model may be that of a drive that was not seen.
     """
-    seen = [
-        [entry["identity"].get("model") or "" for entry in view.drives or () if entry.get("identity")] for view in views
-    ]
+    seen = [[found.identity.model or "" for found in view.drives or () if found.identity] for view in views]
     models = sorted({model for models in seen for model in models})
     if not models or not all(seen) or any(is_of_model(criterion, model) for model in models):
         return []
@@ -187,4 +183,4 @@ def applying(criteria: t.Any, drive: PlannedDrive) -> list[str]:
 
 
 def _finding(criterion: Criterion, message: str, host: str = "", drive: str = "") -> Finding:
-    return Finding(f"ssd_criteria: {judged_criteria.describe(dict(criterion))}: {message}", host, drive)
+    return Finding(f"ssd_criteria: {judged_criteria.describe(criterion)}: {message}", host, drive)

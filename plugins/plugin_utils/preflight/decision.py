@@ -12,7 +12,6 @@ import os
 import typing as t
 from types import MappingProxyType
 
-from ...module_utils.records import base
 from ...module_utils.records.plan import Plan
 from ...module_utils.run.states import FINISHED, SETTLED_STATES
 from ..common import schema as schemas
@@ -64,7 +63,7 @@ class Decision(t.NamedTuple):
     plan_text: list[str]
     run_folder: str
     results_dir: str
-    record: dict[str, t.Any]
+    record: run_record.RunRecord | None
     warnings: list[str]
     plans: t.Mapping[str, Plan] = {}
     skipped: str = ""
@@ -156,14 +155,14 @@ class _Overlap(t.NamedTuple):
 
 
 class _Planned(t.NamedTuple):
-    """What each host is to do. purges, times: by host. warnings: records of run.json."""
+    """What each host is to do. purges, times: by host."""
 
     plans: dict[str, Plan]
     tests: dict[str, t.Any]
     purges: dict[str, purge_choice.Chosen]
     times: dict[str, duration_history.Known]
     found: list[Finding]
-    warnings: list[dict[str, t.Any]]
+    warnings: list[run_record.RunWarning]
 
 
 class _Compared(t.NamedTuple):
@@ -235,7 +234,7 @@ def _overlap(views: t.Sequence[HostAnswer], run: Run | None) -> _Overlap:
 
 
 def _skipped(why: str, chosen: _Chosen) -> Decision:
-    return Decision([], chosen.run, False, False, [], "", chosen.results_dir, {}, [f"Skipped: {why}"], skipped=why)
+    return Decision([], chosen.run, False, False, [], "", chosen.results_dir, None, [f"Skipped: {why}"], skipped=why)
 
 
 def _leave_out_drives(request: Request, chosen: _Chosen, hosts: _Participants) -> _Participants:
@@ -329,10 +328,10 @@ def _decision(
     found: list[Finding],
 ) -> Decision:
     views, run, destructive, plan = taking_part.views, chosen.run, chosen.destructive, compared.plan
-    record: dict[str, t.Any] = {}
+    record = None
     if run and not found:
         asked = _told(views, chosen.before)
-        record = base.to_json(run_json.record(asked, run, request.now, planned.tests, requested, planned.warnings))
+        record = run_json.record(asked, run, request.now, planned.tests, requested, planned.warnings)
     began = _began(chosen.before)
     may_be_approved = plan and plan.lines and not (destructive or request.approved or found)
     return Decision(
@@ -361,7 +360,7 @@ def _starts(view: HostAnswer, run: Run) -> bool:
     """Return whether this play starts the host's job, or attaches to it: it answered, has drives left, and is not done
     with this run.
     """
-    has_drives = any(entry["drive"] not in view.left_out for entry in view.drives or ())
+    has_drives = any(str(found.drive) not in view.left_out for found in view.drives or ())
     return has_drives and not view.unreachable and run.attach.get(view.name) != FINISHED
 
 

@@ -10,7 +10,11 @@ import textwrap
 import typing as t
 
 from ...module_utils.drive.entry import SELECTOR_KEYS
+from ...module_utils.records import base
+from ...module_utils.records.found_drives import FoundDrive
+from ...module_utils.records.identity import Identity
 from ..common import units
+from ..common.schema import plain
 from .findings import named_once
 
 _HEAD = (
@@ -21,6 +25,8 @@ _ENTRY_INDENT = " " * 8
 _WIDTH = 120
 # No host's drives push those of others out of the output.
 MOST_DRIVES, MOST_REASONS = 200, 20
+# For each inventory name what drive_facts returned, as the task registered it: of a host that failed, anything.
+Answers = t.Mapping[str, t.Any]
 # The key of a selector and its value, as a host told them: they need not be what an entry takes.
 Named = tuple[str, str]
 # What makes a text of an inventory a template.
@@ -29,15 +35,15 @@ _TEMPLATE = ("{{", "{%", "{#")
 _PLAIN_NAME = re.compile(r"(?!(?:yes|no|on|off|true|false|null|y|n)$)[A-Za-z][A-Za-z0-9_.-]*", re.IGNORECASE)
 
 
-def render(answers: t.Mapping[str, t.Any], group: str = "ssd_servers") -> str:
-    """`answers`: for each inventory name what `drive_facts` returned; one without `drives` gave no answer."""
+def render(answers: Answers, group: str = "ssd_servers") -> str:
+    """Return the inventory as YAML; a host without `drives` gave no answer."""
     lines = [*_comments("", _HEAD), f"{_name(group)}:", "  hosts:"]
     for host, answer in answers.items():
         lines += _host(host, answer)
     return "\n".join(lines) + "\n"
 
 
-def failures(answers: t.Mapping[str, t.Any]) -> dict[str, str]:
+def failures(answers: Answers) -> dict[str, str]:
     """Return the hosts that gave no answer, with what they said instead."""
     return {host: _message(answer) for host, answer in answers.items() if _drives(answer) is None}
 
@@ -49,9 +55,12 @@ def _host(host: str, answer: t.Any) -> list[str]:
         return [*lines, *_comments("      ", [f"no answer: {_message(answer)}"]), "      ssd_drives: []"]
     chosen: list[str] = []
     rest: list[str] = []
-    for drive in drives[:MOST_DRIVES]:
+    for drive in map(_parsed, drives[:MOST_DRIVES]):
+        if drive is None:
+            rest += _comments(_ENTRY_INDENT, ["not eligible: what the host says of this drive cannot be read"])
+            continue
         named = _named(drive)
-        if named and drive.get("eligible") is True and not _is_template(named):
+        if named and drive.eligible and not _is_template(named):
             chosen.append(f"{_ENTRY_INDENT}{_entry(named)}  # {_about(drive)}")
         else:
             rest += _comments(_ENTRY_INDENT, [f"not eligible: {_about(drive)}", *_reasons(drive, named)])
@@ -63,11 +72,11 @@ def _host(host: str, answer: t.Any) -> list[str]:
     return lines
 
 
-def _named(drive: t.Mapping[str, t.Any]) -> Named | None:
+def _named(drive: FoundDrive) -> Named | None:
     """Return what its selector names it by: a host may answer what it likes, and must not end the list of the
     others.
     """
-    selector = drive.get("selector")
+    selector = drive.selector
     if not isinstance(selector, t.Mapping):
         return None
     key = next((key for key in SELECTOR_KEYS if key in selector), "")
@@ -82,8 +91,17 @@ def _is_template(named: Named) -> bool:
 
 
 def _drives(answer: t.Any) -> list[t.Any] | None:
+    """Return the drives of an answer; None where there is none."""
     drives = answer.get("drives") if isinstance(answer, t.Mapping) else None
     return drives if isinstance(drives, list) else None
+
+
+def _parsed(told: t.Any) -> FoundDrive | None:
+    """Return a drive of an answer; None where it is none."""
+    try:
+        return base.parse(FoundDrive, plain(told))
+    except base.WrongShape:
+        return None
 
 
 def _message(answer: t.Any) -> str:
@@ -99,28 +117,22 @@ def _entry(named: Named) -> str:
     return f"- {key}: {_quoted(value)}"
 
 
-def _about(drive: t.Mapping[str, t.Any]) -> str:
-    identity = drive.get("identity") or {}
-    size = identity.get("size_bytes")
-    parts = [
-        identity.get("model"),
-        units.data_size(size) if size else None,
-        identity.get("transport"),
-        drive.get("path"),
-    ]
-    return _one_line(", ".join(str(part) for part in parts if part))
+def _about(drive: FoundDrive) -> str:
+    identity = drive.identity or Identity()
+    size = units.data_size(identity.size_bytes) if identity.size_bytes else None
+    return _one_line(", ".join(part for part in (identity.model, size, identity.transport, drive.path) if part))
 
 
-def _reasons(drive: t.Mapping[str, t.Any], named: Named | None) -> list[str]:
+def _reasons(drive: FoundDrive, named: Named | None) -> list[str]:
     lines = [_entry(named)] if named else []
     lines += (
         ["  its name holds an Ansible template ({{, {% or {#): check the drive, and who runs this host"]
         if named and _is_template(named)
         else []
     )
-    refusals = drive.get("refusals", [])
-    name = named[1].strip() if named else str(drive.get("path"))
-    told = [f"  {refusal['code']}: {named_once(refusal, name)[1]}" for refusal in refusals[:MOST_REASONS]]
+    refusals = drive.refusals
+    name = named[1].strip() if named else str(drive.path)
+    told = [f"  {refusal.code}: {named_once(refusal, name)[1]}" for refusal in refusals[:MOST_REASONS]]
     more = [f"  and {len(refusals) - MOST_REASONS} more reasons"] if len(refusals) > MOST_REASONS else []
     return lines + told + more
 

@@ -12,6 +12,9 @@ import typing as t
 from types import MappingProxyType
 
 from ...module_utils.drive.entry import Entry, by_id_name, parse, wwn_key
+from ...module_utils.records.found_drives import FoundDrive
+from ...module_utils.records.identity import Identity
+from ...module_utils.records.host_snapshot import HostIdentity
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import values
 from ..common.schema import plain
@@ -34,10 +37,10 @@ def same_drives(views: t.Sequence[HostAnswer]) -> list[Finding]:
     """Drives that two hosts name: one machine under two names, or a drive that two machines share."""
     seen: dict[_Names, list[tuple[str, str]]] = {}
     for view in views:
-        for entry in view.drives or ():
-            names = _names(entry.get("identity"), view.facts or {})
+        for found in view.drives or ():
+            names = _names(found.identity, view.facts)
             if names:
-                seen.setdefault(names, []).append((view.name, str(entry["drive"])))
+                seen.setdefault(names, []).append((view.name, str(found.drive)))
     groups = [[place for names in group for place in seen[names]] for group in _groups(seen)]
     return [
         Finding(
@@ -76,11 +79,11 @@ def named_elsewhere(views: t.Sequence[HostAnswer], others: Entries = MappingProx
             f"duplicate: {host} names it too and {why}, so nobody knows whether {host} uses it; name it under one host "
             "only (if these are two drives with one serial number, name them by wwn)",
             view.name,
-            str(drive["drive"]),
+            str(drive.drive),
         )
         for view in views
         for drive in view.drives or ()
-        for names in [_all_names(drive, parse(drive.get("selector")))]
+        for names in [_all_names(drive, parse(drive.selector))]
         for host, why in {host: why for name in names for host, why in known.get(name, {}).items()}.items()
         if host != view.name
     ]
@@ -117,10 +120,10 @@ def _may_mean(entry: Entry) -> list[tuple[str, str]]:
     return [called, *([("wwn", wwn)] if wwn else []), *(("serial", serial) for serial in sorted(serials) if serial)]
 
 
-def _all_names(drive: t.Mapping[str, t.Any], entry: Entry) -> list[tuple[str, str]]:
+def _all_names(drive: FoundDrive | None, entry: Entry) -> list[tuple[str, str]]:
     """Return what a drive that was looked at, and the entry that named it, call it."""
-    identity = drive.get("identity") or {}
-    serial, wwn = str(identity.get("serial") or ""), wwn_key(str(identity.get("wwn") or "")) or ""
+    identity = (drive and drive.identity) or Identity()
+    serial, wwn = identity.serial or "", wwn_key(identity.wwn or "") or ""
     names = [_called(entry), ("serial", serial), ("wwn", wwn)]
     return list(dict.fromkeys(name for name in names if name[1]))
 
@@ -166,10 +169,10 @@ def side_by_side(view: HostAnswer, run: Run | None) -> list[Finding]:
     if one_by_one or asked.get("ssd_step") == "tune" or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
     seen: dict[str, list[str]] = {}
-    for entry in view.drives or ():
-        serial = (entry.get("identity") or {}).get("serial")
-        if serial and "duplicate" not in [refusal["code"] for refusal in entry.get("refusals", ())]:
-            seen.setdefault(serial, []).append(str(entry["drive"]))
+    for found in view.drives or ():
+        serial = found.identity and found.identity.serial
+        if serial and "duplicate" not in [refusal.code for refusal in found.refusals]:
+            seen.setdefault(serial, []).append(str(found.drive))
     why = "and would disturb each other; set it to 1"
     return [
         Finding(
@@ -185,11 +188,11 @@ def same_machines(views: t.Sequence[HostAnswer]) -> list[Finding]:
 
     Cloned machines share a machine id and containers a boot id, but neither of them both and the host name too.
     """
-    seen: dict[tuple[t.Any, ...], list[str]] = {}
+    seen: dict[tuple[str, str | None, str], list[str]] = {}
     for view in views:
-        facts = view.facts or {}
-        if facts.get("boot_id") and facts.get("hostname"):
-            seen.setdefault((facts["boot_id"], facts.get("machine_id"), facts["hostname"]), []).append(view.name)
+        facts = view.facts
+        if facts and facts.boot_id and facts.hostname:
+            seen.setdefault((facts.boot_id, facts.machine_id, facts.hostname), []).append(view.name)
     return [
         Finding(
             (
@@ -203,13 +206,12 @@ def same_machines(views: t.Sequence[HostAnswer]) -> list[Finding]:
     ]
 
 
-def _names(identity: t.Mapping[str, t.Any] | None, facts: t.Mapping[str, t.Any]) -> _Names | None:
+def _names(identity: Identity | None, facts: HostIdentity | None) -> _Names | None:
     """Return what a view says of who a drive is; None where that is unknown."""
     if not identity:
         return None
-    serial, model = str(identity.get("serial") or ""), str(identity.get("model") or "")
-    wwn = wwn_key(str(identity.get("wwn") or "")) or ""
+    serial, model, wwn = identity.serial or "", identity.model or "", wwn_key(identity.wwn or "") or ""
     if serial or wwn:
         return _Names(serial, wwn, model)
-    place = identity.get("diskseq") or identity.get("major_minor")
-    return _Names("", "", "", (facts["boot_id"], place)) if facts.get("boot_id") and place else None
+    place = identity.diskseq or identity.major_minor
+    return _Names("", "", "", (facts.boot_id, place)) if facts and facts.boot_id and place else None

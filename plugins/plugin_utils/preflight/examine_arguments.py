@@ -10,9 +10,10 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils.checks import host_checks
+from ..common.argument_specs import Variables
 from ..common.values import drives_at_once
 
-Values = dict[str, t.Any]
+Values = dict[str, t.Any]  # options of a module, by name
 # Options of host_checks that have a variable of their own.
 MAPPINGS = ("levels", *host_checks.VERSION_RULES, "link")
 # Tools that some tests take; they are missing only where one of the plan does.
@@ -22,7 +23,7 @@ BOOT = "tune_boot_enabled"
 PREPARED = ("vendor_rssdm", "vendor_iomemory", "vendor_iomemory_dma_delay", "vendor_iomemory_pci_check")
 
 
-def prepares(asked: t.Mapping[str, t.Any]) -> bool:
+def prepares(asked: Variables) -> bool:
     """Return whether a host is prepared before its job starts (roles/workload/tasks/prepare.yml). asked: what
     is set.
     """
@@ -33,7 +34,7 @@ def prepares(asked: t.Mapping[str, t.Any]) -> bool:
     )
 
 
-def parts(asked: t.Mapping[str, t.Any], unset: str) -> dict[str, Values]:
+def parts(asked: Variables, unset: str) -> dict[str, Values]:
     """Return the options of the module examine. asked: the host's variables; unset: stands for one that nobody has set.
 
     A host whose drives are no list is asked only for its runs and tools: named_drives says what is wrong.

@@ -12,6 +12,7 @@ import typing as t
 from types import MappingProxyType
 
 from ...module_utils.drive.entry import parse
+from ...module_utils.records import base
 from ..store import import_records, quarantine
 from . import approval, approval_check, unavailable_hosts
 from .findings import HostAnswer, Run, host_list, named_once, shared_value, standing
@@ -82,11 +83,11 @@ def lines(views: t.Sequence[HostAnswer]) -> list[str]:
 
 def _evidence(view: HostAnswer, run: Run) -> dict[str, str]:
     """Return the drives that nothing but their evidence keeps out."""
-    refused = {str(entry["drive"]): standing(entry, run) for entry in view.drives or ()}
+    refused = {str(found.drive): standing(found, run) for found in view.drives or ()}
     return {
         drive: named_once(refusals[0], drive)[1]
         for drive, refusals in refused.items()
-        if [refusal["code"] for refusal in refusals] == ["evidence"]
+        if [refusal.code for refusal in refusals] == ["evidence"]
     }
 
 
@@ -96,7 +97,7 @@ def _marked(view: HostAnswer, marks: Marks) -> dict[str, str]:
         by_identity.setdefault(mark.identity, []).append(mark)
     # For a drive without a serial number, and for one that no longer tells it.
     by_place = {mark.drive: mark for mark in marks if mark.host == view.name}
-    known = {entry["drive"]: import_records.known_as(entry.get("identity") or {}) for entry in view.drives or ()}
+    known = {one.drive: import_records.known_as(base.to_json(one.identity) or {}) for one in view.drives or ()}
     found = {}
     for drive in _asked(view):
         identity = known.get(drive) or ""
@@ -122,8 +123,8 @@ def _without(view: HostAnswer, reasons: t.Mapping[str, str]) -> HostAnswer:
         return view
     return view._replace(
         entries=[entry for entry in view.entries or () if entry.label not in reasons],
-        drives=None if view.drives is None else [one for one in view.drives if one["drive"] not in reasons],
-        checks=None if view.checks is None else [one for one in view.checks if one.get("drive") not in reasons],
+        drives=None if view.drives is None else [one for one in view.drives if str(one.drive) not in reasons],
+        checks=None if view.checks is None else [one for one in view.checks if one.drive not in reasons],
         left_out=reasons,
-        unseen=[(parse(one.get("selector")), one) for one in view.drives or () if one["drive"] in reasons],
+        unseen=[(parse(one.selector), one) for one in view.drives or () if one.drive in reasons],
     )

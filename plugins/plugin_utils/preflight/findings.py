@@ -13,10 +13,17 @@ import typing as t
 from ...module_utils.drive.entry import Entry, parse
 from ...module_utils.guard import rules
 from ...module_utils.guard.facts import WRITING
+from ...module_utils.records.answers import RunOnHost, UsedLife
+from ...module_utils.records.check_finding import CheckFinding
+from ...module_utils.records.events import Finding as Refusal
+from ...module_utils.records.found_drives import FoundDrive
+from ...module_utils.records.host_snapshot import HostIdentity, Snapshot
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ...module_utils.run.states import LIVE_STATES, SETTLED_STATES
+from ..common.argument_specs import Variables
 from ..common.schema import plain
 from ..run_folder import remeasurement
+from ..run_folder.run_record import RunWarning
 from ..verdict import judged_criteria
 from . import spelling, variable_rules
 
@@ -69,30 +76,30 @@ class HostAnswer(t.NamedTuple):
     misplaced: those of variable_rules.MISPLACED that it has. unread: those that nothing reads.
     checks: findings of host_checks; snapshot, wear: its snapshot and wear.
     left_out: {drive: why} of the drives that are left out of all other fields. gone: why the whole host is.
-    unseen: such drives may be in use all the same: (entry, what drive_facts has of it).
+    unseen: such drives may be in use all the same: (entry, what drive_facts has of it, if the host answered).
     entries: of its ssd_drives, without those that are left out; None: that is no list.
     """
 
     name: str
-    asked: t.Mapping[str, t.Any] | None
-    runs: t.Sequence[t.Mapping[str, t.Any]] | None = None
-    facts: t.Mapping[str, t.Any] | None = None
-    drives: t.Sequence[t.Mapping[str, t.Any]] | None = None
+    asked: Variables | None
+    runs: t.Sequence[RunOnHost] | None = None
+    facts: HostIdentity | None = None
+    drives: t.Sequence[FoundDrive] | None = None
     unreachable: str = ""
     failures: t.Mapping[str, str] = {}
     similar: t.Sequence[str] = ()
     misplaced: t.Sequence[str] = ()
     unread: t.Sequence[spelling.Unknown] = ()
-    checks: t.Sequence[t.Mapping[str, t.Any]] | None = None
-    snapshot: t.Mapping[str, t.Any] | None = None
-    wear: t.Sequence[t.Mapping[str, t.Any]] | None = None
+    checks: t.Sequence[CheckFinding] | None = None
+    snapshot: Snapshot | None = None
+    wear: t.Sequence[UsedLife] | None = None
     left_out: t.Mapping[str, str] = {}
     gone: str = ""
-    unseen: t.Sequence[tuple[Entry, t.Mapping[str, t.Any]]] = ()
+    unseen: t.Sequence[tuple[Entry, FoundDrive | None]] = ()
     entries: t.Sequence[Entry] | None = None
 
     @classmethod
-    def of(cls, name: str, asked: t.Mapping[str, t.Any] | None, *answers: t.Any, **fields: t.Any) -> HostAnswer:
+    def of(cls, name: str, asked: Variables | None, *answers: t.Any, **fields: t.Any) -> HostAnswer:
         """Return a host's variables and answers, its ssd_drives parsed."""
         given = plain((asked or {}).get("ssd_drives"))
         entries = [parse(drive) for drive in given] if isinstance(given, list) else None
@@ -171,11 +178,10 @@ def _host_settings(view: HostAnswer) -> list[Finding]:
     return [Finding(problem, view.name) for problem in [*misspelt, *misplaced, *variable_rules.problems(view.asked)]]
 
 
-def unread(views: t.Sequence[HostAnswer]) -> list[dict[str, t.Any]]:
-    """Variables of other unknown names, as warnings of run.json: {host, check, drive, level, message, remedy}."""
-    about = {"check": "unknown_variable", "drive": None, "level": "warning", "remedy": spelling.REMEDY}
+def unread(views: t.Sequence[HostAnswer]) -> list[RunWarning]:
+    """Variables of other unknown names, as warnings."""
     return [
-        {"host": view.name, **about, "message": spelling.remark(name)}
+        RunWarning(view.name, "unknown_variable", None, "warning", spelling.remark(name), spelling.REMEDY)
         for view in views
         for name in view.unread
         if not name.meant
@@ -187,7 +193,7 @@ def answered_drives(view: HostAnswer) -> list[Finding]:
     asked = view.entries
     if view.drives is None or asked is None:
         return []
-    told = [(plain(entry.get("selector")), entry.get("drive")) for entry in view.drives]
+    told = [(plain(found.selector), found.drive) for found in view.drives]
     # A host gives malformed entries back as null; named_drives tells what is wrong with them.
     if len(told) == len(asked) and all(map(_is_about, told, asked)):
         return []
@@ -253,25 +259,25 @@ def refused(view: HostAnswer, run: Run | None) -> list[Finding]:
         return []
     malformed = {finding.message for finding in named_drives(view)}
     return [
-        of_refusal(refusal, view.name, str(entry["drive"]))
-        for entry in view.drives
-        for refusal in standing(entry, run)
-        if not (malformed and refusal["code"] == "bad_selector")
+        of_refusal(refusal, view.name, str(found.drive))
+        for found in view.drives
+        for refusal in standing(found, run)
+        if not (malformed and refusal.code == "bad_selector")
     ]
 
 
-def standing(entry: t.Mapping[str, t.Any], run: Run | None) -> list[t.Mapping[str, str]]:
+def standing(found: FoundDrive, run: Run | None) -> list[Refusal]:
     """Return a drive's refusals. When a run goes on that was interrupted, its own data does not count: only here it is
     known which run it is.
     """
-    known = entry.get("own_data") or {}
-    ours = rules.ours(known or None, run.id if run else None)
-    codes = {refusal["code"] for refusal in entry["refusals"]}
-    if run and (known.get("run_id"), known.get("state")) == (run.id, WRITING) and codes & set(HOST_SETTLES):
+    known = found.own_data
+    ours = rules.ours(known, run.id if run else None)
+    codes = {refusal.code for refusal in found.refusals}
+    if run and known and (known.run_id, known.state) == (run.id, WRITING) and codes & set(HOST_SETTLES):
         # The drive can't be read until then. The host job, which has the journal, settles what is the run's own; then
         # the guard looks there.
         ours += (*HOST_SETTLES, "probe_failed")
-    return [refusal for refusal in entry["refusals"] if refusal["code"] not in ours]
+    return [refusal for refusal in found.refusals if refusal.code not in ours]
 
 
 def other_live_runs(view: HostAnswer, run: Run | None) -> list[Finding]:
@@ -279,27 +285,26 @@ def other_live_runs(view: HostAnswer, run: Run | None) -> list[Finding]:
     own = {run.id} if run else set()
     if run and run.attach.get(view.name) in SETTLED_STATES:
         own.add(remeasurement.id_of(run.id))
-    others = [entry for entry in view.runs or () if entry["state"] in LIVE_STATES and entry["run_id"] not in own]
+    others = [one.run_id for one in view.runs or () if one.state in LIVE_STATES and one.run_id not in own]
     advice = "wait for it (watch.yml) or stop it (stop.yml), both with -e ssd_run_id="
     return [
-        Finding(f"locked: run {entry['run_id']} is under way on this host; {advice}{entry['run_id']}", view.name)
-        for entry in others
+        Finding(f"locked: run {run_id} is under way on this host; {advice}{run_id}", view.name) for run_id in others
     ]
 
 
-def named_once(refusal: t.Mapping[str, str], drive: str) -> tuple[str, str]:
+def named_once(refusal: Refusal, drive: str) -> tuple[str, str]:
     """Return a refusal of the guard as (the drive, with its path where it is known; the message without them): what is
     printed says the drive's name before it.
     """
-    message = str(refusal["message"])
+    message = refusal.message
     who = re.match(re.escape(drive) + r"(?: \([^)]*\))?: ", message)
     return (who[0][:-2], message[who.end() :]) if who else (drive, message)
 
 
-def of_refusal(refusal: t.Mapping[str, str], host: str, drive: str) -> Finding:
+def of_refusal(refusal: Refusal, host: str, drive: str) -> Finding:
     """Return a refusal of the guard as a finding."""
     who, said = named_once(refusal, drive)
-    return Finding(f"{refusal['code']}: {said}", host, who)
+    return Finding(f"{refusal.code}: {said}", host, who)
 
 
 def host_list(names: t.Sequence[str]) -> str:

@@ -11,6 +11,7 @@ import typing as t
 
 from ...module_utils.checks.base import WARNING
 from ...module_utils.checks.table import FLEET_FIRMWARE, FLEET_HOSTS
+from ...module_utils.records.check_finding import CheckFinding
 from .findings import HostAnswer, host_list
 
 # What hosts should have alike: (name, where in a snapshot, whether only hosts of one make are compared).
@@ -48,12 +49,10 @@ Place = tuple[str, str]
 
 def added(views: t.Sequence[HostAnswer]) -> list[HostAnswer]:
     """Return the views, with what differs between them among their checks."""
-    found: dict[str, list[dict[str, t.Any]]] = {}
+    found: dict[str, list[tuple[str, str]]] = {}
     for check, message, hosts in [*_firmware(views), *_hosts(views)]:
         for host in hosts:
-            found.setdefault(host, []).append(
-                {"check": check, "drive": None, "message": message, "remedy": REMEDIES[check]}
-            )
+            found.setdefault(host, []).append((check, message))
     return [
         view
         if view.checks is None
@@ -62,22 +61,21 @@ def added(views: t.Sequence[HostAnswer]) -> list[HostAnswer]:
     ]
 
 
-def _levelled(view: HostAnswer, found: list[dict[str, t.Any]]) -> list[dict[str, t.Any]]:
+def _levelled(view: HostAnswer, found: t.Sequence[tuple[str, str]]) -> list[CheckFinding]:
+    """Return what was found, (check, message), in the level that the host's inventory chooses."""
     levels = (view.asked or {}).get("preflight_levels")
     chosen = levels if isinstance(levels, dict) else {}
-    return [{**item, "level": chosen.get(item["check"], WARNING)} for item in found]
+    return [CheckFinding(check, None, chosen.get(check, WARNING), message, REMEDIES[check]) for check, message in found]
 
 
 def _firmware(views: t.Sequence[HostAnswer]) -> list[tuple[str, str, list[str]]]:
     """Drives of one model with different firmware: (check, message, hosts)."""
     models: dict[str, dict[str, list[Place]]] = {}
     for view in views:
-        for entry in view.drives or ():
-            identity = entry.get("identity") or {}
-            if identity.get("model") and identity.get("firmware"):
-                models.setdefault(identity["model"], {}).setdefault(identity["firmware"], []).append(
-                    (view.name, str(entry["drive"]))
-                )
+        for one in view.drives or ():
+            if one.identity and one.identity.model and one.identity.firmware:
+                versions = models.setdefault(one.identity.model, {})
+                versions.setdefault(one.identity.firmware, []).append((view.name, str(one.drive)))
     found = []
     for model, versions in models.items():
         if len(versions) > 1:
@@ -116,7 +114,7 @@ def _hosts(views: t.Sequence[HostAnswer]) -> list[tuple[str, str, list[str]]]:
 def _value(view: HostAnswer, keys: t.Sequence[str]) -> str | None:
     value: t.Any = view.snapshot
     for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
+        value = value.get(key) if isinstance(value, dict) else getattr(value, key, None)
     if isinstance(value, int):
         # The firmware takes some of it, on each host a little more or less.
         return f"{round(value / MEMORY_STEP)} GiB"
@@ -126,5 +124,5 @@ def _value(view: HostAnswer, keys: t.Sequence[str]) -> str | None:
 
 
 def _make(view: HostAnswer) -> str:
-    bios = (view.snapshot or {}).get("bios") or {}
-    return " ".join(bios[key] for key in ("system_vendor", "system") if bios.get(key))
+    bios = view.snapshot.bios if view.snapshot else {}
+    return " ".join(word for word in (bios.get("system_vendor"), bios.get("system")) if word)

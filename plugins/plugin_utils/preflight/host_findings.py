@@ -12,12 +12,14 @@ import typing as t
 from ...module_utils.checks.base import BLOCKS, LEVELS, WARNING, version_key
 from ...module_utils.checks.table import CODES
 from ...module_utils.machine import snapshot
+from ...module_utils.records.check_finding import CheckFinding
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import argument_specs, values
-from ..common.argument_specs import Rule
+from ..common.argument_specs import Rule, Variables
 from ..common.schema import plain, suggestion
 from ..plan import tuning_values
 from ..plan.testfiles import Test
+from ..run_folder.run_record import RunWarning
 from . import examine_arguments, findings
 from .findings import Finding, HostAnswer, Run
 
@@ -43,10 +45,9 @@ RULES = {
 MOST_WARNINGS = 200
 VERSIONED = ("kernel", *snapshot.TOOLS)
 LINK_KEYS = ("speed_gts", "width")
-Warned = dict[str, t.Any]
 
 
-def _found(view: HostAnswer, run: Run | None) -> list[t.Mapping[str, t.Any]]:
+def _found(view: HostAnswer, run: Run | None) -> list[CheckFinding]:
     """Return a host's findings; none where the run works on it, or is done with it: then it was judged when the run
     began.
     """
@@ -59,44 +60,53 @@ def blocking(view: HostAnswer, run: Run | None) -> list[Finding]:
     """Return what stops the run on this host."""
     return [
         Finding(
-            f"{item['check']}: {item['message']}. To fix this: {item['remedy']}",
+            f"{item.check}: {item.message}. To fix this: {item.remedy}",
             view.name,
-            str(item["drive"] or ""),
+            item.drive or "",
         )
         for item in _found(view, run)
-        if item["level"] == BLOCKS
+        if item.level == BLOCKS
     ]
 
 
-def warnings(views: t.Sequence[HostAnswer], run: Run | None) -> list[Warned]:
+def warnings(views: t.Sequence[HostAnswer], run: Run | None) -> list[RunWarning]:
     """Return what run.json keeps: every finding that does not stop the run, with its host; also those that the
     inventory lets pass (ok).
     """
-    return [{"host": view.name, **item} for view in views for item in _few(_found(view, run))]
+    return [one for view in views for one in _few(_warnings(view, run))]
 
 
-def _few(found: list[t.Mapping[str, t.Any]]) -> list[t.Mapping[str, t.Any]]:
+def _warnings(view: HostAnswer, run: Run | None) -> list[RunWarning]:
+    return [
+        RunWarning(view.name, item.check, item.drive, item.level, item.message, item.remedy)
+        for item in _found(view, run)
+        if item.level != "blocks"
+    ]
+
+
+def _few(told: list[RunWarning]) -> list[RunWarning]:
     """No host's warnings push those of others away, and fill run.json, which every later play reads."""
-    told = [item for item in found if item["level"] != BLOCKS]
     if len(told) <= MOST_WARNINGS:
         return told
-    more = f"and {len(told) - MOST_WARNINGS} more warnings of this host"
-    about = {"drive": None, "level": WARNING, "message": more, "remedy": "check the host itself"}
-    return [*told[:MOST_WARNINGS], {**told[MOST_WARNINGS], **about}]
+    more, last = f"and {len(told) - MOST_WARNINGS} more warnings of this host", told[MOST_WARNINGS]
+    return [
+        *told[:MOST_WARNINGS],
+        RunWarning(last.host, last.check, None, "warning", more, "check the host itself"),
+    ]
 
 
-def lines(warned: t.Sequence[Warned]) -> list[str]:
+def lines(warned: t.Sequence[RunWarning]) -> list[str]:
     """Return the warnings as text: one that several drives or hosts share is told once, and so is one that several
     checks share.
     """
-    checks: dict[tuple[str, str, str], list[Warned]] = {}
+    checks: dict[tuple[str, str, str], list[RunWarning]] = {}
     for item in warned:
-        if item["level"] == WARNING:
-            checks.setdefault((item["host"], item["drive"] or "", item["message"]), []).append(item)
+        if item.level == WARNING:
+            checks.setdefault((item.host, item.drive or "", item.message), []).append(item)
     places: dict[str, dict[str, list[str]]] = {}
     for (host, drive, message), items in checks.items():
-        remedy = " or ".join(dict.fromkeys(item["remedy"] for item in items))
-        text = f"{', '.join(item['check'] for item in items)}: {message}. To fix this: {remedy}"
+        remedy = " or ".join(dict.fromkeys(item.remedy for item in items))
+        text = f"{', '.join(item.check for item in items)}: {message}. To fix this: {remedy}"
         places.setdefault(text, {}).setdefault(host, []).extend([drive] if drive else [])
     return [
         f"{findings.host_list([_place(host, drives) for host, drives in where.items()])}: {text}"
@@ -109,7 +119,7 @@ def _place(host: str, drives: t.Sequence[str]) -> str:
     return f"{host}: drive{'s' * (len(drives) > 1)} {findings.host_list(drives)}" if drives else host
 
 
-def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
+def problems(asked: Variables) -> list[str]:
     """Return what is wrong with the variables of the checks, as "variable: message"."""
     # Null is the default of the module, which is the role's.
     given = {name: plain(value) for name, value in asked.items() if value is not None}
@@ -185,7 +195,7 @@ def missing_tools(view: HostAnswer, tests: t.Sequence[Test] = ()) -> list[Findin
     """Missing tools, and a fio that is too old. tests: all that the host is asked for."""
     if view.facts is None or view.asked is None:
         return []
-    present, least = view.facts["tools"], str(view.asked["ssd_fio_min_version"])
+    present, least = view.facts.tools, str(view.asked["ssd_fio_min_version"])
     takes = {*examine_arguments.listed(view.asked.get("preflight_tools") or ()), *_tools_of_tests(tests)}
     found = [
         Finding(f"{name} is missing; install it with the package manager", view.name)
@@ -193,15 +203,15 @@ def missing_tools(view: HostAnswer, tests: t.Sequence[Test] = ()) -> list[Findin
         if not present[name] and (name in takes or name not in examine_arguments.MAY_TAKE)
     ]
     fio = present.get("fio")
-    if fio and not fio.get("version"):
+    if fio and not fio.version:
         found.append(
             Finding(
-                f"{fio['path']} does not report its version; reinstall fio, {least} or newer (ssd_fio_min_version)",
+                f"{fio.path} does not report its version; reinstall fio, {least} or newer (ssd_fio_min_version)",
                 view.name,
             )
         )
-    elif fio and version_key(str(fio["version"])) < version_key(least):
-        old = f"fio {fio['version']} ({fio['path']}) is older than {least} (ssd_fio_min_version)"
+    elif fio and version_key(str(fio.version)) < version_key(least):
+        old = f"fio {fio.version} ({fio.path}) is older than {least} (ssd_fio_min_version)"
         found.append(Finding(f"{old}; install a newer one", view.name))
     return found
 

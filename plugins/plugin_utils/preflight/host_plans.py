@@ -12,11 +12,12 @@ import json
 import os
 import typing as t
 
+from ...module_utils.records import base
 from ...module_utils.records.plan import Plan
 from ...module_utils.run import digests
 from ..common.version import collection_version
 from ..plan import hostplan
-from ..plan.testfiles import PlanError
+from ..plan.testfiles import PlanError, Test
 from ..run_folder import run_record
 from ..verdict.comparability import COMPARED
 from . import criteria_checks, remeasurement_checks, run_json
@@ -28,7 +29,7 @@ About = t.Mapping[str, t.Any]
 Tests = t.Mapping[str, t.Mapping[str, About]]
 
 
-def about_test(test: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def about_test(test: Test) -> dict[str, t.Any]:
     """Return what run.json keeps of a test as load_plan returns it. runtimes_s: of its cells, whose ids do not tell it;
     points: the rules of those that follow a sweep.
     """
@@ -108,8 +109,8 @@ def _changed_in_record(host: str, own: t.Mapping[str, About], before: About) -> 
 
 
 def _changed_on_host(run: Run, view: HostAnswer, plan: Plan | None) -> dict[str, list[str]]:
-    entry = next((entry for entry in view.runs or () if entry["run_id"] == run.id), {})
-    then = entry.get("definitions") or {}
+    own = next((one for one in view.runs or () if one.run_id == run.id), None)
+    then = (own and own.definitions) or {}
     now = digests.digests_of_tests(plan) if then and plan else {}
     found = {name: differing_keys(then[name], now[name], now[name]) for name in now if name in then}
     return {name: keys for name, keys in found.items() if keys}
@@ -147,9 +148,9 @@ def of_hosts(
         if asked.problems:
             continue
         drives = [
-            entry
-            for entry in view.drives or ()
-            if all((entry.get("identity") or {}).get(key) for key in ("size_bytes", "logical_block_size_bytes"))
+            base.to_json(found)
+            for found in view.drives or ()
+            if found.identity and found.identity.size_bytes and found.identity.logical_block_size_bytes
         ]
         try:
             plans[view.name] = hostplan.build(
@@ -157,7 +158,7 @@ def of_hosts(
                 asked.tests,
                 run={"id": run.id, "name": run.name} if run else {"id": "", "name": ""},
                 host=view.name,
-                boot_id=(view.facts or {}).get("boot_id", ""),
+                boot_id=(view.facts and view.facts.boot_id) or "",
                 drives=drives,
                 left_out=sorted(view.left_out),
                 engine_version=collection_version(),

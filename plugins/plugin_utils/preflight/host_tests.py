@@ -8,7 +8,9 @@ from __future__ import annotations
 import typing as t
 from types import MappingProxyType
 
+from ...module_utils.records import base
 from ..common import argument_specs
+from ..common.argument_specs import Variables
 from ..common.schema import plain
 from ..plan import hostplan
 from ..plan.testfiles import PlanError, Test
@@ -24,7 +26,7 @@ class HostTests(t.NamedTuple):
     with them; there are no tests then.
     """
 
-    variables: t.Mapping[str, t.Any]
+    variables: Variables
     asked: t.Sequence[Test] = ()
     tests: t.Sequence[Test] = ()
     left_out: t.Mapping[str, float] = MappingProxyType({})
@@ -45,11 +47,11 @@ def of_hosts(views: t.Sequence[HostAnswer]) -> dict[str, HostTests]:
         plan = repr([variables[name] for name in hostplan.TEST_VARIABLES])
         if plan not in loaded:
             loaded[plan] = _load(variables)
-        found[view.name] = _of_host(loaded[plan], variables, view.drives or ())
+        found[view.name] = _of_host(loaded[plan], variables, base.to_json(view.drives or ()))
     return found
 
 
-def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def host_variables(asked: Variables) -> dict[str, t.Any]:
     """Return the variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and
     for wrong ones (findings).
     """
@@ -61,16 +63,14 @@ def host_variables(asked: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     return {**given, **{name: asked[name] for name in hostplan.GIVEN if name in asked}}
 
 
-def _load(variables: t.Mapping[str, t.Any]) -> list[Test] | PlanError:
+def _load(variables: Variables) -> list[Test] | PlanError:
     try:
         return hostplan.load_tests(variables)
     except PlanError as error:
         return error
 
 
-def _of_host(
-    loaded: list[Test] | PlanError, variables: t.Mapping[str, t.Any], drives: t.Sequence[t.Mapping[str, t.Any]]
-) -> HostTests:
+def _of_host(loaded: list[Test] | PlanError, variables: Variables, drives: hostplan.Drives) -> HostTests:
     if isinstance(loaded, PlanError):
         return HostTests(variables, problems=loaded.problems)
     try:

@@ -12,7 +12,7 @@ import typing as t
 
 from ansible.errors import AnsibleError
 
-from ..common.argument_specs import options
+from ..common.argument_specs import Variables, options
 from ..common.schema import plain
 from ..plan import hostplan
 from . import approval_check, examine_arguments
@@ -35,7 +35,7 @@ def names() -> tuple[str, ...]:
     return tuple(sorted((of_roles | of_job | of_preparation) - _OF_CONTROLLER))
 
 
-def evaluated(variables: t.Mapping[str, t.Any], template: Template) -> Values:
+def evaluated(variables: Variables, template: Template) -> Values:
     """Return {name: value} of all `names`, UNSET where nobody has set one, and a digest of the approved plan.
 
     A second measurement (ssd_retest) is of the drives that the first preflight saw, under a run of its own.
@@ -49,7 +49,7 @@ def evaluated(variables: t.Mapping[str, t.Any], template: Template) -> Values:
     return found
 
 
-def _value(name: str, variables: t.Mapping[str, t.Any], template: Template) -> t.Any:
+def _value(name: str, variables: Variables, template: Template) -> t.Any:
     if name not in variables:
         return UNSET
     try:
@@ -58,7 +58,7 @@ def _value(name: str, variables: t.Mapping[str, t.Any], template: Template) -> t
         raise AnsibleError(f"{name}: {error}") from error
 
 
-def _approved(variables: t.Mapping[str, t.Any], template: Template) -> t.Any:
+def _approved(variables: Variables, template: Template) -> t.Any:
     """Return the approved plan's digest, or its path; of its lines none is evaluated."""
     plan = variables.get(APPROVED, UNSET)
     if isinstance(plan, str):

@@ -11,7 +11,10 @@ import typing as t
 
 from ...module_utils.drive.identity import OWN_NAMES
 from ...module_utils.guard.facts import EVIDENCE
+from ...module_utils.records.found_drives import OwnData
+from ...module_utils.records.identity import Identity
 from ..run_folder.last_run_of_drive import Key, Left, wrote
+from ..run_folder.run_record import RunWarning
 from ..run_folder.runs import KnownRun
 from .findings import Finding, HostAnswer, Run
 
@@ -22,9 +25,7 @@ _CAUSE = "ssd_state_dir was restored from a backup, was lost, or is no longer th
 def drives_to_compare(views: t.Sequence[HostAnswer], run: Run | None) -> list[Key]:
     """Return the drives of which the host's ledger is compared: of hosts that do not go on with this run."""
     attach = run.attach if run else {}
-    return [
-        (view.name, str(entry["drive"])) for view in views if view.name not in attach for entry in view.drives or ()
-    ]
+    return [(view.name, str(found.drive)) for view in views if view.name not in attach for found in view.drives or ()]
 
 
 def lost(views: t.Sequence[HostAnswer], left: t.Mapping[Key, Left], own: t.Sequence[KnownRun]) -> dict[Key, str]:
@@ -38,68 +39,64 @@ def lost(views: t.Sequence[HostAnswer], left: t.Mapping[Key, Left], own: t.Seque
             "Put the newest state folder back; or, once you have examined the drive, add release_evidence: "
             f'"{known.run_id}" to its entry in ssd_drives'
         )
-        for view, drive, entry, known in _pairs(views, left)
-        if known.state == EVIDENCE
-        and _is_older(entry.get("own_data"), known, began)
-        and _released(view, drive) != known.run_id
+        for view, drive, ledger, known in _pairs(views, left)
+        if known.state == EVIDENCE and _is_older(ledger, known, began) and _released(view, drive) != known.run_id
     }
 
 
 def findings(why: t.Mapping[Key, str], views: t.Sequence[HostAnswer]) -> list[Finding]:
     """Of the drives that are still asked for. why: of `lost`."""
-    there = {(view.name, str(entry["drive"])) for view in views for entry in view.drives or ()}
+    there = {(view.name, str(found.drive)) for view in views for found in view.drives or ()}
     return [Finding(text, host, drive) for (host, drive), text in why.items() if (host, drive) in there]
 
 
-def warnings(
-    views: t.Sequence[HostAnswer], left: t.Mapping[Key, Left], own: t.Sequence[KnownRun]
-) -> list[dict[str, t.Any]]:
-    """Ledgers that know an earlier run of this controller as the drive's last: {host, check, drive, level, message,
-    remedy}.
-    """
+def warnings(views: t.Sequence[HostAnswer], left: t.Mapping[Key, Left], own: t.Sequence[KnownRun]) -> list[RunWarning]:
+    """Ledgers that know an earlier run of this controller as the drive's last."""
     began = {run.id: run.started for run in own}
     return [
-        {
-            "host": view.name,
-            "check": CHECK,
-            "drive": drive,
-            "level": "warning",
-            "message": (
-                f"the host's ledger says that run {entry['own_data']['run_id']} was the last to write to it, but run "
+        RunWarning(
+            view.name,
+            CHECK,
+            drive,
+            "warning",
+            (
+                f"the host's ledger says that run {ledger.run_id} was the last to write to it, but run "
                 f"{known.run_id} wrote later: {_CAUSE}"
             ),
-            "remedy": "put the newest state folder back: other controllers' runs may have kept drives as evidence that "
-            "only it names",
-        }
-        for view, drive, entry, known in _pairs(views, left)
+            "put the newest state folder back: other controllers' runs may have kept drives as evidence that only it "
+            "names",
+        )
+        for view, drive, ledger, known in _pairs(views, left)
         if known.state != EVIDENCE
-        and (entry.get("own_data") or {}).get("run_id") in began
-        and _is_older(entry.get("own_data"), known, began)
+        and ledger
+        and ledger.run_id in began
+        and _is_older(ledger, known, began)
         and wrote(known, (view.name, drive))
     ]
 
 
 def _pairs(
     views: t.Sequence[HostAnswer], left: t.Mapping[Key, Left]
-) -> t.Iterator[tuple[HostAnswer, str, t.Mapping[str, t.Any], Left]]:
-    """Yield each drive that this controller knows, and that is still the same one."""
+) -> t.Iterator[tuple[HostAnswer, str, OwnData | None, Left]]:
+    """Yield each drive that this controller knows, and that is still the same one, with what its host's ledger has."""
     for view in views:
-        for entry in view.drives or ():
-            known = left.get((view.name, str(entry["drive"])))
-            identity = entry.get("identity") or {}
-            if known and all((known.identity.get(key) or None) == (identity.get(key) or None) for key in OWN_NAMES):
-                yield view, str(entry["drive"]), entry, known
+        for found in view.drives or ():
+            known = left.get((view.name, str(found.drive)))
+            who = found.identity or Identity()
+            if known and all((known.identity.get(key) or None) == (getattr(who, key) or None) for key in OWN_NAMES):
+                yield view, str(found.drive), found.own_data, known
 
 
-def _is_older(ledger: t.Mapping[str, t.Any] | None, known: Left, began: t.Mapping[str, str]) -> bool:
+def _is_older(ledger: OwnData | None, known: Left, began: t.Mapping[str, str]) -> bool:
     """Return whether the ledger's entry is surely of before that run: another controller's run may be newer."""
     if ledger is None:
         return True
-    if ledger["run_id"] == known.run_id:
+    if ledger.run_id == known.run_id:
         return False
-    if ledger["run_id"] in began:
-        return began[ledger["run_id"]] < known.started
-    return bool(ledger.get("released")) and str(ledger["released"]) < known.time
+    started = began.get(ledger.run_id or "")
+    if started is not None:
+        return started < known.started
+    return bool(ledger.released) and str(ledger.released) < known.time
 
 
 def _released(view: HostAnswer, drive: str) -> t.Any:

@@ -8,9 +8,12 @@ Pure.
 from __future__ import annotations
 
 import typing as t
+from dataclasses import dataclass
 
 from ...module_utils.guard import scan_offsets
 from ...module_utils.measure.rounds import cell_s
+from ...module_utils.records import base
+from ...module_utils.records.events import Look
 from ...module_utils.records.plan import NotApplicable, Plan, PlannedDrive, PlannedTest
 from ...module_utils.records.purge import OfferedPurge
 from ...module_utils.run.states import SETTLED_STATES
@@ -18,6 +21,7 @@ from ..common import schema as schemas
 from ..common import units
 from ..common.units import plan_duration, plan_duration_closely, plan_duration_span
 from ..plan import arrays, filesystems, hostplan, parallel_drives, time_estimates
+from ..run_folder.run_record import RunWarning
 from . import (
     criteria_checks,
     duration_history,
@@ -36,13 +40,30 @@ Span = tuple[float, float]
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
 
-def estimate(plan: Plan, write_mib_s: float, chosen: purge_choice.Chosen | None = None) -> list[dict[str, t.Any]]:
-    """Return how long each drive of a plan takes: [{drive, min_s, max_s, tests: [{test, min_s, max_s}]}].
+@dataclass(frozen=True)
+class TestEstimate:
+    """How long a test takes, in s: min_s if it is steady at the first chance, max_s if every limit is reached."""
 
-    write_mib_s: the assumed sequential write rate (ssd_assumed_write_mib_s). min_s: steady at the first chance. max_s:
-      every
-    limit is reached; a limit in bytes alone is turned into time by the assumed rate. chosen: the purges, where they are
-    known.
+    test: str
+    min_s: float
+    max_s: float
+
+
+@dataclass(frozen=True)
+class DriveEstimate:
+    """How long all tests of a drive take, in s, and each of them, in their order."""
+
+    drive: str
+    min_s: float
+    max_s: float
+    tests: list[TestEstimate]
+
+
+def estimate(plan: Plan, write_mib_s: float, chosen: purge_choice.Chosen | None = None) -> list[DriveEstimate]:
+    """Return how long each drive of a plan takes.
+
+    write_mib_s: the assumed sequential write rate (ssd_assumed_write_mib_s), by which a limit in bytes alone is turned
+    into time. chosen: the purges, where they are known.
     """
     estimates = []
     for drive in plan.drives:
@@ -51,16 +72,16 @@ def estimate(plan: Plan, write_mib_s: float, chosen: purge_choice.Chosen | None 
             _estimate_test(test, drive.expected, write_mib_s * time_estimates.MIB, offer)
             for test, offer in zip(drive.tests, offers)
         ]
-        totals = {key: round(sum(test[key] for test in tests), 1) for key in ("min_s", "max_s")}
-        estimates.append({"drive": drive.drive, **totals, "tests": tests})
+        min_s, max_s = round(sum(test.min_s for test in tests), 1), round(sum(test.max_s for test in tests), 1)
+        estimates.append(DriveEstimate(drive.drive, min_s, max_s, tests))
     return estimates
 
 
 def _estimate_test(
     test: PlannedTest, identity: Mapping, bytes_per_s: float, offer: OfferedPurge | None
-) -> dict[str, t.Any]:
+) -> TestEstimate:
     shortest, longest = time_estimates.span_s(test, identity, bytes_per_s, purge_choice.share_of_fill(test, offer))
-    return {"test": test.name, "min_s": round(shortest, 1), "max_s": round(longest, 1)}
+    return TestEstimate(test.name, round(shortest, 1), round(longest, 1))
 
 
 # In place of the path of a drive that the guard refuses.
@@ -73,7 +94,7 @@ def describe(
     write_mib_s: float,
     criteria: t.Sequence[Mapping] | None = None,
     chosen: purge_choice.Chosen | None = None,
-    looks: t.Mapping[str, Mapping] | None = None,
+    looks: t.Mapping[str, Look] | None = None,
     wear: t.Mapping[str, str] | None = None,
     known: duration_history.Known | None = None,
 ) -> list[str]:
@@ -92,9 +113,9 @@ def describe(
         looked_at = (looks or {}).get(drive.drive)
         if looked_at:
             lines.append(f"    {scan_offsets.scan_text(looked_at, units.data_size)}")
-        for number, (test, took) in enumerate(zip(drive.tests, took_all["tests"]), start=1):
+        for number, (test, took) in enumerate(zip(drive.tests, took_all.tests), start=1):
             as_before = (known or {}).get((drive.drive, test.name))
-            took_s = known_text(as_before) if as_before else plan_duration_span(took["min_s"], took["max_s"])
+            took_s = known_text(as_before) if as_before else plan_duration_span(took.min_s, took.max_s)
             lines.append(f"    {number}. {test.name}: {_steps(test)}; {took_s}")
             lines += [f"       {line}" for line in _saturation_lines(test, drive.expected["size_bytes"])]
             offer = (chosen or {}).get((drive.drive, test.name))
@@ -125,7 +146,7 @@ def _at_once(plan: Plan) -> str:
 
 
 def _in_all(
-    drive: PlannedDrive, took: Mapping, write_mib_s: float, known: duration_history.Known, reads_s: Span
+    drive: PlannedDrive, took: DriveEstimate, write_mib_s: float, known: duration_history.Known, reads_s: Span
 ) -> str:
     """Return the time of the whole plan on a drive. What earlier runs tell counts where they tell it. reads_s: of
     together.
@@ -133,10 +154,10 @@ def _in_all(
     whole = duration_history.of_drive(drive, known)
     if whole:
         return known_text(whole._replace(low_s=whole.low_s + reads_s[0], high_s=whole.high_s + reads_s[1]))
-    told = [(test, known.get((drive.drive, test["test"]))) for test in took["tests"]]
-    low = reads_s[0] + sum(as_before.low_s if as_before else test["min_s"] for test, as_before in told)
-    high = reads_s[1] + sum(as_before.high_s if as_before else test["max_s"] for test, as_before in told)
-    names = [test["test"] for test, as_before in told if as_before]
+    told = [(test, known.get((drive.drive, test.test))) for test in took.tests]
+    low = reads_s[0] + sum(as_before.low_s if as_before else test.min_s for test, as_before in told)
+    high = reads_s[1] + sum(as_before.high_s if as_before else test.max_s for test, as_before in told)
+    names = [test.test for test, as_before in told if as_before]
     some = f"; the time of {', '.join(names)} is known from earlier runs" if names else ""
     assumed = f"if it writes {_rate(write_mib_s * time_estimates.MIB)} (ssd_assumed_write_mib_s: {write_mib_s:g})"
     return f"{plan_duration_span(low, high)}, {assumed}{some}"
@@ -285,11 +306,11 @@ def fleet_lines(
             lines.append(f"{view.name}: this run is {state} on this host, so nothing would be started")
         elif view.name in plans and view.asked:
             eligible = {
-                entry["drive"]: entry.get("path") or "?"
-                for entry in view.drives or ()
-                if entry.get("identity") and not findings.standing(entry, run)
+                str(found.drive): found.path or "?"
+                for found in view.drives or ()
+                if found.identity and not findings.standing(found, run)
             }
-            looks = {entry["drive"]: entry["look"] for entry in view.drives or () if entry.get("look")}
+            looks = {str(found.drive): found.look for found in view.drives or () if found.look}
             rate, ratings = run_json.assumed_rate(view.asked), schemas.plain(view.asked.get("ssd_rated_tbw"))
             used = wear.used_of(view.wear)
             worn = {
@@ -312,20 +333,20 @@ def _beyond_budget(view: HostAnswer, asked: HostTests) -> list[str]:
     variables = asked.variables
     rest = {} if variables.get(hostplan.AGAIN) else asked.left_out
     shown = ", ".join(f"{name} (up to {plan_duration(longest_s)})" for name, longest_s in rest.items())
-    reads_s = hostplan.reads_s(variables, view.drives or ())
+    reads_s = hostplan.reads_s(variables, base.to_json(view.drives or ()))
     reads = f", of which finding how many drives run at a time takes up to {plan_duration(reads_s)}" * bool(reads_s)
     return [f"left out by ssd_time_budget ({variables['ssd_time_budget']} per drive{reads}): {shown}"] if rest else []
 
 
 def budget_warnings(
     views: t.Sequence[HostAnswer], requested: Requested, begun: t.Mapping[str, Plan]
-) -> list[dict[str, t.Any]]:
-    """Return the same for run.json, so that a run that is started at once and its report tell it too: {host, check,
-    drive, level, message, remedy}. begun: the plans of hosts on which the run is not under way.
+) -> list[RunWarning]:
+    """Return the same for run.json, so that a run that is started at once and its report tell it too. begun: the plans
+    of hosts on which the run is not under way.
     """
-    about = {"check": "time_budget", "level": "warning", "remedy": "raise ssd_time_budget, or take a shorter plan"}
+    remedy = "raise ssd_time_budget, or take a shorter plan"
     return [
-        {"host": view.name, "drive": drive.drive, "message": text, **about}
+        RunWarning(view.name, "time_budget", drive.drive, "warning", text, remedy)
         for view in views
         if view.name in begun
         for text in _beyond_budget(view, requested[view.name])

@@ -13,6 +13,7 @@ from dataclasses import replace
 from ...module_utils.guard import rules
 from ...module_utils.purge import methods
 from ...module_utils.purge.method import NOT_PTS, PurgeError
+from ...module_utils.records.events import Finding as Refusal
 from ...module_utils.records.plan import Plan, PlannedTest
 from ...module_utils.records.purge import OfferedPurge
 from ...module_utils.run.states import SETTLED_STATES
@@ -33,23 +34,23 @@ def choose(view: HostAnswer, plan: Plan | None, run: Run | None) -> tuple[Chosen
     found: dict[Finding, None] = {}
     if plan is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return {}, []
-    seen = {str(entry["drive"]): entry for entry in view.drives or () if entry.get("purge_capabilities")}
-    reported = {name: methods.reported(entry["purge_capabilities"]) for name, entry in seen.items()}
+    seen = {str(entry.drive): entry for entry in view.drives or ()}
     for drive in plan.drives:
         entry, lba_size = seen.get(drive.drive), drive.expected.get("logical_block_size_bytes")
-        if entry is None:
+        if entry is None or not entry.purge_capabilities:
             continue
+        reported = methods.reported(entry.purge_capabilities)
         changed: int | None = None
         for test in drive.tests:
             if test.purge.method == "none":
                 continue
             try:
                 purge = replace(test.purge, lba_size_bytes=test.purge.lba_size_bytes or changed)
-                offered = methods.offers_for(reported[drive.drive], lba_size, purge)
+                offered = methods.offers_for(reported, lba_size, purge)
                 chosen[drive.drive, test.name] = methods.choose(test.purge.method, offered)
             except PurgeError as error:
-                (refusal,) = rules.refuse(error.code, drive.drive, entry["path"], str(error))
-                found[of_refusal(refusal, view.name, drive.drive)] = None
+                (refusal,) = rules.refuse(error.code, drive.drive, entry.path, str(error))
+                found[of_refusal(Refusal(**refusal), view.name, drive.drive)] = None
             if test.purge.lba_size_bytes:
                 # What was read of the drive has the LBA size of before.
                 changed = test.purge.lba_size_bytes

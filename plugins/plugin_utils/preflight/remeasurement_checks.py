@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ...module_utils.records import base
 from ..common.schema import plain
 from ..common.values import integer
 from ..run_folder import decision_record, remeasurement
@@ -67,8 +68,8 @@ def _others(view: HostAnswer) -> list[Finding]:
     """Drives that were not measured in the first run, or are others now."""
     known = narrowed(view).get("identities", {})
     found = []
-    for entry in view.drives or ():
-        drive, identity = str(entry["drive"]), entry.get("identity") or {}
+    for one in view.drives or ():
+        drive, identity = str(one.drive), base.to_json(one.identity) or {}
         if drive not in known:
             found.append(
                 Finding(f"ssd_again: this drive is not one of those to measure again; {_NOT_YOURS}", view.name, drive)

@@ -17,6 +17,7 @@ from ...module_utils.records import base
 from ...module_utils.records.plan import PlannedRun
 from ..common import argument_specs, cell_names
 from ..common import schema as schemas
+from ..common.argument_specs import Variables
 from ..common.values import number
 from ..common.version import collection_version
 from ..plan import cells, criteria_files
@@ -44,7 +45,7 @@ def criteria(views: t.Sequence[HostAnswer]) -> t.Any:
     return found or own
 
 
-def assumed_rate(asked: t.Mapping[str, t.Any]) -> float:
+def assumed_rate(asked: Variables) -> float:
     """Return the assumed write rate in MiB/s; the role's default for what is no number (a finding says so)."""
     given = number(asked.get("ssd_assumed_write_mib_s"))
     return given if given and given > 0 else float(argument_specs.default("ssd_assumed_write_mib_s"))
@@ -56,9 +57,9 @@ def record(
     now: datetime.datetime,
     tests: t.Mapping[str, t.Mapping[str, dict[str, t.Any]]],
     requested: Requested,
-    warnings: t.Iterable[t.Mapping[str, t.Any]],
+    warnings: t.Sequence[RunWarning],
 ) -> RunRecord:
-    """Return run.json. tests: what it tells about those of each host; warnings: as its `warnings` have them."""
+    """Return run.json. tests: what it tells about those of each host."""
     asked = [
         RequestedDrive(
             host=view.name,
@@ -103,14 +104,15 @@ def record(
             "ansible_core": ansible_version,
             "python": platform.python_version(),
         },
-        warnings=[base.parse(RunWarning, item) for item in warnings],
+        warnings=list(warnings),
     )
 
 
 def _models(view: HostAnswer) -> dict[str, str]:
     """Return each drive's model, as preflight saw it: criteria of a model hold for it to the end."""
-    seen = {entry["drive"]: (entry.get("identity") or {}).get("model") for entry in view.drives or ()}
-    return {drive: model for drive, model in seen.items() if model}
+    return {
+        str(found.drive): found.identity.model for found in view.drives or () if found.identity and found.identity.model
+    }
 
 
 def _wear_budgets(view: HostAnswer) -> dict[str, int]:
@@ -118,8 +120,10 @@ def _wear_budgets(view: HostAnswer) -> dict[str, int]:
     more.
     """
     asked = schemas.plain(view.asked or {})
-    models = {entry["drive"]: (entry.get("identity") or {}).get("model") for entry in view.drives or ()}
-    allowed = {drive: wear.allowed_bytes(model, asked) for drive, model in models.items()}
+    allowed = {
+        str(found.drive): wear.allowed_bytes(found.identity.model if found.identity else None, asked)
+        for found in view.drives or ()
+    }
     return {drive: int(most) for drive, most in allowed.items() if most is not None}
 
 
@@ -140,7 +144,7 @@ def _preferred(view: HostAnswer, run: Run, tests: t.Mapping[str, t.Any]) -> dict
     if not used or run.attach.get(view.name):
         return {}
     return {
-        entry["drive"]: cells.preferred_size_bytes(entry["identity"])
-        for entry in view.drives or ()
-        if (entry.get("identity") or {}).get("logical_block_size_bytes")
+        str(found.drive): cells.preferred_size_bytes(base.to_json(found.identity))
+        for found in view.drives or ()
+        if found.identity and found.identity.logical_block_size_bytes
     }

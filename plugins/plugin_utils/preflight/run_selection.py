@@ -12,9 +12,11 @@ from __future__ import annotations
 import datetime
 import typing as t
 
+from ...module_utils.records.answers import RunOnHost
 from ...module_utils.run.states import LIVE_STATES
 from ..common import argument_specs
 from ..run_folder import run_record, runs
+from ..run_folder.run_record import RunWarning
 from ..verdict import judged_criteria
 from .findings import Finding, HostAnswer, Run, host_list, shared_value
 
@@ -32,7 +34,7 @@ def choose(
       named.
     """
     name, run_id = str(shared_value(views, "ssd_run_name")), shared_value(views, "ssd_run_id")
-    known = [(view.name, entry) for view in views for entry in view.runs or ()]
+    known = [(view.name, one) for view in views for one in view.runs or ()]
     answers = {view.name: view.runs for view in views if view.runs}
     found: list[Finding] = []
     if not run_id:
@@ -41,7 +43,7 @@ def choose(
             return None, [Finding(_several(name, open_ids, known))]
         found = [Finding(_claimed(claim), claim.host) for claim in claims]
         run_id = open_ids[0] if open_ids else f"{now:%Y%m%dT%H%M%SZ}-{name}"
-    attach = {host: entry["state"] for host, entry in known if entry["run_id"] == run_id}
+    attach = {host: one.state for host, one in known if one.run_id == run_id}
     return Run(str(run_id), runs.name_of(str(run_id), answers, own) or name, attach), found
 
 
@@ -83,10 +85,8 @@ def _claimed(claim: runs.ClaimedRun) -> str:
     )
 
 
-def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, t.Mapping[str, t.Any]]]) -> str:
-    where = [
-        f"{run_id} ({host_list([host for host, entry in known if entry['run_id'] == run_id])})" for run_id in open_ids
-    ]
+def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, RunOnHost]]) -> str:
+    where = [f"{run_id} ({host_list([host for host, one in known if one.run_id == run_id])})" for run_id in open_ids]
     listed = ", ".join(where)
     return (
         f"ssd_run_id: several unfinished runs are named {name}: {listed}; choose one with -e ssd_run_id=…, or stop "
@@ -104,8 +104,8 @@ def dropped_criteria(before: Mapping, criteria: t.Any, unknown_causes: t.Any) ->
 
 def dropped_criteria_warnings(
     views: t.Sequence[HostAnswer], run: Run | None, run_folder: str, criteria: t.Any
-) -> list[dict[str, t.Any]]:
-    """For run.json: {host, check, drive, level, message, remedy}. A single step is judged by nothing."""
+) -> list[RunWarning]:
+    """Warn of criteria that the run began with. A single step is judged by nothing."""
     if run is None or shared_value(views, "ssd_step") != "qualify":
         return []
     try:
@@ -115,5 +115,8 @@ def dropped_criteria_warnings(
     lost = dropped_criteria(before, criteria, shared_value(views, "ssd_unknown_causes"))
     message = f"this play drops criteria that run {run.id} began with, for all of its drives: {'; '.join(lost)}"
     remedy = "give the values that the run was started with, or use another ssd_run_id"
-    about = {"check": CRITERIA_CHECK, "drive": None, "level": "warning", "message": message, "remedy": remedy}
-    return [{"host": view.name, **about} for view in views if lost and view.asked is not None]
+    return [
+        RunWarning(view.name, CRITERIA_CHECK, None, "warning", message, remedy)
+        for view in views
+        if lost and view.asked is not None
+    ]

@@ -21,6 +21,7 @@ from ..common.units import plan_duration
 from ..common.values import number
 from ..plan import time_estimates
 from ..run_folder import results_log, run_record, runs
+from ..run_folder.run_record import RunWarning
 from ..verdict import fob_state
 from .duration_history import SAME_SIZE
 from .findings import Finding
@@ -183,19 +184,10 @@ def findings(plans: t.Mapping[str, Plan], known: t.Sequence[Saturation]) -> list
     ]
 
 
-def warnings(plans: t.Mapping[str, Plan], known: t.Sequence[Saturation]) -> list[dict[str, t.Any]]:
-    """Return those that fewer drives speak against, as warnings of run.json: {host, check, drive, level, message,
-    remedy}.
-    """
+def warnings(plans: t.Mapping[str, Plan], known: t.Sequence[Saturation]) -> list[RunWarning]:
+    """Return those that fewer drives speak against, as warnings."""
     return [
-        {
-            "host": host,
-            "check": CHECK,
-            "drive": drive,
-            "level": "warning",
-            "message": f"test {test.name}: {proof}",
-            "remedy": _advice(test),
-        }
+        RunWarning(host, CHECK, drive, "warning", f"test {test.name}: {proof}", _advice(test))
         for host, drive, test, proof, sure in _slow(plans, known)
         if not sure
     ]

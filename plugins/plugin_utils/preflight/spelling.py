@@ -15,6 +15,7 @@ import typing as t
 from ansible.errors import AnsibleError
 
 from ..common import argument_specs
+from ..common.argument_specs import Variables
 from ..common.schema import COLLECTION
 
 # The roles whose variables a host may have; the prefix of a variable is its role.
@@ -37,8 +38,6 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 NO_TEXTS = ("hostvars", "vars", "groups", "ansible_facts", "ssd_decision", "ssd_seen")
 
 REMEDY = "remove it, or give it a name that does not begin with ssd_"
-
-Variables = t.Mapping[str, t.Any]
 
 
 class Unknown(t.NamedTuple):

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from ...module_utils.drive.entry import parse
 from ...module_utils.run.states import SETTLED_STATES
+from ..common.argument_specs import Variables
 from ..validation import printable
 from .findings import Finding, HostAnswer, Run, named_drives, named_once, shared_value, standing
 
@@ -60,11 +61,11 @@ def exclude(views: t.Sequence[HostAnswer], gone: t.Mapping[str, str]) -> list[Ho
 
 def not_found(view: HostAnswer, run: Run | None) -> dict[str, str]:
     """Return the drives that their host does not find, and that nothing else is wrong with; with the guard's words."""
-    refused = {str(entry["drive"]): standing(entry, run) for entry in view.drives or ()}
+    refused = {str(found.drive): standing(found, run) for found in view.drives or ()}
     return {
         drive: f"{NOT_FOUND}: {named_once(refusals[0], drive)[1]}"
         for drive, refusals in refused.items()
-        if [refusal["code"] for refusal in refusals] == [NOT_FOUND]
+        if [refusal.code for refusal in refusals] == [NOT_FOUND]
     }
 
 
@@ -82,7 +83,7 @@ def nothing_left(views: t.Sequence[HostAnswer], run: Run | None) -> list[Finding
     ]
 
 
-def _has_drives(view: HostAnswer, asked: t.Mapping[str, t.Any]) -> bool:
+def _has_drives(view: HostAnswer, asked: Variables) -> bool:
     """Return whether drives are left on the host; one whose ssd_drives is no list is told that instead."""
     return bool(asked.get("ssd_drives") if view.entries is None else view.entries)
 
@@ -130,5 +131,5 @@ def _without(view: HostAnswer, why: str) -> HostAnswer:
         wear=None,
         left_out={entry.label: why for entry in entries},
         gone=why,
-        unseen=[*((parse(one.get("selector")), one) for one in told), *((entry, {}) for entry in entries)],
+        unseen=[*((parse(one.selector), one) for one in told), *((entry, None) for entry in entries)],
     )

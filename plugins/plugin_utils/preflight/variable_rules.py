@@ -13,7 +13,7 @@ import typing as t
 from ...module_utils.measure.validity_limits import Limits
 from ..common import argument_specs, values
 from ..common import schema as schemas
-from ..common.argument_specs import Rule
+from ..common.argument_specs import Rule, Variables
 from ..common.schema import plain
 from ..plan import cells as celling
 from ..plan import purge_values, time_estimates, tuning_values
@@ -103,7 +103,7 @@ def wear_budget(value: t.Any) -> tuple[float | None, float | None] | None:
     return (number, None) if match[2] == "%" else (None, number * 10**12)
 
 
-def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
+def problems(asked: Variables) -> list[str]:
     """Wrong values of a host's variables, but for those of the role preflight (host_checks)."""
     given = {name: value for name, value in asked.items() if name not in TOLD_ELSEWHERE}
     return (
@@ -116,7 +116,7 @@ def problems(asked: t.Mapping[str, t.Any]) -> list[str]:
     )
 
 
-def _limits(asked: t.Mapping[str, t.Any]) -> list[str]:
+def _limits(asked: Variables) -> list[str]:
     """Return what is wrong in ssd_validity_limits."""
     given = plain(asked.get("ssd_validity_limits"))
     if not isinstance(given, dict):

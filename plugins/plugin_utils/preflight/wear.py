@@ -13,9 +13,11 @@ import fnmatch
 import typing as t
 
 from ...module_utils.measure.rounds import cell_s
+from ...module_utils.records.answers import UsedLife
 from ...module_utils.records.plan import AnyLoad, Plan, PlannedDrive, PlannedTest
 from ...module_utils.records.purge import OfferedPurge
 from ..common import argument_specs, units
+from ..common.argument_specs import Variables
 from ..plan import arrays, streams, time_estimates
 from . import purge_choice, variable_rules
 from .findings import Finding
@@ -87,7 +89,7 @@ def rated_bytes(model: str | None, ratings: t.Any) -> float | None:
     return next(fitting, None)
 
 
-def allowed_bytes(model: str | None, asked: Mapping) -> float | None:
+def allowed_bytes(model: str | None, asked: Variables) -> float | None:
     """Return what ssd_wear_budget lets a run write to a drive of a model; None: anything, or a share of a life that
     nobody knows.
     """
@@ -96,9 +98,9 @@ def allowed_bytes(model: str | None, asked: Mapping) -> float | None:
     return amount if share is None else None if rated is None else share / 100 * rated
 
 
-def used_of(told: t.Sequence[Mapping] | None) -> dict[str, int | None]:
+def used_of(told: t.Sequence[UsedLife] | None) -> dict[str, int | None]:
     """Per drive how many % of its rated life are used by its own count, of host_checks' answer; None: not told."""
-    return {str(item["drive"]): item.get("used_pct") for item in told or ()}
+    return {item.drive: item.used_pct for item in told or ()}
 
 
 def wear_text(least: float, most: float, rated: float | None, used_pct: int | None = None) -> str:
@@ -119,7 +121,7 @@ def wear_text(least: float, most: float, rated: float | None, used_pct: int | No
 def findings(
     host: str,
     plan: Plan,
-    asked: Mapping,
+    asked: Variables,
     write_mib_s: float,
     chosen: purge_choice.Chosen | None = None,
     times_written: int = 1,

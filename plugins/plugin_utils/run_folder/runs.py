@@ -12,13 +12,14 @@ import os
 import typing as t
 from pathlib import Path
 
+from ...module_utils.records.answers import RunOnHost
 from ...module_utils.run.folder import RUN_ID_PATTERN
 from ...module_utils.run.states import FINISHED, UNFINISHED_STATES
 from . import run_record
 
 NAMING = "name it with -e ssd_run_id=…"
-# {host: runs as run_info tells them}
-Answers = t.Mapping[str, t.Sequence[t.Mapping[str, t.Any]]]
+# {host: the runs that it reports}
+Answers = t.Mapping[str, t.Sequence[RunOnHost]]
 
 
 class RunError(Exception):
@@ -72,27 +73,25 @@ def unfinished(name: str, answers: Answers, own: t.Sequence[KnownRun]) -> tuple[
     """
     asked, folders = {run.id: run.hosts for run in own}, {run.id: run.folder for run in own}
     ended = {
-        run["run_id"]
+        run.run_id
         for host, runs in answers.items()
         for run in runs
-        if run["state"] == FINISHED and host in asked.get(run["run_id"], ())
+        if run.state == FINISHED and host in asked.get(run.run_id, ())
     }
     open_ids, claims = [], []
     kept_whole = functools.lru_cache(maxsize=None)(has_whole_host)
     for host, runs in answers.items():
-        for run in {run["run_id"]: run for run in runs}.values():
-            if run["run_name"] != name or run["state"] not in UNFINISHED_STATES:
+        for run in {run.run_id: run for run in runs}.values():
+            if run.run_name != name or run.state not in UNFINISHED_STATES:
                 continue
-            if host not in asked.get(run["run_id"], ()):
-                claims.append(
-                    ClaimedRun(host, run["run_id"], "which this controller has no record of having asked of it")
-                )
-            elif kept_whole(folders[run["run_id"]]):
-                claims.append(ClaimedRun(host, run["run_id"], "of which this controller has a host's whole results"))
-            elif run["run_id"] in ended:
-                claims.append(ClaimedRun(host, run["run_id"], "which other hosts have finished", by_host=True))
+            if host not in asked.get(run.run_id, ()):
+                claims.append(ClaimedRun(host, run.run_id, "which this controller has no record of having asked of it"))
+            elif kept_whole(folders[run.run_id]):
+                claims.append(ClaimedRun(host, run.run_id, "of which this controller has a host's whole results"))
+            elif run.run_id in ended:
+                claims.append(ClaimedRun(host, run.run_id, "which other hosts have finished", by_host=True))
             else:
-                open_ids.append(run["run_id"])
+                open_ids.append(run.run_id)
     return sorted(set(open_ids)), claims
 
 
@@ -102,7 +101,7 @@ def hosts_without(folder: str, run_id: str, answers: Answers) -> list[str]:
         record = run_record.read_run(folder) or {}
     except ValueError:  # the report, which can't judge the run then, says so
         return []
-    begun = {host for host, told in answers.items() if any(run["run_id"] == run_id for run in told)}
+    begun = {host for host, told in answers.items() if any(run.run_id == run_id for run in told)}
     asked = record.get("asked") or []
     return sorted({str(entry["host"]) for entry in asked} - hosts_with_drives(asked) - begun)
 
@@ -178,13 +177,7 @@ def name_of(run_id: str, answers: Answers, own: t.Sequence[KnownRun]) -> str:
     known = [run.name for run in own if run.id == run_id]
     return next(
         iter(
-            known
-            + [
-                str(run["run_name"])
-                for runs in answers.values()
-                for run in runs
-                if run["run_id"] == run_id and run["run_name"]
-            ]
+            known + [run.run_name for runs in answers.values() for run in runs if run.run_id == run_id and run.run_name]
         ),
         "",
     )

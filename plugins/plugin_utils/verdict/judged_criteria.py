@@ -62,7 +62,7 @@ def is_relative(criterion: t.Mapping[str, t.Any]) -> bool:
     return any(criterion.get(limit) is not None for limit in RELATIVE)
 
 
-def describe(criterion: Record) -> str:
+def describe(criterion: Mapping) -> str:
     """Return a criterion in one line: "criterion wsat write_iops min 500 (model MTFD*)"."""
     words = ["criterion"] + [str(criterion[field]) for field in ("test", "cell", "metric") if criterion.get(field)]
     words += [f"{limit} {units.plain(criterion[limit])}" for limit in LIMITS if criterion.get(limit) is not None]

@@ -31,6 +31,12 @@ def test_an_answer_that_cannot_be_trusted_is_told_as_a_whole():
     assert "h1: examine failed: cannot be trusted" in texts(view)
 
 
+def test_an_answer_of_another_shape_is_its_hosts_own_fault():
+    view = preflight._view("h1", {"asked": ASKED, "runs": [{"run_id": "r"}], "failures": {}})
+    told = "h1: examine failed: its answer cannot be read: runs[0].run_name is missing"
+    assert view.runs is None and told in texts(view)[0]
+
+
 def test_a_host_whose_variables_cannot_be_read_is_told_with_the_reason():
     view = preflight._view("h1", {"failed": True, "msg": "'serial' is undefined"})
     assert texts(view) == ["h1: could not be checked: 'serial' is undefined"]

@@ -21,7 +21,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import P
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.host_snapshot import Tool
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_findings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 
 REPORTS = Path(__file__).resolve().parents[3] / "fixtures" / "reports"
 SAS_METHODS = ("scsi_sanitize_crypto", "scsi_sanitize_block", "scsi_sanitize_overwrite", "scsi_format_unit")
@@ -64,6 +64,6 @@ def test_a_version_of_a_git_build_is_cut_off(monkeypatch):
     fio = facts.tool(Host(), "fio")
     assert fio == Tool(str(REPORTS / "fio-git-build/fio"), "3.3")
     (finding,) = host_findings.missing_tools(
-        HostAnswer.of("h1", {"ssd_fio_min_version": "3.28"}, facts={"tools": {"fio": base.to_json(fio)}})
+        host_answers.of("h1", {"ssd_fio_min_version": "3.28"}, facts={"tools": {"fio": base.to_json(fio)}})
     )
     assert finding.text() == (f"h1: fio 3.3 ({fio.path}) is older than 3.28 (ssd_fio_min_version); install a newer one")

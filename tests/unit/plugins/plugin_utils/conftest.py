@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import FACTS
 
 
@@ -33,7 +33,7 @@ def fleet(tmp_path):
             **variables,
         }
         if unreachable:
-            return HostAnswer.of(name, asked, unreachable=unreachable)
+            return host_answers.of(name, asked, unreachable=unreachable)
         entries = [
             {
                 "selector": {"serial": serial},
@@ -45,6 +45,6 @@ def fleet(tmp_path):
             }
             for serial in drives
         ]
-        return HostAnswer.of(name, asked, list(runs), FACTS, entries)
+        return host_answers.of(name, asked, list(runs), FACTS, entries)
 
     return make

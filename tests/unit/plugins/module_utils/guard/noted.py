@@ -53,12 +53,13 @@ class Drive:
         ledger.end(self.host, before, IDENTITY, reason, blank)
 
     def seen(self, identity=None):
+        """What the ledger says, if it has the drive."""
         entry = ledger_format.read(self.state_dir, identity or IDENTITY)
-        if entry is None:
-            return None
-        return dict(
-            ledger_format.known(entry), untouched=write_counters.untouched(self.host, entry, identity or IDENTITY)
-        )
+        return None if entry is None else ledger_format.known(entry)
+
+    def untouched(self, identity=None):
+        entry = ledger_format.read(self.state_dir, identity or IDENTITY)
+        return write_counters.untouched(self.host, entry, identity or IDENTITY)
 
     @property
     def file(self):

@@ -98,7 +98,7 @@ TERMS = data_scan.Terms(5.0)
 
 def test_a_blank_drive_that_can_be_read_whole_is(drive):
     seen = data_scan.scan(*drive(), TERMS)
-    assert seen.blank and seen.only_fill and seen.whole and seen.fills == {0} and seen.record()["seen_bytes"] == 4096
+    assert seen.blank and seen.only_fill and seen.whole and seen.fills == {0} and seen.record().seen_bytes == 4096
 
 
 @pytest.mark.parametrize("offset", [0, 5, 4096, MIB, 3 * MIB + 77, SIZE - 1, SIZE - MIB - 1])

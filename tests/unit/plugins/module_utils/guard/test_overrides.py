@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import facts as guard_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, refusals, rules
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import OwnData
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.guard.looked_at import (
     SELECTOR,
     mounted_partition,
@@ -82,8 +85,8 @@ def test_only_these_codes_can_be_overridden():
     }
 
 
-WRITING = {"run_id": "r", "state": "writing", "released": None, "proved": ""}
-LEFT = {"run_id": "old", "state": "released", "released": "…", "proved": "counters"}
+WRITING = OwnData(run_id="r", state="writing", proved="")
+LEFT = OwnData(run_id="old", state="released", proved="counters", released="…")
 
 
 @pytest.mark.parametrize(
@@ -91,14 +94,14 @@ LEFT = {"run_id": "old", "state": "released", "released": "…", "proved": "coun
     [
         (None, "r", set()),
         (LEFT, None, {"unsigned_data"}),
-        (dict(LEFT, proved="content"), "r", {"unsigned_data"}),
-        (dict(LEFT, proved=""), "old", {"evidence"}),  # what it keeps as evidence itself
-        (dict(LEFT, proved=""), "new", set()),
-        (dict(LEFT, state="evidence"), None, {"unsigned_data"}),  # and the code evidence stands
+        (replace(LEFT, proved="content"), "r", {"unsigned_data"}),
+        (replace(LEFT, proved=""), "old", {"evidence"}),  # what it keeps as evidence itself
+        (replace(LEFT, proved=""), "new", set()),
+        (replace(LEFT, state="evidence"), None, {"unsigned_data"}),  # and the code evidence stands
         (WRITING, "r", {"evidence"}),
-        (dict(WRITING, proved="content"), "r", {"unsigned_data", "evidence"}),
-        (dict(WRITING, proved="content"), "other", set()),
-        (dict(WRITING, proved="content"), None, set()),
+        (replace(WRITING, proved="content"), "r", {"unsigned_data", "evidence"}),
+        (replace(WRITING, proved="content"), "other", set()),
+        (replace(WRITING, proved="content"), None, set()),
     ],
 )
 def test_what_the_ledger_lifts(known, run_id, lifted):
@@ -113,12 +116,12 @@ def test_what_the_ledger_lifts(known, run_id, lifted):
         # Foreign data on the drive of a run that died: only that run's own data is that run's.
         (WRITING, "no run of this collection left", "was writing"),
         (
-            dict(WRITING, proved="content"),
+            replace(WRITING, proved="content"),
             "run r was writing to it and never released it: the block at byte 0",
             "no run of this collection",
         ),
         (
-            dict(WRITING, reason="hangs: {0}"),
+            replace(WRITING, reason="hangs: {0}"),
             "never released it (hangs: {0}): the block at byte 0",
             "no run of this collection",
         ),
@@ -138,5 +141,5 @@ def test_data_without_a_signature_is_told_by_who_left_it(known, says, never):
 @pytest.mark.parametrize("release, lifted", [("old", ("evidence",)), ("OLD", ()), (None, ())])
 def test_evidence_is_released_for_the_run_that_is_named(release, lifted):
     entry = parse(dict(SELECTOR, **({"release_evidence": release} if release else {})))
-    assert rules.lifted_codes(entry, dict(LEFT, state="evidence")) == lifted
+    assert rules.lifted_codes(entry, replace(LEFT, state="evidence")) == lifted
     assert rules.lifted_codes(entry, None) == ()

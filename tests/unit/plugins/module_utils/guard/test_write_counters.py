@@ -32,19 +32,19 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the ledger counts onl
 )
 def test_the_counters_prove_nothing(left, stage):
     stage(left)
-    assert left.seen()["untouched"] is False
+    assert left.untouched() is False
 
 
 @pytest.mark.parametrize("change", [{"diskseq": 8}, {"diskseq": None}])
 def test_another_attachment_proves_nothing(left, change):
-    assert left.seen(dict(IDENTITY, **change))["untouched"] is False
+    assert left.untouched(dict(IDENTITY, **change)) is False
 
 
 def test_a_file_behind_a_loop_device_is_written_without_its_counters(fake, tmp_path, monkeypatch):
     monkeypatch.setitem(IDENTITY, "backing_file", "/x")
     drive = Drive(fake, tmp_path / "drive")
     drive.run()
-    assert drive.seen()["state"] == "released" and drive.seen()["untouched"] is False
+    assert drive.seen().state == "released" and drive.untouched() is False
 
 
 def test_nothing_is_proved_of_what_was_released_while_the_kernel_did_not_count(fake, tmp_path):
@@ -52,14 +52,14 @@ def test_nothing_is_proved_of_what_was_released_while_the_kernel_did_not_count(f
     drive.counting("0")
     drive.run(sectors=100)
     drive.counting("1")
-    assert drive.seen()["state"] == "released" and drive.seen()["untouched"] is False
+    assert drive.seen().state == "released" and drive.untouched() is False
 
 
 def test_the_counters_prove_nothing_of_a_drive_that_was_left_blank(fake, tmp_path):
     """Data that is there now was written past them: `nvme write`, sg_dd."""
     drive = Drive(fake, tmp_path / "drive")
     drive.run(blank=True)
-    assert drive.seen()["state"] == "released" and drive.seen()["untouched"] is False
+    assert drive.seen().state == "released" and drive.untouched() is False
 
 
 def test_writes_that_the_kernel_counted_refute_what_a_look_saw_by_chance(left):

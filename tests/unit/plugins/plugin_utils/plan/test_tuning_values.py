@@ -8,14 +8,17 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import tuning, tuning_values
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 
 VARIABLES = (*tuning.VARIABLES, *tuning.BOOT_VARIABLES)
 DEFAULTS = {name: argument_specs.default(name) for name in VARIABLES}
-SNAPSHOT = {
-    "cpu": {"online": "0-7"},
-    "numa": {"nodes": {"0": {}, "1": {}}},
-    "tunables": {"governors": ["performance", "schedutil"]},
-}
+SNAPSHOT = host_answers.snapshot(
+    {
+        "cpu": {"online": "0-7"},
+        "numa": {"nodes": {"0": {}, "1": {}}},
+        "tunables": {"governors": ["performance", "schedutil"]},
+    }
+)
 
 
 def test_the_defaults_are_right_and_so_are_their_texts():

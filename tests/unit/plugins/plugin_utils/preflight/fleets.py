@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
 
 NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
@@ -28,3 +29,8 @@ QUICK = {
     },
     "precondition": False,
 }
+
+
+def recorded(decided):
+    """Return run.json as it would be written; empty where nothing would be."""
+    return base.to_json(decided.record) or {}

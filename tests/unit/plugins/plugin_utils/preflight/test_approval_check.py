@@ -3,12 +3,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import dataclasses
 import shutil
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import RUNNING
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import approval, approval_check, decision
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, QUICK
 
@@ -30,7 +32,7 @@ def plan_of(*views):
 def entries(view, **options):
     """The view with options in the entry of its first drive."""
     given = [dict(entry, **(options if place == 0 else {})) for place, entry in enumerate(view.asked["ssd_drives"])]
-    told = [dict(drive, selector=entry) for drive, entry in zip(view.drives, given)]
+    told = [dataclasses.replace(drive, selector=entry) for drive, entry in zip(view.drives, given)]
     return view.of(view.name, {**view.asked, "ssd_drives": given}, view.runs, view.facts, told)
 
 
@@ -42,10 +44,6 @@ def ledger(run_id):
         "reason": "",
         "proved": "counters",
     }
-
-
-def identity(view, **names):
-    return view._replace(drives=[{**drive, "identity": {**drive["identity"], **names}} for drive in view.drives])
 
 
 def test_what_was_approved_is_taken_and_printed_with_a_line_for_each_drive(fleet):
@@ -95,7 +93,7 @@ def test_a_drive_and_a_host_that_have_gone_are_less(fleet):
         (lambda fleet: [fleet(tune_boot_arguments=["a=b"])], 'approved none, now tune_boot_arguments=["a=b"]'),
         (lambda fleet: [fleet(ssd_retest=1)], "approved none, now ssd_retest=1"),
         (
-            lambda fleet: [identity(fleet(), wwn="eui.2")],
+            lambda fleet: [host_answers.with_identity(fleet(), wwn="eui.2")],
             "other identity: approved serial S1, now serial S1, wwn eui.2",
         ),
     ],
@@ -169,9 +167,8 @@ def test_a_host_that_was_lost_at_the_plan_is_not_erased_when_it_is_back(fleet, u
 
 def test_a_drive_that_the_plan_left_out_stays_left_out(fleet):
     gone = fleet("h1", ("S1", "S2"), ssd_unavailable="leave_out")
-    drives = [gone.drives[0], {**gone.drives[1], "refusals": [{"code": "not_found", "message": "S2: no such drive"}]}]
-    drives[1].pop("identity")
-    approved = plan_of(gone._replace(drives=drives))
+    lost = [{"code": "not_found", "message": "S2: no such drive"}]
+    approved = plan_of(host_answers.with_drive(gone, 1, refusals=lost, identity=None))
     decided = decide(gone, approved=approved)
     assert decided.findings == [] and decided.left_out == {"h1": ["S2"]}
     assert [drive.drive for drive in decided.plans["h1"].drives] == ["S1"]
@@ -241,15 +238,15 @@ def test_a_plan_that_was_carried_out_is_not_carried_out_again_where_the_host_for
     """As after cleanup.yml. The host's ledger still says which run wrote to the drive."""
     view = fleet("h1", ("S1", "S2"))
     approved = plan_of(view)
-    used = view._replace(drives=[{**view.drives[0], "own_data": ledger(RUN_ID)}, view.drives[1]])
+    used = host_answers.with_drive(view, 0, own_data=ledger(RUN_ID))
     decided = decide(used, approved=approved)
     assert decided.findings == [] and decided.left_out == {"h1": ["S1"]}
     told = f"h1: drive S1: ssd_approved_plan: run {RUN_ID} has already begun with this drive; make and approve a new"
     assert any(line.startswith(told) for line in decided.warnings)
     # It goes on where the host knows it, and another run's data is the guard's business.
     runs = [{"run_id": RUN_ID, "run_name": "qualify", "state": "dead"}]
-    assert decide(used._replace(runs=runs), approved=approved).left_out == {}
-    other = view._replace(drives=[{**view.drives[0], "own_data": ledger("20261122T130000Z-qualify")}, view.drives[1]])
+    assert decide(host_answers.replaced(used, runs=runs), approved=approved).left_out == {}
+    other = host_answers.with_drive(view, 0, own_data=ledger("20261122T130000Z-qualify"))
     assert decide(other, approved=approved).left_out == {}
     # Also where another run wrote to it since: by what the controller collected.
     begun, collected = fleets.fleet(hosts=1, drives=1, run_id=RUN_ID)

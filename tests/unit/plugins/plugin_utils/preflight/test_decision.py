@@ -12,10 +12,10 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import json_schema, schema
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Quarantined
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, decide
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, decide, recorded
 
 OF_RUN = {"run_id": "r1", "run_name": "qualify"}
 
@@ -32,19 +32,19 @@ def test_a_good_fleet_may_start(fleet, tmp_path):
     }
     assert decided.fact()["run"] == expected and decided.fact()["attach"] == {}
     assert decided.fact()["starts"] == ["h1", "h2"]
-    assert [(entry["host"], entry["drive"]) for entry in decided.record["asked"]] == [
+    assert [(entry["host"], entry["drive"]) for entry in recorded(decided)["asked"]] == [
         ("h1", "S1"),
         ("h2", "S2"),
         ("h2", "S3"),
     ]
-    assert {entry["host"]: entry["tests"] for entry in decided.record["asked"]} == {
+    assert {entry["host"]: entry["tests"] for entry in recorded(decided)["asked"]} == {
         "h1": ["wsat", "iops"],
         "h2": ["wsat", "iops"],
     }
-    assert decided.record["tests"]["wsat"]["tracked"] == [{"cell": "rand-4k-w100-tc1-qd64", "metric": "write_iops"}]
+    assert recorded(decided)["tests"]["wsat"]["tracked"] == [{"cell": "rand-4k-w100-tc1-qd64", "metric": "write_iops"}]
     assert (
-        decided.record["criteria"] == [{"metric": "write_iops", "min": 5}]
-        and decided.record["started"] == "2026-11-21T13:00:00Z"
+        recorded(decided)["criteria"] == [{"metric": "write_iops", "min": 5}]
+        and recorded(decided)["started"] == "2026-11-21T13:00:00Z"
     )
 
 
@@ -68,20 +68,23 @@ def test_plan_and_check_mode_show_and_keep_nothing(fleet, tmp_path, mode, check)
     ],
 )
 def test_a_job_starts_where_something_is_left_to_do(fleet, changes, starts):
-    decided = decide(fleet("h2", ["S2"], ssd_run_id="r1"), fleet(ssd_run_id="r1")._replace(**changes))
+    decided = decide(
+        fleet("h2", ["S2"], ssd_run_id="r1"),
+        host_answers.replaced(fleet(ssd_run_id="r1"), **changes),
+    )
     assert decided.fact()["starts"] == (["h2", "h1"] if starts else ["h2"])
 
 
 @pytest.mark.parametrize("mode", ["plan", "destructive"])
 def test_a_refused_drive_is_a_finding_in_both_modes(fleet, mode):
     decided = decide(fleet(ssd_mode=mode), fleet("h2", ["S2"], refusals=["mounted"], ssd_mode=mode))
-    assert decided.findings == ["h2: drive S2: mounted: no"] and decided.record == {}
+    assert decided.findings == ["h2: drive S2: mounted: no"] and recorded(decided) == {}
 
 
 def test_an_unreachable_host_is_asked_for_and_stops_nobody(fleet):
     decided = decide(fleet(), fleet("h2", ["S2"], unreachable="no route"))
     assert decided.findings == [] and ("h2", "S2") in [
-        (entry["host"], entry["drive"]) for entry in decided.record["asked"]
+        (entry["host"], entry["drive"]) for entry in recorded(decided)["asked"]
     ]
     assert (
         "unreachable"
@@ -105,7 +108,7 @@ def test_everything_is_told_at_once(fleet):
         fleet(drives=[], ssd_plan=["wsat", "ipos"]),
         fleet("h2", ["S1"], refusals=["swap"], ssd_plan=["wsat", "ipos"], ssd_results_dir="/proc/x"),
         fleet("h3", ["S1"], ssd_mode=True),
-        HostAnswer.of("h4", None),
+        host_answers.of("h4", None),
         fleet("h5", ["S5", "S5"], ssd_parallel_drives=2),
     )
     text = "\n".join(decided.findings)
@@ -137,13 +140,13 @@ def test_an_impossible_cell_names_host_drive_and_cell(fleet):
 @pytest.mark.parametrize(("step", "tests"), [("purge", ["purge"]), ("precondition", ["precondition"]), ("tune", [])])
 def test_a_single_step_needs_no_plan(fleet, step, tests):
     decided = decide(fleet(ssd_plan=[], ssd_step=step))
-    assert decided.findings == [] and list(decided.record["tests"]) == tests
+    assert decided.findings == [] and list(recorded(decided)["tests"]) == tests
 
 
 def test_hosts_may_have_different_plans(fleet):
     decided = decide(fleet(ssd_plan=["wsat"]), fleet("h2", ["S2"], ssd_plan=["iops"]))
-    assert [entry["tests"] for entry in decided.record["asked"]] == [["wsat"], ["iops"]] and sorted(
-        decided.record["tests"]
+    assert [entry["tests"] for entry in recorded(decided)["asked"]] == [["wsat"], ["iops"]] and sorted(
+        recorded(decided)["tests"]
     ) == ["iops", "wsat"]
 
 
@@ -190,10 +193,10 @@ def test_a_plan_beyond_the_wear_budget_is_refused_and_plan_mode_says_what_it_wri
 
 def test_the_drives_own_count_of_its_wear_stands_in_plan_mode_and_in_a_refusal(fleet):
     worn = [{"drive": "S1", "used_pct": 12}, {"drive": "S2", "used_pct": None}]
-    view = fleet(**WEARING, ssd_mode="plan", drives=("S1", "S2"))._replace(wear=worn)
+    view = host_answers.replaced(fleet(**WEARING, ssd_mode="plan", drives=("S1", "S2")), wear=worn)
     lines = [line for line in decide(view).plan_text if line.startswith("    writes ")]
     assert ["(12 % used, by its own count), if" in line for line in lines] == [True, False]
-    refused = fleet(**WEARING, ssd_wear_budget="0.01%")._replace(wear=worn)
+    refused = host_answers.replaced(fleet(**WEARING, ssd_wear_budget="0.01%"), wear=worn)
     (found,) = decide(refused).findings
     assert "of the budget; 12 % of its rated life is used already, by its own count; take tests out" in found
 
@@ -209,8 +212,8 @@ def test_the_drives_own_count_of_its_wear_stands_in_plan_mode_and_in_a_refusal(f
 def test_the_record_says_what_the_run_may_write_to_each_drive(fleet, asked, allowed):
     """Preflight goes by an assumed rate: the judge looks at what was written."""
     decided = decide(fleet(**{**WEARING, **asked}))
-    assert decided.findings == [] and schema.problems(decided.record, json_schema.of(run_record.RunRecord)) == []
-    assert [entry.get("wear_budget_bytes") for entry in decided.record["asked"]] == allowed
+    assert decided.findings == [] and schema.problems(recorded(decided), json_schema.of(run_record.RunRecord)) == []
+    assert [entry.get("wear_budget_bytes") for entry in recorded(decided)["asked"]] == allowed
 
 
 def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_told(fleet):
@@ -221,16 +224,16 @@ def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_to
     }
     plan = [{**read, "name": "short", "rounds": {"max": 5}}, {**read, "name": "long", "rounds": {"max": 60}}]
     decided = decide(fleet(ssd_plan=plan, model="MTFD 1", ssd_criteria=[], ssd_time_budget="10min"))
-    assert decided.findings == [] and [entry["tests"] for entry in decided.record["asked"]] == [["short"]]
-    assert [entry["left_out_tests"] for entry in decided.record["asked"]] == [["long"]]
-    assert [list(entry["left_out_cells"]) for entry in decided.record["asked"]] == [["long"]]
-    assert [entry["model"] for entry in decided.record["asked"]] == ["MTFD 1"]
+    assert decided.findings == [] and [entry["tests"] for entry in recorded(decided)["asked"]] == [["short"]]
+    assert [entry["left_out_tests"] for entry in recorded(decided)["asked"]] == [["long"]]
+    assert [list(entry["left_out_cells"]) for entry in recorded(decided)["asked"]] == [["long"]]
+    assert [entry["model"] for entry in recorded(decided)["asked"]] == ["MTFD 1"]
     assert [test.name for test in decided.plans["h1"].drives[0].tests] == ["short"]
     assert "  left out by ssd_time_budget (10min per drive): long (up to 1 h)" in decided.plan_text
     # A run that is started at once shows no plan: it warns of it, and its report does, on the page of each drive.
     said = "left out by ssd_time_budget (10min per drive): long (up to 1 h)"
     assert [line for line in decided.warnings if said in line]
-    assert [(item["host"], item["drive"], item["message"]) for item in decided.record["warnings"]] == [
+    assert [(item["host"], item["drive"], item["message"]) for item in recorded(decided)["warnings"]] == [
         ("h1", "S1", said)
     ]
     (found,) = decide(fleet(ssd_plan=plan, ssd_criteria=[], ssd_time_budget="1min")).findings
@@ -251,7 +254,7 @@ def test_one_host_with_thousands_of_findings_pushes_nobody_elses_away(fleet):
 def test_a_night_that_finds_last_nights_run_at_work(fleet, policy):
     """Skipped or refused before anything else is looked at, and nothing would be written."""
     first = decide(fleet())
-    run_record.write_run(first.run_folder, first.record)
+    run_record.write_run(first.run_folder, recorded(first))
     known = [{"run_id": first.run.id, "run_name": "qualify", "state": "running"}]
     decided = decision.decide(
         decision.Request([fleet(runs=known, ssd_overlap=policy)], False, NOW + datetime.timedelta(days=1))
@@ -269,17 +272,15 @@ def test_a_host_whose_drives_are_all_in_quarantine_stops_nobody_and_its_drives_a
     decided = decision.decide(decision.Request(views, False, NOW, [mark]))
     assert decided.findings == [] and set(decided.plans) == {"h2"}
     assert decided.fact()["left_out"] == {"h1": ["S1"]}
-    asked = {(entry["host"], entry["drive"]): entry.get("left_out", "") for entry in decided.record["asked"]}
+    asked = {(entry["host"], entry["drive"]): entry.get("left_out", "") for entry in recorded(decided)["asked"]}
     assert asked[("h2", "S2")] == "" and asked[("h1", "S1")].startswith("quarantined: failed 3 nights in a row")
     assert [line for line in decided.plan_text + decided.warnings if "S1" in line and "quarantined" in line]
-    assert schema.problems(decided.record, json_schema.of(run_record.RunRecord)) == []
+    assert schema.problems(recorded(decided), json_schema.of(run_record.RunRecord)) == []
 
 
 def preferring(view, size_bytes):
     """The view of a host whose drives prefer writes of a size."""
-    for entry in view.drives:
-        entry["identity"]["minimum_io_size_bytes"] = size_bytes
-    return view
+    return host_answers.with_identity(view, minimum_io_size_bytes=size_bytes)
 
 
 PREFERRED = [{"name": "own", "precondition": False, "cells": [{"block_size": "preferred", "read_pct": 0}]}]
@@ -289,21 +290,21 @@ def test_the_record_says_which_size_each_drive_prefers(fleet):
     one, two = preferring(fleet(ssd_plan=PREFERRED), 16_384), preferring(fleet("h2", ["S2"], ssd_plan=PREFERRED), 512)
     decided = decide(one, two)
     assert decided.findings == []
-    assert [entry["preferred_write_bytes"] for entry in decided.record["asked"]] == [16_384, 4_096]
-    plain = decide(preferring(fleet(), 16_384)).record["asked"]
+    assert [entry["preferred_write_bytes"] for entry in recorded(decided)["asked"]] == [16_384, 4_096]
+    plain = recorded(decide(preferring(fleet(), 16_384)))["asked"]
     assert not any("preferred_write_bytes" in entry for entry in plain)
 
 
 def test_a_run_that_is_under_way_keeps_the_size_that_it_began_with(fleet):
     first = decide(preferring(fleet(ssd_plan=PREFERRED), 16_384))
-    run_record.write_run(first.run_folder, first.record)
+    run_record.write_run(first.run_folder, recorded(first))
     runs = [{"run_id": first.run.id, "run_name": "qualify", "state": "running"}]
     # Its purge has formatted the drive since.
     again = decide(preferring(fleet(ssd_plan=PREFERRED, runs=runs), 65_536))
     assert again.findings == [] and again.run.attach == {"h1": "running"}
-    merged = run_record.merge_run(first.record, again.record)
+    merged = run_record.merge_run(recorded(first), recorded(again))
     assert [entry["preferred_write_bytes"] for entry in merged["asked"]] == [16_384]
     # One that begins anew has that of now.
     anew = decide(preferring(fleet(ssd_plan=PREFERRED, ssd_run_id=first.run.id), 65_536))
-    merged = run_record.merge_run(first.record, anew.record)
+    merged = run_record.merge_run(recorded(first), recorded(anew))
     assert [entry["preferred_write_bytes"] for entry in merged["asked"]] == [65_536]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import statistics_requirements
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import QUICK, decide
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import QUICK, decide, recorded
 
 ONE_CELL = "rand-4k-w100-tc1-qd1"
 
@@ -83,11 +83,11 @@ def test_files_of_criteria_are_those_of_the_run_and_of_each_plan(fleet, tmp_path
         )
     )
     of_file = {"model": "M*", "source": "sheet 3", "test": "quick", "metric": "write_iops", "min": 7}
-    assert decision.findings == [] and decision.record["criteria"] == decision.plans["h1"].criteria == [
+    assert decision.findings == [] and recorded(decision)["criteria"] == decision.plans["h1"].criteria == [
         of_file,
         {"metric": "iops", "min": 5},
     ]
-    assert [entry["engine"] for entry in decision.record["asked"]] == ["libaio"]
+    assert [entry["engine"] for entry in recorded(decision)["asked"]] == ["libaio"]
     path.write_text("model: M*")
     found = decide(fleet(ssd_plan=[QUICK], model="M1", ssd_tests_dirs=[str(tmp_path / "site")])).findings
     assert any("m.yml (model M*): criteria: is missing" in text for text in found) and any(

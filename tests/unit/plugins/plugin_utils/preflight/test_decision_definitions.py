@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import digests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_tests
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import QUICK, decide
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import QUICK, decide, recorded
 
 CHANGES = {
     "cells": {"cells": [{"block_size": "8KiB", "read_pct": 0, "runtime_s": 2}, *QUICK["cells"]]},
@@ -29,7 +30,7 @@ def start(fleet, *views):
     """A first play of the run r1, of which the controller keeps run.json. Returns its decision."""
     decided = decide(*views)
     assert decided.findings == []
-    run_record.write_run(decided.run_folder, decided.record)
+    run_record.write_run(decided.run_folder, recorded(decided))
     return decided
 
 
@@ -70,7 +71,7 @@ def test_the_definition_on_the_host_counts_where_the_controller_has_no_record(fl
         run={"id": "r1", "name": "qualify"},
         host="h1",
         boot_id="b",
-        drives=fleet().drives,
+        drives=base.to_json(fleet().drives),
         engine_version="0",
     )
     known = [

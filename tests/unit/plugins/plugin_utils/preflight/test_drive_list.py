@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import drive_list
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 
 ANY_TEXT = st.text(min_size=1, max_size=12) | st.sampled_from(
     ["0123", "1e5", "NO", "null", "~", "a: b", "# x", "\x85- serial: Z", "x\n- serial: Z"]
@@ -18,6 +19,7 @@ REFUSED = [{"code": "mounted", "message": "S2 (/dev/sda): it is mounted: /dev/sd
 
 def found(selector, eligible=True, refusals=(), **identity):
     return {
+        **host_answers.DRIVE,
         "selector": selector,
         "eligible": eligible,
         "path": "/dev/sda",

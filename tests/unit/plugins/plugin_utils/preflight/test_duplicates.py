@@ -6,11 +6,12 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import duplicates
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 
 
 def view(name="h1", drives=None, facts=None, **variables):
-    return HostAnswer.of(name, variables, (), facts, drives)
+    return host_answers.of(name, variables, (), facts, drives)
 
 
 def drive_of(serial="S1", refusals=(), **identity):
@@ -131,7 +132,7 @@ NVME = {"serial": "A", "wwn": "eui.0025385000000001"}
 )
 def test_a_drive_that_a_host_names_which_was_not_looked_at(entry, found):
     seen = {**drive_of(**NVME), "selector": {"by_id": "nvme-x"}}
-    views = [view("h1", drives=[seen]), HostAnswer.of("h2", {"ssd_drives": [entry]}, unreachable="gone")]
+    views = [view("h1", drives=[seen]), host_answers.of("h2", {"ssd_drives": [entry]}, unreachable="gone")]
     told = texts(duplicates.named_elsewhere(views))
     assert bool(told) is found and all("h2 names it too and is unreachable" in line for line in told)
     told = texts(duplicates.named_elsewhere(views[:1], {"h3": [entry]}))

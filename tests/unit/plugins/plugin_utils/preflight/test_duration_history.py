@@ -24,10 +24,10 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     plan_text,
     timings,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.timings import AROUND, Timing
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import runs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import comparability
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 
 SIZE, MODEL = 960 * 10**9, "MTFD 960"
 IDENTITY = {"serial": "S1", "model": MODEL, "size_bytes": SIZE, "logical_block_size_bytes": 512, "transport": "nvme"}
@@ -247,7 +247,7 @@ def test_plan_mode_tells_it_from_the_results_folder(tmp_path):
     asked.update(ssd_parallel_drives=1, ssd_assumed_write_mib_s=500, ssd_fio_min_version="3.28")
     drive = {"selector": {"serial": "S1"}, "drive": "S1", "path": "/dev/x", "identity": IDENTITY, "eligible": True}
     facts = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}}}
-    views = [HostAnswer.of("h1", asked, [], facts, [{**drive, "refusals": [], "own_data": None}])]
+    views = [host_answers.of("h1", asked, [], facts, [{**drive, "refusals": [], "own_data": None}])]
     decided = decision.decide(
         decision.Request(views, False, datetime.datetime(2026, 2, 1, tzinfo=datetime.timezone.utc))
     )

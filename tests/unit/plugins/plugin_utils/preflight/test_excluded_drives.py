@@ -9,8 +9,9 @@ import shlex
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import excluded_drives
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Quarantined
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 
 BAD = Quarantined("nightly", "serial M S2", "S2", "h1", "S2", 3, "r3", "wsat: write_iops 3 < 5")
 NEW, BEGUN = Run("r4", "nightly", {}), Run("r4", "nightly", {"h1": "dead"})
@@ -23,16 +24,16 @@ def view(drives=("S1", "S2"), name="h1", step="qualify", identities=True):
     ]
     checks = [{"check": "temperature", "drive": serial} for serial in drives] + [{"check": "bios", "drive": None}]
     asked = {"ssd_drives": [{"serial": serial} for serial in drives], "ssd_step": step}
-    return HostAnswer.of(name, asked, drives=entries, checks=checks)
+    return host_answers.of(name, asked, drives=entries, checks=checks)
 
 
 def left(views):
-    return [([entry.label for entry in one.entries], [told["drive"] for told in one.drives]) for one in views]
+    return [([entry.label for entry in one.entries], [told.drive for told in one.drives]) for one in views]
 
 
 def test_a_marked_drive_is_left_out_of_all_that_is_decided_on_and_told():
     (found,) = excluded_drives.exclude([view()], NEW, [BAD], {})
-    assert left([found]) == [(["S1"], ["S1"])] and [check["drive"] for check in found.checks] == ["S1", None]
+    assert left([found]) == [(["S1"], ["S1"])] and [check.drive for check in found.checks] == ["S1", None]
     (line,) = excluded_drives.lines([found])
     assert line.startswith("h1: drive S2: quarantined: failed 3 nights in a row, last in r3: wsat: write_iops 3 < 5.")
     assert "release.yml" in line and "S2" in line.split("release.yml")[1]
@@ -92,8 +93,8 @@ def test_a_host_that_began_without_a_drive_goes_on_without_it_though_it_was_rele
     ],
 )
 def test_a_drive_that_is_kept_as_evidence_is_left_out_where_that_is_wanted(policy, codes, out):
-    given = view()
-    given.drives[1]["refusals"] = [{"code": code, "message": f"S2 (/dev/sdb): it is {code}"} for code in codes]
+    refusals = [{"code": code, "message": f"S2 (/dev/sdb): it is {code}"} for code in codes]
+    given = host_answers.with_drive(view(), 1, refusals=refusals)
     given.asked["ssd_evidence"] = policy
     (found,) = excluded_drives.exclude([given], NEW, [], {})
     assert found.left_out == ({"S2": "it is evidence"} if out else {})

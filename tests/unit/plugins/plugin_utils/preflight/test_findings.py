@@ -10,8 +10,10 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.guard_check import inspect
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import findings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 
 NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
 ASKED = {
@@ -30,7 +32,7 @@ ASKED = {
 def view(
     name="h1", runs=(), drives=None, facts=None, unreachable="", failures=None, similar=(), asked=True, **variables
 ):
-    return HostAnswer.of(
+    return host_answers.of(
         name, {**ASKED, **variables} if asked else None, runs, facts, drives, unreachable, failures or {}, similar
     )
 
@@ -236,16 +238,16 @@ def test_drives_that_the_run_itself_holds_are_not_refused(state):
 )
 def test_what_an_interrupted_run_wrote_does_not_stop_it_from_going_on(state, run_id, codes, expected, proved):
     known = {"run_id": run_id, "state": state, "released": None, "proved": proved}
-    entry = {**drive_of(refusals=codes), "own_data": known}
-    assert [refusal["code"] for refusal in findings.standing(entry, Run("r", "n", {"h1": "dead"}))] == expected
-    assert [refusal["code"] for refusal in findings.standing(entry, None)] == codes
+    entry = host_answers.drive({**drive_of(refusals=codes), "own_data": known})
+    assert [refusal.code for refusal in findings.standing(entry, Run("r", "n", {"h1": "dead"}))] == expected
+    assert [refusal.code for refusal in findings.standing(entry, None)] == codes
     assert len(findings.refused(view(drives=[entry]), Run("r", "n", {"h1": "dead"}))) == len(expected)
 
 
 def test_a_password_on_a_drive_with_what_a_finished_run_left_is_somebody_elses():
     known = {"run_id": "r", "state": "released", "released": "2026-11-21T13:00:00Z", "proved": "content"}
-    entry = {**drive_of(refusals=["ata_security", "signature"]), "own_data": known}
-    assert [refusal["code"] for refusal in findings.standing(entry, Run("r", "n", {"h1": "stopped"}))] == [
+    entry = host_answers.drive({**drive_of(refusals=["ata_security", "signature"]), "own_data": known})
+    assert [refusal.code for refusal in findings.standing(entry, Run("r", "n", {"h1": "stopped"}))] == [
         "ata_security",
         "signature",
     ]
@@ -314,7 +316,7 @@ def test_a_module_that_failed_stops_the_run():
     ],
 )
 def test_a_line_names_its_drive_once(drive, message, line):
-    found = findings.of_refusal({"code": "mounted", "message": message}, "h1", drive)
+    found = findings.of_refusal(Refusal("mounted", message), "h1", drive)
     assert found.text().startswith(f"h1: {line}")
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_findings
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 
 
 def finding(check="wear", drive="S1", level="warning", message="m", remedy="r"):
@@ -16,7 +17,7 @@ def finding(check="wear", drive="S1", level="warning", message="m", remedy="r"):
 
 
 def view(*findings, name="h1"):
-    return HostAnswer.of(name, {}, checks=list(findings))
+    return host_answers.of(name, {}, checks=findings)
 
 
 def test_what_blocks_is_a_finding_with_its_remedy():
@@ -35,10 +36,10 @@ def test_a_run_that_has_its_drives_was_judged_when_it_began(state, count):
 
 def test_warnings_keep_what_the_inventory_lets_pass_but_do_not_show_it():
     warned = host_findings.warnings(
-        [view(finding(), finding("spare", level="ok"), finding("health", level="blocks")), HostAnswer.of("h2", {})],
+        [view(finding(), finding("spare", level="ok"), finding("health", level="blocks")), host_answers.of("h2", {})],
         None,
     )
-    assert [(item["host"], item["check"]) for item in warned] == [("h1", "wear"), ("h1", "spare")]
+    assert [(item.host, item.check) for item in warned] == [("h1", "wear"), ("h1", "spare")]
     assert host_findings.lines(warned) == ["h1: drive S1: wear: m. To fix this: r"]
 
 

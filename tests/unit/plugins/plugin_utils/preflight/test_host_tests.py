@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import hostplan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_tests
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import QUICK, decide
 
 
@@ -56,7 +56,7 @@ def test_hosts_with_other_files_of_the_same_name_have_other_tests(fleet, tmp_pat
 
 
 def test_a_wrong_plan_is_that_of_its_host(fleet):
-    found = host_tests.of_hosts([fleet(), fleet("h2", ["S2"], ssd_plan="nothing"), HostAnswer.of("h3", None)])
+    found = host_tests.of_hosts([fleet(), fleet("h2", ["S2"], ssd_plan="nothing"), host_answers.of("h3", None)])
     assert found["h1"].tests and not found["h1"].problems
     assert not found["h2"].tests and "no plan file named 'nothing'" in found["h2"].problems[0]
     assert "h3" not in found

@@ -11,9 +11,10 @@ import json
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import last_run_of_drive
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import recorded
 
 NOW = datetime.datetime(2026, 11, 25, 13, 0, 0, tzinfo=datetime.timezone.utc)
 PURGE = {
@@ -69,7 +70,7 @@ def decided(tmp_path, own_data, identity=(), entry=(), **variables):
     facts = {"boot_id": "b", "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}}}
     return decision.decide(
         decision.Request(
-            [HostAnswer.of("h0", asked, [], facts, [{**drive, "refusals": [], "own_data": own_data}])], False, NOW
+            [host_answers.of("h0", asked, [], facts, [{**drive, "refusals": [], "own_data": own_data}])], False, NOW
         )
     )
 
@@ -86,7 +87,7 @@ def test_or_the_drive_is_left_out_where_evidence_is(tmp_path, controller):
     controller()
     told = decided(tmp_path, None, ssd_evidence="leave_out")
     assert told.findings == [] and told.left_out == {"h0": ["S0-0"]}
-    assert "no longer says so" in told.record["asked"][0]["left_out"]
+    assert "no longer says so" in recorded(told)["asked"][0]["left_out"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ def test_an_older_ledger_is_a_warning(tmp_path, controller, left, wrote, own_dat
     controller(left, wrote)
     told = decided(tmp_path, own_data)
     assert told.findings == []
-    assert [item["check"] for item in told.record["warnings"]] == ["older_ledger"] * warned
+    assert [item["check"] for item in recorded(told)["warnings"]] == ["older_ledger"] * warned
     words = f"{OLD} was the last to write", f"{NEW} wrote later"
     assert any(all(word in line for word in words) for line in told.warnings) == warned
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_findings, host_tests
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 
 
 def view(tools):
-    return HostAnswer.of("h1", {"ssd_fio_min_version": "3.28"}, facts={"tools": tools})
+    return host_answers.of("h1", {"ssd_fio_min_version": "3.28"}, facts={"tools": tools})
 
 
 def texts(found):
@@ -53,19 +53,19 @@ def test_every_missing_tool_is_named():
 )
 def test_mdadm_is_missing_only_where_a_test_makes_an_array(asked, missing):
     tools = {"fio": {"path": "f", "version": "3.33"}, "mdadm": None}
-    host = HostAnswer.of("h1", {"ssd_fio_min_version": "3.28", **asked}, facts={"tools": tools})
+    host = host_answers.of("h1", {"ssd_fio_min_version": "3.28", **asked}, facts={"tools": tools})
     found = texts(host_findings.missing_tools(host, host_tests.of_hosts([host])["h1"].asked))
     assert found == ["h1: mdadm is missing; install it with the package manager"] * missing
 
 
 @pytest.mark.parametrize("drives", [None, "nonsense", [], [{"nonsense": 1}]])
 def test_a_place_is_looked_for_only_where_drives_are_named(drives):
-    snapshot = {"cpu": {"online": "0-7"}, "numa": {"nodes": {"0": "0-7"}}, "tunables": {}}
-    assert host_findings.tuning_findings(HostAnswer.of("h1", {"ssd_drives": drives}, snapshot=snapshot), None) == []
+    snapshot = {"cpu": {"online": "0-7"}, "numa": {"nodes": {"0": {"cpus": "0-7"}}}, "tunables": {}}
+    assert host_findings.tuning_findings(host_answers.of("h1", {"ssd_drives": drives}, snapshot=snapshot), None) == []
 
 
 def test_a_place_that_the_host_lacks_is_told_of_the_drive():
-    snapshot = {"cpu": {"online": "0-7"}, "numa": {"nodes": {"0": "0-7"}}, "tunables": {}}
+    snapshot = {"cpu": {"online": "0-7"}, "numa": {"nodes": {"0": {"cpus": "0-7"}}}, "tunables": {}}
     asked = {"ssd_drives": [{"serial": " A ", "numa_node": 2}]}
-    (found,) = texts(host_findings.tuning_findings(HostAnswer.of("h1", asked, snapshot=snapshot), None))
+    (found,) = texts(host_findings.tuning_findings(host_answers.of("h1", asked, snapshot=snapshot), None))
     assert found == "h1: drive A: numa_node: there is no node 2; this host has 0"

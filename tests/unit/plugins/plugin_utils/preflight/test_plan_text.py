@@ -33,7 +33,7 @@ def make(plan, size=480_103_981_056, block=512, **variables):
 
 def times(plan, rate=500, **more):
     (drive,) = plan_text.estimate(make(plan, **more), rate)
-    return drive["min_s"], drive["max_s"]
+    return drive.min_s, drive.max_s
 
 
 def test_the_time_of_each_drive_includes_the_reads_that_tell_how_many_run_at_a_time():

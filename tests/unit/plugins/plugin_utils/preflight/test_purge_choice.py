@@ -8,8 +8,8 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import OfferedPurge
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import plan_text, purge_choice
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
-from ansible_collections.ssdlab.fleet.tests.fixtures import planned
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers, planned
 
 TB = 10**12
 IDENTITY = {
@@ -63,7 +63,7 @@ def make(tests, variables=None, **capabilities):
         "refusals": [],
         "purge_capabilities": found,
     }
-    view = HostAnswer.of("h1", asked={}, drives=[entry])
+    view = host_answers.of("h1", asked={}, drives=[entry])
     short = {"precondition": False, "cells": [CELL], "rounds": {"max": 1}}
     given = [{"name": f"t{number}", **({} if "base" in test else short), **test} for number, test in enumerate(tests)]
     rendered = render_plan.render(
@@ -71,7 +71,7 @@ def make(tests, variables=None, **capabilities):
         run={"id": "r1", "name": "r"},
         host="h1",
         boot_id="b",
-        drives=view.drives,
+        drives=[entry],
         engine_version="1",
         variables=variables or {},
     )

@@ -15,9 +15,9 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     remeasurement_checks,
     variable_rules,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record
-from ansible_collections.ssdlab.fleet.tests.fixtures import planned
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers, planned
 
 IDENTITY = {"serial": "S1", "wwn": None, "model": "M", "size_bytes": 960}
 AGAIN = {
@@ -33,7 +33,7 @@ RUN = Run("r1-again", "qualify-again", {})
 
 
 def view(drive="S1", **identity):
-    return HostAnswer.of("h1", {"ssd_again": AGAIN}, drives=[{"drive": drive, "identity": {**IDENTITY, **identity}}])
+    return host_answers.of("h1", {"ssd_again": AGAIN}, drives=[{"drive": drive, "identity": {**IDENTITY, **identity}}])
 
 
 @pytest.fixture(name="results")
@@ -54,8 +54,8 @@ def test_the_same_drives_of_the_same_play_may_be_measured_again(results):
 
 def test_no_second_measurement_has_nothing_to_say(results):
     assert (
-        remeasurement_checks.findings([HostAnswer.of("h1", {})], RUN, results) == []
-        and remeasurement_checks.counting_tests(HostAnswer.of("h1", {}), "S1") is None
+        remeasurement_checks.findings([host_answers.of("h1", {})], RUN, results) == []
+        and remeasurement_checks.counting_tests(host_answers.of("h1", {}), "S1") is None
     )
 
 
@@ -104,9 +104,9 @@ def test_it_is_measured_again_once_or_never(given, right):
 
 def test_plan_mode_says_so_where_a_criterion_is_relative():
     share = {"metric": "write_iops", "min_of_median": 0.9}
-    views = [HostAnswer.of("h1", {"ssd_retest": 1})]
+    views = [host_answers.of("h1", {"ssd_retest": 1})]
     assert remeasurement_checks.is_requested(views) and not remeasurement_checks.is_requested(
-        [HostAnswer.of("h1", {"ssd_retest": 0})]
+        [host_answers.of("h1", {"ssd_retest": 0})]
     )
     assert "(<run id>-again)" in remeasurement_checks.plan_lines(True, [share])[0]
     assert (
@@ -119,6 +119,6 @@ def test_plan_mode_says_so_where_a_criterion_is_relative():
 @pytest.mark.parametrize("state, others", [("finished", 0), (None, 1), ("failed", 1)])
 def test_a_play_of_a_run_that_is_done_takes_up_its_second_measurement(state, others):
     """A controller that died while drives were measured again: the next play goes on."""
-    working = HostAnswer.of("h1", {}, runs=[{"run_id": "r1-again", "state": "running", "run_name": "qualify-again"}])
+    working = host_answers.of("h1", {}, runs=[{"run_id": "r1-again", "state": "running", "run_name": "qualify-again"}])
     run = Run("r1", "qualify", {"h1": state} if state else {})
     assert len(findings.other_live_runs(working, run)) == others

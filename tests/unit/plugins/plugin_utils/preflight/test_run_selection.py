@@ -10,14 +10,15 @@ import datetime
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import run_selection
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer, Run
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import runs
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 
 NOW = datetime.datetime(2026, 11, 21, 13, 0, 0, tzinfo=datetime.timezone.utc)
 
 
 def view(name="h1", runs=(), **variables):
-    return HostAnswer.of(name, {"ssd_run_name": "qualify", "ssd_run_id": "", **variables}, runs)
+    return host_answers.of(name, {"ssd_run_name": "qualify", "ssd_run_id": "", **variables}, runs)
 
 
 def run_of(run_id, state, name="qualify"):
@@ -31,7 +32,7 @@ def texts(found):
 def chosen(*views, **variables):
     """As if the controller had asked every host for every run."""
     hosts = frozenset(v.name for v in views)
-    own = [runs.KnownRun(entry["run_id"], entry["run_name"], "2026", hosts) for v in views for entry in v.runs or ()]
+    own = [runs.KnownRun(entry.run_id, entry.run_name, "2026", hosts) for v in views for entry in v.runs or ()]
     return run_selection.choose([v._replace(asked={**v.asked, **variables}) for v in views], NOW, own)
 
 

@@ -106,9 +106,7 @@ def test_what_is_not_proved_is_not_refused(known, made):
 def test_one_drive_may_be_a_bad_one_of_its_model_and_is_only_a_warning(known):
     assert saturation_feasibility.findings(planned(), known) == []
     (warned,) = saturation_feasibility.warnings(planned(), known)
-    assert (
-        warned["level"] == "warning" and "run r1 measured" in warned["message"] and "steady-writes" in warned["remedy"]
-    )
+    assert warned.level == "warning" and "run r1 measured" in warned.message and "steady-writes" in warned.remedy
     assert saturation_feasibility.warnings(planned(), [*known, OTHER]) == []
 
 

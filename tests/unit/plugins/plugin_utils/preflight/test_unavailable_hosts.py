@@ -13,26 +13,34 @@ import os
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     decision,
     excluded_drives,
     host_tests,
     unavailable_hosts,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Finding, HostAnswer, Run
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Finding, Run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import quarantine
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, decide
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, decide, recorded
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.verdict import judged_runs
 
 NEW = Run("r9", "qualify", {})
 LOST = {
-    "unreachable": lambda view: HostAnswer.of(view.name, view.asked, unreachable="ssh: timed out"),
-    "garbage": lambda view: HostAnswer.of(view.name, view.asked, failures={"examine": "this answer cannot be trusted"}),
+    "unreachable": lambda view: host_answers.of(view.name, view.asked, unreachable="ssh: timed out"),
+    "garbage": lambda view: host_answers.of(
+        view.name, view.asked, failures={"examine": "this answer cannot be trusted"}
+    ),
     "a part failed": lambda view: view._replace(drives=None, failures={"drive_facts": "no sysfs"}),
-    "other drives": lambda view: view._replace(drives=[{**view.drives[0], "selector": {"serial": "S9"}}]),
-    "an unfinished run": lambda view: view._replace(runs=[{"run_id": "r1", "run_name": "qualify", "state": "dead"}]),
+    "other drives": lambda view: host_answers.with_drive(
+        view._replace(drives=view.drives[:1]), 0, selector={"serial": "S9"}
+    ),
+    "an unfinished run": lambda view: host_answers.replaced(
+        view, runs=[{"run_id": "r1", "run_name": "qualify", "state": "dead"}]
+    ),
 }
 
 
@@ -44,17 +52,15 @@ def night(fleet):
 
 def gone(view, drive, *more):
     """The view, whose host does not find that drive."""
-    entries = [
-        {**entry, "identity": None, "path": None, "refusals": [{"code": c, "message": c} for c in ("not_found", *more)]}
-        if entry["drive"] == drive
-        else entry
-        for entry in view.drives
-    ]
-    return view._replace(drives=entries)
+    refusals = [{"code": code, "message": code} for code in ("not_found", *more)]
+    number = [entry.drive for entry in view.drives].index(drive)
+    return host_answers.with_drive(view, number, identity=None, path=None, refusals=refusals)
 
 
 def reasons(decided):
-    return {(each["host"], each["drive"]): each["left_out"] for each in decided.record["asked"] if "left_out" in each}
+    return {
+        (each["host"], each["drive"]): each["left_out"] for each in recorded(decided)["asked"] if "left_out" in each
+    }
 
 
 @pytest.mark.parametrize("mode", ["plan", "destructive"])
@@ -79,7 +85,7 @@ def test_by_default_such_a_host_stops_the_run(fleet, lost):
 @pytest.mark.parametrize("lost", LOST)
 def test_the_report_calls_the_drives_of_a_lost_host_not_tested_and_says_why(night, lost):
     decided = decide(night(), LOST[lost](night("h2", ["S2"])))
-    found = judge.judge(decided.record, [])
+    found = judge.judge(recorded(decided), [])
     (why,) = next(each["reasons"] for each in found["drives"] if each["host"] == "h2")
     assert found["verdicts"]["not_tested"] == 2 and not found["all_passed"]
     assert why == f"S2 on h2 was left out: {reasons(decided)['h2', 'S2']}"
@@ -110,9 +116,9 @@ def test_a_host_that_is_back_after_the_others_were_prepared_stays_left_out(night
 
 def test_what_works_on_a_lost_host_does_not_stop_the_others(night):
     busy = [{"run_id": "other", "run_name": "other", "state": "running"}]
-    lost = LOST["a part failed"](night("h2", ["S2"]))._replace(runs=busy)
+    lost = host_answers.replaced(LOST["a part failed"](night("h2", ["S2"])), runs=busy)
     assert decide(night(), lost).findings == []
-    assert len(decide(night(), night("h2", ["S2"])._replace(runs=busy)).findings) == 1
+    assert len(decide(night(), host_answers.replaced(night("h2", ["S2"]), runs=busy)).findings) == 1
 
 
 def test_by_default_a_drive_that_is_gone_stops_the_run(fleet):
@@ -127,9 +133,9 @@ def test_no_other_refusal_is_left_out(night, code):
 
 
 def test_what_is_wrong_with_the_variables_of_a_lost_host_is_told_all_the_same(night):
-    lost = HostAnswer.of("h2", {**night("h2").asked, "ssd_look_s": "soon"}, unreachable="gone")
+    lost = host_answers.of("h2", {**night("h2").asked, "ssd_look_s": "soon"}, unreachable="gone")
     assert any("ssd_look_s" in line for line in decide(night(), lost).findings)
-    unread = decide(night(), HostAnswer.of("h2", None, failures={"examine": "'serial' is undefined"}))
+    unread = decide(night(), host_answers.of("h2", None, failures={"examine": "'serial' is undefined"}))
     assert unread.findings == ["h2: could not be checked: 'serial' is undefined"]
 
 
@@ -151,15 +157,15 @@ def test_a_drive_is_known_by_what_the_lost_host_told_of_it(night):
     """h2 names it by another name than h1, answered about it, and then a part of its answer failed."""
     there = night("h2", ["S2"])
     named = {"wwn": "0x5000c50015ea71aa"}
-    told = [{**there.drives[0], "selector": named, "drive": named["wwn"]}]
-    lost = there._replace(entries=[parse(named)], drives=told, failures={"host_checks": "no dmesg"})
+    told = host_answers.with_drive(there, 0, selector=named, drive=named["wwn"])
+    lost = told._replace(entries=[parse(named)], failures={"host_checks": "no dmesg"})
     (found,) = decide(night(drives=["S1", "S2"]), lost).findings
     assert found.startswith("h1: drive S2: duplicate: h2 names it too")
 
 
 def test_a_drive_that_is_kept_as_evidence_is_not_erased_under_another_hosts_name(night):
-    kept = night("h2", ["S1", "S3"], ssd_evidence="leave_out")
-    kept.drives[0]["refusals"] = [{"code": "evidence", "message": "S1: it is evidence"}]
+    refusals = [{"code": "evidence", "message": "S1: it is evidence"}]
+    kept = host_answers.with_drive(night("h2", ["S1", "S3"], ssd_evidence="leave_out"), 0, refusals=refusals)
     (found,) = decide(night(ssd_evidence="leave_out"), kept).findings
     assert found.startswith("h1: drive S1: duplicate: h2 names it too")
 
@@ -177,7 +183,7 @@ def test_a_start_of_which_nothing_is_left_is_recorded_and_cannot_pass(night):
     """A job slice may consist of lost hosts alone: its drives stand in the report all the same."""
     decided = decide(*(LOST["unreachable"](night(name, [f"S-{name}"])) for name in ("h1", "h2")))
     assert decided.findings == [] and decided.plans == {} and len(reasons(decided)) == 2
-    found = judge.judge(decided.record, [])
+    found = judge.judge(recorded(decided), [])
     assert not found["all_passed"] and found["verdicts"]["not_tested"] == 2
 
 
@@ -206,7 +212,7 @@ def test_a_host_that_is_lost_once_it_has_begun_goes_on_when_it_is_back(night):
     decided = decide(night(runs=RUN_1), LOST["unreachable"](night("h2", ["S2"])))
     assert decided.findings == [] and decided.run.id == "r1" and decided.left_out == {"h2": ["S2"]}
     assert decided.fact()["hosts_without_run"] == [], "it is watched, and collected if it is back by then"
-    run_record.write_run(folder, decided.record)
+    run_record.write_run(folder, recorded(decided))
     with open(os.path.join(folder, "run.json"), encoding="utf-8") as source:
         kept = {entry["host"]: entry.get("left_out") for entry in json.load(source)["asked"]}
     assert kept == {"h1": None, "h2": None}
@@ -216,7 +222,7 @@ def test_a_host_that_is_lost_once_it_has_begun_goes_on_when_it_is_back(night):
 
 def test_a_host_that_was_lost_when_the_run_began_and_is_back_takes_part(night):
     folder = begun(night, ("h1", "S1"))
-    run_record.write_run(folder, decide(night(runs=RUN_1), LOST["unreachable"](night("h2", ["S2"]))).record)
+    run_record.write_run(folder, recorded(decide(night(runs=RUN_1), LOST["unreachable"](night("h2", ["S2"])))))
     back = decide(night(runs=RUN_1), night("h2", ["S2"]))
     assert back.left_out == {} and reasons(back) == {} and sorted(back.plans) == ["h1", "h2"]
 
@@ -243,7 +249,7 @@ def test_a_second_measurement_that_lost_a_host_leaves_its_first_result_and_says_
 
 
 def test_a_reason_is_one_line_of_some_length(night):
-    lost = HostAnswer.of("h2", night("h2").asked, failures={"examine": "bad\x1b[2J\n" * 10000})
+    lost = host_answers.of("h2", night("h2").asked, failures={"examine": "bad\x1b[2J\n" * 10000})
     why = unavailable_hosts.hosts([lost], NEW, {}, [])["h2"]
     assert why.isprintable() and len(why) < 1000
 
@@ -276,12 +282,10 @@ WWN = "0x5000c50015ea71aa"
     ],
 )
 def test_a_drive_that_a_lost_host_names_by_id_is_not_erased_on_another(night, by_id):
-    lost = HostAnswer.of("h1", {**night().asked, "ssd_drives": [{"by_id": by_id}]}, unreachable="no route")
-    other = night("h2", ["S9"])
-    other.drives[0]["identity"]["wwn"] = WWN
+    lost = host_answers.of("h1", {**night().asked, "ssd_drives": [{"by_id": by_id}]}, unreachable="no route")
+    other = host_answers.with_identity(night("h2", ["S9"]), wwn=WWN)
     assert any("h1 names it too" in finding for finding in decide(lost, other).findings)
-    another = night("h2", ["S8"])
-    another.drives[0]["identity"]["wwn"] = "0x5000c50015ea71ab"
+    another = host_answers.with_identity(night("h2", ["S8"]), wwn="0x5000c50015ea71ab")
     assert decide(lost, another).findings == []
 
 
@@ -289,9 +293,9 @@ def test_a_drive_in_quarantine_is_not_erased_under_another_hosts_name(fleet):
     """The mark leaves out what the guard found of it, such as a mount."""
     mark = quarantine.Quarantined("qualify", "serial M S9", "S9", "h1", "S9", 3, "r0", "slow")
     one, other = fleet("h1", ["S1", "S9"], model="M"), fleet("h2", ["S9"], model="M")
-    one.drives[1]["identity"]["wwn"] = other.drives[0]["identity"]["wwn"] = WWN
-    wwn = {"wwn": WWN}
-    other = other._replace(entries=[parse(wwn)], drives=[{**other.drives[0], "selector": wwn, "drive": WWN}])
+    same, wwn = {**base.to_json(one.drives[1].identity), "wwn": WWN}, {"wwn": WWN}
+    one = host_answers.with_drive(one, 1, identity=same)
+    other = host_answers.with_drive(other, 0, identity=same, selector=wwn, drive=WWN)._replace(entries=[parse(wwn)])
     assert decision.decide(decision.Request([one], False, NOW, marks=[mark])).findings == []
     assert any(
         "h1 names it too" in found
@@ -305,7 +309,7 @@ def test_what_was_left_out_when_a_run_began_is_not_erased_under_another_hosts_na
     record["asked"].append({"host": "h1", "drive": "S9", "left_out": "evidence of r0"})
     run_record.write_run(folder, record)
     one = night("h1", ["S1", "S9"], runs=[{"run_id": "r1", "run_name": "qualify", "state": "dead"}])
-    one.drives[1]["refusals"] = [{"code": "evidence", "message": "S9: it is evidence"}]
+    one = host_answers.with_drive(one, 1, refusals=[{"code": "evidence", "message": "S9: it is evidence"}])
     assert decide(one).findings == []
     assert any("h1 names it too" in found for found in decide(one, night("h2", ["S9"])).findings)
 
@@ -320,7 +324,7 @@ def test_no_host_has_others_left_out_by_its_word(night):
 
 def test_labels_that_a_host_swaps_are_another_answer(night):
     host = night("h1", ["S1", "S2"])
-    host.drives[0]["drive"], host.drives[1]["drive"] = "S2", "S1"
+    host = host_answers.with_drive(host_answers.with_drive(host, 0, drive="S2"), 1, drive="S1")
     assert "other drives" in decide(host, night("h2", ["S3"])).fact()["hosts_left_out"]["h1"]
 
 

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.answers import RunOnHost
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import runs
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.runs import KnownRun, RunError
 
@@ -17,9 +18,7 @@ def own(run_id, *hosts, name="qualify", started="2026-11-21T13:00:00Z"):
 
 def says(host, *runs_of, name="qualify"):
     """What a host tells: (id, state) of each run."""
-    return {
-        host: [{"run_id": run_id, "run_name": name, "state": state, "updated": "2099"} for run_id, state in runs_of]
-    }
+    return {host: [RunOnHost(run_id, name, state, updated="2099") for run_id, state in runs_of]}
 
 
 @pytest.mark.parametrize(

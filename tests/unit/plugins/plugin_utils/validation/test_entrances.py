@@ -24,7 +24,6 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.action import collect
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.folder import queued
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import host_journal, run_sources, write_report
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import host_folder, results_log, unpack
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder.results_log import ResultsFile
@@ -32,7 +31,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import mod
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch import final_tables
 from ansible_collections.ssdlab.fleet.tests.fixtures import answers as real
-from ansible_collections.ssdlab.fleet.tests.fixtures import mutations
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers, mutations
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import generator
 
 GOOD, BAD = generator.DEMO[0], generator.DEMO[1]
@@ -252,7 +251,7 @@ def view_of(name, given, answered):
             fields[field] = answered[module][key]
     if "snapshot" in answered["host_checks"]:
         fields["snapshot"] = answered["host_checks"]["snapshot"]
-    return HostAnswer.of(name, given, failures=failures, **fields)
+    return host_answers.of(name, given, failures=failures, **fields)
 
 
 # Asked before any process is forbidden.

@@ -15,6 +15,7 @@ import signal
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, results
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.answers import RunOnHost
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import CollectedPlan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import drive_records, reducer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import host_diff
@@ -24,7 +25,6 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     duplicates,
     host_findings,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import HostAnswer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import (
     chart_series,
     host_journal,
@@ -35,6 +35,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import module_answers, record_check, sanitizer
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
 from ansible_collections.ssdlab.fleet.tests.fixtures import answers as real
+from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned as fixture
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import FACTS, NOW
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.verdict import judged_runs
@@ -240,6 +241,7 @@ def test_a_plan_spans_no_table_that_it_does_not_fill():
 def drives(number, **same_for_all):
     return [
         {
+            **host_answers.DRIVE,
             "selector": {"serial": f"S{each}"},
             "drive": f"S{each}",
             "path": "/dev/x",
@@ -261,7 +263,7 @@ def drives(number, **same_for_all):
 def test_drives_that_nobody_asked_for_are_compared_with_nothing(fleet):
     """Ten thousand that say they are one drive: each would be compared with all others."""
     good = fleet(ssd_mode="plan", model="M")
-    bad = fleet("h2", ["S2"], ssd_mode="plan")._replace(drives=drives(10_000, serial="S1"))
+    bad = host_answers.replaced(fleet("h2", ["S2"], ssd_mode="plan"), drives=drives(10_000, serial="S1"))
     with little(20):
         found = decision.decide(decision.Request([good, bad], False, NOW))
     assert found.findings == [
@@ -275,7 +277,7 @@ def test_drives_that_nobody_asked_for_are_compared_with_nothing(fleet):
 def test_names_that_may_mean_one_drive_are_joined_once():
     """A fleet's drives whose serial numbers are one and whose models begin alike."""
     views = [
-        HostAnswer.of(f"h{number}", {}, (), FACTS, [{**drives(1, serial="S", model="M" * number)[0], "drive": "S"}])
+        host_answers.of(f"h{number}", {}, (), FACTS, [{**drives(1, serial="S", model="M" * number)[0], "drive": "S"}])
         for number in range(1, 250)
     ]
     with little(5):
@@ -294,10 +296,10 @@ def test_no_hosts_warnings_push_others_away():
     """run.json keeps them, and every later play reads it."""
     bad = {"check": "link", "drive": None, "level": "warning", "remedy": "r"}
     checks = [{**bad, "message": f"m{number}"} for number in range(10_000)]
-    views = [HostAnswer.of("h1", {}, checks=checks), HostAnswer.of("h2", {}, checks=[{**bad, "message": "mine"}])]
+    views = [host_answers.of("h1", {}, checks=checks), host_answers.of("h2", {}, checks=[{**bad, "message": "mine"}])]
     found = host_findings.warnings(views, None)
     assert len(found) == host_findings.MOST_WARNINGS + 2
-    assert found[-2]["message"] == "and 9800 more warnings of this host" and found[-1]["message"] == "mine"
+    assert found[-2].message == "and 9800 more warnings of this host" and found[-1].message == "mine"
     assert len(host_findings.lines(found)) == len(found)
 
 
@@ -315,7 +317,7 @@ def test_one_run_that_is_claimed_ten_thousand_times_is_looked_at_once(tmp_path, 
     """Each look reads the run's results.jsonl, which may have hundreds of MiB."""
     looked = []
     monkeypatch.setattr(runs, "has_whole_host", lambda folder: bool(looked.append(folder)))
-    claimed = {"run_id": "a", "run_name": "qualify", "state": "dead"}
+    claimed = RunOnHost("a", "qualify", "dead")
     own = [runs.KnownRun("a", "qualify", "2026", frozenset(["h", "i"]), str(tmp_path))]
     assert runs.unfinished("qualify", {"h": [claimed] * 10_000, "i": [claimed]}, own) == (["a"], [])
     assert len(looked) == 1
