@@ -25,7 +25,6 @@ LINK_STATES = ("l0s_aspm", "l1_aspm", "l1_1_aspm", "l1_2_aspm", "l1_1_pcipm", "l
 HIGHEST = "@cpuinfo_max_freq@"
 
 
-
 def file(name: str, path: str, value: t.Any) -> SysfsFile:
     """One entry of the plan's `sysfs`."""
     return SysfsFile(name, path, str(value))

@@ -18,6 +18,7 @@ from types import MappingProxyType
 
 from ...module_utils.core.compression import pack, unpack
 from ...module_utils.core.files import write_atomic
+from ...module_utils.records.base import Json
 from ...module_utils.run.folder import RUN_ID_PATTERN
 
 FORMAT = "ssdlab.fleet approved plan"
@@ -93,7 +94,7 @@ def sha256(plan: ApprovedPlan) -> str:
     return str(_rows(plan)[0]["sha256"])
 
 
-def artifact(plan: ApprovedPlan) -> dict[str, t.Any]:
+def artifact(plan: ApprovedPlan) -> Json:
     """Return the plan as AWX passes it on (ssd_approved_plan). Without the lines' digests, which do not compress."""
     head, rows = _rows(plan)
     packed = pack(_text(head, rows).encode())
@@ -168,9 +169,9 @@ def parse(content: str, source: str) -> ApprovedPlan:
         raise ValueError(f"{source} was changed or damaged after the plan was made: {error}; {_AGAIN}") from None
 
 
-def _rows(plan: ApprovedPlan) -> tuple[dict[str, t.Any], list[dict[str, t.Any]]]:
+def _rows(plan: ApprovedPlan) -> tuple[Json, list[Json]]:
     """Return the head, and the rows without digests: the lines come first."""
-    rows: list[dict[str, t.Any]] = [line._asdict() for line in plan.lines]
+    rows: list[Json] = [line._asdict() for line in plan.lines]
     rows += [{"host": host, "drive": drive, "left_out": why} for (host, drive), why in plan.left_out.items()]
     rows += [{"host": host, "left_out": why} for host, why in plan.hosts_left_out.items()]
     head = {
@@ -183,11 +184,11 @@ def _rows(plan: ApprovedPlan) -> tuple[dict[str, t.Any], list[dict[str, t.Any]]]
     return {**head, "sha256": _sha256(head, rows)}, rows
 
 
-def _text(head: t.Mapping[str, t.Any], rows: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+def _text(head: Json, rows: t.Sequence[Json]) -> str:
     return "\n".join(map(_json, [head, *rows])) + "\n"
 
 
-def _plan(head: t.Mapping[str, t.Any], rows: t.Sequence[t.Mapping[str, t.Any]]) -> ApprovedPlan:
+def _plan(head: Json, rows: t.Sequence[Json]) -> ApprovedPlan:
     run = head["run"]
     if not RUN_ID_PATTERN.fullmatch(run["id"]):
         raise ValueError(f"its run id {run['id']!r} is not valid")
@@ -216,7 +217,7 @@ def _read(path: str) -> str:
         return ""  # as every other file that is no plan
 
 
-def _sha256(head: t.Mapping[str, t.Any], rows: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+def _sha256(head: Json, rows: t.Sequence[Json]) -> str:
     return hashlib.sha256(_text(head, rows).encode()).hexdigest()
 
 

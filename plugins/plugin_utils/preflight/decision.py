@@ -12,6 +12,7 @@ import os
 import typing as t
 from types import MappingProxyType
 
+from ...module_utils.records.base import Json
 from ...module_utils.records.plan import Plan
 from ...module_utils.run.states import FINISHED, SETTLED_STATES
 from ..common import schema as schemas
@@ -19,6 +20,7 @@ from ..run_folder import last_run_of_drive, run_record, runs
 from . import (
     approval,
     approval_check,
+    begun_run,
     controller,
     duplicates,
     duration_history,
@@ -39,8 +41,9 @@ from . import (
     unavailable_hosts,
     wear,
 )
+from .begun_run import BegunRun
 from .findings import Finding, HostAnswer, Run
-from .host_tests import HostTests, Requested
+from .host_tests import HostTests, Requested, TestsOfHosts
 
 # A server with two dozen drives that are all refused for several reasons has fewer findings.
 MOST_OF_HOST = 200
@@ -76,9 +79,9 @@ class Decision(t.NamedTuple):
     prepare: bool = False
     starts: t.Sequence[str] = ()
 
-    def fact(self) -> dict[str, t.Any]:
+    def fact(self) -> Json:
         """Return what later tasks and plays read as ssd_decision (RETURN of plugins/modules/preflight.py)."""
-        run: dict[str, t.Any] = {}
+        run: Json = {}
         if self.run:
             run = {
                 "id": self.run.id,
@@ -123,7 +126,8 @@ class _Chosen(t.NamedTuple):
     """The run that is asked for; None where its variables are wrong, as `found` says.
 
     views: with those answers of hosts that count; strange: by host, findings about answers of other drives. own: the
-    controller's runs. before: run.json so far. claims: what is wrong with what hosts say of runs of that name.
+    controller's runs. before: as the run began, as far as that is known. claims: what is wrong with what hosts say of
+    runs of that name.
     """
 
     views: t.Sequence[HostAnswer]
@@ -132,7 +136,7 @@ class _Chosen(t.NamedTuple):
     results_dir: str
     own: t.Sequence[runs.KnownRun]
     run: Run | None
-    before: t.Mapping[str, t.Any] | None
+    before: BegunRun
     found: list[Finding]
     claims: list[Finding]
 
@@ -158,7 +162,7 @@ class _Planned(t.NamedTuple):
     """What each host is to do. purges, times: by host."""
 
     plans: dict[str, Plan]
-    tests: dict[str, t.Any]
+    tests: TestsOfHosts
     purges: dict[str, purge_choice.Chosen]
     times: dict[str, duration_history.Known]
     found: list[Finding]
@@ -270,7 +274,6 @@ def _plan(chosen: _Chosen, taking_part: _Participants, requested: Requested) -> 
     starting = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
     known = saturation_feasibility.saturations(results_dir, saturation_feasibility.wanted_models(starting))
     purges, worn = _purges(views, plans, run)
-    run_folder = os.path.join(results_dir, run.id) if run else ""
     return _Planned(
         plans=plans,
         tests=tests,
@@ -288,7 +291,7 @@ def _plan(chosen: _Chosen, taking_part: _Participants, requested: Requested) -> 
             *ledger_age.warnings(views, taking_part.last_runs, chosen.own),
             *plan_text.budget_warnings(views, requested, starting),
             *findings.unread(views),
-            *run_selection.dropped_criteria_warnings(views, run, run_folder, run_json.criteria(views)),
+            *run_selection.dropped_criteria_warnings(views, run, chosen.before, run_json.criteria(views)),
         ],
     )
 
@@ -332,7 +335,7 @@ def _decision(
     if run and not found:
         asked = _told(views, chosen.before)
         record = run_json.record(asked, run, request.now, planned.tests, requested, planned.warnings)
-    began = _began(chosen.before)
+    began = chosen.before.hosts()
     may_be_approved = plan and plan.lines and not (destructive or request.approved or found)
     return Decision(
         findings=_lines(found),
@@ -382,7 +385,7 @@ def _run(
 
 def _plans(
     views: t.Sequence[HostAnswer], run: Run | None, requested: Requested, results_dir: str
-) -> tuple[dict[str, Plan], dict[str, t.Any], list[Finding]]:
+) -> tuple[dict[str, Plan], TestsOfHosts, list[Finding]]:
     """Return the plan of each host, the tests that they name, and what is wrong with them."""
     plans, wrong = host_plans.of_hosts(views, run, requested)
     tests = host_plans.tests_of(requested)
@@ -427,22 +430,19 @@ def _folder_findings(results_dir: str, keep: bool) -> list[Finding]:
     ]
 
 
-def _before(results_dir: str, run: Run | None) -> t.Mapping[str, t.Any] | None:
+def _before(results_dir: str, run: Run | None) -> BegunRun:
     """Return what is on record of the run already."""
     with contextlib.suppress(ValueError):  # host_plans says what is wrong with run.json
-        return run_record.read_run(os.path.join(results_dir, run.id)) if run else None
-    return None
+        return begun_run.read(os.path.join(results_dir, run.id)) if run else BegunRun()
+    return BegunRun()
 
 
-def _told(views: t.Sequence[HostAnswer], before: t.Mapping[str, t.Any] | None) -> list[HostAnswer]:
+def _told(views: t.Sequence[HostAnswer], before: BegunRun) -> list[HostAnswer]:
     """Return the hosts that run.json is to tell of. What it says of a lost one stays, as that may have begun
     the run.
     """
-    return [view for view in views if not (view.gone and view.name in _began(before))]
-
-
-def _began(record: t.Mapping[str, t.Any] | None) -> set[str]:
-    return runs.hosts_with_drives((record or {}).get("asked") or ())
+    began = before.hosts()
+    return [view for view in views if not (view.gone and view.name in began)]
 
 
 def _lines(found: t.Sequence[Finding]) -> list[str]:

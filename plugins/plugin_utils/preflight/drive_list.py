@@ -14,6 +14,7 @@ from ...module_utils.records import base
 from ...module_utils.records.found_drives import FoundDrive
 from ...module_utils.records.identity import Identity
 from ..common import units
+from ..common.argument_specs import Variables
 from ..common.schema import plain
 from .findings import named_once
 
@@ -26,7 +27,7 @@ _WIDTH = 120
 # No host's drives push those of others out of the output.
 MOST_DRIVES, MOST_REASONS = 200, 20
 # For each inventory name what drive_facts returned, as the task registered it: of a host that failed, anything.
-Answers = t.Mapping[str, t.Any]
+Answers = Variables
 # The key of a selector and its value, as a host told them: they need not be what an entry takes.
 Named = tuple[str, str]
 # What makes a text of an inventory a template.

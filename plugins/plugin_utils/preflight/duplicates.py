@@ -13,15 +13,16 @@ from types import MappingProxyType
 
 from ...module_utils.drive.entry import Entry, by_id_name, parse, wwn_key
 from ...module_utils.records.found_drives import FoundDrive
-from ...module_utils.records.identity import Identity
 from ...module_utils.records.host_snapshot import HostIdentity
+from ...module_utils.records.identity import Identity
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import values
+from ..common.argument_specs import Variables
 from ..common.schema import plain
 from .findings import Finding, HostAnswer, Run
 
 # {host: its ssd_drives as the inventory has it}
-Entries = t.Mapping[str, t.Any]
+Entries = Variables
 
 
 class _Names(t.NamedTuple):

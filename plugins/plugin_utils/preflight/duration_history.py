@@ -18,6 +18,7 @@ from ..plan import time_estimates
 from ..run_folder.runs import KnownRun
 from ..verdict import comparability
 from . import purge_choice, timings
+from .host_tests import TestsOfHosts
 from .timings import AROUND, Timing, model
 
 # Drives of a model name differ by a few blocks, never by a hundredth.
@@ -31,8 +32,6 @@ SPREAD_OF_ONE = 0.1
 TAIL = 0.05
 # A round can't be shorter than its cells; if it was, these were others (a ramp is in no name).
 SHORTEST = 0.98
-
-Mapping = t.Mapping[str, t.Any]
 
 
 class Range(t.NamedTuple):
@@ -50,7 +49,7 @@ Known = dict[tuple[str, str], Range]
 def of_hosts(
     own: t.Iterable[KnownRun],
     plans: t.Mapping[str, Plan],
-    tests: t.Mapping[str, t.Mapping[str, Mapping]],
+    tests: TestsOfHosts,
     chosen: t.Mapping[str, purge_choice.Chosen],
     but: str,
 ) -> dict[str, Known]:
@@ -69,7 +68,7 @@ def of_hosts(
 
 def known(
     plan: Plan,
-    definitions: t.Mapping[str, Mapping],
+    definitions: t.Mapping[str, t.Mapping[str, str]],
     seen: t.Sequence[Timing],
     chosen: purge_choice.Chosen | None = None,
 ) -> Known:
@@ -80,7 +79,7 @@ def known(
     """
     found: Known = {}
     for drive in plan.drives:
-        alike = [item for item in seen if _is_alike(item, drive.expected, plan.host)]
+        alike = [item for item in seen if _is_alike(item, drive, plan.host)]
         for test in drive.tests:
             offer = (chosen or {}).get((drive.drive, test.name))
             name = test.name
@@ -94,9 +93,9 @@ def known(
     return found
 
 
-def _is_alike(item: Timing, identity: Mapping, host: str) -> bool:
+def _is_alike(item: Timing, drive: PlannedDrive, host: str) -> bool:
     """Return whether it is of such a drive; of virtual ones each host has its own."""
-    size = identity["size_bytes"]
+    identity, size = drive.expected, drive.expected["size_bytes"]
     return (
         item.model == model(identity)
         and abs(item.size_bytes - size) <= SAME_SIZE * size

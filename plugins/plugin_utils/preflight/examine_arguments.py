@@ -13,7 +13,8 @@ from ...module_utils.checks import host_checks
 from ..common.argument_specs import Variables
 from ..common.values import drives_at_once
 
-Values = dict[str, t.Any]  # options of a module, by name
+# Options of a module, by name.
+Values = dict[str, t.Any]
 # Options of host_checks that have a variable of their own.
 MAPPINGS = ("levels", *host_checks.VERSION_RULES, "link")
 # Tools that some tests take; they are missing only where one of the plan does.

@@ -15,6 +15,7 @@ from ...module_utils.drive.entry import parse
 from ...module_utils.records import base
 from ..store import import_records, quarantine
 from . import approval, approval_check, unavailable_hosts
+from .begun_run import BegunRun
 from .findings import HostAnswer, Run, host_list, named_once, shared_value, standing
 
 Marks = t.Sequence[quarantine.Quarantined]
@@ -64,10 +65,9 @@ def exclude(
     return found
 
 
-def of_run(record: t.Mapping[str, t.Any] | None) -> Kept:
-    """Return what run.json says of the drives that were left out."""
-    asked = (record or {}).get("asked") or []
-    return {(entry["host"], entry["drive"]): entry["left_out"] for entry in asked if entry.get("left_out")}
+def of_run(before: BegunRun) -> Kept:
+    """Return the drives that were left out when a run began, and why."""
+    return {(one.host, one.drive): one.left_out for one in before.drives if one.left_out}
 
 
 def lines(views: t.Sequence[HostAnswer]) -> list[str]:

@@ -18,18 +18,15 @@ from ...module_utils.run import digests
 from ..common.version import collection_version
 from ..plan import hostplan
 from ..plan.testfiles import PlanError, Test
-from ..run_folder import run_record
+from ..run_folder.run_record import Definition
 from ..verdict.comparability import COMPARED
-from . import criteria_checks, remeasurement_checks, run_json
+from . import begun_run, criteria_checks, remeasurement_checks, run_json
+from .begun_run import BegunRun
 from .findings import Finding, HostAnswer, Run
-from .host_tests import Requested
-
-About = t.Mapping[str, t.Any]
-# {host: {name of a test: what run.json tells about it}}
-Tests = t.Mapping[str, t.Mapping[str, About]]
+from .host_tests import Requested, TestsOfHosts
 
 
-def about_test(test: Test) -> dict[str, t.Any]:
+def about_test(test: Test) -> Definition:
     """Return what run.json keeps of a test as load_plan returns it. runtimes_s: of its cells, whose ids do not tell it;
     points: the rules of those that follow a sweep.
     """
@@ -65,7 +62,7 @@ def about_test(test: Test) -> dict[str, t.Any]:
     }
 
 
-def differing_keys(one: About, other: About, keys: t.Iterable[str] = COMPARED) -> list[str]:
+def differing_keys(one: Definition, other: Definition, keys: t.Iterable[str] = COMPARED) -> list[str]:
     """Return the keys that both have and in which they differ: an older record may lack some."""
     return [
         key
@@ -79,11 +76,11 @@ def _definition_text(value: t.Any) -> str:
 
 
 def changed_tests(
-    run: Run, views: t.Sequence[HostAnswer], tests: Tests, before: About, plans: t.Mapping[str, Plan]
+    run: Run, views: t.Sequence[HostAnswer], tests: TestsOfHosts, before: BegunRun, plans: t.Mapping[str, Plan]
 ) -> list[Finding]:
     """Tests that a host was asked for in this run already, and that are now defined in another way.
 
-    before: run.json or {}. plans: of each host as it would be now; compared with what run_info tells of the
+    before: as the run began. plans: of each host as it would be now; compared with what run_info tells of the
       host's own.
     """
     found = {}
@@ -102,9 +99,9 @@ def changed_tests(
     return list(found.values())
 
 
-def _changed_in_record(host: str, own: t.Mapping[str, About], before: About) -> dict[str, list[str]]:
-    asked = {name for entry in before.get("asked", []) if entry["host"] == host for name in entry.get("tests", [])}
-    found = {name: differing_keys(before["tests"].get(name, {}), test) for name, test in own.items() if name in asked}
+def _changed_in_record(host: str, own: t.Mapping[str, Definition], before: BegunRun) -> dict[str, list[str]]:
+    asked = {name for drive in before.drives if drive.host == host for name in drive.tests}
+    found = {name: differing_keys(before.tests.get(name, {}), test) for name, test in own.items() if name in asked}
     return {name: keys for name, keys in found.items() if keys}
 
 
@@ -116,12 +113,12 @@ def _changed_on_host(run: Run, view: HostAnswer, plan: Plan | None) -> dict[str,
     return {name: keys for name, keys in found.items() if keys}
 
 
-def clashing_tests(tests: Tests, before: About) -> list[Finding]:
+def clashing_tests(tests: TestsOfHosts, before: BegunRun) -> list[Finding]:
     """One name for two tests within a run, hosts of its earlier plays included. Pass and fail go by the name alone."""
-    first: dict[str, tuple[str, About]] = {}
-    for entry in before.get("asked", []):
-        for name in entry.get("tests", []) if entry["host"] not in tests else []:
-            first.setdefault(name, (entry["host"], before["tests"].get(name, {})))
+    first: dict[str, tuple[str, Definition]] = {}
+    for drive in before.drives:
+        for name in drive.tests if drive.host not in tests else ():
+            first.setdefault(name, (drive.host, before.tests.get(name, {})))
     found = []
     for host, own in tests.items():
         for name, test in own.items():
@@ -168,7 +165,7 @@ def of_hosts(
     return plans, found
 
 
-def tests_of(requested: Requested) -> dict[str, dict[str, dict[str, t.Any]]]:
+def tests_of(requested: Requested) -> TestsOfHosts:
     """Return what run.json tells about the tests of each host: {host: {name: …}}; none of hosts whose tests
     are wrong.
     """
@@ -183,7 +180,7 @@ def findings(
     views: t.Sequence[HostAnswer],
     run: Run | None,
     results_dir: str,
-    tests: t.Mapping[str, t.Mapping[str, t.Any]],
+    tests: TestsOfHosts,
     plans: t.Mapping[str, Plan],
 ) -> list[Finding]:
     """Return what is wrong with the tests by their names, with a second measurement, and with the criteria."""
@@ -203,7 +200,7 @@ def _definition_findings(
     views: t.Sequence[HostAnswer],
     run: Run | None,
     run_folder: str,
-    tests: t.Mapping[str, t.Mapping[str, t.Any]],
+    tests: TestsOfHosts,
     plans: t.Mapping[str, Plan],
 ) -> list[Finding]:
     """One name for two tests, within this play or against what the run was started with."""
@@ -214,9 +211,9 @@ def _definition_findings(
         if view.name in tests and (view.asked or {}).get("ssd_step") == "qualify"
     }
     if run is None:
-        return clashing_tests(named, {})
+        return clashing_tests(named, BegunRun())
     try:
-        before = run_record.read_run(run_folder) or {}
+        before = begun_run.read(run_folder)
     except ValueError as error:
         return [
             Finding(f"ssd_run_id: {run_folder}/run.json is damaged ({error}); repair it, or use another ssd_run_id")

@@ -14,6 +14,7 @@ from ..common.argument_specs import Variables
 from ..common.schema import plain
 from ..plan import hostplan
 from ..plan.testfiles import PlanError, Test
+from ..run_folder.run_record import Definition
 from . import variable_rules
 from .findings import HostAnswer
 
@@ -34,6 +35,8 @@ class HostTests(t.NamedTuple):
 
 
 Requested = t.Mapping[str, HostTests]
+# {host: {test: what run.json keeps of it}}
+TestsOfHosts = t.Mapping[str, t.Mapping[str, Definition]]
 
 
 def of_hosts(views: t.Sequence[HostAnswer]) -> dict[str, HostTests]:
@@ -51,7 +54,7 @@ def of_hosts(views: t.Sequence[HostAnswer]) -> dict[str, HostTests]:
     return found
 
 
-def host_variables(asked: Variables) -> dict[str, t.Any]:
+def host_variables(asked: Variables) -> Variables:
     """Return the variables of a plan. The roles' defaults stand for those of roles that are not part of the play, and
     for wrong ones (findings).
     """

@@ -22,7 +22,6 @@ from .findings import UNSET
 # be in every one.
 APPROVED = "ssd_approved_plan"
 _OF_CONTROLLER = frozenset({"ssd_ask_hosts", "ssd_become", "ssd_store_url", APPROVED})
-Values = dict[str, t.Any]
 Template = t.Callable[[t.Any], t.Any]
 
 
@@ -35,7 +34,7 @@ def names() -> tuple[str, ...]:
     return tuple(sorted((of_roles | of_job | of_preparation) - _OF_CONTROLLER))
 
 
-def evaluated(variables: Variables, template: Template) -> Values:
+def evaluated(variables: Variables, template: Template) -> Variables:
     """Return {name: value} of all `names`, UNSET where nobody has set one, and a digest of the approved plan.
 
     A second measurement (ssd_retest) is of the drives that the first preflight saw, under a run of its own.

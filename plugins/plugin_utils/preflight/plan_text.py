@@ -16,6 +16,7 @@ from ...module_utils.records import base
 from ...module_utils.records.events import Look
 from ...module_utils.records.plan import NotApplicable, Plan, PlannedDrive, PlannedTest
 from ...module_utils.records.purge import OfferedPurge
+from ...module_utils.run.criteria import Criterion
 from ...module_utils.run.states import SETTLED_STATES
 from ..common import schema as schemas
 from ..common import units
@@ -35,7 +36,6 @@ from . import (
 from .findings import HostAnswer, Run
 from .host_tests import HostTests, Requested
 
-Mapping = t.Mapping[str, t.Any]
 Span = tuple[float, float]
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
@@ -69,7 +69,7 @@ def estimate(plan: Plan, write_mib_s: float, chosen: purge_choice.Chosen | None 
     for drive in plan.drives:
         offers = [(chosen or {}).get((drive.drive, test.name)) for test in drive.tests]
         tests = [
-            _estimate_test(test, drive.expected, write_mib_s * time_estimates.MIB, offer)
+            _estimate_test(test, drive, write_mib_s * time_estimates.MIB, offer)
             for test, offer in zip(drive.tests, offers)
         ]
         min_s, max_s = round(sum(test.min_s for test in tests), 1), round(sum(test.max_s for test in tests), 1)
@@ -78,9 +78,10 @@ def estimate(plan: Plan, write_mib_s: float, chosen: purge_choice.Chosen | None 
 
 
 def _estimate_test(
-    test: PlannedTest, identity: Mapping, bytes_per_s: float, offer: OfferedPurge | None
+    test: PlannedTest, drive: PlannedDrive, bytes_per_s: float, offer: OfferedPurge | None
 ) -> TestEstimate:
-    shortest, longest = time_estimates.span_s(test, identity, bytes_per_s, purge_choice.share_of_fill(test, offer))
+    share = purge_choice.share_of_fill(test, offer)
+    shortest, longest = time_estimates.span_s(test, drive.expected, bytes_per_s, share)
     return TestEstimate(test.name, round(shortest, 1), round(longest, 1))
 
 
@@ -92,7 +93,7 @@ def describe(
     plan: Plan,
     paths: t.Mapping[str, str],
     write_mib_s: float,
-    criteria: t.Sequence[Mapping] | None = None,
+    criteria: t.Sequence[Criterion] | None = None,
     chosen: purge_choice.Chosen | None = None,
     looks: t.Mapping[str, Look] | None = None,
     wear: t.Mapping[str, str] | None = None,
@@ -109,7 +110,7 @@ def describe(
     reads_s = parallel_drives.span_s(plan.together, len(plan.drives))
     for drive, took_all in zip(plan.drives, estimate(plan, write_mib_s, chosen)):
         where = paths.get(drive.drive, REFUSED)
-        lines.append(f"  {drive.drive}: {_verb(drive)} {where} ({identity_text(drive.expected)})")
+        lines.append(f"  {drive.drive}: {_verb(drive)} {where} ({identity_text(drive)})")
         looked_at = (looks or {}).get(drive.drive)
         if looked_at:
             lines.append(f"    {scan_offsets.scan_text(looked_at, units.data_size)}")
@@ -223,8 +224,9 @@ def _by_reason(not_applicable: t.Iterable[NotApplicable]) -> dict[str, list[str]
     return grouped
 
 
-def identity_text(identity: Mapping) -> str:
+def identity_text(drive: PlannedDrive) -> str:
     """Who a drive is, in one line: model, serial, wwn, firmware, size, logical block size."""
+    identity = drive.expected
     named = [
         str(identity[key]) if key == "model" else f"{key} {identity[key]}"
         for key in IDENTITY_SHOWN

@@ -11,13 +11,13 @@ import os
 import typing as t
 
 from ...module_utils.records import base
+from ...module_utils.records.base import Scalar
 from ..common.schema import plain
 from ..common.values import integer
 from ..run_folder import decision_record, remeasurement
 from ..verdict import judged_criteria
 from .findings import Finding, HostAnswer, Run, shared_value
 
-Mapping = t.Mapping[str, t.Any]
 TEXT = (
     "ssd_retest: a drive that misses only relative criteria would be erased and measured once more before it fails, in "
     "a run of its own ({0}); at most, that takes the time of the plan and writes its bytes a second time"
@@ -26,15 +26,27 @@ TEXT = (
 _NOT_YOURS = "only qualify.yml sets ssd_again, so remove it from your variables"
 
 
-def narrowed(view: HostAnswer) -> Mapping:
-    """ssd_again of a host (docs/internals.md); {} where this is no second measurement."""
+class Remeasurement(t.NamedTuple):
+    """ssd_again of a host (docs/internals.md), as far as preflight needs it. of: the first run's id. counts: {drive:
+    its tests whose second result counts}. identities: {drive: {key of its identity: what the first preflight saw}}.
+    """
+
+    of: str
+    counts: t.Mapping[str, list[str]]
+    identities: t.Mapping[str, t.Mapping[str, Scalar]]
+
+
+def narrowed(view: HostAnswer) -> Remeasurement | None:
+    """Return what a host is measured again for; None where this is no second measurement."""
     given = plain((view.asked or {}).get("ssd_again"))
-    return given if isinstance(given, dict) else {}
+    if not isinstance(given, dict) or not given:
+        return None
+    return Remeasurement(str(given["of"]), given.get("counts", {}), given.get("identities", {}))
 
 
 def remeasured_run(views: t.Sequence[HostAnswer]) -> str:
     """Return the run whose drives are measured again; "" where this is no second measurement."""
-    return next((str(narrowed(view)["of"]) for view in views if narrowed(view)), "")
+    return next((again.of for again in map(narrowed, views) if again), "")
 
 
 def is_requested(views: t.Sequence[HostAnswer]) -> bool:
@@ -44,8 +56,8 @@ def is_requested(views: t.Sequence[HostAnswer]) -> bool:
 
 def counting_tests(view: HostAnswer, drive: str) -> list[str] | None:
     """Return the tests of a drive whose second result counts; None where this is no second measurement of it."""
-    found: list[str] | None = narrowed(view).get("counts", {}).get(drive)
-    return found
+    again = narrowed(view)
+    return again.counts.get(drive) if again else None
 
 
 def findings(views: t.Sequence[HostAnswer], run: Run | None, results_dir: str) -> list[Finding]:
@@ -66,7 +78,8 @@ def findings(views: t.Sequence[HostAnswer], run: Run | None, results_dir: str) -
 
 def _others(view: HostAnswer) -> list[Finding]:
     """Drives that were not measured in the first run, or are others now."""
-    known = narrowed(view).get("identities", {})
+    again = narrowed(view)
+    known = again.identities if again else {}
     found = []
     for one in view.drives or ():
         drive, identity = str(one.drive), base.to_json(one.identity) or {}

@@ -22,10 +22,10 @@ from ..common.values import number
 from ..common.version import collection_version
 from ..plan import cells, criteria_files
 from ..plan.testfiles import PlanError
-from ..run_folder.run_record import RequestedDrive, RunRecord, RunWarning
+from ..run_folder.run_record import Definition, RequestedDrive, RunRecord, RunWarning
 from . import findings, remeasurement_checks, wear
 from .findings import HostAnswer, Run
-from .host_tests import HostTests, Requested
+from .host_tests import HostTests, Requested, TestsOfHosts
 
 
 def criteria(views: t.Sequence[HostAnswer]) -> t.Any:
@@ -55,7 +55,7 @@ def record(
     views: t.Sequence[HostAnswer],
     run: Run,
     now: datetime.datetime,
-    tests: t.Mapping[str, t.Mapping[str, dict[str, t.Any]]],
+    tests: TestsOfHosts,
     requested: Requested,
     warnings: t.Sequence[RunWarning],
 ) -> RunRecord:
@@ -136,7 +136,7 @@ def _left_out_cells(requested: HostTests) -> dict[str, list[str]]:
     }
 
 
-def _preferred(view: HostAnswer, run: Run, tests: t.Mapping[str, t.Any]) -> dict[str, int]:
+def _preferred(view: HostAnswer, run: Run, tests: t.Mapping[str, Definition]) -> dict[str, int]:
     """Return the size of cells of the preferred write size, by drive; nothing where no test has such cells, and where
     the run is under way: its cells have the size that it began with.
     """

@@ -15,13 +15,13 @@ import typing as t
 from ...module_utils.records.answers import RunOnHost
 from ...module_utils.run.states import LIVE_STATES
 from ..common import argument_specs
-from ..run_folder import run_record, runs
+from ..run_folder import runs
 from ..run_folder.run_record import RunWarning
 from ..verdict import judged_criteria
+from .begun_run import BegunRun
 from .findings import Finding, HostAnswer, Run, host_list, shared_value
 
 CRITERIA_CHECK = "criteria"
-Mapping = t.Mapping[str, t.Any]
 
 
 def choose(
@@ -94,23 +94,19 @@ def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, 
     )
 
 
-def dropped_criteria(before: Mapping, criteria: t.Any, unknown_causes: t.Any) -> list[str]:
-    """Return what the run was begun with (run.json) and would be held to no longer, in words."""
-    now = [judged_criteria.describe(dict(item)) for item in criteria or [] if isinstance(item, dict)]
-    then = [judged_criteria.describe(item) for item in before.get("criteria") or [] if isinstance(item, dict)]
-    strict = before.get("unknown_causes") == "disturb" and (unknown_causes or "warn") != "disturb"
+def dropped_criteria(before: BegunRun, criteria: t.Any, unknown_causes: t.Any) -> list[str]:
+    """Return what the run was begun with and would be held to no longer, in words."""
+    now = [judged_criteria.describe(item) for item in criteria or [] if isinstance(item, dict)]
+    then = [judged_criteria.describe(item) for item in before.criteria]
+    strict = before.unknown_causes == "disturb" and (unknown_causes or "warn") != "disturb"
     return [text for text in then if text not in now] + ["ssd_unknown_causes disturb"] * strict
 
 
 def dropped_criteria_warnings(
-    views: t.Sequence[HostAnswer], run: Run | None, run_folder: str, criteria: t.Any
+    views: t.Sequence[HostAnswer], run: Run | None, before: BegunRun, criteria: t.Any
 ) -> list[RunWarning]:
     """Warn of criteria that the run began with. A single step is judged by nothing."""
     if run is None or shared_value(views, "ssd_step") != "qualify":
-        return []
-    try:
-        before = run_record.read_run(run_folder) or {}
-    except ValueError:  # decision.py tells what is wrong with it
         return []
     lost = dropped_criteria(before, criteria, shared_value(views, "ssd_unknown_causes"))
     message = f"this play drops criteria that run {run.id} began with, for all of its drives: {'; '.join(lost)}"

@@ -21,7 +21,8 @@ from ..common.units import plan_duration
 from ..common.values import number
 from ..plan import time_estimates
 from ..run_folder import results_log, run_record, runs
-from ..run_folder.run_record import RunWarning
+from ..run_folder.run_record import Definition, RunWarning
+from ..validation.record_check import Record
 from ..verdict import fob_state
 from .duration_history import SAME_SIZE
 from .findings import Finding
@@ -41,8 +42,6 @@ FASTER = 1.2
 # One drive may be a bad one of its model.
 LEAST_DRIVES = 2
 CHECK = "saturation_time"
-
-Mapping = t.Mapping[str, t.Any]
 
 
 def alternative(test: PlannedTest) -> str:
@@ -101,12 +100,12 @@ def _lines(path: str, most: int) -> list[bytes]:
 
 
 def _of_run(run: runs.KnownRun, lines: t.Sequence[bytes], models: t.Collection[str]) -> list[Saturation]:
-    newest: dict[tuple[t.Any, ...], dict[str, t.Any]] = {}
+    newest: dict[tuple[t.Any, ...], Record] = {}
     for line in lines:
         record = results_log.parsed(line)
         if record is not None:
             newest[record["kind"], record["host"], record.get("drive"), record.get("test")] = record
-    drives = {key[1:3]: record.get("identity") or {} for key, record in newest.items() if key[0] == "drive"}
+    drives = {key[1:3]: record for key, record in newest.items() if key[0] == "drive"}
     about = (run_record.read_run(run.folder) or {}).get("tests") or {}
     made = [
         _saturation(run, record, drives.get((record["host"], record["drive"]), {}), about)
@@ -117,7 +116,7 @@ def _of_run(run: runs.KnownRun, lines: t.Sequence[bytes], models: t.Collection[s
 
 
 def _saturation(
-    run: runs.KnownRun, record: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any], about: t.Mapping[str, t.Any]
+    run: runs.KnownRun, record: Record, drive: Record, about: t.Mapping[str, Definition]
 ) -> Saturation | None:
     """None for a record that tells no rate, or not that of a fresh drive: one that was filled is slower from the start.
 
@@ -125,7 +124,11 @@ def _saturation(
     """
     if fob_state.why_not(record):
         return None
-    shown, windows = record.get("saturation") or {}, record.get("steady_state") or []
+    shown, windows, identity = (
+        record.get("saturation") or {},
+        record.get("steady_state") or [],
+        drive.get("identity") or {},
+    )
     cells = (about.get(record["test"]) or {}).get("cells") or []
     rate = number((record.get("metrics") or {}).get("write_bandwidth"))
     written, elapsed_s, size = (
@@ -200,14 +203,14 @@ def _advice(test: PlannedTest) -> str:
 def _slow(plans: t.Mapping[str, Plan], known: t.Sequence[Saturation]) -> list[tuple[str, str, PlannedTest, str, bool]]:
     """(host, drive, test, what speaks against it, whether enough drives do)."""
     bound = [(host, drive, test) for host, plan in plans.items() for drive, test in _bound([plan])]
-    said = [(host, drive, test, too_slow(test, drive.expected, known)) for host, drive, test in bound]
+    said = [(host, drive, test, too_slow(test, drive, known)) for host, drive, test in bound]
     return [
         (
             host,
             drive.drive,
             test,
             proof,
-            _are_enough(_alike(test, drive.expected, known), host),
+            _are_enough(_alike(test, drive, known), host),
         )
         for host, drive, test, proof in said
         if proof
@@ -220,21 +223,21 @@ def _are_enough(seen: t.Sequence[Saturation], host: str) -> bool:
     return len({(item.host, item.drive) for item in seen}) >= LEAST_DRIVES and (len(hosts) > 1 or hosts == {host})
 
 
-def _alike(test: PlannedTest, identity: Mapping, known: t.Sequence[Saturation]) -> list[Saturation]:
+def _alike(test: PlannedTest, drive: PlannedDrive, known: t.Sequence[Saturation]) -> list[Saturation]:
     """Return what was measured of drives of this model and size by the same cell."""
-    size, cell = identity["size_bytes"], test.cells[0].id
+    model, size, cell = drive.expected["model"], drive.expected["size_bytes"], test.cells[0].id
     return [
         item
         for item in known
-        if item.model == identity["model"] and item.cell == cell and abs(item.size_bytes - size) <= SAME_SIZE * size
+        if item.model == model and item.cell == cell and abs(item.size_bytes - size) <= SAME_SIZE * size
     ]
 
 
-def too_slow(test: PlannedTest, identity: Mapping, known: t.Sequence[Saturation]) -> str:
+def too_slow(test: PlannedTest, drive: PlannedDrive, known: t.Sequence[Saturation]) -> str:
     """Return why the test cannot get as far as its first window on such a drive; "" where that is not proved: the
     fastest that was measured counts.
     """
-    size, alike = identity["size_bytes"], _alike(test, identity, known)
+    size, alike = drive.expected["size_bytes"], _alike(test, drive, known)
     asked, left_s = time_estimates.least_multiple(test) * size, time_estimates.time_for_writing_s(test)
     if not alike or left_s is None:
         return ""

@@ -9,9 +9,11 @@ import datetime
 import os
 import typing as t
 
+from ...module_utils.records.base import Scalar
 from ...module_utils.run.criteria import MEASURED
 from ..run_folder import run_record, runs
 from ..validation import record_check, sanitizer
+from ..validation.record_check import Record
 from ..verdict import comparability
 
 # Newest first, and no more than plan mode can be waited for.
@@ -25,8 +27,7 @@ WHOLE = (*MEASURED, "not_steady")
 AROUND = ""
 _DRIVE, _TEST = b'"kind": "drive"', b'"kind": "test"'
 
-Mapping = t.Mapping[str, t.Any]
-Records = dict[tuple[str, str], Mapping]
+Records = dict[tuple[str, str], Record]
 
 
 class Timing(t.NamedTuple):
@@ -42,7 +43,7 @@ class Timing(t.NamedTuple):
     model: str
     size_bytes: int
     test: str
-    definition: Mapping
+    definition: t.Mapping[str, str]
     method: str
     purge_s: float
     fill_bytes_per_s: float
@@ -50,7 +51,7 @@ class Timing(t.NamedTuple):
     rounds_s: float
 
 
-def model(identity: Mapping) -> str:
+def model(identity: t.Mapping[str, Scalar]) -> str:
     """Return what drives have in common that take equally long; a loop device has no model."""
     return str(identity.get("model") or identity.get("transport") or "")
 
@@ -88,7 +89,7 @@ def _of_run(run: runs.KnownRun, models: t.Collection[str], tests: t.Collection[s
         known = model(record.get("identity") or {}) in models and bool(record["identity"].get("size_bytes"))
         if known and len(drives) < MOST_DRIVES:
             drives[record["host"], record["drive"]] = record
-    newest: dict[tuple[str, str], dict[str, Mapping]] = {}
+    newest: dict[tuple[str, str], dict[str, Record]] = {}
     for record in _records(run.folder, _TEST, drives) if drives else ():
         newest.setdefault((record["host"], record["drive"]), {})[record["test"]] = record
     found = []
@@ -99,7 +100,7 @@ def _of_run(run: runs.KnownRun, models: t.Collection[str], tests: t.Collection[s
     return found
 
 
-def _records(folder: str, part: bytes, drives: t.Collection[tuple[str, str]] | None = None) -> t.Iterator[Mapping]:
+def _records(folder: str, part: bytes, drives: t.Collection[tuple[str, str]] | None = None) -> t.Iterator[Record]:
     """Yield the records that pass of lines with a part, of all drives or of these: to pass costs more than to
     be read.
     """
@@ -113,7 +114,7 @@ def _records(folder: str, part: bytes, drives: t.Collection[tuple[str, str]] | N
         return
 
 
-def _passed(line: bytes, drives: t.Collection[tuple[str, str]] | None) -> Mapping | None:
+def _passed(line: bytes, drives: t.Collection[tuple[str, str]] | None) -> Record | None:
     try:
         told = sanitizer.decoded(line)
         if drives is not None and (str(told.get("host")), str(told.get("drive"))) not in drives:
@@ -123,7 +124,9 @@ def _passed(line: bytes, drives: t.Collection[tuple[str, str]] | None) -> Mappin
         return None
 
 
-def _timing(run: runs.KnownRun, drive: Mapping, record: Mapping, defined: Mapping) -> Timing | None:
+def _timing(
+    run: runs.KnownRun, drive: Record, record: Record, defined: t.Mapping[str, t.Mapping[str, str]]
+) -> Timing | None:
     """None of a test that was cut short, or whose times can't be."""
     if record["outcome"] not in WHOLE or not record["finished"] or record["test"] not in defined:
         return None
@@ -137,7 +140,7 @@ def _timing(run: runs.KnownRun, drive: Mapping, record: Mapping, defined: Mappin
     return Timing(*_who(run, drive), name, defined[name], method, purge_s, rate, record["rounds"], rest_s)
 
 
-def _around(run: runs.KnownRun, drive: Mapping, tests: t.Sequence[Mapping]) -> Timing | None:
+def _around(run: runs.KnownRun, drive: Record, tests: t.Sequence[Record]) -> Timing | None:
     """Return the look before the first test, and what came after the last one."""
     ends = [test.get("finished") for test in tests]
     if drive["outcome"] != "complete" or not ends or not all(ends) or not drive.get("left"):
@@ -147,7 +150,7 @@ def _around(run: runs.KnownRun, drive: Mapping, tests: t.Sequence[Mapping]) -> T
     return Timing(*_who(run, drive), AROUND, {"left": drive["left"]}, "", 0.0, 0.0, 0, look_s + max(0.0, after_s))
 
 
-def _who(run: runs.KnownRun, drive: Mapping) -> tuple[str, str, str, str, int]:
+def _who(run: runs.KnownRun, drive: Record) -> tuple[str, str, str, str, int]:
     identity = drive["identity"]
     return run.id, drive["host"], drive["drive"], model(identity), identity["size_bytes"]
 

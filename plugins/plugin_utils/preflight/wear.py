@@ -24,7 +24,6 @@ from .findings import Finding
 
 TB = 10**12
 ADVICE = "take tests out, lower rounds.max or rounds.capacity_multiple, or raise the budget"
-Mapping = t.Mapping[str, t.Any]
 
 
 def of_drive(drive: PlannedDrive, write_mib_s: float, chosen: purge_choice.Chosen | None = None) -> tuple[float, float]:
@@ -32,23 +31,20 @@ def of_drive(drive: PlannedDrive, write_mib_s: float, chosen: purge_choice.Chose
     plan_text.estimate.
     """
     offers = [(chosen or {}).get((drive.drive, test.name)) for test in drive.tests]
-    parts = [
-        _of_test(test, drive.expected, write_mib_s * time_estimates.MIB, offer)
-        for test, offer in zip(drive.tests, offers)
-    ]
+    parts = [_of_test(test, drive, write_mib_s * time_estimates.MIB, offer) for test, offer in zip(drive.tests, offers)]
     return sum(least for least, _most in parts), sum(most for _least, most in parts)
 
 
 def _of_test(
-    test: PlannedTest, identity: Mapping, bytes_per_s: float, offer: OfferedPurge | None
+    test: PlannedTest, drive: PlannedDrive, bytes_per_s: float, offer: OfferedPurge | None
 ) -> tuple[float, float]:
     """At least: an overwriting purge, the fill, and what has to be written before a window may begin. At most: beside
     it every round that the limits allow, each cell that writes doing so at the assumed rate all the time.
     """
-    size = identity["size_bytes"]
+    size = drive.expected["size_bytes"]
     # Other purges write, if at all, within the drive.
     fill = size * ((offer.method if offer else test.purge.method) == "overwrite")
-    fill += time_estimates.fill_bytes(test, identity)
+    fill += time_estimates.fill_bytes(test, drive.expected)
     writing = [cell for cell in test.cells if cell.read_pct < 100]
     if not writing:
         return fill, fill

@@ -20,6 +20,9 @@ RUN, RESULTS = "run.json", "results.jsonl"
 OF_CELLS = ("preferred_write_bytes",)
 SUMMARY = os.path.join("report", "summary.json")
 _Limit = float | str | None
+# What run.json keeps of a test's definition, which is its file's: the keys of TestOfRun, and those that make it another
+# test (comparability.COMPARED).
+Definition = Json
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ class RunRecord:
     # Those of files, then ssd_criteria.
     criteria: list[Annotated[Json, Limits(known=Criterion)]]
     # By name; with more of their definitions than the report takes.
-    tests: dict[str, Annotated[Json, Limits(known=TestOfRun)]]
+    tests: dict[str, Annotated[Definition, Limits(known=TestOfRun)]]
     versions: dict[str, str | None]
     # The run whose drives this one measures again (ssd_retest); it is judged with that run.
     again_of: OrMissing[str] = None

@@ -8,7 +8,7 @@ import shlex
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import excluded_drives
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import begun_run, excluded_drives
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store.quarantine import Quarantined
 from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
@@ -78,7 +78,9 @@ def test_a_drive_that_no_longer_says_who_it_is_is_known_by_its_place():
 
 
 def test_a_host_that_began_without_a_drive_goes_on_without_it_though_it_was_released():
-    kept = excluded_drives.of_run({"asked": [{"host": "h1", "drive": "S2", "left_out": "quarantined: as it was"}]})
+    kept = excluded_drives.of_run(
+        begun_run.parse({"asked": [{"host": "h1", "drive": "S2", "left_out": "quarantined: as it was"}]})
+    )
     (found,) = excluded_drives.exclude([view()], BEGUN, [], kept)
     assert found.left_out == {"S2": "quarantined: as it was"} and left([found]) == [(["S1"], ["S1"])]
 

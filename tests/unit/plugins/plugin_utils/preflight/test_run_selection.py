@@ -9,7 +9,7 @@ import datetime
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import run_selection
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import begun_run, run_selection
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import Run
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import runs
 from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
@@ -132,4 +132,4 @@ ONE, OTHER = {"metric": "iops", "min": 1}, {"metric": "iops", "min": 2}
     ],
 )
 def test_what_is_given_up(before, criteria, strict, lost):
-    assert run_selection.dropped_criteria(before, criteria, strict) == lost
+    assert run_selection.dropped_criteria(begun_run.parse(before), criteria, strict) == lost
