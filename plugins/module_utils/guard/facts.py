@@ -11,11 +11,15 @@ import dataclasses
 import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, TIMED_OUT, Result
+from ..records.base import Scalar
 from ..records.events import Look
-from ..records.found_drives import OwnData
+from ..records.ledger import LedgerState, OwnData
 
-WRITING, RELEASED, EVIDENCE = "writing", "released", "evidence"
-STATES = (WRITING, RELEASED, EVIDENCE)
+# A drive's identity (drive/identity.py), of which the ledger takes the names.
+Names = t.Mapping[str, Scalar]
+WRITING: LedgerState = "writing"
+RELEASED: LedgerState = "released"
+EVIDENCE: LedgerState = "evidence"
 
 # Which package has a tool, for who has to install it.
 PACKAGES = {

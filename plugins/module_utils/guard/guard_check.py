@@ -17,11 +17,12 @@ from ..core.locks import Lock, Locked, UntrustedLock, look_lock
 from ..drive import identity
 from ..drive.entry import Entry
 from ..records import base
+from ..records.ledger import LedgerEntry
 from . import ledger_format
 from .block_classifier import Stopped
 from .data_scan import Terms, never
 from .device import user_space
-from .facts import Facts, Machine, add
+from .facts import Facts, Machine, Names, add
 from .probe import look_at, machine, probe
 from .rules import Refusal, entry_problem, lifted_codes, make_refusals, ours, refusals
 
@@ -157,7 +158,7 @@ class _Seen:
     entry: Entry | None
     facts: Facts | None
     refused: list[Refusal]
-    ledger: dict[str, t.Any] | None = None
+    ledger: LedgerEntry | None = None
 
     def standing(self, run_id: str | None) -> list[Refusal]:
         """Return the refusals that neither a proof nor the entry itself lifts yet."""
@@ -254,7 +255,7 @@ def _safe_probe(
         return _Seen(entry, None, make_refusals("probe_failed", path, [f"{type(error).__name__}: {error}"]))
 
 
-def _ledger(state_dir: str | None, who: t.Mapping[str, t.Any]) -> tuple[dict[str, t.Any] | None, list[str]]:
+def _ledger(state_dir: str | None, who: Names) -> tuple[LedgerEntry | None, list[str]]:
     """Return what our ledger says of a drive, and why that can't be known."""
     try:
         return ledger_format.read(state_dir, who), []

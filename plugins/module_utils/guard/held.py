@@ -15,6 +15,7 @@ from ..core.host import Host
 from ..core.locks import Lock, Locked, drive_lock
 from ..drive import identity
 from ..drive.entry import Entry
+from ..records.ledger import NotedFilesystem
 from . import guard_check, ledger, ledger_format, own_node, rules, write_counters
 from .data_scan import Terms
 
@@ -66,7 +67,7 @@ class HeldDrive:
         # A purge goes on in the drive: what it holds is not known, and the ledger goes on saying that we write.
         self.unsettled = False
         # Of a test, which is yet to be wiped (ledger_format.filesystem_note).
-        self.filesystem: t.Mapping[str, t.Any] | None = None
+        self.filesystem: NotedFilesystem | None = None
         self._before: ledger.LedgerBefore | None = None
         self.handle: int | None = None
         self.path = ""
@@ -167,7 +168,7 @@ class HeldDrive:
                 )
             except ledger_format.Untrusted as error:
                 raise self._refused("untrusted_state", str(error)) from None
-            self.filesystem = (self._before.entry or {}).get("filesystem")
+            self.filesystem = self._before.entry.filesystem if self._before.entry else None
         self._content_is_ours = True
 
     def doubt(self) -> None:
@@ -181,7 +182,7 @@ class HeldDrive:
         if self._before is not None:
             ledger.note(self._before, self.identity, self.evidence, sentinels, self.filesystem)
 
-    def note_filesystem(self, filesystem: t.Mapping[str, t.Any] | None) -> None:
+    def note_filesystem(self, filesystem: NotedFilesystem | None) -> None:
         """Let the ledger know of a file system before it is made, and (None) once it is wiped. Raises OSError."""
         self.filesystem = filesystem
         if self._before is not None:

@@ -10,16 +10,17 @@ look found nothing but blank blocks and fio's fill.
 
 from __future__ import annotations
 
-import json
 import os
 import typing as t
+from dataclasses import replace
 from types import MappingProxyType
 
-from ..core.files import now, write_atomic
+from ..core.files import SCHEMA_VERSION, now
 from ..core.host import Host
-from .facts import EVIDENCE, RELEASED, WRITING
-from .ledger_format import Untrusted, fingerprint, load, not_roots, path_of, read, write
-from .write_counters import Written, written
+from ..records.ledger import LedgerEntry, NotedBlock, NotedFilesystem, Written
+from .facts import EVIDENCE, RELEASED, WRITING, Names
+from .ledger_format import Untrusted, fingerprint, load, names_of, not_roots, path_of, read, save, write
+from .write_counters import written
 
 
 class LedgerBefore(t.NamedTuple):
@@ -27,75 +28,73 @@ class LedgerBefore(t.NamedTuple):
 
     state_dir: str
     run_id: str
-    entry: dict[str, t.Any] | None
+    entry: LedgerEntry | None
     written: Written
 
 
-def begin(host: Host, state_dir: str, identity: t.Mapping[str, t.Any], run_id: str, reason: str = "") -> LedgerBefore:
+def begin(host: Host, state_dir: str, identity: Names, run_id: str, reason: str = "") -> LedgerBefore:
     """Note, before the first destructive step, that this run writes to the drive. reason: as `note`. Raises OSError,
     and Untrusted.
     """
     before = LedgerBefore(state_dir, run_id, read(state_dir, identity), written(host, identity))
-    note(before, identity, reason, filesystem=(before.entry or {}).get("filesystem"))
+    note(before, identity, reason, filesystem=before.entry.filesystem if before.entry else None)
     return before
 
 
 def note(
     before: LedgerBefore,
-    identity: t.Mapping[str, t.Any],
+    identity: Names,
     reason: str,
     sentinels: t.Mapping[int, bytes] = MappingProxyType({}),
-    filesystem: t.Mapping[str, t.Any] | None = None,
+    filesystem: NotedFilesystem | None = None,
 ) -> None:
     """Note what holds should this job die here. Raises OSError.
 
     reason: why the drive is to be kept as evidence by then; sentinels: the blocks that a purge is about to be proved
       with ({offset: data}), which are ours; filesystem: a test's, which may lie on it (left_filesystem).
     """
-    listed = [
-        {"offset": offset, "length": len(data), "sha256": fingerprint(data)}
-        for offset, data in sorted(sentinels.items())
-    ]
-    write(
-        before.state_dir,
-        identity,
-        {
-            "run_id": before.run_id,
-            "state": WRITING,
-            "released": None,
-            "reason": reason,
-            "sentinels": listed,
-            "filesystem": filesystem,
-        },
+    listed = [NotedBlock(offset, len(data), fingerprint(data)) for offset, data in sorted(sentinels.items())]
+    write(before.state_dir, _writing(before, identity, reason, listed, filesystem))
+
+
+def _writing(
+    before: LedgerBefore,
+    identity: Names,
+    reason: str,
+    sentinels: list[NotedBlock],
+    filesystem: NotedFilesystem | None,
+) -> LedgerEntry:
+    """Return the entry of a drive that the run has not let go of."""
+    return LedgerEntry(
+        before.run_id,
+        WRITING,
+        names_of(identity),
+        SCHEMA_VERSION,
+        reason=reason,
+        sentinels=sentinels,
+        filesystem=filesystem,
     )
 
 
-def give_up(before: LedgerBefore, identity: t.Mapping[str, t.Any], reason: str) -> None:
+def give_up(before: LedgerBefore, identity: Names, reason: str) -> None:
     """Note why we let go of a drive in the middle, without touching it: nobody knows what it holds, and what was begun
     may yet be done. Raises OSError.
     """
     try:
-        noted = read(before.state_dir, identity) or {}
+        noted = read(before.state_dir, identity)
     except Untrusted:  # what is noted now says that nobody may erase the drive
-        noted = {}
-    fields = {
-        "run_id": before.run_id,
-        "state": WRITING,
-        "released": None,
-        "reason": reason,
-        "sentinels": noted.get("sentinels", []),
-        "filesystem": noted.get("filesystem"),
-    }
-    write(before.state_dir, identity, fields)
+        noted = None
+    sentinels, filesystem = (noted.sentinels, noted.filesystem) if noted else (None, None)
+    write(before.state_dir, _writing(before, identity, reason, sentinels or [], filesystem))
 
 
 def end(
     host: Host,
     before: LedgerBefore,
-    identity: t.Mapping[str, t.Any],
+    identity: Names,
     reason: str = "",
     blank: bool = False,
-    filesystem: t.Mapping[str, t.Any] | None = None,
+    filesystem: NotedFilesystem | None = None,
 ) -> None:
     """Note that we let go of the drive, while it is still held and nobody of ours writes any more. Raises OSError.
 
@@ -104,32 +103,23 @@ def end(
     is kept all the same, and what was written before then is vouched for by what was said of it.
     """
     left = written(host, identity)
-    if reason and left == before.written and left.iostats:
-        earlier = (before.entry or {}).get("written")
-        fields = {
-            "run_id": before.run_id,
-            "state": EVIDENCE,
-            "released": now(),
-            "reason": reason,
-            "blank": False,
-            "written": earlier,
-            "filesystem": filesystem,
-        }
-        write(before.state_dir, identity, fields)
-    elif left != before.written or not left.iostats:
-        state = EVIDENCE if reason else RELEASED
-        fields = {
-            "run_id": before.run_id,
-            "state": state,
-            "released": now(),
-            "reason": reason,
-            "blank": blank,
-            "written": left._asdict(),
-            "filesystem": filesystem,
-        }
-        write(before.state_dir, identity, fields)
+    wrote = left != before.written or not left.iostats
+    earlier = before.entry.written if before.entry else None
+    if wrote or reason:
+        entry = LedgerEntry(
+            before.run_id,
+            EVIDENCE if reason else RELEASED,
+            names_of(identity),
+            SCHEMA_VERSION,
+            released=now(),
+            reason=reason,
+            blank=wrote and blank,
+            written=left if wrote else earlier,
+            filesystem=filesystem,
+        )
+        write(before.state_dir, entry)
     elif before.entry is not None:
-        write(before.state_dir, identity, before.entry)
+        write(before.state_dir, before.entry)
     else:
         os.unlink(path_of(before.state_dir, identity))
 
@@ -157,12 +147,12 @@ def close_one(path: str, run_id: str, removed: bool = False) -> None:
         entry = None if not_roots(path) else load(path)
     except Untrusted:
         return
-    if entry is None or entry["run_id"] != run_id:
+    if entry is None or entry.run_id != run_id:
         return
-    closed = dict(entry)
-    if entry["state"] == WRITING:
-        closed.update(state=EVIDENCE if entry.get("reason") else RELEASED, released=now(), written=None)
+    closed = entry
+    if entry.state == WRITING:
+        closed = replace(closed, state=EVIDENCE if entry.reason else RELEASED, released=now(), written=None)
     if removed:
-        closed["removed"] = True
+        closed = replace(closed, removed=True)
     if closed != entry:
-        write_atomic(path, json.dumps(closed, indent=1) + "\n")
+        save(path, closed)

@@ -3,11 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The ledger's entries as they lie on the host: which file is a drive's, what of it may be trusted, and what it says.
 
-`<state_dir>/drives/<slug>.json`: {schema_version, identity, run_id, state: writing | released | evidence, released,
-reason, blank, written: {boot_id, diskseq, sectors, iostats}, sentinels: [{offset, length, sha256}], filesystem: a
-test's that is yet to be wiped (filesystem_note) or null}. It counts only while it is a file that root alone may write;
-one that others could have changed, or that is damaged, may have kept a drive as evidence, so it is told (`Untrusted`)
-and never passed over.
+`<state_dir>/drives/<slug>.json` is a LedgerEntry. It counts only while it is a file that root alone may write; one that
+others could have changed, or that is damaged, may have kept a drive as evidence, so it is told (`Untrusted`) and never
+passed over.
 
 Nothing on a test's file system tells whether somebody mounted it since, so one that its job could not wipe is refused
 as any file system is; the words say whose it was.
@@ -21,16 +19,17 @@ import os
 import typing as t
 
 from ..core import files, ownership
-from ..core.files import SCHEMA_VERSION, write_atomic
+from ..core.files import write_atomic
 from ..drive.identity import NAMES, OWN_NAMES, may_be_one
-from ..records.found_drives import OwnData
+from ..records import base
+from ..records.ledger import LedgerEntry, NotedFilesystem, OwnData
 from ..tools import filesystems
-from .facts import EVIDENCE, STATES, WRITING
+from .facts import EVIDENCE, WRITING, Names
 
 _LONGEST_NAME = 80
 
 
-def path_of(state_dir: str, identity: t.Mapping[str, t.Any]) -> str:
+def path_of(state_dir: str, identity: Names) -> str:
     """Return the drive's file: two namespaces of one controller share a serial, so every name counts; long ones are
     cut.
     """
@@ -47,7 +46,7 @@ class Untrusted(ValueError):
         self.problems = list(problems)
 
 
-def read(state_dir: str | None, identity: t.Mapping[str, t.Any]) -> dict[str, t.Any] | None:
+def read(state_dir: str | None, identity: Names) -> LedgerEntry | None:
     """Return the drive's entry; None where there is none. Raises Untrusted where it is not root's alone, damaged, or
     evidence of what may be another drive.
     """
@@ -63,22 +62,18 @@ def read(state_dir: str | None, identity: t.Mapping[str, t.Any]) -> dict[str, t.
         return None
     # Size, block size and place are not asked: a format may change those.
     differs = [
-        "{} was {}, is {}".format(key, entry["identity"].get(key), identity.get(key))
+        f"{key} was {entry.identity.get(key)}, is {identity.get(key)}"
         for key in NAMES
-        if entry["identity"].get(key) != identity.get(key)
+        if entry.identity.get(key) != identity.get(key)
     ]
     if differs and keeps_evidence(entry):
         raise Untrusted(
-            [
-                "{} keeps evidence of run {} for a drive that may be another one: {}".format(
-                    path, entry["run_id"], ", ".join(differs)
-                )
-            ]
+            [f"{path} keeps evidence of run {entry.run_id} for a drive that may be another one: {', '.join(differs)}"]
         )
     return None if differs else entry
 
 
-def _refuse_evidence_elsewhere(own_path: str, identity: t.Mapping[str, t.Any]) -> None:
+def _refuse_evidence_elsewhere(own_path: str, identity: Names) -> None:
     """Raise Untrusted for evidence of what may be this drive, from a place that told more of its names, or others: the
     file's name is made of them.
     """
@@ -93,15 +88,15 @@ def _refuse_evidence_elsewhere(own_path: str, identity: t.Mapping[str, t.Any]) -
             entry = None if path == own_path or not_roots(path) else load(path)
         except Untrusted:  # of that drive, and told there
             continue
-        if entry is not None and keeps_evidence(entry) and may_be_one(entry["identity"], identity):
-            raise Untrusted([f"{path} keeps evidence of run {entry['run_id']} for a drive that may be this one"])
+        if entry is not None and keeps_evidence(entry) and may_be_one(entry.identity, identity):
+            raise Untrusted([f"{path} keeps evidence of run {entry.run_id} for a drive that may be this one"])
 
 
-def keeps_evidence(entry: t.Mapping[str, t.Any]) -> bool:
+def keeps_evidence(entry: LedgerEntry) -> bool:
     """Return whether an entry of `read` keeps the drive as evidence, also that of a job that died with a
     reason noted.
     """
-    return entry["state"] == EVIDENCE or bool(entry["state"] == WRITING and entry.get("reason"))
+    return entry.state == EVIDENCE or bool(entry.state == WRITING and entry.reason)
 
 
 def not_roots(path: str) -> list[str]:
@@ -109,60 +104,31 @@ def not_roots(path: str) -> list[str]:
     return ownership.alone_problems(os.path.dirname(path), folder=True) + ownership.alone_problems(path)
 
 
-def load(path: str) -> dict[str, t.Any] | None:
+def load(path: str) -> LedgerEntry | None:
     """Return an entry; None where there is none. Raises Untrusted for what is none of ours."""
     try:
-        entry = files.read_json(path)
+        found = files.read_json(path)
     except (OSError, ValueError) as error:
         raise Untrusted([str(error) if path in str(error) else f"{path} cannot be read: {error}"]) from None
-    if entry is not None and not _is_entry(entry):
+    try:
+        entry = None if found is None else base.parse(LedgerEntry, found)
+    except base.WrongShape:
+        entry, found = None, {}
+    counts = [count for item in (entry and entry.sentinels) or () for count in (item.offset, item.length)]
+    if (entry is None and found is not None) or any(count < 0 for count in counts):
         raise Untrusted([f"{path} is not a ledger entry of this version"])
     return entry
 
 
-# What an entry need not have; null says as much.
-_NONE = type(None)
-_KINDS = {
-    "released": (str, _NONE),
-    "reason": (str, _NONE),
-    "written": (dict, _NONE),
-    "blank": (bool, _NONE),
-    "removed": (bool, _NONE),
-    "filesystem": (dict, _NONE),
-}
-
-
-def _is_entry(entry: t.Any) -> bool:
-    if not isinstance(entry, dict) or entry.get("schema_version") != SCHEMA_VERSION or entry.get("state") not in STATES:
-        return False
-    samples = entry.get("sentinels", [])
-    return (
-        all(isinstance(entry.get(key), kinds) for key, kinds in _KINDS.items())
-        and isinstance(entry.get("identity"), dict)
-        and isinstance(entry.get("run_id"), str)
-        and isinstance(samples, list)
-        and all(
-            isinstance(item, dict)
-            and _are_counts(item.get("offset"), item.get("length"))
-            and isinstance(item.get("sha256"), str)
-            for item in samples
-        )
-    )
-
-
-def _are_counts(*values: t.Any) -> bool:
-    return all(isinstance(value, int) and not isinstance(value, bool) and value >= 0 for value in values)
-
-
-def known(entry: t.Mapping[str, t.Any]) -> OwnData:
+def known(entry: LedgerEntry) -> OwnData:
     """Return what an entry of `read` says. Nothing proves it, until the caller finds otherwise."""
     return OwnData(
-        run_id=entry["run_id"],
-        state=entry["state"],
+        run_id=entry.run_id,
+        state=entry.state,
         proved="",
-        released=entry.get("released"),
-        reason=str(entry.get("reason") or ""),
-        removed=True if entry.get("removed") else None,
+        released=entry.released,
+        reason=entry.reason or "",
+        removed=entry.removed,
     )
 
 
@@ -171,27 +137,34 @@ def fingerprint(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def write(state_dir: str, identity: t.Mapping[str, t.Any], fields: t.Mapping[str, t.Any]) -> None:
-    """Put an entry of these fields in the place of the drive's. Raises OSError."""
-    path = path_of(state_dir, identity)
+def names_of(identity: Names) -> dict[str, str | None]:
+    """Return what an entry keeps of a drive's identity."""
+    return {key: t.cast("str | None", identity.get(key)) for key in NAMES}
+
+
+def write(state_dir: str, entry: LedgerEntry) -> None:
+    """Put an entry in the place of its drive's. Raises OSError."""
+    path = path_of(state_dir, entry.identity)
     files.make_folders(os.path.dirname(path))
-    kept = {key: identity.get(key) for key in NAMES}
-    write_atomic(path, json.dumps(dict(fields, schema_version=SCHEMA_VERSION, identity=kept), indent=1) + "\n")
+    save(path, entry)
 
 
-def filesystem_note(kind: str, identifier: str, run_id: str) -> dict[str, t.Any]:
-    """Return what the ledger keeps of it, from before it is made until it is wiped or the drive is purged. reason: why
-    it was not wiped.
-    """
-    return {"kind": kind, "uuid": identifier, "run_id": run_id, "reason": "the run died"}
+def save(path: str, entry: LedgerEntry) -> None:
+    """Write an entry's file. Raises OSError."""
+    write_atomic(path, json.dumps(base.to_json(entry), indent=1) + "\n")
 
 
-def leftover_filesystem(ledger: t.Mapping[str, t.Any] | None, start: bytes) -> str:
+def filesystem_note(kind: str, identifier: str, run_id: str) -> NotedFilesystem:
+    """Return what the ledger keeps of it, from before it is made until it is wiped or the drive is purged."""
+    return NotedFilesystem(kind, identifier, run_id, "the run died")
+
+
+def leftover_filesystem(known: NotedFilesystem | None, start: bytes) -> str:
     """Return what lies on a drive, where it is the file system that the ledger knows; "" for any other, or none. start:
     the drive's first SUPERBLOCK_BYTES.
     """
-    known, found = (ledger or {}).get("filesystem"), filesystems.superblock(start)
-    if not isinstance(known, dict) or found is None or found != (known.get("kind"), known.get("uuid")):
+    found = filesystems.superblock(start)
+    if known is None or found is None or found != (known.kind, known.uuid):
         return ""
     text = "the file system ({0}, UUID {1}) of a test of run {2}, not wiped as {3}; somebody may have used it since"
-    return text.format(*found, known.get("run_id"), known.get("reason"))
+    return text.format(*found, known.run_id, known.reason)

@@ -18,6 +18,7 @@ import typing as t
 
 from ..core.host import Host
 from ..drive import identity as drive
+from ..records.ledger import LedgerEntry
 from ..tools.filesystems import SUPERBLOCK_BYTES
 from . import (
     allocation_map,
@@ -63,7 +64,7 @@ def probe(
     name: str,
     held: int | None = None,
     shared: Machine | None = None,
-    ledger: t.Mapping[str, t.Any] | None = None,
+    ledger: LedgerEntry | None = None,
 ) -> Facts:
     """Return all facts of one block device. `held`: a descriptor of it that this process opened with O_EXCL; `ledger`:
     own_data's entry of it.
@@ -85,7 +86,7 @@ def probe(
         if ledger_format.keeps_evidence(ledger):
             add(
                 facts.evidence,
-                "run {} left it: {}".format(ledger["run_id"], facts.own_data.reason or "no reason was noted"),
+                f"run {ledger.run_id} left it: {ledger.reason or 'no reason was noted'}",
             )
     if not facts.sanitizing:  # until it ends nothing can be read
         for step in (on_disk_signatures.probe_wipefs, on_disk_signatures.probe_blkid):
@@ -118,7 +119,7 @@ def look_at(
     facts: Facts,
     held: int | None,
     terms: Terms,
-    ledger: t.Mapping[str, t.Any] | None = None,
+    ledger: LedgerEntry | None = None,
     lifted: t.Collection[str] = (),
 ) -> None:
     """Look at what lies on a drive that nothing speaks against yet: superblocks at their usual places, then blocks at
@@ -186,13 +187,12 @@ def _superblocks(facts: Facts) -> list[Extent]:
     return [*starts, *(Extent(mark.offset, mark.length) for mark in facts.marks)]
 
 
-def _sentinels(reader: PlaceReader, ledger: t.Mapping[str, t.Any] | None) -> list[Extent]:
+def _sentinels(reader: PlaceReader, ledger: LedgerEntry | None) -> list[Extent]:
     """Return the blocks that a purge of ours was to be proved with, where they are still there."""
-    listed = [(item["offset"], item["length"], item["sha256"]) for item in (ledger or {}).get("sentinels", [])]
     return [
-        Extent(offset, length)
-        for offset, length, digest in listed
-        if ledger_format.fingerprint(reader.read(offset, length)) == digest
+        Extent(item.offset, item.length)
+        for item in (ledger and ledger.sentinels) or ()
+        if ledger_format.fingerprint(reader.read(item.offset, item.length)) == item.sha256
     ]
 
 
@@ -224,7 +224,7 @@ def _opened(host: Host, facts: Facts, held: int | None, exclusively: bool = True
         facts.changed.extend(differences(host, held, facts.identity))
 
 
-def _probe_node(host: Host, facts: Facts, held: int | None, ledger: t.Mapping[str, t.Any] | None) -> None:
+def _probe_node(host: Host, facts: Facts, held: int | None, ledger: LedgerEntry | None) -> None:
     """What opens must be what sysfs described, and readable; what its tables say; which test made its file system."""
     with _opened(host, facts, held) as handle:
         if handle is None:
@@ -234,7 +234,8 @@ def _probe_node(host: Host, facts: Facts, held: int | None, ledger: t.Mapping[st
         )
         try:
             on_disk_signatures.probe_blocks(host, facts, reader)
-            of_test = ledger_format.leftover_filesystem(ledger, reader.read(0, SUPERBLOCK_BYTES))
+            known = ledger.filesystem if ledger else None
+            of_test = ledger_format.leftover_filesystem(known, reader.read(0, SUPERBLOCK_BYTES))
             add(facts.signatures, *([of_test] if of_test else []))
         except OSError as error:  # blkid reports a drive that cannot be read as one that has nothing on it
             facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ..drive.entry import Entry
-from ..records.found_drives import OwnData
+from ..records.ledger import OwnData
 from .facts import WRITING, Facts
 from .refusals import ALLOW, OVERWRITE, REFUSALS, UNFINISHED, Text
 

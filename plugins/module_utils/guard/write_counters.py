@@ -5,27 +5,15 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from ..core.host import BOOT_ID, Host
-from .facts import WRITING
+from ..records.ledger import LedgerEntry, Written
+from .facts import WRITING, Names
 
 # /sys/block/*/stat: sectors written and discarded since the drive was attached (Documentation/block/stat.rst).
 _WRITTEN, _DISCARDED = 6, 13
 
 
-class Written(t.NamedTuple):
-    """How much the kernel has written to a drive since it was attached, which attachment that is, and whether it
-    counts.
-    """
-
-    boot_id: str | None
-    diskseq: int | None
-    sectors: list[int]
-    iostats: bool
-
-
-def untouched(host: Host, entry: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> bool:
+def untouched(host: Host, entry: LedgerEntry, identity: Names) -> bool:
     """Return whether the kernel itself vouches that nobody wrote since we let go: same boot, same attachment, counters
     on and unchanged.
 
@@ -33,31 +21,31 @@ def untouched(host: Host, entry: t.Mapping[str, t.Any], identity: t.Mapping[str,
     know not who wrote last; nor for a drive that we left blank: what is on it now came there, if only past the counters
     (nvme write, sg_dd).
     """
-    before, now_written = entry.get("written"), written(host, identity)
-    if entry["state"] == WRITING or entry.get("blank") or identity.get("backing_file") or not isinstance(before, dict):
+    before, after = entry.written, written(host, identity)
+    if entry.state == WRITING or entry.blank or identity.get("backing_file") or before is None:
         return False
-    return all(now_written) and all(before.get(key) == value for key, value in now_written._asdict().items())
+    return bool(after.boot_id and after.diskseq and after.sectors and after.iostats) and before == after
 
 
-def touched(host: Host, entry: t.Mapping[str, t.Any], identity: t.Mapping[str, t.Any]) -> bool:
+def touched(host: Host, entry: LedgerEntry, identity: Names) -> bool:
     """Return whether the kernel itself counted writes since we let go, in the same boot and attachment: then nothing
     that is seen by chance proves otherwise.
     """
-    before, after = entry.get("written"), written(host, identity)
-    if entry["state"] == WRITING or not isinstance(before, dict):
+    before, after = entry.written, written(host, identity)
+    if entry.state == WRITING or before is None:
         return False
-    same = (before.get("boot_id"), before.get("diskseq")) == (after.boot_id, after.diskseq)
-    return same and before.get("sectors") != after.sectors
+    return (before.boot_id, before.diskseq) == (after.boot_id, after.diskseq) and before.sectors != after.sectors
 
 
-def written(host: Host, identity: t.Mapping[str, t.Any]) -> Written:
+def written(host: Host, identity: Names) -> Written:
     """Return what the kernel counts by now."""
     fields = (host.get("/sys/block/{}/stat".format(identity["kernel_name"])) or "").split()
     sectors = [
         int(fields[place]) for place in (_WRITTEN, _DISCARDED) if place < len(fields) and fields[place].isdigit()
     ]
     iostats = host.get("/sys/block/{}/queue/iostats".format(identity["kernel_name"])) == "1"
-    return Written(host.get(BOOT_ID), identity.get("diskseq"), sectors, iostats)
+    diskseq = identity.get("diskseq")
+    return Written(host.get(BOOT_ID), diskseq if isinstance(diskseq, int) else None, sectors, iostats)
 
 
 def bytes_written(host: Host, name: str) -> int | None:

@@ -39,9 +39,9 @@ def taken(lead: DriveContext, label: str) -> t.Iterator[DriveContext]:
     member = DriveContext(job, {entry.drive: entry for entry in job.drives}[label])
     try:
         member.guard("array")
-        kept = ledger_format.read(job.run_dir.state_dir, member.held.identity) or {}
-        if kept.get("state") == EVIDENCE:
-            raise NoArray(f"no array was made: {label} is kept as evidence: {kept.get('reason')}")
+        kept = ledger_format.read(job.run_dir.state_dir, member.held.identity)
+        if kept and kept.state == EVIDENCE:
+            raise NoArray(f"no array was made: {label} is kept as evidence: {kept.reason}")
         member.held.content_is_ours()
     except BaseException as error:
         _release(member)

@@ -13,11 +13,13 @@ import mmap
 import os
 import time
 import typing as t
+from dataclasses import replace
 
 from ..guard import probe, write_counters
 from ..guard.block_reader import PlaceReader
 from ..purge import generic
 from ..purge.method import PurgeError
+from ..records.ledger import Written
 from ..tools import filesystems
 from .drive_context import DriveContext
 
@@ -37,7 +39,7 @@ class Wipe:
     def __init__(self, station: DriveContext, identifier: str) -> None:
         self._station, self._id = station, identifier
         self._host = station.job.host
-        self._written: write_counters.Written | None = None
+        self._written: Written | None = None
         # mkfs ended well; before that there may be no superblock yet.
         self.made = False
         # Names beside those that the test made: somebody mounted it too.
@@ -60,7 +62,8 @@ class Wipe:
                 self.reason = self._wipe(node)
             except OSError as error:
                 self.reason = f"the drive cannot be read or written: {error}"
-        held.note_filesystem(dict(held.filesystem or {}, reason=self.reason) if self.reason else None)
+        known = held.filesystem
+        held.note_filesystem(replace(known, reason=self.reason) if known and self.reason else None)
 
     def _wipe(self, node: str) -> str:
         bounded = self._station.watchdog.call

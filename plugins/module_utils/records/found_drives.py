@@ -8,36 +8,17 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from .base import SCALARS_BESIDE, Annotated, Json, Limits, OrMissing
+from .base import Annotated, Json, Limits, OrMissing
 from .events import Finding, Look
 from .identity import Identity
+from .ledger import OwnData
 from .purge import OfferedPurge
 
 _Label = t.Optional[Annotated[str, Limits(max_length=4096, is_name=True)]]
-_Moment = t.Optional[Annotated[str, Limits(max_length=40)]]
 _Findings = Annotated[t.List[Finding], Limits(max_items=1000)]
 
 
 @dataclass(frozen=True)
-class OwnData:
-    """What the ledger has about the data on a drive."""
-
-    # The run that wrote last.
-    run_id: t.Optional[Annotated[str, Limits(max_length=200)]]
-    # writing until the run releases the drive, then released, or evidence if it missed a criterion.
-    state: _Moment
-    # What proves that nobody else's data is on it: the kernel's count of writes, or the look; empty: nothing.
-    proved: t.Literal["", "counters", "content", None]
-    # When the run released the drive.
-    released: _Moment = None
-    # Why the drive is kept as evidence; empty when it is not.
-    reason: t.Optional[str] = None
-    # The host no longer knows the run.
-    removed: OrMissing[bool] = None
-
-    JSON_SCHEMA: t.ClassVar[Json] = SCALARS_BESIDE
-
-
 @dataclass(frozen=True)
 class FoundDrive:
     """A drive that the inventory names, or that was found."""

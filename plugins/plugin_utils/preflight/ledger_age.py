@@ -11,8 +11,8 @@ import typing as t
 
 from ...module_utils.drive.identity import OWN_NAMES
 from ...module_utils.guard.facts import EVIDENCE
-from ...module_utils.records.found_drives import OwnData
 from ...module_utils.records.identity import Identity
+from ...module_utils.records.ledger import OwnData
 from ..run_folder.last_run_of_drive import Key, Left, wrote
 from ..run_folder.run_record import RunWarning
 from ..run_folder.runs import KnownRun

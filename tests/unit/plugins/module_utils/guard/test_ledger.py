@@ -58,11 +58,11 @@ def test_sentinels_are_noted_with_their_hashes(left):
     before = ledger.begin(left.host, left.state_dir, IDENTITY, "second")
     ledger.note(before, IDENTITY, "", {512: b"b" * 512, 0: b"a" * 512})
     entry = ledger_format.read(left.state_dir, IDENTITY)
-    assert entry["state"] == "writing" and [(item["offset"], item["length"]) for item in entry["sentinels"]] == [
+    assert entry.state == "writing" and [(item.offset, item.length) for item in entry.sentinels] == [
         (0, 512),
         (512, 512),
     ]
-    assert entry["sentinels"][0]["sha256"] == ledger_format.fingerprint(b"a" * 512)
+    assert entry.sentinels[0].sha256 == ledger_format.fingerprint(b"a" * 512)
 
 
 def test_a_run_that_wrote_nothing_claims_nothing(left):
@@ -102,7 +102,7 @@ def test_a_drive_that_is_given_up_keeps_its_run_and_the_reason(left):
     ledger.note(before, IDENTITY, "", {0: b"x" * 512})
     ledger.give_up(before, IDENTITY, "the drive hangs")
     entry = ledger_format.read(left.state_dir, IDENTITY)
-    assert (entry["state"], entry["run_id"], entry["reason"], len(entry["sentinels"])) == (
+    assert (entry.state, entry.run_id, entry.reason, len(entry.sentinels)) == (
         "writing",
         "second",
         "the drive hangs",
@@ -112,4 +112,4 @@ def test_a_drive_that_is_given_up_keeps_its_run_and_the_reason(left):
     # cleanup.yml of that run: what it left is evidence until it is released.
     ledger.close(left.state_dir, "second")
     entry = ledger_format.read(left.state_dir, IDENTITY)
-    assert (entry["state"], entry["written"]) == ("evidence", None)
+    assert (entry.state, entry.written) == ("evidence", None)

@@ -70,6 +70,8 @@ DISTURBED = [
     (lambda left: left.file, lambda left: rewrite(left, state="writing", reason=["iops"])),
     (lambda left: left.file, lambda left: rewrite(left, schema_version=2)),
     (lambda left: left.file, lambda left: rewrite(left, run_id=None)),
+    (lambda left: left.file, lambda left: rewrite(left, written={})),
+    (lambda left: left.file, lambda left: rewrite(left, filesystem={"kind": "xfs"})),
 ]
 
 

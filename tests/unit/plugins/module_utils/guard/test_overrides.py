@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import facts as guard_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, refusals, rules
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import OwnData
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import OwnData
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.guard.looked_at import (
     SELECTOR,
     mounted_partition,

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the ledger counts onl
         lambda left: left.host.put("/proc/sys/kernel/random/boot_id", ""),
         lambda left: rewrite(left, state="writing"),
         lambda left: rewrite(left, written=None),
-        lambda left: rewrite(left, written={}),
         lambda left: ledger.begin(left.host, left.state_dir, IDENTITY, "second"),
     ],
 )

@@ -19,6 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Ref
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array, array_members
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import LedgerEntry
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedArray
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
@@ -240,7 +241,8 @@ def test_a_member_that_is_refused_makes_the_test_invalid_and_nothing_is_written(
 
 
 def test_a_member_that_is_evidence_is_not_written(lead, monkeypatch):
-    monkeypatch.setattr(ledger_format, "read", lambda *_about: {"state": "evidence", "reason": "it was slow"})
+    kept = LedgerEntry("r0", "evidence", {}, 1, reason="it was slow")
+    monkeypatch.setattr(ledger_format, "read", lambda *_about: kept)
     with pytest.raises(array_members.NoArray, match="a is kept as evidence: it was slow"), array.assembled(
         lead, TEST, NAMES
     ):

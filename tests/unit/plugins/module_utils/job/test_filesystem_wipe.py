@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import shutil
@@ -19,11 +20,12 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_format, write_counters
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import filesystem_wipe
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import Written
 
 MIB = 1 << 20
 SIZE = 320 * MIB
 OURS, OTHER = "0f9c2c0e-6a3a-4a52-9d1b-3c6f0a1d2e4f", "11111111-2222-3333-4444-555555555555"
-BEFORE = write_counters.Written(boot_id="b", diskseq=1, sectors=[800, 0], iostats=True)
+BEFORE = Written(boot_id="b", diskseq=1, sectors=[800, 0], iostats=True)
 
 
 class Held:
@@ -97,19 +99,19 @@ def gone(place):
 
 
 def used(place):
-    place.written = place.written._replace(sectors=[808, 0])
+    place.written = dataclasses.replace(place.written, sectors=[808, 0])
 
 
 def attached_again(place):
-    place.written = place.written._replace(diskseq=2)
+    place.written = dataclasses.replace(place.written, diskseq=2)
 
 
 def not_counted(place):
-    place.written = place.written._replace(iostats=False)
+    place.written = dataclasses.replace(place.written, iostats=False)
 
 
 def counted_by_no_driver(place):
-    place.written = place.written._replace(sectors=[0, 0])
+    place.written = dataclasses.replace(place.written, sectors=[0, 0])
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,9 @@ def test_what_may_be_somebody_elses_is_left_alone_and_the_ledger_says_why(place,
     before = digest(place)
     place.wipe.run(str(place.path))
     assert reason in place.wipe.reason and digest(place) == before and place.held.doubted
-    assert place.held.filesystem == dict(ledger_format.filesystem_note("xfs", OURS, "r"), reason=place.wipe.reason)
+    assert place.held.filesystem == dataclasses.replace(
+        ledger_format.filesystem_note("xfs", OURS, "r"), reason=place.wipe.reason
+    )
 
 
 def test_a_mkfs_that_was_ended_leaves_nothing_to_wipe_or_somebody_elses(place):
