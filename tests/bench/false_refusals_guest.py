@@ -56,6 +56,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import device_users, facts, rules
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 host, rounds, serials = Host(), int(sys.argv[1]), sys.argv[2:]
 names = [name for serial in serials for name in identity.find(host, parse({"serial": serial}))]
 libc, opened = ctypes.CDLL(None), {"controller": 0, "namespace": 0}
@@ -73,7 +74,7 @@ for _round in range(rounds):
     for name in names:
         seen = facts.Facts(name, identity.node(name), "drive", identity.identity(host, name))
         device_users.probe_users(host, seen, shared)
-        print(json.dumps([rules.refusals(seen), seen.passing]), flush=True)
+        print(json.dumps([base.to_json(rules.refusals(seen)), seen.passing]), flush=True)
 print(json.dumps(opened))
 """
 

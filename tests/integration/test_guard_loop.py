@@ -75,7 +75,7 @@ def test_attached_anew_it_is_another_drive_in_this_boot_only(disk):
     disk.detach(disk.path, disk.file)
     disk.path = disk.attach()
     after = inspect(disk)[0]["identity"]
-    assert [refusal["code"] for refusal in rules.compare(before, after, same_boot=True)] == ["identity_changed"]
+    assert [refusal.code for refusal in rules.compare(before, after, same_boot=True)] == ["identity_changed"]
     assert rules.compare(before, after, same_boot=False) == []
 
 
@@ -114,7 +114,7 @@ def test_nothing_is_written_to_a_drive_that_is_not_held(disk):
     held = HeldDrive(Host(), plan, {"run": "r"}, same_boot=True)
     with pytest.raises(Refused) as refused:
         held.content_is_ours()
-    assert [refusal["code"] for refusal in refused.value.refusals] == ["not_held"]
+    assert [refusal.code for refusal in refused.value.refusals] == ["not_held"]
 
 
 # --- probes that fail ---------------------------------------------------------

@@ -245,7 +245,7 @@ def test_a_changed_block_size_is_expected_where_it_was_said(bench, held):
 def test_a_drive_is_identified_without_a_read(bench, monkeypatch):
     plan = {"entry": parse(bench.loop.selector), "expected": identity.identity(bench.server(), bench.loop.name)}
     waiting = HeldDrive(bench.server(), plan, {"run": "r"}, same_boot=True)
-    monkeypatch.setattr(guard_check, "inspect", lambda *_, **__: pytest.fail("the guard reads"))
+    monkeypatch.setattr(guard_check, "check", lambda *_, **__: pytest.fail("the guard reads"))
     waiting.identify()
     try:
         assert waiting.path == bench.loop.path and waiting.handle is None

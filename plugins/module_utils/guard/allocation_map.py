@@ -10,10 +10,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import typing as t
 
 from ..core.host import Host
 from ..drive import loop
+from ..records.base import Json
 from ..tools import sg3
 from .facts import Extent, Facts
 
@@ -29,8 +29,8 @@ def keep(facts: Facts, extents: list[Extent]) -> None:
     facts.allocated_bytes = _within(facts, told) if len(extents) < _MOST_EXTENTS else None
 
 
-def from_namespace(facts: Facts, namespace: t.Mapping[str, t.Any]) -> None:
-    """How many bytes an NVMe namespace says are allocated; not where.
+def from_namespace(facts: Facts, namespace: Json) -> None:
+    """How many bytes an NVMe namespace (id-ns) says are allocated; not where.
 
     NUSE counts only with thin provisioning (NSFEAT bit 0), or where it is below NCAP: other drives may always report
     NCAP (NVM Command Set 1.0, 4.1.5.1).

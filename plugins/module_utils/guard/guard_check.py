@@ -17,6 +17,9 @@ from ..core.locks import Lock, Locked, UntrustedLock, look_lock
 from ..drive import identity
 from ..drive.entry import Entry
 from ..records import base
+from ..records.base import Json
+from ..records.events import Finding as Refusal
+from ..records.found_drives import FoundDrive, Identity
 from ..records.ledger import LedgerEntry
 from . import ledger_format
 from .block_classifier import Stopped
@@ -24,13 +27,13 @@ from .data_scan import Terms, never
 from .device import user_space
 from .facts import Facts, Machine, Names, add
 from .probe import look_at, machine, probe
-from .rules import Refusal, entry_problem, lifted_codes, make_refusals, ours, refusals
+from .rules import entry_problem, lifted_codes, make_refusals, ours, refusals
 
 # Longer than a look at users and content takes; who reads whole drives is not waited for.
 OTHER_LOOK_S = 120.0
 
 
-def inspect(
+def check(
     host: Host,
     entries: t.Sequence[Entry],
     held: t.Mapping[str, int] | None = None,
@@ -38,21 +41,15 @@ def inspect(
     run_id: str | None = None,
     terms: Terms | None = Terms(),
     stop: t.Callable[[], bool] = never,
-) -> list[dict[str, t.Any]]:
+) -> list[FoundDrive]:
     """May the drives that these entries of ssd_drives name be erased?
 
     `held` maps the path of a drive to a descriptor that this process opened with O_EXCL; it is compared with the
     drive instead of another exclusive open. `state_dir`: where our ledger is; what the run `run_id`, or a finished one,
     is proved to have left on a drive does not speak against it. `terms`: how to look at what lies on drives that
     nothing else speaks against, all at once; None: not at all, which is for a drive whose content is known to be ours.
-    `stop`: whether to give up waiting for another look. Raises Stopped where that, or `terms.stop`, says so.
-
-    Returns, in the order given, `{selector (None for a malformed one), drive, path, identity, eligible, refusals:
-    [{code, message}], overridden: the same,
-    passing: [who has it open and only looks at drives, such as udev], own_data: None or {run_id, state, released,
-      reason, proved},
-    look: None or {blocks, aimed_blocks, allocated_bytes, size_bytes, seconds, whole, seen_bytes}}`; path and identity
-      are None where no single drive matches.
+    `stop`: whether to give up waiting for another look. Raises Stopped where that, or `terms.stop`, says so. Returns
+    them in the order given.
     """
     located = [_locate(host, entry) for entry in entries]
     names = [name for name, _refused in located if name]
@@ -74,10 +71,20 @@ def inspect(
         return [one.result(run_id) for one in seen]
 
 
-def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Terms()) -> list[dict[str, t.Any]]:
-    """Return every whole drive of the host, with the best selector proposed (None without one), as `inspect` returns
-    them.
-    """
+def inspect(
+    host: Host,
+    entries: t.Sequence[Entry],
+    held: t.Mapping[str, int] | None = None,
+    state_dir: str | None = None,
+    run_id: str | None = None,
+    terms: Terms | None = Terms(),
+) -> list[Json]:
+    """Return what `check` finds, as JSON for the answer of a module."""
+    return [base.to_json(one) for one in check(host, entries, held, state_dir, run_id, terms)]
+
+
+def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Terms()) -> list[Json]:
+    """Return every whole drive of the host, with the best selector proposed (None without one), as `inspect` does."""
     names = identity.whole_drives(host)
     with _no_other_look(host, names) as others:
         shared = _shared(host, names, state_dir)
@@ -90,7 +97,7 @@ def discover(host: Host, state_dir: str | None = None, terms: Terms | None = Ter
                 one.refused += make_refusals("no_identity", identity.node(name), [""])
             seen.append(one)
         _look_at(host, seen, {}, terms, None)
-        return [one.result() for one in seen]
+        return [base.to_json(one.result()) for one in seen]
 
 
 def _shared(host: Host, names: t.Sequence[str], state_dir: str | None, quick: bool = False) -> Machine:
@@ -163,41 +170,41 @@ class _Seen:
     def standing(self, run_id: str | None) -> list[Refusal]:
         """Return the refusals that neither a proof nor the entry itself lifts yet."""
         lifted = lifted_codes(self.entry, self.facts.own_data if self.facts else None)
-        return [refusal for refusal in self._all(run_id) if refusal["code"] not in lifted]
+        return [refusal for refusal in self._all(run_id) if refusal.code not in lifted]
 
     def may_be_ours(self, run_id: str | None) -> bool:
         """Return whether nothing stands against it, or nothing but what a look can prove to be in data of ours."""
-        return {refusal["code"] for refusal in self.standing(run_id)} <= (
+        return {refusal.code for refusal in self.standing(run_id)} <= (
             {"signature"} if self.ledger is not None else set()
         )
 
     @property
     def _is_malformed(self) -> bool:
-        return any(refusal["code"] == "bad_selector" for refusal in self.refused)
+        return any(refusal.code == "bad_selector" for refusal in self.refused)
 
     def _all(self, run_id: str | None) -> list[Refusal]:
         label = self.entry.label if self.entry else None
         found = [*self.refused, *(refusals(self.facts, label) if self.facts else [])]
         settled = ours(self.facts.own_data if self.facts else None, run_id)
-        return [refusal for refusal in found if refusal["code"] not in settled]
+        return [refusal for refusal in found if refusal.code not in settled]
 
-    def result(self, run_id: str | None = None) -> dict[str, t.Any]:
-        """As `inspect` returns it."""
+    def result(self, run_id: str | None = None) -> FoundDrive:
+        """Return the drive as it is answered."""
         facts, left = self.facts, self.standing(run_id)
         # An entry that is null names nothing either.
         entry = self.entry if self.entry and self.entry.given is not None else None
-        return {
-            "selector": None if self._is_malformed or entry is None else entry.given,
-            "drive": entry.label if entry else None,
-            "path": facts.path if facts else None,
-            "identity": facts.identity if facts else None,
-            "eligible": facts is not None and not left,
-            "refusals": left,
-            "overridden": [refusal for refusal in self._all(run_id) if refusal not in left],
-            "passing": facts.passing if facts else [],
-            "own_data": base.to_json(facts.own_data) if facts else None,
-            "look": base.to_json(facts.look) if facts else None,
-        }
+        return FoundDrive(
+            selector=None if self._is_malformed or entry is None else entry.given,
+            drive=entry.label if entry else None,
+            path=facts.path if facts else None,
+            identity=Identity(**facts.identity) if facts else None,
+            eligible=facts is not None and not left,
+            refusals=left,
+            overridden=[refusal for refusal in self._all(run_id) if refusal not in left],
+            passing=facts.passing if facts else [],
+            own_data=facts.own_data if facts else None,
+            look=facts.look if facts else None,
+        )
 
 
 def _look_at(

@@ -15,19 +15,21 @@ from ..core.host import Host
 from ..core.locks import Lock, Locked, drive_lock
 from ..drive import identity
 from ..drive.entry import Entry
+from ..records import base
+from ..records.events import Finding as Refusal
+from ..records.events import Look
 from ..records.ledger import NotedFilesystem
 from . import guard_check, ledger, ledger_format, own_node, rules, write_counters
 from .data_scan import Terms
 
-Refusal = t.Dict[str, str]
 OPEN_ATTEMPTS = 3
 
 
 class Refused(Exception):
-    """The guard refused the drive; `refusals` is a list of {code, message}."""
+    """The guard refused the drive, for these reasons."""
 
     def __init__(self, refusals: list[Refusal]) -> None:
-        super().__init__("; ".join("{code}: {message}".format(**refusal) for refusal in refusals))
+        super().__init__("; ".join(f"{refusal.code}: {refusal.message}" for refusal in refusals))
         self.refusals = refusals
 
 
@@ -44,7 +46,7 @@ class HeldDrive:
         self,
         host: Host,
         plan: t.Mapping[str, t.Any],
-        owner: dict[str, t.Any],
+        owner: dict[str, str],
         same_boot: bool,
         state_dir: str | None = None,
         terms: Terms = Terms(),
@@ -72,10 +74,10 @@ class HeldDrive:
         self.handle: int | None = None
         self.path = ""
         self.identity: dict[str, t.Any] = {}
-        # What the last check found and the drive's entry overrides: {code, message}.
+        # What the last check found and the drive's entry overrides.
         self.overridden: list[Refusal] = []
         # What the last look at its content covered; None before the first.
-        self.look: dict[str, t.Any] | None = None
+        self.look: Look | None = None
 
     def take(self) -> None:
         """Lock, check and open. Raises Refused, and then holds nothing."""
@@ -113,23 +115,23 @@ class HeldDrive:
         held = {self.path: self.handle} if self.handle is not None else None
         # We look at what it holds once it is held and before we write: nobody else can write from then on.
         terms = self._terms if held and not self._content_is_ours else None
-        seen = guard_check.inspect(
+        seen = guard_check.check(
             self._host, [self._entry], held, self._state_dir, self._owner.get("run"), terms, self._terms.stop
         )[0]
-        self.look = seen["look"] or self.look
+        self.look = seen.look or self.look
         # What a drive holds says nothing once we have written random data to it: a signature may turn up by chance.
         ours = rules.CONTENT_CODES if self._content_is_ours else ("unsigned_data",) if self.purge_is_ours else ()
-        refusals = [refusal for refusal in seen["refusals"] if refusal["code"] not in ours]
-        self.overridden = [refusal for refusal in seen["overridden"] if refusal["code"] not in ours]
+        refusals = [refusal for refusal in seen.refusals if refusal.code not in ours]
+        self.overridden = [refusal for refusal in seen.overridden or () if refusal.code not in ours]
         if not refusals:
-            refusals = rules.compare(self._expected, seen["identity"], self._same_boot, who=seen["drive"])
-        if not refusals and not seen["eligible"] and not seen["refusals"]:
+            refusals = rules.compare(self._expected, base.to_json(seen.identity), self._same_boot, who=str(seen.drive))
+        if not refusals and not seen.eligible and not seen.refusals:
             raise self._refused("probe_failed", "the guard gave no reason")
         if refusals:
             raise Refused(refusals)
-        if self.handle is not None and seen["path"] != self.path:
-            raise self._refused("identity_changed", "it became {0}".format(seen["path"]))
-        self.path, self.identity = seen["path"], seen["identity"]
+        if self.handle is not None and seen.path != self.path:
+            raise self._refused("identity_changed", f"it became {seen.path}")
+        self.path, self.identity = str(seen.path), base.to_json(seen.identity)
 
     def _acquire(self) -> None:
         """Take the drive's lock, once."""

@@ -14,6 +14,7 @@ import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, Host
 from ..core.progress import FAILED, RUNNING
+from ..records.base import Json
 from ..tools import nvme, opal
 from ..tools.nvme import NvmeError
 from . import allocation_map
@@ -26,6 +27,15 @@ _WRITE_PROTECTED = 0x1  # NSATTR bit 0
 _MEDIA_READ_ONLY = 0x8  # critical warning, bit 3
 _BYTE, _WORD, _DWORD = 0xFF, 0xFFFF, 0xFFFFFFFF
 _HEX_LINE = re.compile(r"^([0-9a-f]{4,}): ((?:[0-9a-f]{2} ?)+)", re.MULTILINE)
+
+
+class _Answers(t.NamedTuple):
+    """What nvme-cli prints of a drive. node: of its controller, such as nvme0; controller, namespace: Identify."""
+
+    node: str
+    namespace_id: int
+    controller: Json
+    namespace: Json
 
 
 def probe_nvme(host: Host, facts: Facts) -> None:
@@ -43,7 +53,7 @@ def probe_nvme(host: Host, facts: Facts) -> None:
     except NvmeError as error:
         facts.failures.append(_missing(host) or str(error))
         return
-    answers = {"node": nodes[0], "namespace_id": namespace_id, "controller": controller, "namespace": namespace}
+    answers = _Answers(nodes[0], namespace_id, controller, namespace)
     for step in _STEPS:
         try:
             step(host, facts, answers)
@@ -56,17 +66,17 @@ def _missing(host: Host) -> str:
     return "nvme is missing, and this drive cannot be checked without it; install nvme-cli" if gone else ""
 
 
-def _shared(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:
+def _shared(host: Host, facts: Facts, answers: _Answers) -> None:
     """NMIC says whether the namespace may be attached to several controllers; the list of those that are attached
     decides.
     """
-    if not nvme.number(answers["namespace"], "nmic", _BYTE) & _MAY_BE_SHARED:
+    if not nvme.number(answers.namespace, "nmic", _BYTE) & _MAY_BE_SHARED:
         return
     try:
-        attached = nvme.query(host, ["list-ctrl", answers["node"], f"--namespace-id={answers['namespace_id']}"])
+        attached = nvme.query(host, ["list-ctrl", answers.node, f"--namespace-id={answers.namespace_id}"])
         count = nvme.number(attached, "num_ctrl", _WORD)
     except NvmeError as error:
-        if nvme.number(answers["controller"], "cmic", _BYTE) & _SEVERAL_CONTROLLERS:
+        if nvme.number(answers.controller, "cmic", _BYTE) & _SEVERAL_CONTROLLERS:
             add(
                 facts.shared,
                 (
@@ -79,32 +89,32 @@ def _shared(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:
         add(facts.shared, f"it is attached to {count} controllers")
 
 
-def _state(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:
-    if nvme.number(answers["namespace"], "nsattr", _BYTE) & _WRITE_PROTECTED:
+def _state(host: Host, facts: Facts, answers: _Answers) -> None:
+    if nvme.number(answers.namespace, "nsattr", _BYTE) & _WRITE_PROTECTED:
         add(facts.read_only, "the namespace is write-protected")
-    log = nvme.query(host, ["smart-log", answers["node"]])
+    log = nvme.query(host, ["smart-log", answers.node])
     warning = log.get("critical_warning")
     warning = warning.get("value") if isinstance(warning, dict) else warning
     if nvme.number({"critical_warning": warning}, "critical_warning", _BYTE) & _MEDIA_READ_ONLY:
         add(facts.read_only, "its critical warning says that the media are read-only")
-    if not nvme.number(answers["namespace"], "ncap", (1 << 64) - 1):
+    if not nvme.number(answers.namespace, "ncap", (1 << 64) - 1):
         add(facts.placeholder, "0 blocks (NCAP)")
-    allocation_map.from_namespace(facts, answers["namespace"])
+    allocation_map.from_namespace(facts, answers.namespace)
 
 
-def _sanitize(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:
-    if not nvme.number(answers["controller"], "sanicap", _DWORD) & 0x7:
+def _sanitize(host: Host, facts: Facts, answers: _Answers) -> None:
+    if not nvme.number(answers.controller, "sanicap", _DWORD) & 0x7:
         return
-    progress = nvme.sanitize_log(host, answers["node"])
+    progress = nvme.sanitize_log(host, answers.node)
     if progress.state == RUNNING:
         add(facts.sanitizing, progress.detail)
     if progress.state == FAILED:
         add(facts.sanitize_failed, progress.detail)
 
 
-def _reservations(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:
+def _reservations(host: Host, facts: Facts, answers: _Answers) -> None:
     """Reservation Report is an I/O command, so the namespace is asked. nvme-cli 3 writes regstrnt for regctl."""
-    if not nvme.number(answers["controller"], "oncs", _WORD) & _RESERVATIONS:
+    if not nvme.number(answers.controller, "oncs", _WORD) & _RESERVATIONS:
         return
     try:
         report = nvme.query(host, ["resv-report", facts.path])
@@ -116,11 +126,11 @@ def _reservations(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:
         add(facts.reserved, f"{registered} registrations, reservation type {kind}")
 
 
-def _opal(host: Host, facts: Facts, answers: dict[str, t.Any]) -> None:
-    if not nvme.number(answers["controller"], "oacs", _WORD) & _SECURITY:
+def _opal(host: Host, facts: Facts, answers: _Answers) -> None:
+    if not nvme.number(answers.controller, "oacs", _WORD) & _SECURITY:
         return
-    if opal.TCG_PROTOCOL in opal.protocols(_receive(host, answers["node"], 0, 0, opal.LIST_BYTES)):
-        add(facts.opal, *opal.locked(_receive(host, answers["node"], opal.TCG_PROTOCOL, 1, opal.DISCOVERY_BYTES)))
+    if opal.TCG_PROTOCOL in opal.protocols(_receive(host, answers.node, 0, 0, opal.LIST_BYTES)):
+        add(facts.opal, *opal.locked(_receive(host, answers.node, opal.TCG_PROTOCOL, 1, opal.DISCOVERY_BYTES)))
 
 
 def _receive(host: Host, node: str, protocol: int, specific: int, size: int) -> bytes:
@@ -145,7 +155,7 @@ def _receive(host: Host, node: str, protocol: int, specific: int, size: int) -> 
     return data
 
 
-_STEPS: tuple[t.Callable[[Host, Facts, dict[str, t.Any]], None], ...] = (
+_STEPS: tuple[t.Callable[[Host, Facts, _Answers], None], ...] = (
     _shared,
     _state,
     _sanitize,

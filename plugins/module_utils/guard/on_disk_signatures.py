@@ -12,6 +12,7 @@ import typing as t
 from ..core import sysfs
 from ..core.host import Host
 from ..drive.identity import SYSFS_SECTOR_BYTES
+from ..records.base import Json
 from . import device_aliases, partition_tables, superblock_layout
 from .block_reader import BlockReader, PlaceReader
 from .facts import Facts, Mark, add
@@ -56,7 +57,7 @@ def probe_wipefs(host: Host, facts: Facts) -> None:
         _add_mark(facts, kind, entry)
 
 
-def _add_mark(facts: Facts, kind: str, entry: t.Mapping[str, t.Any]) -> None:
+def _add_mark(facts: Facts, kind: str, entry: Json) -> None:
     """Where a signature's own bytes lie, as far as wipefs says so: the block of it, and of a table the sector."""
     offset = re.fullmatch(r"0x([0-9a-f]{1,16})", str(entry.get("offset")))
     if offset:

@@ -17,6 +17,7 @@ import typing as t
 from ..core import ownership
 from ..core.host import Host
 from . import probe
+from .facts import Names
 
 FOLDER = "/dev/ssdlab-fleet"
 
@@ -44,7 +45,7 @@ def made(host: Host, handle: int, refused: t.Callable[[str], Exception]) -> t.It
             os.unlink(real)
 
 
-def differences(host: Host, path: str, identity: dict[str, t.Any]) -> list[str]:
+def differences(host: Host, path: str, identity: Names) -> list[str]:
     """Return how what a node leads to differs from a drive, by number, size and diskseq; or why it can't be opened."""
     try:
         handle = host.open(path, os.O_RDONLY)

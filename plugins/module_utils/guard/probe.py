@@ -35,7 +35,7 @@ from .block_classifier import DataScan
 from .block_reader import PlaceReader
 from .data_scan import Terms
 from .device import probe_device
-from .facts import Extent, Facts, Machine, add
+from .facts import Extent, Facts, Machine, Names, add
 from .nvme import probe_nvme
 from .scsi import probe_ata, probe_scsi
 
@@ -250,7 +250,7 @@ def _open_shared(host: Host, facts: Facts, flags: int) -> int | None:
         return None
 
 
-def differences(host: Host, handle: int, identity: dict[str, t.Any]) -> list[str]:
+def differences(host: Host, handle: int, identity: Names) -> list[str]:
     """Return how an open descriptor differs from what sysfs said of the drive by name."""
     try:
         number = host.device_number(handle)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import typing as t
 
 from ..drive.entry import Entry
+from ..records.events import Finding as Refusal
 from ..records.ledger import OwnData
 from .facts import WRITING, Facts
 from .refusals import ALLOW, OVERWRITE, REFUSALS, UNFINISHED, Text
 
-Refusal = t.Dict[str, str]
 _MOST_SHOWN = 4
 
 
@@ -165,11 +165,4 @@ def make_refusals(code: str, who: str, details: t.Sequence[str], text: Text | No
     shown = list(dict.fromkeys(details))
     more = [f"{len(shown) - _MOST_SHOWN} more"] if len(shown) > _MOST_SHOWN else []
     text = text or REFUSALS[code]
-    return [
-        {
-            "code": code,
-            "message": "{}: {}. {}".format(
-                who, text.problem.format(detail="; ".join(shown[:_MOST_SHOWN] + more)), text.remedy
-            ),
-        }
-    ]
+    return [Refusal(code, f"{who}: {text.problem.format(detail='; '.join(shown[:_MOST_SHOWN] + more))}. {text.remedy}")]

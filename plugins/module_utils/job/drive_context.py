@@ -23,6 +23,7 @@ from ..measure.fio import seed
 from ..measure.fio_runner import Workbench
 from ..measure.validity_limits import Limits
 from ..purge.method import Work
+from ..records.events import Finding
 from ..records.plan import PlannedDrive, PlannedPurge, PlannedTest
 from ..run.criteria import Criterion
 from ..run.folder import NEWS_S, Event, Journal, RunDir, Status
@@ -128,10 +129,10 @@ class DriveContext:
             raise
         self._note_guard(step, True, [])
 
-    def _note_guard(self, step: str, eligible: bool, refusals: list[t.Any]) -> None:
+    def _note_guard(self, step: str, eligible: bool, refusals: list[Finding]) -> None:
         seen = self.held
         fields = {"refusals": refusals, "overridden": seen.overridden, "identity": seen.identity, "look": seen.look}
-        self.note("guard", step=step, eligible=eligible, **fields)
+        self.note("guard", step=step, eligible=eligible, **to_json(fields))
 
     def active_bytes(self, test: PlannedTest) -> int:
         """Return the ActiveRange in whole logical blocks."""

@@ -34,7 +34,6 @@ LEFT_OUT = (
     "purge/drive_facts.py",
     "purge/guarded_format.py",
     "records/answers.py",
-    "records/found_drives.py",
     "records/results.py",
     "run/archive.py",
     "run/drive_records.py",

@@ -13,7 +13,6 @@ from dataclasses import replace
 from ...module_utils.guard import rules
 from ...module_utils.purge import methods
 from ...module_utils.purge.method import NOT_PTS, PurgeError
-from ...module_utils.records.events import Finding as Refusal
 from ...module_utils.records.plan import Plan, PlannedTest
 from ...module_utils.records.purge import OfferedPurge
 from ...module_utils.run.states import SETTLED_STATES
@@ -50,7 +49,7 @@ def choose(view: HostAnswer, plan: Plan | None, run: Run | None) -> tuple[Chosen
                 chosen[drive.drive, test.name] = methods.choose(test.purge.method, offered)
             except PurgeError as error:
                 (refusal,) = rules.refuse(error.code, drive.drive, entry.path, str(error))
-                found[of_refusal(Refusal(**refusal), view.name, drive.drive)] = None
+                found[of_refusal(refusal, view.name, drive.drive)] = None
             if test.purge.lba_size_bytes:
                 # What was read of the drive has the LBA size of before.
                 changed = test.purge.lba_size_bytes

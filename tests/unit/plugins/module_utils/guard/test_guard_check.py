@@ -256,11 +256,9 @@ def test_every_fact_has_a_rule():
 @given(st.sets(st.sampled_from([key for key, finding in FINDINGS.items() if finding is not None]), min_size=1))
 def test_no_finding_is_ever_lost(keys):
     facts = guard_facts.Facts(**dict(CLEAN, **{key: FINDINGS[key] for key in keys}))
-    refused = {refusal["code"] for refusal in rules.refusals(facts)}
+    refused = {refusal.code for refusal in rules.refusals(facts)}
     for key in keys:
-        alone = {
-            refusal["code"] for refusal in rules.refusals(guard_facts.Facts(**dict(CLEAN, **{key: FINDINGS[key]})))
-        }
+        alone = {refusal.code for refusal in rules.refusals(guard_facts.Facts(**dict(CLEAN, **{key: FINDINGS[key]})))}
         assert alone and (alone <= refused or {key, "kind"} <= keys)
 
 

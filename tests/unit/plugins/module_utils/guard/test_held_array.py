@@ -12,6 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held_array import HeldArray
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
 
 SIZE = 1 << 20
@@ -66,7 +67,7 @@ def test_one_that_shrank_is_refused(made):
 
 def test_a_member_that_is_another_drive_is_refused(made):
     def gone():
-        raise Refused([{"code": "identity_changed", "message": "another"}])
+        raise Refused([Refusal("identity_changed", "another")])
 
     made.members[1].confirm = gone
     with pytest.raises(Refused, match="another"):

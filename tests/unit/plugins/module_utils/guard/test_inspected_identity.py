@@ -123,9 +123,9 @@ IDENTITY = {
 )
 def test_compare(change, same_boot, changed):
     refused = rules.compare(IDENTITY, dict(IDENTITY, **change), same_boot=same_boot)
-    assert [refusal["code"] for refusal in refused] == (["identity_changed"] if changed else [])
+    assert [refusal.code for refusal in refused] == (["identity_changed"] if changed else [])
 
 
 @pytest.mark.parametrize("expected, actual", [(None, IDENTITY), (IDENTITY, None), ({}, {}), ({}, IDENTITY)])
 def test_a_missing_identity_is_a_changed_one(expected, actual):
-    assert [refusal["code"] for refusal in rules.compare(expected, actual, same_boot=True)] == ["identity_changed"]
+    assert [refusal.code for refusal in rules.compare(expected, actual, same_boot=True)] == ["identity_changed"]

@@ -131,11 +131,11 @@ def test_data_without_a_signature_is_told_by_who_left_it(known, says, never):
     facts = guard_facts.Facts(
         "sda", "/dev/sda", "drive", {}, unsigned=["the block at byte 0 is not blank"], own_data=known
     )
-    (refusal,) = [refusal for refusal in rules.refusals(facts, "SN1") if refusal["code"] == "unsigned_data"]
-    assert says in refusal["message"] and never not in refusal["message"]
-    assert ("-e ssd_run_id=r" in refusal["message"]) == (
+    (refusal,) = [refusal for refusal in rules.refusals(facts, "SN1") if refusal.code == "unsigned_data"]
+    assert says in refusal.message and never not in refusal.message
+    assert ("-e ssd_run_id=r" in refusal.message) == (
         never == "no run of this collection"
-    ) and "ssd_overwrite_data: true" in refusal["message"]
+    ) and "ssd_overwrite_data: true" in refusal.message
 
 
 @pytest.mark.parametrize("release, lifted", [("old", ("evidence",)), ("OLD", ()), (None, ())])

@@ -19,6 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Ref
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array, array_members
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import LedgerEntry
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedArray
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import mdadm
@@ -28,7 +29,7 @@ SIZE, CHUNK = 1 << 20, 64 << 10
 SPEC = PlannedArray(0, CHUNK, ["a", "b"])
 TEST, NAMES = dataclasses.replace(planned.spec(), array=SPEC), Attempt("t", 1)
 NUMBERS = {"a": "8:0", "b": "8:16"}
-REFUSED = Refused([{"code": "in_use", "message": "it is in use"}])
+REFUSED = Refused([Refusal("in_use", "it is in use")])
 
 
 class Host:

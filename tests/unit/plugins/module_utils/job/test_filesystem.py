@@ -18,6 +18,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Ref
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import filesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedFilesystem
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tools import filesystems
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
@@ -217,7 +218,7 @@ def test_a_stop_while_it_is_made_ends_it_before_anything_is_measured(place, fail
 
 def test_a_node_that_leads_to_another_drive_is_not_written_to(place):
     def another(_node):
-        raise Refused([{"code": "identity_changed", "message": "another"}])
+        raise Refused([Refusal("identity_changed", "another")])
 
     place.held.confirm_node = another
     with pytest.raises(Refused):

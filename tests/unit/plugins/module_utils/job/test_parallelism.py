@@ -17,6 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign, 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Job
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, parallelism_search
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import CellRun
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
 from ansible_collections.ssdlab.fleet.tests.fixtures import journal_events, planned
 
 CELL = {"id": "rand-4k-r100-tc1-qd1", "runtime_s": 3}
@@ -97,7 +98,7 @@ CASES = [
     ("one drive", {"drives": 1}, 1, "it is the only drive"),
     (
         "one refused",
-        {"drives": 3, "wrong": {"S1": Refused([{"code": "mounted", "message": "on /"}])}},
+        {"drives": 3, "wrong": {"S1": Refused([Refusal("mounted", "on /")])}},
         1,
         "S1: mounted",
     ),
@@ -127,7 +128,7 @@ def test_the_number_is_what_reads_tell_and_one_where_they_cannot(monkeypatch, of
 @pytest.mark.parametrize("well", [0, 2, 3, 5, 6, 8])
 @pytest.mark.parametrize(
     "error",
-    [fio.FioError("it went away"), Hangs("no answer"), Refused([{"code": "wrong_drive", "message": "another"}])],
+    [fio.FioError("it went away"), Hangs("no answer"), Refused([Refusal("wrong_drive", "another")])],
 )
 def test_a_drive_that_fails_midway_costs_the_number_and_not_the_run(monkeypatch, well, error):
     """In its first cell alone, between two of them, among others, while the number is confirmed: the others' tests

@@ -11,6 +11,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import release_drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
 from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
 STEADY = [run_results.attempt()]
@@ -84,7 +85,7 @@ def test_a_drive_that_the_guard_refuses_stays_and_its_results_stand(work_of):
     work = work_of(hangs="discard")
 
     def refuse():
-        raise Refused([{"code": "opened", "message": "it is open in qemu"}])
+        raise Refused([Refusal("opened", "it is open in qemu")])
 
     work.held.check = refuse
     left = release_drive.make_blank(work, STEADY)

@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import locks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import guarded_format
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import iomemory_settings
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.iomemory_settings import FormatOptions, set_beacon
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors.vendor_tool import ToolError
@@ -122,7 +123,7 @@ def test_the_guard_reads_what_runs_left_on_a_card(server, monkeypatch):
 
 
 def test_a_drive_that_the_guard_refuses_at_the_last_moment_is_not_formatted(server, eligible, monkeypatch):
-    monkeypatch.setattr(Held, "refuse", {"code": "mounted", "message": "it is mounted"})
+    monkeypatch.setattr(Held, "refuse", Refusal("mounted", "it is mounted"))
     with pytest.raises(ToolError, match="mounted: it is mounted"):
         ensure_state(server, "C1", "formatted", FORMAT, check=False)
     assert changing(server) == [] and eligible.log[-1] == "release"
