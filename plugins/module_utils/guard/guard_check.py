@@ -19,7 +19,8 @@ from ..drive.entry import Entry
 from ..records import base
 from ..records.base import Json
 from ..records.events import Finding as Refusal
-from ..records.found_drives import FoundDrive, Identity
+from ..records.found_drives import FoundDrive
+from ..records.identity import Identity
 from ..records.ledger import LedgerEntry
 from . import ledger_format
 from .block_classifier import Stopped

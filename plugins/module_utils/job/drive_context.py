@@ -23,6 +23,7 @@ from ..measure.fio import seed
 from ..measure.fio_runner import Workbench
 from ..measure.validity_limits import Limits
 from ..purge.method import Work
+from ..records.base import to_json
 from ..records.events import Finding
 from ..records.plan import PlannedDrive, PlannedPurge, PlannedTest
 from ..run.criteria import Criterion
