@@ -13,8 +13,8 @@ import stat
 
 from ..core.host import Host
 from ..drive import loop
-from ..records.base import Json
 from ..tools import sg3
+from ..tools.nvme import Json
 from .facts import Extent, Facts
 
 _MOST_EXTENTS = 10000

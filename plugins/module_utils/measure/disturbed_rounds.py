@@ -44,9 +44,11 @@ class DisturbedRounds:
             for (cause, level), numbers in self._rounds.items()
         ]
 
-    def reasons(self) -> list[str]:
-        """Return a sentence for each cause that disturbed rounds."""
-        return [sentence(item) for item in self.disturbances() if item.level == DISTURBS]
+    def summary(self, count: int) -> str:
+        """Return in how many of `count` rounds which causes were, the most frequent first with what was seen first."""
+        found = sorted((item for item in self.disturbances() if item.level == DISTURBS), key=lambda item: -item.count)
+        told = [f"{TITLES[item.cause]} in {item.count}" for item in found]
+        return "; ".join([f"{told[0]} of {count} rounds ({found[0].first})", *told[1:]]) if told else ""
 
 
 def ranges(numbers: t.Sequence[int]) -> list[list[int]]:
@@ -60,9 +62,13 @@ def ranges(numbers: t.Sequence[int]) -> list[list[int]]:
     return found
 
 
+def show_ranges(found: t.Sequence[t.Sequence[int]]) -> str:
+    """Return ranges for people, the first few: 3, 5-9, …"""
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in found[:LONGEST_SHOWN]]
+    return ", ".join(shown) + (", …" if len(found) > LONGEST_SHOWN else "")
+
+
 def sentence(item: Disturbance) -> str:
     """One entry of `validity` for people: "other I/O in rounds 3, 5-9 (6): round 3, …"."""
-    shown = [str(first) if first == last else f"{first}-{last}" for first, last in item.rounds[:LONGEST_SHOWN]]
-    more = ", …" if len(item.rounds) > LONGEST_SHOWN else ""
     word = "round" if item.count == 1 else "rounds"
-    return f"{TITLES[item.cause]} in {word} {', '.join(shown)}{more} ({item.count} in all): {item.first}"
+    return f"{TITLES[item.cause]} in {word} {show_ranges(item.rounds)} ({item.count} in all): {item.first}"

@@ -15,6 +15,8 @@ from .windows import Metrics, Windows
 
 # Follows the name of a tracked metric: where its window's fitted line ends.
 FITTED_END = "_fitted_end"
+# A test may have as many disturbed rounds as its limit of rounds allows undisturbed ones.
+MOST_TIMES = 2
 # Starting fio, its result and the journal, for each cell.
 CELL_OVERHEAD_S = 0.4
 
@@ -79,8 +81,10 @@ class Rounds:
     def _limit_reached(self) -> str:
         limits = self._limits
         written, elapsed_s = self._windows.end
-        if limits.max and self.count >= limits.max:
+        if limits.max and len(self._windows.clean) >= limits.max:
             return f"{limits.max} rounds"
+        if limits.max and self.count >= MOST_TIMES * limits.max:
+            return f"{self.count} rounds, {MOST_TIMES} x rounds.max"
         multiple = limits.capacity_multiple
         if multiple and written >= multiple * self._windows.size_bytes:
             return f"{multiple:g} x the user capacity written"
@@ -102,13 +106,11 @@ class Rounds:
         return [self._windows.evaluate(item, numbers) for item in self._tracked]
 
     def outcome(self) -> tuple[Outcome, list[str]]:
-        """(steady, not_steady, complete, or invalid without a clean window; reasons). Call it once no further round is
-        due.
+        """(steady, not_steady, complete, or invalid where disturbed rounds left too few others; reasons). Call it once
+        no further round is due.
         """
-        if self._windows.disturbed and not (self._windows.any_clean() if self._steady else self.window_rounds()):
-            text = "no window without a disturbed round within {0}: {1} of {2} rounds were disturbed"
-            within = self._limit_reached() or "the test"
-            return "invalid", [text.format(within, len(self._windows.disturbed), self.count)]
+        if self._is_too_disturbed():
+            return "invalid", [self._too_disturbed_text()]
         if not self._steady:
             return "complete", []
         if self.steady_at is not None:
@@ -129,6 +131,15 @@ class Rounds:
             )
         return "not_steady", reasons
 
+    def _is_too_disturbed(self) -> bool:
+        if self._steady:
+            return self._windows.too_disturbed()
+        return bool(self._windows.disturbed) and not self.window_rounds()
+
+    def _too_disturbed_text(self) -> str:
+        text = "too few others are left for a window" if self._steady else "no other is left that counts"
+        return text + ("; the drive itself was steady" if self._steady and self._windows.is_steady_throughout() else "")
+
     def saturation(self) -> Saturation | None:
         """As Windows.saturation."""
         return self._windows.saturation()
@@ -148,13 +159,15 @@ class Rounds:
         """Return each cell's metrics over the window: the mean, and of maxima the maximum; and whether the cell itself
         was steady there.
 
-        Maxima cover the window's span, and every round of a saturation test, whose curve is the result; of a window
-        that is disturbed throughout, the window. Percentiles and shares are those of the span's histograms, merged.
+        Maxima cover the window's span with the disturbed rounds in it, disturbed ones elsewhere, and every round of a
+        saturation test, whose curve is the result: what disturbs a round excuses no I/O that was stuck in it.
+        Percentiles and shares are those of the span's histograms, merged.
         """
         numbers = self.window_rounds()
         rounds = [self._windows.cells[number - 1] for number in numbers]
-        wide = range(1, self.count + 1) if self._windows.every > 1 or self._windows.least_bytes else self.span()
-        seen = [self._windows.cells[number - 1] for number in wide if number not in self._windows.disturbed] or rounds
+        whole = self._windows.every > 1 or self._windows.least_bytes
+        wide = range(1, self.count + 1) if whole else sorted({*self.span(), *self._windows.disturbed})
+        seen = [self._windows.cells[number - 1] for number in wide]
         # What leads each round comes last: the first one's figures are the test's.
         names = sorted(rounds[0], key=lambda name: name in self._leads) if rounds else []
         combined = {
@@ -177,13 +190,16 @@ class Rounds:
         return Steadiness(found.metric, found.steady, found.range_ratio, found.slope_ratio)
 
     def time_left_s(self) -> float | None:
-        """Return an upper bound: to the first limit that ends the test, or None when nothing bounds it."""
+        """Return an upper bound if no further round is disturbed: to the first limit that ends the test, or None when
+        nothing bounds it.
+        """
         if self.finished():
             return 0.0
         if self.steady_at is not None:
             return (self.steady_at + self._after - self.count) * self._round_s
         written, elapsed_s = self._windows.end
-        return bound_s(self._limits, self._round_s, self._windows.size_bytes, self.count, written, elapsed_s)
+        clean = len(self._windows.clean)
+        return bound_s(self._limits, self._round_s, self._windows.size_bytes, clean, written, elapsed_s)
 
 
 def last_clean(count: int, disturbed: t.Container[int], last: int) -> list[int]:
@@ -209,7 +225,9 @@ def bound_s(
     bytes_written: int = 0,
     elapsed_s: float = 0.0,
 ) -> float | None:
-    """Seconds until the first limit ends the rounds; None when no limit can be put into seconds yet."""
+    """Seconds until the first limit ends the rounds if no further one is disturbed; None when no limit can be put into
+    seconds yet. count: of undisturbed rounds so far.
+    """
     bounds = []
     if limits.max:
         bounds.append((limits.max - count) * round_s)

@@ -23,6 +23,8 @@ class Windows:
     No window begins before `min_capacity_multiple` x the user capacity was written and `settle_s` have passed; with
     `confirm_windows` so many windows before it have to be steady too, each within slope_limit of the next one's
     average, so that a plateau before a fall is not taken for the end.
+
+    A disturbed round is in no window: windows pass over it, as if it had not been measured.
     """
 
     def __init__(self, steady: SteadyStateRule | None, size_bytes: int) -> None:
@@ -36,7 +38,9 @@ class Windows:
         self.cells: list[dict[str, Metrics]] = []
         # Of each round, what was written since the purge and how long it took until the round ended.
         self.ends: list[tuple[int, float]] = []
-        # Rounds with a cause that keeps them out of every window (disturbances.py).
+        # The numbers of rounds that windows are made of, and of those with a cause that keeps them out
+        # (disturbances.py).
+        self.clean: list[int] = []
         self.disturbed: set[int] = set()
 
     def add(self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float, disturbed: bool) -> None:
@@ -45,7 +49,10 @@ class Windows:
         self.ends.append((bytes_written, elapsed_s))
         if disturbed:
             self.disturbed.add(self.count)
-        if self.steady_at is None and self._steady and self.count % self.every == 0 and self._are_confirmed():
+            return
+        self.clean.append(self.count)
+        sampled = self.steady_at is None and self._steady and len(self.clean) % self.every == 0
+        if sampled and self._are_confirmed():
             self.steady_at = self.count
 
     @property
@@ -80,35 +87,33 @@ class Windows:
         return self.ends[-1] if self.ends else (0, 0.0)
 
     def last(self) -> list[list[int]]:
-        """Return the windows of the result: those that were confirmed; else the last sampled ones."""
-        return self._of(self.steady_at or self.count // self.every * self.every)
+        """Return the windows of the result: those that were confirmed; else the last sampled ones, of all rounds where
+        every one was disturbed.
+        """
+        rounds = self.clean or range(1, self.count + 1)
+        end = rounds.index(self.steady_at) + 1 if self.steady_at else len(rounds)
+        return self._of(rounds, end // self.every * self.every)
 
-    def _of(self, end: int) -> list[list[int]]:
-        """Return the rounds of the window that ends with a sampled round, and of those before it that have to agree,
-        oldest first.
+    def _of(self, rounds: t.Sequence[int], end: int) -> list[list[int]]:
+        """Return the window that ends with a sampled one of these rounds, the end-th, and those before it that have to
+        agree, oldest first.
         """
         length = self._rule.window * self.every
         ends = range(end - self.confirm * length, end + 1, length)
         return [
-            [number for number in range(last - length + self.every, last + 1, self.every) if number >= 1]
+            [rounds[place - 1] for place in range(last - length + self.every, last + 1, self.every) if place >= 1]
             for last in ends
         ]
 
     def _are_confirmed(self) -> bool:
-        windows = self._of(self.count)
-        if not self._is_clean(windows):
+        windows = self._of(self.clean, len(self.clean))
+        if not self._may_count(windows):
             return False
         return all(self._agree([self.evaluate(item, numbers) for numbers in windows]) for item in self._rule.tracked)
 
-    def _is_whole(self, windows: list[list[int]]) -> bool:
+    def _may_count(self, windows: list[list[int]]) -> bool:
         """Return whether these windows have all their rounds, and may begin."""
         return bool(windows[0]) and len(windows[0]) >= self._rule.window and self._may_begin(windows[0][0])
-
-    def _is_clean(self, windows: list[list[int]]) -> bool:
-        """Return whether these windows are whole, may begin, and hold no disturbed round, those between two sampled
-        ones included.
-        """
-        return self._is_whole(windows) and self.disturbed.isdisjoint(range(windows[0][0], windows[-1][-1] + 1))
 
     def _agree(self, found: t.Sequence[Window]) -> bool:
         """Return whether windows that follow each other are all steady, and their averages at most
@@ -139,13 +144,19 @@ class Windows:
             fitted_end=fitted_end(result),
         )
 
-    def any_clean(self) -> bool:
-        """Return whether of the windows that could count, steady or not, one held no disturbed round; also where none
-        could count yet.
-        """
-        windows = [self._of(end) for end in range(self.every, self.count + 1, self.every)]
-        could_count = [some for some in windows if self._is_whole(some)]
-        return not could_count or any(self._is_clean(some) for some in could_count)
+    def too_disturbed(self) -> bool:
+        """Return whether no window could count, steady or not, and one could if no round had been disturbed."""
+        return not self._any_may_count(self.clean) and self._any_may_count(range(1, self.count + 1))
+
+    def is_steady_throughout(self) -> bool:
+        """Return whether the last window would be steady if disturbed rounds were in it too."""
+        rounds = range(1, self.count + 1)
+        windows = self._of(rounds, self.count // self.every * self.every)
+        return all(self.evaluate(item, windows[-1]).steady for item in self._rule.tracked)
+
+    def _any_may_count(self, rounds: t.Sequence[int]) -> bool:
+        ends = range(self.every, len(rounds) + 1, self.every)
+        return any(self._may_count(self._of(rounds, end)) for end in ends)
 
     def too_early(self) -> list[str]:
         """Return why the windows so far could not count; nothing when they could."""

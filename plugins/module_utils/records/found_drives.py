@@ -19,7 +19,6 @@ _Findings = Annotated[t.List[Finding], Limits(max_items=1000)]
 
 
 @dataclass(frozen=True)
-@dataclass(frozen=True)
 class FoundDrive:
     """A drive that the inventory names, or that was found."""
 

@@ -149,13 +149,14 @@ class AttemptReducer:
         if end.ended:
             return end.ended, reasons + (disturbed if end.ended == "invalid" else [])
         if self.discarded:
-            return "invalid", self._disturbed.reasons() + disturbed
+            return "invalid", [self._disturbed.summary(self._rounds.count), *disturbed]
         if self._test.cells and not self._rounds.count:
             return "invalid", ["no round was completed", *disturbed]
         outcome, reasons = self._rounds.outcome()
         if outcome in MEASURED:
             return ("invalid", disturbed) if disturbed else (outcome, reasons)
-        return outcome, reasons + self._disturbed.reasons() + disturbed
+        told = self._disturbed.summary(self._rounds.count) if outcome == "invalid" else ""
+        return outcome, ["; ".join([told, *reasons])] + disturbed if told else reasons + disturbed
 
 
 def _metrics(windows: t.Sequence[Window], averages: t.Sequence[CellAverage]) -> dict[str, float | None]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import statistics
 import typing as t
 
-from ...module_utils.measure.disturbed_rounds import sentence
+from ...module_utils.measure.disturbances import DISTURBS
+from ...module_utils.measure.disturbed_rounds import sentence, show_ranges
 from ...module_utils.measure.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW
 from ...module_utils.measure.validity_limits import Limits
 from ...module_utils.records import base
@@ -35,6 +36,37 @@ MOST_TOLD, MOST_SHOWN = 1_000_000, 1e15
 def warnings(record: Mapping) -> list[str]:
     """Return what was found in a test's rounds, in words."""
     return [sentence(base.parse(Disturbance, item)) for item in record.get("validity") or []]
+
+
+def passed_over(record: Mapping) -> list[str]:
+    """That a test's window passes over disturbed rounds, and over which, as a sentence."""
+    window: Mapping = next(iter(record.get("steady_state") or []), {})
+    numbers = window.get("window_rounds") or []
+    disturbed = [item for item in record.get("validity") or [] if item["level"] == DISTURBS]
+    inside = _within(numbers, [(pair[0], pair[1]) for item in disturbed for pair in item["rounds"]])
+    if not inside:
+        return []
+    count = sum(last - first + 1 for first, last in inside)
+    return [
+        f"its window passes over {count} disturbed round{'s' * (count > 1)} ({show_ranges(inside)}), measured again "
+        "after them: a deviation from the SNIA PTS, whose windows are of consecutive rounds"
+    ]
+
+
+def _within(numbers: t.Sequence[int], pairs: t.Iterable[tuple[int, int]]) -> list[list[int]]:
+    """Return ranges as far as they lie between the first and the last of some numbers, in order, merged. A host may
+    tell of any number of rounds: none is counted up to.
+    """
+    found: list[list[int]] = []
+    for first, last in sorted(pairs) if numbers else ():
+        first, last = max(first, numbers[0] + 1), min(last, numbers[-1] - 1)
+        if first > last:
+            continue
+        if found and first <= found[-1][1] + 1:
+            found[-1][1] = max(last, found[-1][1])
+        else:
+            found.append([first, last])
+    return found
 
 
 def loosened(limits: Mapping) -> list[str]:

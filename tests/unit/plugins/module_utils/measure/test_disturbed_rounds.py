@@ -36,14 +36,17 @@ def test_rounds_are_told_by_cause_with_what_was_seen_first():
     unsure, busy = tally.disturbances()
     assert busy == Disturbance("other_io", "disturbs", [[3, 4], [6, 6]], 3, "round 3, a: another process wrote")
     assert unsure.rounds == [[2, 2], [4, 4]]
-    assert tally.reasons() == ["other I/O in rounds 3-4, 6 (3 in all): round 3, a: another process wrote"]
+    assert sentence(busy) == "other I/O in rounds 3-4, 6 (3 in all): round 3, a: another process wrote"
+    tally.add(7, "a", [dataclasses.replace(BUSY, cause="idle_gap")])
+    assert tally.summary(7) == "other I/O in 3 of 7 rounds (round 3, a: another process wrote); idle gap in 1"
 
 
 def test_many_rounds_make_no_endless_sentence():
     tally = DisturbedRounds()
     for number in range(1, 1440, 2):
         tally.add(number, "a", [BUSY])
-    assert len(tally.reasons()[0]) < 120 and "…" in tally.reasons()[0]
+    told = sentence(tally.disturbances()[0])
+    assert len(told) < 120 and "…" in told
 
 
 @given(st.sets(st.integers(1, 300)))
