@@ -46,6 +46,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records.base import L
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Figures
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import ScsiDrive
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs, json_schema, units
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import summary_record
@@ -263,9 +264,9 @@ def causes_table(of: str) -> Rows:
     """Return what may disturb a cell, or of the drive's world a test, as the functions that find it say."""
     if of == "cells":
         found = _causes(disturbances, lost_time)
-        wanted = list(disturbances.TITLES)
+        wanted = [cause for cause in disturbances.TITLES if cause in found]
     else:
-        found = _causes(drive_environment, sampler, active_settings, data_pattern, test_conditions)
+        found = _causes(drive_environment, sampler, active_settings, data_pattern, test_conditions, tuned_host)
         for cause, text in drive_environment.MISSING.items():
             found.setdefault(cause, []).append(("unknown", text, "none"))
         wanted = [*found]

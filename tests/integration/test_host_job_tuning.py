@@ -86,19 +86,24 @@ def test_settings_that_a_purge_resets_are_made_again_before_the_measurement(jobs
     assert end["outcome"] == "steady", end
 
 
-def test_a_setting_that_changes_in_a_round_and_comes_back_is_noticed(jobs, loop_drive, monkeypatch):
+def test_a_setting_that_changes_in_a_round_disturbs_that_round_and_is_made_again(jobs, loop_drive, monkeypatch):
     drive = loop_drive()
     path = f"/sys/block/{drive.name}/queue/nomerges"
     add = rounds.Rounds.add
 
     def meddle(self, *given):
         add(self, *given)
-        Host().write(path, "1" if self.count == 2 else "2")
+        if self.count == 2:
+            Host().write(path, "1")
 
     monkeypatch.setattr(rounds.Rounds, "add", meddle)
     journal, _status = jobs.run(jobs.plan([drive], planning.load_plan([QUICK]), tune=TUNE))
     (end,) = jobs.ended()
-    assert (end["outcome"], len(end["reasons"])) == ("invalid", 1) and path in end["reasons"][0]
+    (told,) = [item for item in end["validity"] if item["cause"] == "settings"]
+    assert (end["outcome"], told["level"], told["rounds"]) == ("steady", "disturbs", [[3, 3]]), end
+    assert path in told["first"] and 3 not in end["steady_state"][0]["window_rounds"]
+    again = [item for record in events(journal, "tuned") if record.get("test") for item in record["settings"]]
+    assert [(item["path"], item["before"], item["effective"]) for item in again] == [(path, "1", "2")]
 
 
 def test_a_setting_that_could_not_be_made_makes_the_test_invalid_before_anything_is_done(jobs, loop_drive):
@@ -116,7 +121,7 @@ def test_a_setting_that_could_not_be_made_makes_the_test_invalid_before_anything
 
 def test_what_builds_on_a_test_that_was_not_begun_is_not_begun_either(jobs, loop_drive, monkeypatch):
     """The first one's purge and fill were for both; that the host is as it should be by then does not help."""
-    seen = iter([["a setting is not as it was made"]])
+    seen = iter([[tuned_host.Drift("a setting is not as it was made", bears=True, of_host=False)]])
     monkeypatch.setattr(tuned_host.TunedHost, "drifted", lambda *_given: next(seen, []))
     plan = planning.load_plan([QUICK, dict(QUICK, name="second", purge={"method": "none"}, precondition=False)])
     journal, _status = jobs.run(jobs.plan([loop_drive()], plan))

@@ -19,7 +19,7 @@ from ..guard.held_array import HeldArray
 from ..measure.fio import FioError, Interrupted
 from ..records import base
 from ..records.events import AssembledArray, Member
-from ..records.measurement import Condition
+from ..records.measurement import Cause, Condition
 from ..records.plan import PlannedArray, PlannedTest
 from ..tools import mdadm
 from ..tuning import settings
@@ -82,6 +82,7 @@ def assembled(station: DriveContext, test: PlannedTest, attempt: Attempt) -> t.I
         looks = [stack.enter_context(array_members.MemberWatch(station, member, test)) for member in others.values()]
         nodes = [stack.enter_context(member.held.shared()) for member in members]
         array = Array(station, spec, members)
+        array.looks = looks
         try:
             station.note("array", **base.to_json(array.make(nodes)), **attempt._asdict())
             yield array
@@ -124,6 +125,11 @@ class Array:
         # Why the test can't count, once the array is stopped, and what else was found of its members.
         self.reasons: list[str] = []
         self.conditions: list[Condition] = []
+        self.looks: t.Sequence[array_members.MemberWatch] = ()
+
+    def causes_since_last(self) -> list[Cause]:
+        """Return what disturbed its members since the last call, but for the drive that carries the test."""
+        return [cause for look in self.looks for cause in look.causes_since_last()]
 
     def make(self, nodes: t.Sequence[str]) -> AssembledArray:
         """Make it through nodes of our own, in the members' order, and give it to fio; noted on the host first."""

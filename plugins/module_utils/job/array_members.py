@@ -17,9 +17,9 @@ from ..guard.facts import EVIDENCE
 from ..guard.held import Refused
 from ..measure.sampler import Sampler
 from ..records.events import Wear
-from ..records.measurement import Condition
+from ..records.measurement import Cause, Condition
 from ..records.plan import PlannedTest
-from . import release_drive
+from . import release_drive, test_conditions
 from .drive_context import NO_PURGE, DriveContext, purge_work
 from .test_conditions import Conditions
 
@@ -91,7 +91,6 @@ class MemberWatch:
             note=_unsaid,
             interval_s=job.sample_interval_s,
             io_cpus=lambda: lead.bench.place.cpus,
-            limit_c=lambda: self._seen.limit_c,
         )
         self.reasons: list[str] = []
         self.conditions: list[Condition] = []
@@ -106,6 +105,12 @@ class MemberWatch:
         self._seen.begin(())
         self._seen.begin_test()
         self._seen.begin_measurement()
+
+    def causes_since_last(self) -> list[Cause]:
+        """Return what disturbed this member since the last call."""
+        look = self._member.watchdog.call
+        found = look("look at its world", lambda: test_conditions.causes_since_last(self._sampler))
+        return [replace(item, message=f"{self._member.drive}: {item.message}") for item in found]
 
     def __exit__(self, kind: t.Any, error: t.Any, trace: t.Any) -> None:
         self._sampler.__exit__(kind, error, trace)

@@ -12,22 +12,27 @@ from ..core.deadline import Hangs
 from ..guard.held import Refused
 from ..machine import cpus
 from ..measure import fio, precondition_curve
+from ..measure.disturbances import DISTURBS, TOLD
 from ..measure.histogram import RoundHistograms
 from ..measure.sampler import Sampler
 from ..purge import purge_step
 from ..purge.method import PurgeError, Work
 from ..records import base
 from ..records.events import Ended
+from ..records.measurement import Cause, Condition
 from ..records.plan import PlannedPurge, PlannedTest
 from ..run import criteria
 from ..run.reducer import AttemptReducer
 from ..tuning import write_cache
-from . import array, array_members, filesystem, release_drive, resume_state
+from ..tuning.tuned_host import Drift
+from . import array, array_members, filesystem, release_drive, resume_state, test_conditions
 from .drive_context import NO_PURGE, NO_TEST, Attempt, DriveContext, purge_work
 from .failure_logs import is_of_drive
 from .operating_points import NoPoint, on_cpus, with_points
 from .resume_state import NOT_BEGUN, crash_text, discarded, failed, not_begun, prepares, unprepared, without_its_state
 from .run_rounds import Measuring
+
+NOT_TUNED = "the host was not tuned as planned: "
 
 
 class DriveTests:
@@ -36,7 +41,7 @@ class DriveTests:
     def __init__(self, station: DriveContext) -> None:
         self._station = station
         self._rate_bytes_per_s = station.job.write_bytes_per_s
-        self._drift: list[str] = []
+        self._drift: list[Drift] = []
         self._unready = not_begun(station.results)
         self._unprepared = unprepared(station.plan.tests, station.history, station.results)
         # Why a test ended with an error, and whether the drive itself is to blame. alone: no array's test, whose errors
@@ -100,7 +105,7 @@ class DriveTests:
             self._end_test(attempt, reducer, "error", [str(error)])
             raise
         except (precondition_curve.Short, NoPoint, array_members.NoArray) as error:
-            ended, reasons, disturbed = "invalid", [str(error)], list(sampler.reasons)
+            ended, reasons = "invalid", [str(error)]
         except (fio.FioError, PurgeError) as error:
             ended, reasons = "error", [str(error)]
             self.error, self.drive_fault = f"{test.name}: {error}", is_of_drive(error)
@@ -108,6 +113,8 @@ class DriveTests:
             self._unprepared = discarded(test.name, reducer.discarded)
         self._look_for_drift()
         cache = "" if ended else self._cache_problem(test)
+        told = [Condition("settings", TOLD, f"{NOT_TUNED}{item.text}") for item in self._drift if not item.bears]
+        self._station.conditions.found += told
         disturbed = self._untuned() + disturbed + ([cache] if cache else [])
         self._end_test(attempt, reducer, ended, reasons, disturbed)
 
@@ -126,8 +133,23 @@ class DriveTests:
         ):
             self._precondition(test, attempt)
             self._unprepared = "" if prepares(test) else self._unprepared
-            self._measure(test, attempt, reducer)
+            self._measure(test, attempt, reducer, lambda: self._causes_since_last(sampler, made, attempt))
         return made
+
+    def _causes_since_last(self, sampler: Sampler, made: array.Array | None, attempt: Attempt) -> list[Cause]:
+        """Return what disturbed the drive, or the host's settings, since the last call; settings are made again."""
+        found: list[Cause] = self._look_around(lambda: test_conditions.causes_since_last(sampler))
+        found += made.causes_since_last() if made else []
+        station = self._station
+        drift = [
+            item for name in station.members or [station.name] for item in station.job.tuned.drifted_since_last(name)
+        ]
+        if drift and all(item.answers for item in drift):
+            self._make_settings_again(attempt)
+        return found + [
+            Cause("settings", DISTURBS if item.bears else TOLD, f"{NOT_TUNED}{item.text}")
+            for item in dict.fromkeys(drift)
+        ]
 
     def _why_not_begun(self, test: PlannedTest) -> list[str]:
         """Return why nothing that is measured now could count, so that the drive is neither purged for it nor busy for
@@ -165,7 +187,6 @@ class DriveTests:
             note=lambda event, **fields: self._station.note(event, **dict(fields, **attempt._asdict())),
             interval_s=self._station.job.sample_interval_s,
             io_cpus=lambda: self._station.bench.place.cpus,
-            limit_c=lambda: self._station.conditions.limit_c,
         )
 
     def _make_settings_again(self, attempt: Attempt) -> None:
@@ -179,14 +200,14 @@ class DriveTests:
         if again:
             self._station.note("tuned", settings=[item.to_json() for item in again], **attempt._asdict())
 
-    def _look_for_drift(self, cheap: bool = False) -> None:
-        """Note what is not as it was set, once each: what came back by itself has still been measured."""
+    def _look_for_drift(self) -> None:
+        """Note what is not as it was set, once each, beside what the looks between two rounds found."""
         names = self._station.members or [self._station.name]
-        drifted = [item for name in names for item in self._station.job.tuned.drifted(name, cheap)]
+        drifted = [item for name in names for item in self._station.job.tuned.drifted(name)]
         self._drift += [item for item in drifted if item not in self._drift]
 
     def _untuned(self) -> list[str]:
-        return ["the host was not tuned as planned: " + item for item in self._drift]
+        return [NOT_TUNED + item.text for item in self._drift if item.bears]
 
     def _end_test(
         self,
@@ -260,10 +281,16 @@ class DriveTests:
         precondition_curve.check(done.kernel_bytes_written, done.bytes_written)
         filesystem.write_out(station)
 
-    def _measure(self, test: PlannedTest, attempt: Attempt, reducer: AttemptReducer) -> None:
+    def _measure(
+        self,
+        test: PlannedTest,
+        attempt: Attempt,
+        reducer: AttemptReducer,
+        causes_since_last: t.Callable[[], list[Cause]],
+    ) -> None:
         settled, loads = with_points(test, self._station.plan.tests, self.finished)
         settled, of_cpus = on_cpus(settled, cpus.count(self._station.job.host, self._station.bench.place))
-        measuring = Measuring(self._station, attempt, reducer, self._tails, lambda: self._look_for_drift(cheap=True))
+        measuring = Measuring(self._station, attempt, reducer, self._tails, causes_since_last)
         measuring.run(settled, {**loads, **of_cpus})
 
     def _plan_left_s(self, test: PlannedTest) -> float | None:

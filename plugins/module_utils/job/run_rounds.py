@@ -12,8 +12,9 @@ import typing as t
 from ..measure import fio
 from ..measure.histogram import RoundHistograms
 from ..measure.rounds import cell_s
+from ..records import base
 from ..records.base import sparse_json
-from ..records.measurement import Chosen
+from ..records.measurement import Cause, Chosen
 from ..records.plan import PlannedCell, PlannedTest
 from ..run.folder import NEWS_S
 from ..run.reducer import AttemptReducer
@@ -24,8 +25,8 @@ Histograms = t.Mapping[str, t.Mapping[str, t.Mapping[int, int]]]
 
 
 class Measuring:
-    """A test's rounds. reducer: gets each event that is noted; tails: get the
-    latencies; after_round: called before a round is noted.
+    """A test's rounds. reducer: gets each event that is noted; tails: get the latencies; causes_of_round: what
+    disturbed the drive or its host since the last call.
     """
 
     def __init__(
@@ -34,13 +35,13 @@ class Measuring:
         attempt: Attempt,
         reducer: AttemptReducer,
         tails: RoundHistograms,
-        after_round: t.Callable[[], None],
+        causes_of_round: t.Callable[[], list[Cause]],
     ) -> None:
         self._station = station
         self._attempt = attempt
         self._reducer = reducer
         self._tails = tails
-        self._look_at_host = after_round
+        self._causes_of_round = causes_of_round
 
     def run(self, test: PlannedTest, loads: Loads) -> None:
         """Run rounds until none is due. loads: of the cells whose threads and depth were chosen here."""
@@ -51,6 +52,8 @@ class Measuring:
         size_bytes = self._station.target.identity["size_bytes"]
         self._station.note("measurement_started", user_capacity_bytes=size_bytes, **self._attempt._asdict())
         self._station.bench.begin_test()
+        # What the fill brought disturbs no round.
+        self._causes_of_round()
         with contextlib.closing(self._station.bench):
             self._run_rounds(test, loads)
 
@@ -71,8 +74,9 @@ class Measuring:
 
     def _after_round(self, number: int, elapsed_s: float) -> None:
         self._station.look()
-        self._look_at_host()
-        self._station.note("round", round=number, elapsed_s=round(elapsed_s, 3), **self._attempt._asdict())
+        causes = [base.to_json(item) for item in self._causes_of_round()]
+        fields = {**self._attempt._asdict(), **({"causes": causes} if causes else {})}
+        self._station.note("round", round=number, elapsed_s=round(elapsed_s, 3), **fields)
         metric, figures = self._reducer.last_figures()
         latency = figures.get("mean_latency_us")
         shown = {"metric": metric, "value": figures.get(metric), "mean_latency_us": latency, "progress": None}

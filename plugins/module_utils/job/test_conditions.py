@@ -8,6 +8,7 @@ that are only told.
 from __future__ import annotations
 
 import os
+import time
 import typing as t
 from dataclasses import replace
 
@@ -19,7 +20,7 @@ from ..measure.sampler import Sampler
 from ..records import base
 from ..records.base import Json
 from ..records.events import Ended, TestEnd, VendorSettings, Wear
-from ..records.measurement import Condition, Level
+from ..records.measurement import Cause, CauseName, Condition, Level
 from ..records.plan import PlannedTest
 from ..run.folder import Event
 from ..tuning import write_cache
@@ -55,6 +56,7 @@ class Conditions:
         self._before: drive_environment.World = {}
         self._hidden: list[Condition] = []
         self._cache = ""
+        self._began_s = 0.0
         self.found: list[Condition] = []
         self.settings: VendorSettings | None = None
         self._written = wear.Lifetime()
@@ -77,11 +79,6 @@ class Conditions:
                 vendor_settings=base.to_json(self._vendor_settings()),
             )
 
-    @property
-    def limit_c(self) -> int | None:
-        """The temperature that the drive itself calls too hot."""
-        return drive_environment.limit_c(self._first) if self._first else None
-
     def begin_test(self) -> None:
         """Before anything of a test: nothing is known of it yet."""
         self.found, self.settings, self.spent = [], None, None
@@ -96,24 +93,25 @@ class Conditions:
         now = drive_environment.read_environment(self._host, self._identity())
         self._before = dict(now, **{key: self._last[key] for key in ("media_errors", "aer")})
         self._cache = self._own_cache()
+        self._began_s = time.monotonic()
 
     def end_test(self, test: PlannedTest, sampler: Sampler) -> list[str]:
         """Look again and compare; why the test is invalid. All that was found is in `found`, the vendor's settings in
         `settings`.
         """
         if self._first is None or not test.cells:
-            return list(sampler.reasons)
+            return []
         now = drive_environment.read_environment(self._host, self._identity())
         self.spent = wear.spent(self._written, wear.read(self._host, self._identity()))
-        sampled = [Condition(drive_environment.cause_of(kind), DISTURBS, text) for kind, text in sampler.causes.items()]
-        known = {item.cause for item in sampled}
         changed = drive_environment.changed(self._first, self._before, now)
         changed += [] if any(item.cause == "write_cache" for item in changed) else self._switched()
-        disturbed = [item for item in changed if item.cause not in known]
+        measured_s = time.monotonic() - self._began_s
         data = [Condition("data", TOLD, text) for text in data_pattern.remarks(test)]
+        sampled = _of_all_samples(sampler)
         self.found = (
             sampled
-            + disturbed
+            + [item for item in changed if item not in sampled]
+            + drive_environment.remarks(self._first, self._before, now, sampler.hottest_c, measured_s)
             + drive_environment.unknown(self._first, now, sampler.unseen_s)
             + self._vendor()
             + self._hidden
@@ -157,6 +155,21 @@ class Conditions:
             (TOLD, active_settings.pending(self.settings)),
         ]
         return [Condition("vendor_settings", level, text) for level, texts in told for text in texts]
+
+
+def causes_since_last(sampler: Sampler) -> list[Cause]:
+    """Return what disturbed the drive since the last call."""
+    found = sampler.since_last()
+    return [Cause(t.cast(CauseName, drive_environment.cause_of(kind)), DISTURBS, text) for kind, text in found.items()]
+
+
+def _of_all_samples(sampler: Sampler) -> list[Condition]:
+    """Return what samples say of the whole test: warnings of the drive, and that what they would show is unknown."""
+    levels: dict[str, Level] = {"samples": UNKNOWN}
+    return [
+        Condition(drive_environment.cause_of(kind), levels.get(kind, DISTURBS), text)
+        for kind, text in sampler.of_all.items()
+    ]
 
 
 def hidden(found: hidden_capacity.Hidden) -> list[Condition]:

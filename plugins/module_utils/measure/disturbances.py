@@ -35,6 +35,11 @@ TITLES = {
     SUSPENDED: "suspended",
     CLOCK_JUMP: "clock jump",
     STALLED: "stalled",
+    # Of the drive and its host, between two rounds (drive_environment.py, tuned_host.py).
+    "link": "slower link",
+    "throttled": "throttled",
+    "pcie_errors": "PCI Express errors",
+    "settings": "a setting changed",
 }
 DISTURBS: t.Final = "disturbs"
 UNKNOWN: t.Final = "unknown"

@@ -23,7 +23,7 @@ class DisturbedRounds:
         self._first: dict[tuple[CauseName, Level], str] = {}
 
     def add(self, number: int, cell: str, causes: t.Iterable[Cause]) -> None:
-        """The causes of a cell of a round."""
+        """The causes of a cell of a round; "": of the whole round."""
         for item in causes:
             key = (item.cause, item.level)
             if item.level == DISTURBS:
@@ -31,7 +31,7 @@ class DisturbedRounds:
             numbers = self._rounds.setdefault(key, [])
             if not numbers or numbers[-1] != number:
                 numbers.append(number)
-            self._first.setdefault(key, f"round {number}, {cell}: {item.message}")
+            self._first.setdefault(key, f"round {number}{', ' if cell else ''}{cell}: {item.message}")
 
     def has(self, number: int) -> bool:
         """Return whether a round can't be in a window."""

@@ -5,8 +5,9 @@
 every test is held.
 
 Its states (links, power, direct I/O) are compared with the baseline, its counters (media errors, PCI Express errors,
-throttling) with the look before the test: one error would otherwise disturb all tests after it. docs/validity.md lists
-each cause with how it was staged.
+throttling) with the look before the test: one error would otherwise disturb all tests after it. What came and went
+while it was measured is placed in time by samples (sampler.py), and only told here. docs/validity.md lists each cause
+with how it was staged.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..drive.health import critical_texts
 from ..machine import links, pcie
 from ..records.measurement import Condition
 from . import sampler
-from .disturbances import DISTURBS, UNKNOWN
+from .disturbances import DISTURBS, TOLD, UNKNOWN
 
 HEALTH = (*sampler.KEPT, "highest_temperature_c", "warning_temperature_c", "critical_temperature_c")
 # A read that failed and was given back as an error, or had to be rebuilt, takes long and may be the first of many: none
@@ -74,12 +75,28 @@ def changed(first: World, before: World, now: World) -> list[Condition]:
     found = {
         **_links(first, now),
         **_power(first, now),
-        **_heat(first, before, now),
         **_counters(before, now),
         **_write_cache(before, now),
     }
-    found.update({key: text for key, text in sampler.disturbed(before, now).items() if key not in found})
+    found.update({key: text for key, text in sampler.lasting(before, now).items() if key not in found})
     return [Condition(cause_of(key), DISTURBS, text) for key, text in found.items()] + _cached(now)
+
+
+def remarks(first: World, before: World, now: World, hottest_c: int | None, measured_s: float) -> list[Condition]:
+    """Return what is told of a test and disturbs at most the rounds in which it happened. hottest_c: of the samples;
+    measured_s: between `before` and `now`.
+    """
+    heat = _heat(first, before, now, hottest_c).get("temperature", "")
+    found = sampler.remarks(before, now)
+    per_hour = {
+        address: f"; {sum(more.values()) * 3600 / measured_s:.3g} an hour"
+        for address, more in pcie.aer_increase(before["aer"], now["aer"]).items()
+        if measured_s > 0
+    }
+    causes = [Condition(cause_of(key), TOLD, text + per_hour.get(key, "")) for key, text in found.items()]
+    if heat and now["throttle_counts"] is None:
+        return [Condition("temperature", UNKNOWN, f"{heat}; it does not count whether it was throttled"), *causes]
+    return [Condition("temperature", TOLD, heat), *causes] if heat else causes
 
 
 def cause_of(key: str) -> str:
@@ -88,9 +105,11 @@ def cause_of(key: str) -> str:
     """
     if pcie.ADDRESS.fullmatch(key):
         return "pcie_errors"
-    if key.startswith("throttled") or key in ("warning_temp_min", "critical_temp_min"):
+    if key.startswith("throttled") or key == "critical_temp_min":
         return "throttled"
-    return "health" if key in ("unread", "samples", *critical_texts(0xFF)) else key
+    if key == "warning_temp_min":
+        return "temperature"
+    return "health" if key in ("unread", *critical_texts(0xFF)) else key
 
 
 def _links(first: World, now: World) -> dict[str, str]:
@@ -99,7 +118,7 @@ def _links(first: World, now: World) -> dict[str, str]:
     link disturbs: of PCI Express: `current_link_speed`, `current_link_width`; of SATA or SAS: `ata_link/*/sata_spd`,
       `sas_phy/*/negotiated_linkrate`; every sample. Limit: any fall below the baseline
     """
-    told = sampler.disturbed(first, now).get("link")
+    told = sampler.lasting(first, now).get("link")
     return {"link": told} if told else {}
 
 
@@ -137,12 +156,14 @@ def limit_c(world: World) -> int | None:
     return limit
 
 
-def _heat(first: World, before: World, now: World) -> dict[str, str]:
-    """Find a drive at its own limit now, or in between: its own memory of the highest rose to it.
+def _heat(first: World, before: World, now: World, hottest_c: int | None) -> dict[str, str]:
+    """Find a drive at its own limit now, in a sample, or in between: its own memory of the highest rose to it. It may
+    be as fast as ever: whether it was throttled is counted apart.
 
-    temperature disturbs: WCTEMP, else CCTEMP; `op_limit_max`, else `limit_max` and `drive_trip` of smartctl; the
+    temperature told: WCTEMP, else CCTEMP; `op_limit_max`, else `limit_max` and `drive_trip` of smartctl; the
       temperature at which a card throttles (`fio-status`); the highest since power-on, if the drive records it. Limit:
       BELOW_LIMIT_C below the limit
+    temperature unknown: the same, of a drive that does not count how often it is throttled. Limit: the same
     """
     limit = limit_c(now) or limit_c(first)
     if limit is None:
@@ -154,7 +175,7 @@ def _heat(first: World, before: World, now: World) -> dict[str, str]:
     seen = max(
         [
             value
-            for value in (now["temperature_c"], now["highest_temperature_c"] if rose else None)
+            for value in (now["temperature_c"], hottest_c, now["highest_temperature_c"] if rose else None)
             if value is not None
         ],
         default=None,

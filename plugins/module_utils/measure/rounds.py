@@ -52,6 +52,11 @@ class Rounds:
         return self._windows.count
 
     @property
+    def undisturbed(self) -> int:
+        """Undisturbed rounds so far."""
+        return len(self._windows.clean)
+
+    @property
     def steady_at(self) -> int | None:
         """The round at which the rule was first met."""
         return self._windows.steady_at
@@ -81,7 +86,7 @@ class Rounds:
     def _limit_reached(self) -> str:
         limits = self._limits
         written, elapsed_s = self._windows.end
-        if limits.max and len(self._windows.clean) >= limits.max:
+        if limits.max and self.undisturbed >= limits.max:
             return f"{limits.max} rounds"
         if limits.max and self.count >= MOST_TIMES * limits.max:
             return f"{self.count} rounds, {MOST_TIMES} x rounds.max"
@@ -198,8 +203,8 @@ class Rounds:
         if self.steady_at is not None:
             return (self.steady_at + self._after - self.count) * self._round_s
         written, elapsed_s = self._windows.end
-        clean = len(self._windows.clean)
-        return bound_s(self._limits, self._round_s, self._windows.size_bytes, clean, written, elapsed_s)
+        size_bytes = self._windows.size_bytes
+        return bound_s(self._limits, self._round_s, size_bytes, self.undisturbed, written, elapsed_s)
 
 
 def last_clean(count: int, disturbed: t.Container[int], last: int) -> list[int]:

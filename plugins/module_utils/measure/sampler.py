@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Looks at a drive every now and then while it is measured: temperature, throttling, link, error counters. Into the
-journal as `sample`.
+journal as `sample`. What one sample shows beside the one before it disturbs the rounds between them.
 
 A look is a few reads of sysfs and, for NVMe, one `nvme smart-log`, which goes by the admin queue. SATA and SAS drives
 are asked for their health only before and after: a SMART command has to wait until every queued I/O is done, and would
@@ -11,6 +11,7 @@ show in the latencies.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -56,11 +57,25 @@ def take_sample(host: Host, identity: t.Mapping[str, t.Any], path: t.Sequence[st
     }
 
 
-def disturbed(first: Sample, now: Sample) -> dict[str, str]:
-    """Return what makes the measurement between two samples invalid: {kind: sentence}. What either does not tell is not
-    compared.
+def disturbed(first: Sample, before: Sample, now: Sample) -> dict[str, str]:
+    """Return what disturbs the rounds between two samples: {kind: sentence}. first: of the measurement; what a sample
+    does not tell is not compared. A link that is slower than at first disturbs until it is back.
     """
-    return {**_throttling(first, now), **_warnings(first, now), **_narrower(first, now), **_errors(first, now)}
+    return {
+        **_throttling(before, now),
+        **_uncorrected(before, now),
+        **(_slower_link(first, before) or _slower_link(first, now)),
+    }
+
+
+def lasting(first: Sample, now: Sample) -> dict[str, str]:
+    """Return what still disturbs at the end of a test, and all that it measured with it: {kind: sentence}."""
+    return {**_warnings(first, now), **_slower_link(first, now)}
+
+
+def remarks(first: Sample, now: Sample) -> dict[str, str]:
+    """Return what counts and is only told, from the start of a measurement to its end: {kind: sentence}."""
+    return {**_throttling(first, now), **_hot(first, now), **_pcie_errors(first, now)}
 
 
 def unread(first: Sample | None, last: Sample) -> dict[str, str]:
@@ -78,18 +93,11 @@ def unread(first: Sample | None, last: Sample) -> dict[str, str]:
     )
 
 
-def too_hot(now: Sample, limit_c: int | None, before: str | None = None) -> dict[str, str]:
-    """At the drive's own limit; the first such sample is told."""
-    seen = now["temperature_c"]
-    if before or seen is None or limit_c is None or seen < limit_c:
-        return {}
-    return {"temperature": f"it reached {seen} °C, its own limit is {limit_c} °C"}
-
-
 def _throttling(first: Sample, now: Sample) -> dict[str, str]:
     """Find a drive that slowed down because of heat.
 
-    throttled disturbs: TMT1 and TMT2 transitions and seconds, minutes above WCTEMP and CCTEMP. Limit: any increase
+    throttled disturbs: TMT1 and TMT2 transitions and seconds, minutes above CCTEMP, between two samples. Limit: any
+      increase
     """
     told = {}
     for level in ("t1", "t2"):
@@ -97,10 +105,21 @@ def _throttling(first: Sample, now: Sample) -> dict[str, str]:
         if count or seconds:
             text = "it was throttled by thermal management {0}: {1} more transitions, {2} s more"
             told["throttled " + level] = text.format(level[1:], count, seconds)
-    for key, name in (("warning_temp_min", "warning"), ("critical_temp_min", "critical")):
-        if None not in (first[key], now[key]) and now[key] > first[key]:
-            told[key] = f"it was above its {name} temperature for {now[key] - first[key]} min more"
-    return told
+    return {**told, **_minutes_above(first, now, "critical")}
+
+
+def _minutes_above(first: Sample, now: Sample, name: str) -> dict[str, str]:
+    key = f"{name}_temp_min"
+    if None in (first[key], now[key]) or now[key] <= first[key]:
+        return {}
+    return {key: f"it was above its {name} temperature for {now[key] - first[key]} min more"}
+
+
+def _hot(first: Sample, now: Sample) -> dict[str, str]:
+    """Find a drive that warned of its temperature. It may have slowed down only where it was throttled too."""
+    warns = (now["critical_warning"] or 0) & TOO_HOT
+    told = {text: "it warns: " + text for text in critical_texts(warns)}
+    return {**told, **_minutes_above(first, now, "warning")}
 
 
 def _more(first: t.Mapping[str, int] | None, now: t.Mapping[str, int] | None, key: str) -> int:
@@ -108,19 +127,18 @@ def _more(first: t.Mapping[str, int] | None, now: t.Mapping[str, int] | None, ke
 
 
 def _warnings(first: Sample, now: Sample) -> dict[str, str]:
-    """Find warnings that came up; what was there before, preflight has told, but being too hot is no less true for
-    that.
+    """Find warnings that came up, but for that of heat; what was there before, preflight has told.
 
     health disturbs: critical_warning; the kernel's `status` of a P320h or P420m; health data that can no longer be
-      read. Limit: any new bit; a temperature warning even if it was there before
+      read. Limit: any new bit but that of the temperature
     """
     if now["critical_warning"] is None:
         return {}
-    known = (first["critical_warning"] or 0) & ~TOO_HOT
+    known = (first["critical_warning"] or 0) | TOO_HOT
     return {text: "it warns: " + text for text in critical_texts(now["critical_warning"] & ~known)}
 
 
-def _narrower(first: Sample, now: Sample) -> dict[str, str]:
+def _slower_link(first: Sample, now: Sample) -> dict[str, str]:
     before, after = ((sample["link_speed_gts"], sample["link_width"]) for sample in (first, now))
     if None in before or before == after:
         return _slower(first.get("link_rate_gbit_s"), now.get("link_rate_gbit_s"))
@@ -139,24 +157,43 @@ def _slower(before: float | None, after: float | None) -> dict[str, str]:
     return {"link": f"its link fell from {before:g} to {after:g} Gb/s"} if after < before else {}
 
 
-def _errors(first: Sample, now: Sample) -> dict[str, str]:
-    """Find new errors on the link.
+def _uncorrected(first: Sample, now: Sample) -> dict[str, str]:
+    """Find new errors on the way to the drive that its link did not correct itself.
 
-    pcie_errors disturbs: `aer_dev_*` of the drive and every port above it. Limit: any increase
+    pcie_errors disturbs: `aer_dev_nonfatal` and `aer_dev_fatal` of the drive and every port above it, between two
+      samples. Limit: any increase
     """
+    return {
+        address: _pcie_text(address, more)
+        for address, more in _pcie_increase(first, now).items()
+        if set(more) - {"correctable"}
+    }
+
+
+def _pcie_errors(first: Sample, now: Sample) -> dict[str, str]:
+    """Return all new errors on the way to the drive. A fast link may repeat a packet every few seconds and be as good
+    as its standard asks (a bit error rate of 1e-12).
+
+    pcie_errors told: `aer_dev_*` of the drive and every port above it. Limit: any increase
+    """
+    return {address: _pcie_text(address, more) for address, more in _pcie_increase(first, now).items()}
+
+
+def _pcie_increase(first: Sample, now: Sample) -> dict[str, pcie.Errors]:
     before = first["aer"]
-    rose = pcie.aer_increase(before, {address: now["aer"].get(address) for address in before})
-    return {address: f"PCI Express errors rose by {pcie.aer_text(more)} at {address}" for address, more in rose.items()}
+    return pcie.aer_increase(before, {address: now["aer"].get(address) for address in before})
+
+
+def _pcie_text(address: str, more: pcie.Errors) -> str:
+    return f"PCI Express errors rose by {pcie.aer_text(more)} at {address}"
 
 
 class Sampler:
-    """Takes samples of one drive from `with` to its end, in a thread of its own; `reasons` then tells why the test is
-    invalid.
+    """Takes samples of one drive from `with` to its end, in a thread of its own and when it is asked.
 
     identity: asked at the start, as a purge may have changed the kernel name; note: writes a record's fields;
-      interval_s 0: no samples;
-    io_cpus: the CPUs that fio works on, as a list, which the samples keep off; limit_c: the drive's own limit, which a
-      sample may tell that it reached.
+      interval_s 0: samples only where it is asked;
+    io_cpus: the CPUs that fio works on, as a list, which the samples of the thread keep off.
     """
 
     def __init__(
@@ -166,7 +203,6 @@ class Sampler:
         note: t.Callable[..., None],
         interval_s: float,
         io_cpus: t.Callable[[], str | None],
-        limit_c: t.Callable[[], int | None] = lambda: None,
         clock: t.Callable[[], float] = time.monotonic,
     ) -> None:
         self._host = host
@@ -174,77 +210,86 @@ class Sampler:
         self._note = note
         self._interval_s = interval_s
         self._io_cpus = io_cpus
-        self._limit_c = limit_c
         self._clock = clock
         self._looked_s = 0.0
-        # The longest that nobody looked at the drive.
+        # The longest that nobody looked at the drive, and the highest temperature that was seen.
         self.unseen_s = 0.0
+        self.hottest_c: int | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        # One look at a time, and what it finds.
+        self._lock = threading.Lock()
         self._first: Sample | None = None
+        self._last: Sample | None = None
         self._known: t.Mapping[str, t.Any] = {}
         self._path: list[str] = []
+        # Since it was asked last.
         self._disturbed: dict[str, str] = {}
+        # What keeps all of it from counting: the drive warned, or what the samples would show is unknown.
+        self.of_all: dict[str, str] = {}
 
-    @property
-    def causes(self) -> dict[str, str]:
-        """What makes the test invalid, {kind: sentence}; kinds are those of `disturbed`."""
-        return dict(self._disturbed)
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why the test is invalid; empty where nothing was seen. Of a count that went on rising, its last figure."""
-        return list(self._disturbed.values())
+    def since_last(self) -> dict[str, str]:
+        """Look now; what disturbed the drive since the last call, {kind: sentence} with the kinds of `disturbed`."""
+        with self._whatever_fails():
+            self._look()
+        with self._lock:
+            found, self._disturbed = self._disturbed, {}
+        return found
 
     def __enter__(self) -> Sampler:
         self._looked_s = self._clock()
+        self._known = self._identity()
+        name = os.path.basename(str(self._known["path"]))
+        path = pcie.path_to_root(self._host, pcie.address_of(self._host, name))
+        self._path = [device.address for device in path]
+        self._look(ask=True)
         if self._interval_s > 0:
-            self._known = self._identity()
-            name = os.path.basename(str(self._known["path"]))
-            path = pcie.path_to_root(self._host, pcie.address_of(self._host, name))
-            self._path = [device.address for device in path]
-            self._look()
             others = sorted(set(os.sched_getaffinity(0)) - set(_listed(self._io_cpus())))
             self._thread = threading.Thread(target=self._run, args=(others,), daemon=True)
             self._thread.start()
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        if self._thread is None:
-            self._looked()
-            return
-        self._stop.set()
-        self._thread.join(JOIN_S)
-        if self._thread.is_alive():
-            self._disturbed["samples"] = "a sample of the drive did not end: whether it was throttled is unknown"
-            return
-        self._disturbed.update(unread(self._first, self._look()))
+        if self._thread is not None:
+            self._stop.set()
+            self._thread.join(JOIN_S)
+            if self._thread.is_alive():
+                text = "a sample of the drive did not end: whether it was throttled is unknown"
+                self.of_all["samples"] = text
+                return
+        self.of_all.update(unread(self._first, self._look(ask=True)))
 
     def _run(self, others: list[int]) -> None:
         if others:
             # Of this thread alone, and of the commands that it starts.
             os.sched_setaffinity(0, others)
-        try:
+        with self._whatever_fails():
             while not self._stop.wait(self._interval_s):
-                self._look(ask=self._known.get("transport") == "nvme")
-        except Exception as error:  # A thread that dies unseen would let a throttled drive pass.
-            self._disturbed["samples"] = (
-                f"samples ended early ({type(error).__name__}: {error}): whether it was throttled is unknown"
-            )
+                self._look()
 
-    def _look(self, ask: bool = True) -> Sample:
-        sample = take_sample(self._host, self._known, self._path, ask)
-        self._looked()
-        self._note("sample", **sample)
-        if self._first is None:
-            self._first = sample
-        self._disturbed.update(disturbed(self._first, sample))
-        self._disturbed.update(too_hot(sample, self._limit_c(), self._disturbed.get("temperature")))
-        return sample
+    @contextlib.contextmanager
+    def _whatever_fails(self) -> t.Iterator[None]:
+        """Keep that a look failed: one that ends unseen would let a throttled drive pass."""
+        try:
+            yield
+        except Exception as error:
+            text = f"samples ended early ({type(error).__name__}: {error}): whether it was throttled is unknown"
+            self.of_all["samples"] = text
 
-    def _looked(self) -> None:
-        now_s = self._clock()
-        self.unseen_s, self._looked_s = max(self.unseen_s, now_s - self._looked_s), now_s
+    def _look(self, ask: bool = False) -> Sample:
+        """Take a sample. ask: of a drive on SATA or SAS too, whose queue is empty now."""
+        with self._lock:
+            sample = take_sample(self._host, self._known, self._path, ask or self._known.get("transport") == "nvme")
+            now_s = self._clock()
+            self.unseen_s, self._looked_s = max(self.unseen_s, now_s - self._looked_s), now_s
+            self._note("sample", **sample)
+            seen = [one for one in (self.hottest_c, sample["temperature_c"]) if one is not None]
+            self.hottest_c = max(seen, default=None)
+            first = self._first = self._first or sample
+            self._disturbed.update(disturbed(first, self._last or sample, sample))
+            self.of_all.update(_warnings(first, sample))
+            self._last = sample
+            return sample
 
 
 def _listed(text: str | None) -> list[int]:

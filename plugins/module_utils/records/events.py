@@ -9,7 +9,7 @@ The journal is append-only, and an event is on the disk before the next step. Un
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .base import (
     Annotated,
@@ -34,6 +34,7 @@ from .base import (
 from .host_snapshot import Snapshot
 from .measurement import (
     Calibration,
+    Cause,
     CellDetails,
     Chosen,
     Condition,
@@ -498,6 +499,8 @@ class Round(TestEvent):
     round: Number
     # Since the first round began.
     elapsed_s: NotNegative
+    # What samples of the drive and looks at the host's settings showed since the round before.
+    causes: t.List[Cause] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

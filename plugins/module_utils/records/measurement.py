@@ -169,13 +169,24 @@ class Seen:
 
 
 CauseName = t.Literal[
-    "other_io", "discarded", "queue_not_filled", "host_limited", "idle_gap", "suspended", "clock_jump", "stalled"
+    "other_io",
+    "discarded",
+    "queue_not_filled",
+    "host_limited",
+    "idle_gap",
+    "suspended",
+    "clock_jump",
+    "stalled",
+    "link",
+    "throttled",
+    "pcie_errors",
+    "settings",
 ]
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What disturbed a cell, or can't be known."""
+    """What disturbed a cell or a round, or can't be known."""
 
     cause: CauseName
     level: Level

@@ -15,7 +15,7 @@ from ..measure.rounds import FITTED_END, Rounds
 from ..records import base
 from ..records.attempt import AttemptResult, CellAverage, LoadOfCell, MeasuredCell, Outcome, Window
 from ..records.events import TestEnd
-from ..records.measurement import Chosen
+from ..records.measurement import Cause, Chosen
 from ..records.plan import PlannedTest
 from .criteria import MEASURED
 from .folder import Event
@@ -81,14 +81,15 @@ class AttemptReducer:
         if event["round"] != self._rounds.count + 1 or lacking:
             after = f" without {lacking[0]}" if lacking else ""
             raise ValueError(f"round {event['round']} follows round {self._rounds.count}{after}")
+        self._disturbed.add(event["round"], "", [base.parse(Cause, item) for item in event.get("causes") or ()])
         is_disturbed = self._disturbed.has(event["round"])
         self._rounds.add(self._cells, self.written_bytes, event["elapsed_s"], is_disturbed)
         self._cells = {}
 
-    def evaluates(self, number: int) -> bool:
-        """Return whether a round, once it is taken, is held to the rule of steady state."""
+    def evaluates_next(self) -> bool:
+        """Return whether the next round, once it is taken, is held to the rule of steady state if it is undisturbed."""
         every = self._test.steady_state.sample_every if self._test.steady_state else 1
-        return self._rounds.steady_at is None and number % every == 0
+        return self._rounds.steady_at is None and (self._rounds.undisturbed + 1) % every == 0
 
     @property
     def count(self) -> int:
@@ -223,7 +224,7 @@ class JournalAttempt:
         if self._lacks or self._result or not self._reducer or kind not in EVENTS:
             return
         try:
-            if kind == "round" and self._budget and self._reducer.evaluates(event["round"]):
+            if kind == "round" and self._budget and self._reducer.evaluates_next():
                 self._budget.spend(self._figures)
             self._reducer.take(event)
             if kind == "test_finished":

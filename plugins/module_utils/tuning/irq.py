@@ -11,6 +11,7 @@ affinity is what counts.
 from __future__ import annotations
 
 import errno
+import re
 import typing as t
 
 from ..core.host import Host
@@ -65,9 +66,28 @@ def change(host: Host, number: int, wanted: str) -> tuple[str, str]:
             return "managed", "the kernel places this interrupt itself; it is delivered on CPU {0}".format(
                 effective(host, number) or "?"
             )
-        hint = f": none of the CPUs {wanted} is on" if error.errno == errno.EINVAL else ""
-        return "failed", f"{path(number)}: {error.strerror}{hint}"
+        return "failed", f"{path(number)}: {error.strerror}{_hint(host, wanted, error.errno)}"
     return "", ""
+
+
+def _hint(host: Host, wanted: str, code: int | None) -> str:
+    if code == errno.ENOSPC:
+        return f": no interrupt vector is free on the CPUs {wanted}"
+    if code != errno.EINVAL:
+        return ""
+    listed = cpus.parse(wanted)
+    # Some controllers of interrupts move none of them.
+    none_is_on = len(cpus.parse(cpus.missing(listed, cpus.online(host)) or "")) == len(set(listed))
+    return f": none of the CPUs {wanted} is on" if none_is_on else ": it can't be moved"
+
+
+def carries_io(host: Host, number: int) -> bool:
+    """Return whether commands of a measurement may end with an interrupt: any but that of an NVMe controller's admin
+    queue, nvme<N>q0 in /proc/interrupts.
+    """
+    lines = (host.get("/proc/interrupts") or "").splitlines()
+    words = [line.split() for line in lines if line.split(":")[0].strip() == str(number)]
+    return not any(re.fullmatch(r"nvme\d+q0", word) for line in words for word in line)
 
 
 def check(host: Host, wanted: str) -> str:

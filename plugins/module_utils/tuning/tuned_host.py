@@ -18,7 +18,7 @@ from ..machine import cpus
 from ..machine.cpus import NOWHERE, Place
 from ..records.plan import Tune
 from ..records.tuning import Setting, Tuning
-from . import cpu_dma_latency, setting_kinds
+from . import cpu_dma_latency, irq, setting_kinds
 from . import plan as tuning_plan
 from . import settings as tuning
 from .setting_kinds import CHEAP, HOST_TIMEOUT_S, KINDS, current
@@ -26,6 +26,7 @@ from .settings import apply_one, more
 
 # Where the wanted value is not in force, and need not be.
 EXCUSED = ("not_applicable", "managed")
+MADE = ("changed", "unchanged")
 NO_ANSWER = "hanging"  # the value of what is not told in time
 
 
@@ -36,14 +37,39 @@ class Drifted(t.NamedTuple):
     now: str | None
 
 
+class Drift(t.NamedTuple):
+    """What is not as it was asked for, as a sentence. bears: on figures; else it is a remark. of_host: not of a single
+    drive; was_made: it was as asked for before; answers: its value could be read.
+    """
+
+    text: str
+    bears: bool
+    of_host: bool
+    was_made: bool = True
+    answers: bool = True
+
+
+def bears_on_figures(host: Host, setting: Setting) -> bool:
+    """Return whether a figure may depend on a setting. I/O past the page cache waits for nothing of /proc/sys/vm, and
+    what a service changes is looked at by itself.
+
+    settings disturbs: governor and frequency, idle states, power, interrupts, queue attributes, write cache are not as
+      tuned: after each round, and before and after each test. They are made again at once. Limit: any
+    settings told: the same of `/proc/sys/vm`, services, and the interrupt of an NVMe admin queue. Limit: any
+    """
+    if setting.kind == "irq":
+        return irq.carries_io(host, irq.number_of(setting.path))
+    return setting.kind != "service" and not setting.path.startswith("/proc/sys/vm/")
+
+
 def drifted_settings(
     host: Host,
     applied: t.Sequence[Setting],
     device: str,
     kinds: t.Collection[str] = tuple(KINDS),
     silent: set[str] | None = None,
-) -> list[str]:
-    """Return what is not as it was asked for, on the host or on this drive: a sentence for each setting and value.
+) -> list[Drift]:
+    """Return what is not as it was asked for, on the host or on this drive, for each setting and value.
 
     device: the drive's kernel name. kinds: of settings to look at; some cost a process. silent: what gave no answer
       (setting_kinds.waits_for) and is not asked again; this adds to it where the host's files have deadlines.
@@ -51,7 +77,16 @@ def drifted_settings(
     grouped: dict[tuple[str, str | None, str | None], list[Drifted]] = {}
     for item in _off(host, applied, device, kinds, set() if silent is None else silent):
         grouped.setdefault((item.setting.name, item.now, item.setting.wanted), []).append(item)
-    return [_sentence(items[0], len(items)) for items in grouped.values()]
+    return [
+        Drift(
+            _sentence(items[0], len(items)),
+            any(bears_on_figures(host, item.setting) for item in items),
+            any(item.setting.device is None for item in items),
+            any(item.setting.outcome in MADE for item in items),
+            items[0].now != NO_ANSWER,
+        )
+        for items in grouped.values()
+    ]
 
 
 def _off(
@@ -90,7 +125,7 @@ def reapply_settings(host: Host, applied: t.Sequence[Setting], device: str) -> l
 
     Returns those settings, as they are now; what never worked is not tried again.
     """
-    made = [item for item in applied if item.outcome in ("changed", "unchanged")]
+    made = [item for item in applied if item.outcome in MADE]
     lost = [item for item in _off(host, made, device, tuple(KINDS), set()) if item.now is not None]
     return [apply_one(host, replace(item.setting, before=item.now)) for item in lost]
 
@@ -111,6 +146,9 @@ class TunedHost:
         # last thorough look.
         self._patient: dict[str, InTime] = {}
         self._silent: dict[str, set[str]] = {}
+        # What looks for any drive found of the host's own settings, and how much of it each drive was told.
+        self._seen: list[Drift] = []
+        self._told: dict[str, int] = {}
         self._applied: list[Setting] = []
         self._places: tuning_plan.Places | None = None
         self._latency = cpu_dma_latency.CpuDmaLatency(host, plan.tune.cpu_dma_latency_us)
@@ -139,7 +177,16 @@ class TunedHost:
         made = {item.path for item in self._applied}
         return [item for item in (self.record.settings if self.record else []) if item.path not in made]
 
-    def drifted(self, device: str, cheap: bool = False) -> list[str]:
+    def drifted_since_last(self, device: str) -> list[Drift]:
+        """Return what no longer is as it was made, and what others have found, and made again, since the last call for
+        this drive. Starts no process.
+        """
+        found = [item for item in self.drifted(device, cheap=True) if item.was_made]
+        told = self._told.get(device, 0)
+        self._told[device] = len(self._seen)
+        return list(dict.fromkeys(found + self._seen[told : self._told[device]]))
+
+    def drifted(self, device: str, cheap: bool = False) -> list[Drift]:
         """Return what is not as it was asked for, on the host or on this drive (its kernel name). `cheap`: only what
         starts no process. What gives no answer is waited for once, until the next look that is not cheap.
         """
@@ -148,7 +195,9 @@ class TunedHost:
         if not cheap:
             self._silent[device] = set()
         kinds, silent = CHEAP if cheap else tuple(KINDS), self._silent.setdefault(device, set())
-        return drifted_settings(self._patient[device], self._applied, device, kinds, silent)
+        found = drifted_settings(self._patient[device], self._applied, device, kinds, silent)
+        self._seen += [item for item in found if item.of_host and item.was_made]
+        return found
 
     def reapply(self, device: str) -> list[Setting]:
         """Make again what no longer is as it was made; those settings."""

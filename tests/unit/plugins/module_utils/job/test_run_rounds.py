@@ -11,8 +11,10 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import Measuring
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import CellRun
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.histogram import RoundHistograms
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Cause
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.reducer import AttemptReducer
 from ansible_collections.ssdlab.fleet.tests.fixtures import journal_events, planned, steady_test
 
@@ -54,6 +56,23 @@ class Station:
 def test_the_user_capacity_is_that_after_the_purge(after, written):
     """An ioMemory card is formatted to another size by its purge, and a SAS drive with other blocks."""
     station = Station(after)
-    Measuring(station, Attempt("t", 1), station.reducer, RoundHistograms(), lambda: None).run(TEST, {})
+    Measuring(station, Attempt("t", 1), station.reducer, RoundHistograms(), list).run(TEST, {})
     shown = station.reducer.result(steady_test.end_record()).saturation
     assert (shown.user_capacity_bytes, shown.written_before_bytes) == (after, written)
+
+
+def test_what_disturbs_between_two_rounds_disturbs_the_one_that_ends():
+    station, looks = Station(800), iter([["the fill's"], [], ["throttled"], *[[]] * 99])
+    noted = []
+    take = station.note
+    station.note = lambda event, **fields: (noted.append({"event": event, **fields}), take(event, **fields))
+
+    def causes_of_round():
+        return [Cause("throttled", DISTURBS, text) for text in next(looks)]
+
+    Measuring(station, Attempt("t", 1), station.reducer, RoundHistograms(), causes_of_round).run(TEST, {})
+    rounds = [event for event in noted if event["event"] == "round"]
+    assert [event["round"] for event in rounds if "causes" in event] == [2]
+    (told,) = station.reducer.result(steady_test.end_record()).validity
+    assert (told.cause, told.rounds, told.first) == ("throttled", [[2, 2]], "round 2: throttled")
+    assert 2 not in station.reducer.span()

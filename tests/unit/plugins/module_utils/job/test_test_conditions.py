@@ -21,13 +21,18 @@ TEST = planned.spec(cells=[{"job": JOB}])
 
 
 class Quiet:
-    """A sampler that took its samples and found nothing, or these."""
+    """A sampler that took its samples, and found these things since it was asked, and those of the whole test."""
 
     unseen_s = 30.0
+    hottest_c = None
 
-    def __init__(self, **causes):
-        self.causes = causes
-        self.reasons = list(causes.values())
+    def __init__(self, found=None, of_all=None):
+        self._found = found or {}
+        self.of_all = of_all or {}
+
+    def since_last(self):
+        found, self._found = self._found, {}
+        return found
 
 
 @pytest.fixture
@@ -94,10 +99,26 @@ def test_errors_of_the_purge_count_too(micron):
     assert len(made.end_test(TEST, Quiet())) == 1
 
 
-def test_what_the_sampler_saw_is_kept_and_not_told_twice(micron):
+def test_what_the_sampler_saw_disturbs_the_time_in_which_it_did():
+    seen = {
+        "throttled t1": "it was throttled",
+        "0000:01:00.0": "errors rose",
+    }
+    watch = Quiet(seen)
+    assert [(item.cause, item.level) for item in test_conditions.causes_since_last(watch)] == [
+        ("throttled", "disturbs"),
+        ("pcie_errors", "disturbs"),
+    ]
+    assert test_conditions.causes_since_last(watch) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "level"), [("samples", "unknown"), ("unread", "disturbs"), ("its reliability is degraded", "disturbs")]
+)
+def test_what_the_drive_warned_of_or_nobody_could_know_is_of_the_whole_test(micron, kind, level):
     made = micron()
-    assert made.end_test(TEST, Quiet(**{"throttled t1": "it was throttled"})) == ["it was throttled"]
-    assert ("throttled", "disturbs") in levels(made)
+    assert made.end_test(TEST, Quiet(of_all={kind: "why"})) == ["why"] * (level == "disturbs")
+    assert ("samples" if kind == "samples" else "health", level) in levels(made)
 
 
 def test_a_step_that_measures_nothing_is_held_to_nothing(micron):

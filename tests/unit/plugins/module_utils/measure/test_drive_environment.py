@@ -11,8 +11,7 @@ import emulator
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import drive_environment
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, UNKNOWN
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Condition
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, TOLD, UNKNOWN
 
 FIRST = {
     "transport": "nvme",
@@ -97,17 +96,6 @@ def disturbed(first, **change):
             "power_state",
             "link power management changed from max_performance to med_power_with_dipm",
         ),
-        (FIRST, {"aer": ERRORS}, "pcie_errors", "PCI Express errors rose by 3 correctable at 0000:01:00.0"),
-        (FIRST, {"temperature_c": 70}, "temperature", "it reached 70 °C, its own limit is 70 °C"),
-        (
-            dict(SATA, warning_temperature_c=None),
-            {"temperature_c": 81},
-            "temperature",
-            "it reached 81 °C, its own limit is 80 °C",
-        ),
-        (SATA, {"highest_temperature_c": 72}, "temperature", "it reached 72 °C"),
-        (FIRST, {"throttle_counts": {"t1": 4, "t2": 0}}, "throttled", "it was throttled by thermal management 1"),
-        (FIRST, {"warning_temp_min": 6}, "throttled", "above its warning temperature for 1 min more"),
         (FIRST, {"critical_warning": 4}, "health", "its reliability is degraded"),
         (FIRST, {"media_errors": 3}, "media_errors", "it counted 1 more media errors (2 to 3)"),
         (SAS, {"media_errors": 5}, "media_errors", "it counted 3 more media errors"),
@@ -138,6 +126,37 @@ def test_what_changed_disturbs_the_test(first, change, cause, says):
     ],
 )
 def test_what_holds_still_or_gets_better_is_silent(first, change):
+    assert disturbed(first, **change) == told(first, **change) == []
+
+
+def told(first, hottest_c=None, **change):
+    return drive_environment.remarks(first, first, dict(first, **change), hottest_c, 7200.0)
+
+
+@pytest.mark.parametrize(
+    "first, change, cause, level, says",
+    [
+        (FIRST, {"aer": ERRORS}, "pcie_errors", TOLD, "errors rose by 3 correctable at 0000:01:00.0; 1.5 an hour"),
+        (FIRST, {"temperature_c": 70}, "temperature", TOLD, "it reached 70 °C, its own limit is 70 °C"),
+        (FIRST, {"hottest_c": 71}, "temperature", TOLD, "it reached 71 °C, its own limit is 70 °C"),
+        (FIRST, {"warning_temp_min": 6}, "temperature", TOLD, "above its warning temperature for 1 min more"),
+        (FIRST, {"critical_warning": 2}, "health", TOLD, "the temperature is beyond a threshold"),
+        (FIRST, {"throttle_counts": {"t1": 4, "t2": 0}}, "throttled", TOLD, "throttled by thermal management 1"),
+        # What does not count it may have been throttled.
+        (
+            dict(SATA, warning_temperature_c=None),
+            {"temperature_c": 81},
+            "temperature",
+            UNKNOWN,
+            "it reached 81 °C, its own limit is 80 °C; it does not count whether it was throttled",
+        ),
+        (SATA, {"highest_temperature_c": 72}, "temperature", UNKNOWN, "it reached 72 °C"),
+    ],
+)
+def test_what_was_placed_in_time_or_costs_nothing_is_told(first, change, cause, level, says):
+    (found,) = told(first, **change)
+    assert (found.cause, found.level) == (cause, level) and says in found.message
+    change.pop("hottest_c", None)
     assert disturbed(first, **change) == []
 
 
@@ -251,8 +270,10 @@ def test_an_iomemory_card_that_reached_its_throttling_temperature_in_between(emu
     assert (drive_environment.limit_c(first), drive_environment.changed(first, first, first)) == (78, [])
     with host.state() as machine:
         machine["iomemory"]["cards"][0]["highest_c"] = 79.4
-    (found,) = drive_environment.changed(first, first, drive_environment.read_environment(host, identity))
-    assert found == Condition("temperature", "disturbs", "it reached 79 °C, its own limit is 78 °C")
+    now = drive_environment.read_environment(host, identity)
+    (found,) = drive_environment.remarks(first, first, now, None, 60.0)
+    assert (found.cause, found.level) == ("temperature", "unknown")
+    assert found.message.startswith("it reached 79 °C, its own limit is 78 °C; ")
 
 
 def test_the_baseline_of_another_boot_keeps_its_states_and_takes_the_counters_of_now():

@@ -102,22 +102,6 @@ def test_a_small_write_of_somebody_else_is_nothing():
     )
 
 
-def test_one_corrected_error_of_a_port_makes_the_test_invalid():
-    """Wrong: the standard allows one every few seconds on a fast link, and this port is not even the drive's own."""
-    drive, port = "0000:01:00.0", "0000:00:01.0"
-    none = {"correctable": 0, "nonfatal": 0, "fatal": 0}
-    first = {**samples.SAMPLE, "aer": {drive: none, port: none}}
-    last = {**first, "aer": {drive: none, port: {**none, "correctable": 1}}}
-    assert sampler.disturbed(first, last) == {port: f"PCI Express errors rose by 1 correctable at {port}"}
-
-
-def test_one_sample_at_the_warning_temperature_makes_the_test_invalid():
-    """Wrong: the drive was not throttled."""
-    assert sampler.too_hot({**samples.SAMPLE, "temperature_c": 70}, limit_c=70) == {
-        "temperature": "it reached 70 °C, its own limit is 70 °C"
-    }
-
-
 BEFORE = {
     **samples.SAMPLE,
     "transport": "nvme",
@@ -140,13 +124,34 @@ BEFORE = {
         ({"media_errors": 3}, "media_errors", "it counted 3 more media errors (0 to 3)"),
         ({"critical_warning": 4}, "health", "it warns: its reliability is degraded"),
         ({"critical_warning": 1}, "health", "it warns: the spare is below its threshold"),
-        # Wrong: 2 s of 24 h disturb a round, not the whole test.
-        ({"throttle_counts": {"t1": 4, "t2": 0}, "throttle_s": {"t1": 102, "t2": 0}}, "throttled", "2 s more"),
-        # Wrong: the drive was not throttled.
-        ({"temperature_c": 77}, "temperature", "it reached 77 °C, its own limit is 77 °C"),
     ],
-    ids=["media errors", "reliability", "spare", "throttled once", "hot for an instant"],
+    ids=["media errors", "reliability", "spare"],
 )
 def test_what_a_drive_counts_makes_its_whole_test_invalid(change, cause, message):
     (found,) = drive_environment.changed(BEFORE, BEFORE, {**BEFORE, **change})
     assert (found.cause, found.level) == (cause, DISTURBS) and message in found.message
+
+
+DRIVE, PORT = "0000:01:00.0", "0000:00:01.0"
+NONE = {"correctable": 0, "nonfatal": 0, "fatal": 0}
+ONE_CORRECTED = {DRIVE: NONE, PORT: {**NONE, "correctable": 1}}
+THROTTLED = {"throttle_counts": {"t1": 4, "t2": 0}, "throttle_s": {"t1": 102, "t2": 0}}
+
+
+@pytest.mark.parametrize(
+    "change, disturbs_a_round, cause, message",
+    [
+        # A fast link may repeat a packet every few seconds, and this port is not even the drive's own.
+        ({"aer": ONE_CORRECTED}, False, "pcie_errors", f"errors rose by 1 correctable at {PORT}; 0.0417 an hour"),
+        ({"temperature_c": 77}, False, "temperature", "it reached 77 °C, its own limit is 77 °C"),
+        (THROTTLED, True, "throttled", "2 s more"),
+    ],
+    ids=["one corrected error", "hot for an instant", "throttled once"],
+)
+def test_what_passes_disturbs_at_most_the_round_in_which_it_was(change, disturbs_a_round, cause, message):
+    before = {**BEFORE, "aer": {DRIVE: NONE, PORT: NONE}}
+    after = {**before, **change}
+    assert bool(sampler.disturbed(before, before, after)) == disturbs_a_round
+    assert drive_environment.changed(before, before, after) == []
+    (found,) = drive_environment.remarks(before, before, after, None, 24 * 3600.0)
+    assert (found.cause, found.level) == (cause, TOLD) and message in found.message

@@ -33,59 +33,77 @@ NOTHING = dict(
 
 
 @pytest.mark.parametrize(
-    "change, reasons",
+    "change, disturbs, told",
     [
-        ({}, []),
-        ({"temperature_c": 69, "media_errors": 1}, []),
+        ({}, [], []),
+        ({"temperature_c": 69, "media_errors": 1}, [], []),
         (
             {"throttle_counts": {"t1": 4, "t2": 0}},
+            ["it was throttled by thermal management 1: 1 more transitions, 0 s more"],
             ["it was throttled by thermal management 1: 1 more transitions, 0 s more"],
         ),
         (
             {"throttle_s": {"t1": 100, "t2": 7}},
             ["it was throttled by thermal management 2: 0 more transitions, 7 s more"],
+            ["it was throttled by thermal management 2: 0 more transitions, 7 s more"],
         ),
-        ({"warning_temp_min": 6}, ["it was above its warning temperature for 1 min more"]),
-        ({"critical_temp_min": 2}, ["it was above its critical temperature for 2 min more"]),
+        ({"warning_temp_min": 6}, [], ["it was above its warning temperature for 1 min more"]),
+        (
+            {"critical_temp_min": 2},
+            ["it was above its critical temperature for 2 min more"],
+            ["it was above its critical temperature for 2 min more"],
+        ),
         (
             {"critical_warning": 0x06},
-            ["it warns: the temperature is beyond a threshold", "it warns: its reliability is degraded"],
+            [],
+            ["it warns: the temperature is beyond a threshold"],
         ),
-        ({"link_width": 2}, ["its link fell from 16 GT/s x4 to 16 GT/s x2"]),
-        ({"link_speed_gts": 2.5}, ["its link fell from 16 GT/s x4 to 2.5 GT/s x4"]),
-        ({"link_speed_gts": None, "link_width": None}, ["its link of 16 GT/s x4 can no longer be seen"]),
-        ({"link_speed_gts": 32.0}, []),
-        ({"link_width": 8}, []),
+        ({"link_width": 2}, ["its link fell from 16 GT/s x4 to 16 GT/s x2"], []),
+        ({"link_speed_gts": 2.5}, ["its link fell from 16 GT/s x4 to 2.5 GT/s x4"], []),
+        ({"link_speed_gts": None, "link_width": None}, ["its link of 16 GT/s x4 can no longer be seen"], []),
+        ({"link_speed_gts": 32.0}, [], []),
+        ({"link_width": 8}, [], []),
         (
             {"aer": {"a": {"correctable": 4, "nonfatal": 0, "fatal": 0}}},
+            [],
             ["PCI Express errors rose by 3 correctable at a"],
         ),
-        ({"aer": {"a": FIRST["aer"]["a"], "b": {"correctable": 9, "nonfatal": 0, "fatal": 0}}}, []),
-        (NOTHING, ["its link of 16 GT/s x4 can no longer be seen"]),
+        (
+            {"aer": {"a": {"correctable": 1, "nonfatal": 2, "fatal": 0}}},
+            ["PCI Express errors rose by 2 nonfatal at a"],
+            ["PCI Express errors rose by 2 nonfatal at a"],
+        ),
+        ({"aer": {"a": FIRST["aer"]["a"], "b": {"correctable": 9, "nonfatal": 0, "fatal": 0}}}, [], []),
+        (NOTHING, ["its link of 16 GT/s x4 can no longer be seen"], []),
     ],
 )
-def test_what_makes_a_test_invalid(change, reasons):
-    assert list(sampler.disturbed(FIRST, dict(FIRST, **change)).values()) == reasons
+def test_what_disturbs_the_rounds_between_two_samples_and_what_is_told(change, disturbs, told):
+    now = dict(FIRST, **change)
+    assert list(sampler.disturbed(FIRST, FIRST, now).values()) == disturbs
+    assert list(sampler.remarks(FIRST, now).values()) == told
+    # What is over, or was told, disturbs no longer; a link does until it is back.
+    again = list(sampler.disturbed(FIRST, now, now).values())
+    assert again == [text for text in disturbs if "link" in text]
+    assert list(sampler.disturbed(FIRST, now, FIRST).values()) == again
 
 
 def test_what_was_never_known_is_not_compared():
-    assert sampler.disturbed(NOTHING, NOTHING) == {}
-    assert sampler.disturbed(NOTHING, dict(FIRST, critical_warning=0)) == {}
+    for now in (NOTHING, dict(FIRST, critical_warning=0)):
+        assert sampler.disturbed(NOTHING, NOTHING, now) == sampler.remarks(NOTHING, now) == {}
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "disturbs", "told"),
     [
-        (0x04, 0x04, []),
-        (0x04, 0x05, ["it warns: the spare is below its threshold"]),
-        (0x02, 0x02, ["it warns: the temperature is beyond a threshold"]),
+        (0x04, 0x04, [], []),
+        (0x04, 0x05, ["it warns: the spare is below its threshold"], []),
+        (0x02, 0x02, [], ["it warns: the temperature is beyond a threshold"]),
     ],
 )
-def test_a_warning_that_preflight_let_pass_is_not_told_again_but_heat_is(before, after, told):
-    assert (
-        list(sampler.disturbed(dict(FIRST, critical_warning=before), dict(FIRST, critical_warning=after)).values())
-        == told
-    )
+def test_a_warning_that_preflight_let_pass_is_not_told_again_but_heat_is(before, after, disturbs, told):
+    one, other = (dict(FIRST, critical_warning=bits) for bits in (before, after))
+    assert list(sampler.lasting(one, other).values()) == disturbs and sampler.disturbed(one, one, other) == {}
+    assert list(sampler.remarks(one, other).values()) == told
 
 
 @pytest.fixture
@@ -113,7 +131,7 @@ def nvme(fake):
     return fake
 
 
-def watch(host, interval_s=0.01, transport="nvme", io_cpus=None, note=None, limit_c=None):
+def watch(host, interval_s=0.01, transport="nvme", io_cpus=None, note=None):
     records = []
     made = sampler.Sampler(
         host,
@@ -121,7 +139,6 @@ def watch(host, interval_s=0.01, transport="nvme", io_cpus=None, note=None, limi
         note or (lambda event, **fields: records.append(fields)),
         interval_s,
         lambda: io_cpus,
-        lambda: limit_c,
     )
     return made, records
 
@@ -137,27 +154,41 @@ def test_one_sample_before_one_after_and_one_each_interval(nvme):
     made, records = watch(nvme)
     with made:
         until(lambda: len(records) >= 4)
-    assert made.reasons == [] and records[0]["temperature_c"] == 40 and records[0]["link_width"] == 4
+    assert made.of_all == {} and records[0]["temperature_c"] == made.hottest_c == 40 and records[0]["link_width"] == 4
     assert set(records[0]["aer"]) == {"0000:00:01.0", "0000:01:00.0"} and records[0]["seconds"] < 5
     ended = len(records)
     time.sleep(0.05)
     assert len(records) == ended and not [thread for thread in threading.enumerate() if thread is made._thread]
 
 
-def test_what_comes_and_goes_between_two_samples_of_the_ends_is_kept(nvme):
-    made, records = watch(nvme)
+@pytest.mark.parametrize("interval_s", [0, 0.01])
+def test_what_comes_and_goes_is_of_the_time_in_which_it_did(nvme, interval_s):
+    made, records = watch(nvme, interval_s)
+
+    def look():
+        if interval_s:
+            seen = len(records)
+            until(lambda: len(records) > seen + 1)
+        else:
+            made._look()
+
     with made:
+        assert made.since_last() == {}
         nvme.put(nvme.function + "/current_link_width", "1\n")
-        nvme.say(critical_warning=4, thm_temp1_trans_count=1)
-        seen = len(records)
-        until(lambda: len(records) > seen + 1)
+        nvme.say(critical_warning=4, thm_temp1_trans_count=1, temperature=350)
+        look()
         nvme.put(nvme.function + "/current_link_width", "4\n")
-        nvme.say(critical_warning=0, thm_temp1_trans_count=2)
-    assert made.reasons == [
-        "it was throttled by thermal management 1: 2 more transitions, 0 s more",
-        "it warns: its reliability is degraded",
-        "its link fell from 16 GT/s x4 to 16 GT/s x1",
-    ]
+        nvme.say(critical_warning=0, temperature=313)
+        assert list(made.since_last().values()) == [
+            "it was throttled by thermal management 1: 1 more transitions, 0 s more",
+            "its link fell from 16 GT/s x4 to 16 GT/s x1",
+        ]
+        assert made.since_last() == {}
+        nvme.say(thm_temp1_trans_count=3)
+        assert list(made.since_last().values()) == [
+            "it was throttled by thermal management 1: 2 more transitions, 0 s more"
+        ]
+    assert list(made.of_all.values()) == ["it warns: its reliability is degraded"] and made.hottest_c == 77
 
 
 @pytest.mark.parametrize("transport", ["nvme", "sata"])
@@ -174,11 +205,11 @@ def test_a_health_that_can_no_longer_be_read_at_the_end_makes_the_test_invalid(n
         seen = len(records)
         until(lambda: len(records) > seen + 1)
         nvme.answers.update(before)
-    assert made.reasons == []
+    assert made.of_all == {}
     made, records = watch(nvme, transport=transport)
     with made:
         nvme.answers["nvme smart-log"], nvme.answers["smartctl"] = (1, "", "Device or resource busy"), (127, "", "")
-    assert len(made.reasons) == 1 and made.reasons[0].startswith(
+    assert made.of_all["unread"].startswith(
         "its health could not be read at the end, so it is unknown whether it was throttled: "
     )
 
@@ -204,25 +235,24 @@ def test_counters_that_only_nvme_cli_tells_are_missed_at_the_end_too(nvme):
             ),
             "",
         )
-    assert made.reasons == [
-        (
-            "its health could not be read at the end, so it is unknown whether it was throttled: it no longer reports "
-            "its counters"
-        )
-    ]
+    assert made.of_all == {
+        "unread": "its health could not be read at the end, so it is unknown whether it was throttled: it no longer "
+        "reports its counters"
+    }
 
 
-def test_without_an_interval_nothing_is_looked_at(nvme):
+def test_without_an_interval_it_is_looked_at_only_where_it_is_asked(nvme):
     made, records = watch(nvme, interval_s=0)
     with made:
-        pass
-    assert records == made.reasons == [] and nvme.commands == []
+        assert made.since_last() == {}
+    assert len(records) == len(nvme.commands) == 3 and made.of_all == {}
 
 
 def test_sata_is_asked_for_its_health_only_before_and_after(nvme):
     made, records = watch(nvme, transport="sata")
     with made:
         until(lambda: len(records) >= 5)
+        made.since_last()
     assert [command[0] for command in nvme.commands] == ["smartctl", "smartctl"]
     assert records[1]["error"] == "" and records[1]["link_width"] == 4
 
@@ -232,7 +262,7 @@ def test_a_p420m_that_shuts_down_for_heat_is_seen_without_a_command_to_it(fake):
     identity = {"transport": "pcie", "path": "/dev/rssda", "kernel_name": "rssda"}
     first = sampler.take_sample(fake, identity, [], ask=False)
     fake.put("/sys/block/rssda/status", "thermal_shutdown\n")
-    assert list(sampler.disturbed(first, sampler.take_sample(fake, identity, [], ask=False)).values()) == [
+    assert list(sampler.remarks(first, sampler.take_sample(fake, identity, [], ask=False)).values()) == [
         "it warns: the temperature is beyond a threshold"
     ]
     assert fake.commands == []
@@ -261,7 +291,8 @@ def test_the_samples_keep_off_the_cpus_of_the_io(nvme):
     assert {tuple(affinity) for _thread, affinity in seen} == {tuple(cpus)}
 
 
-def test_samples_that_end_early_make_the_test_invalid(nvme):
+@pytest.mark.parametrize("interval_s", [0, 0.01])
+def test_samples_that_end_early_are_told(nvme, interval_s):
     count = []
 
     def note(_event, **_fields):
@@ -269,13 +300,16 @@ def test_samples_that_end_early_make_the_test_invalid(nvme):
         if len(count) == 2:
             raise OSError("No space left on device")
 
-    made, _records = watch(nvme, note=note)
+    made, _records = watch(nvme, interval_s, note=note)
     with made:
-        until(lambda: len(count) >= 2)
-        made._thread.join(5)
-    assert made.reasons == [
-        "samples ended early (OSError: No space left on device): whether it was throttled is unknown"
-    ]
+        if interval_s:
+            until(lambda: len(count) >= 2)
+            made._thread.join(5)
+        else:
+            made.since_last()
+    assert made.of_all == {
+        "samples": "samples ended early (OSError: No space left on device): whether it was throttled is unknown"
+    }
 
 
 def test_a_look_that_hangs_is_told_and_holds_nobody_up(nvme, monkeypatch):
@@ -293,23 +327,9 @@ def test_a_look_that_hangs_is_told_and_holds_nobody_up(nvme, monkeypatch):
     try:
         with made:
             assert stuck.wait(60)
-        assert made.reasons == ["a sample of the drive did not end: whether it was throttled is unknown"]
+        assert list(made.of_all) == ["samples"]
     finally:
         free.set()
-
-
-def test_a_sample_at_the_drives_own_limit_is_told_once(nvme):
-    nvme.say(temperature=343)
-    made, _records = watch(nvme, limit_c=70)
-    with made:
-        nvme.say(temperature=344)
-    assert made.reasons == ["it reached 70 °C, its own limit is 70 °C"] and list(made.causes) == ["temperature"]
-    for limit_c in (71, None):
-        nvme.say(temperature=343)
-        made, _records = watch(nvme, limit_c=limit_c)
-        with made:
-            pass
-        assert made.reasons == []
 
 
 @pytest.mark.parametrize(
@@ -323,17 +343,18 @@ def test_a_sample_at_the_drives_own_limit_is_told_once(nvme):
 )
 def test_a_serial_link(after, says):
     first = dict(FIRST, link_speed_gts=None, link_width=None, link_rate_gbit_s=6.0)
-    assert list(sampler.disturbed(first, dict(first, link_rate_gbit_s=after)).values()) == says
+    now = dict(first, link_rate_gbit_s=after)
+    assert list(sampler.disturbed(first, first, now).values()) == says == list(sampler.lasting(first, now).values())
 
 
-@pytest.mark.parametrize(("interval_s", "unseen_s"), [(0, 5000.0), (100_000, 5000.0)])
-def test_how_long_nobody_looked_is_kept(nvme, interval_s, unseen_s):
-    """ssd_sample_interval_s may leave out the samples, or all but the first and the last."""
-    times = iter((0.0, 0.0, 5000.0)) if interval_s else iter((0.0, 5000.0))
+@pytest.mark.parametrize("interval_s", [0, 100_000])
+def test_how_long_nobody_looked_is_kept(nvme, interval_s):
+    """ssd_sample_interval_s may leave out all samples but the first and the last."""
+    times = iter((0.0, 0.0, 5000.0))
     identity = {"transport": "nvme", "path": "/dev/nvme0n1"}
     made = sampler.Sampler(
         nvme, lambda: identity, lambda event, **fields: None, interval_s, lambda: None, clock=lambda: next(times)
     )
     with made:
         pass
-    assert made.unseen_s == unseen_s
+    assert made.unseen_s == 5000.0

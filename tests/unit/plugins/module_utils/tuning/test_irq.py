@@ -15,6 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import C
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import irq, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.tuning.tuned_hosts import drift_texts
 
 FUNCTION = "/sys/devices/pci0000:80/0000:80:01.0"
 
@@ -121,11 +122,9 @@ def test_the_drives_interrupts_go_to_its_node_beside_the_cores_of_fio(server, tm
         (irq.path(43), "7", "managed"),
     ]
     # One that the kernel manages is where it has to be; one that somebody moves is not.
-    assert tuned_host.drifted_settings(server, applied, "nvme0n1") == []
+    assert drift_texts(server, applied, "nvme0n1") == []
     server.write(irq.path(41), "0")
-    assert tuned_host.drifted_settings(server, applied, "nvme0n1") == [
-        "/proc/irq/41/smp_affinity_list is 0, tuned to 7"
-    ]
+    assert drift_texts(server, applied, "nvme0n1") == ["/proc/irq/41/smp_affinity_list is 0, tuned to 7"]
     assert {item.outcome for item in tuning.restore(server, record)} == {"restored"} and irq.allowed(
         server, 41
     ) == "0-7"

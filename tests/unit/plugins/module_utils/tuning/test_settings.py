@@ -10,7 +10,11 @@ import os
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import tuned_host
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.tuning.tuned_hosts import expand, values
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.tuning.tuned_hosts import (
+    drift_texts,
+    expand,
+    values,
+)
 
 
 def test_apply_verifies_and_restore_brings_everything_back(host, tmp_path):
@@ -23,7 +27,7 @@ def test_apply_verifies_and_restore_brings_everything_back(host, tmp_path):
         ("nomerges", "2", "changed"),
         ("absent", None, "not_applicable"),
     ]
-    assert tuned_host.drifted_settings(host, applied, "nvme0n1") == []
+    assert drift_texts(host, applied, "nvme0n1") == []
     assert {item.outcome for item in tuning.restore(host, record)} == {"restored"}
     assert (values(host), os.path.exists(record)) == (before, False)
     assert tuning.restore(host, record) == []
@@ -56,9 +60,7 @@ def test_a_value_that_does_not_take_is_failed_and_says_what_is_in_force(host, tm
 def test_drift_is_noticed(host, tmp_path):
     applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
     host.write("/sys/block/nvme0n1/queue/nomerges", "1")
-    assert tuned_host.drifted_settings(host, applied, "nvme0n1") == [
-        "/sys/block/nvme0n1/queue/nomerges is 1, tuned to 2"
-    ]
+    assert drift_texts(host, applied, "nvme0n1") == ["/sys/block/nvme0n1/queue/nomerges is 1, tuned to 2"]
 
 
 def test_after_a_reboot_only_the_record_goes(host, tmp_path):
@@ -89,7 +91,7 @@ def test_many_that_drift_alike_are_told_in_one_sentence(host, tmp_path):
     applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
     for cpu in (0, 1, 2):
         host.write(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor", "powersave")
-    (told,) = tuned_host.drifted_settings(host, applied, "nvme0n1")
+    (told,) = drift_texts(host, applied, "nvme0n1")
     assert told.endswith("cpu0/cpufreq/scaling_governor (and 2 more like it) is powersave, tuned to performance")
 
 
@@ -105,7 +107,7 @@ def test_what_somebody_changed_meanwhile_is_told_and_comes_back_as_before_the_ru
     path, record = "/sys/block/nvme0n1/queue/nomerges", str(tmp_path / "tuning.json")
     applied = tuning.apply(host, expand(host), record)
     host.write(path, "1")
-    assert tuned_host.drifted_settings(host, applied, "nvme0n1") == [f"{path} is 1, tuned to 2"]
+    assert drift_texts(host, applied, "nvme0n1") == [f"{path} is 1, tuned to 2"]
     assert {item.outcome for item in tuning.restore(host, record)} == {"restored"} and host.read(path) == "0"
 
 

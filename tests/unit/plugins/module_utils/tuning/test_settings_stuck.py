@@ -14,9 +14,13 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import sysfs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import Setting
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting_kinds, tuned_host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting_kinds
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.tuning.tuned_hosts import expand, values
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.tuning.tuned_hosts import (
+    drift_texts,
+    expand,
+    values,
+)
 
 SLOW = "no answer in 0.5 s from writing none to /sys/block/nvme0n1/queue/scheduler"
 
@@ -164,10 +168,8 @@ def test_what_is_not_back_yet_stays_what_to_go_back_to(host, tmp_path):
 def test_a_setting_that_failed_counts_for_its_own_drive_and_not_for_another(host, tmp_path):
     host.refuses = ("/sys/block/nvme0n1/queue/nomerges",)
     applied = tuning.apply(host, expand(host), str(tmp_path / "tuning.json"))
-    assert tuned_host.drifted_settings(host, applied, "nvme0n1") == [
-        "/sys/block/nvme0n1/queue/nomerges is 0, tuned to 2"
-    ]
-    assert tuned_host.drifted_settings(host, applied, "nvme1n1") == []
+    assert drift_texts(host, applied, "nvme0n1") == ["/sys/block/nvme0n1/queue/nomerges is 0, tuned to 2"]
+    assert drift_texts(host, applied, "nvme1n1") == []
 
 
 def test_why_the_kernel_refused_a_value_and_what_to_do_is_told_of_every_test(host, tmp_path):
@@ -184,7 +186,7 @@ def test_why_the_kernel_refused_a_value_and_what_to_do_is_told_of_every_test(hos
     host.write = refuse
     tune = {"sysfs": [{"name": "nr_requests", "path": "/sys/block/@ssd_name@/queue/nr_requests", "value": 4096}]}
     applied = tuning.apply(host, expand(host, tune), str(tmp_path / "tuning.json"))
-    (told,) = tuned_host.drifted_settings(host, applied, "nvme0n1")
+    (told,) = drift_texts(host, applied, "nvme0n1")
     assert told.endswith(
         "nr_requests is 1023, tuned to 4096 (Invalid argument: the drive's queue takes fewer; lower "
         "tune_queue.nr_requests)"

@@ -14,9 +14,13 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import Setting
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
-from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting_kinds, tuned_host
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting_kinds
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import settings as tuning
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.tuning.tuned_hosts import Sysfs, expand
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.tuning.tuned_hosts import (
+    Sysfs,
+    drift_texts,
+    expand,
+)
 
 
 class Kernel(Sysfs):
@@ -85,7 +89,7 @@ def test_what_a_change_resets_comes_back_too(kernel, tmp_path, times):
     for _time in range(times):
         applied = tuning.apply(kernel, expand(kernel, tune), record)
     assert [item.effective for item in applied] == ["10", "3000", "none", "512"]
-    assert tuned_host.drifted_settings(kernel, applied, "nvme0n1") == [] and everything(kernel) != before
+    assert drift_texts(kernel, applied, "nvme0n1") == [] and everything(kernel) != before
     assert "failed" not in {item.outcome for item in tuning.restore(kernel, record)}
     assert everything(kernel) == before
 
@@ -168,7 +172,7 @@ def test_the_highest_frequency_without_turbo_is_what_the_driver_takes(intel, tmp
     for outcome in ("changed", "unchanged"):
         applied = tuning.apply(intel, expand(intel, tune), record)
         assert [(item.effective, item.outcome) for item in applied][-1] == ("2100000", outcome), applied
-        assert tuned_host.drifted_settings(intel, applied, "nvme0n1") == [] and "turbo is off" in applied[-1].message
+        assert drift_texts(intel, applied, "nvme0n1") == [] and "turbo is off" in applied[-1].message
     tuning.restore(intel, record)
     assert everything(intel) == values_before
 
@@ -266,9 +270,7 @@ def test_with_native_multipath_the_queue_of_the_path_is_tuned(host, tmp_path):
         and host.read("/sys/block/nvme0c3n1/queue/nomerges") == "2"
     )
     host.write("/sys/block/nvme0c3n1/queue/nomerges", "0")
-    assert tuned_host.drifted_settings(host, applied, "nvme0n1") == [
-        "/sys/block/nvme0c3n1/queue/nomerges is 0, tuned to 2"
-    ]
+    assert drift_texts(host, applied, "nvme0n1") == ["/sys/block/nvme0c3n1/queue/nomerges is 0, tuned to 2"]
 
 
 @pytest.mark.parametrize("knob", ["intel_pstate/no_turbo", "cpufreq/boost"])

@@ -10,6 +10,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import BOOT_ID, Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import SysfsFile, Tune
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.tuning import Setting
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import setting_kinds, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.plan import TuningPlan
 
@@ -38,6 +39,10 @@ def governor(tmp_path):
     return tmp_path / "root" / GOVERNOR.lstrip("/")
 
 
+def texts(drift):
+    return [item.text for item in drift]
+
+
 def children():
     with open(f"/proc/self/task/{os.getpid()}/children") as told:
         return set(told.read().split())
@@ -49,18 +54,18 @@ def test_a_setting_that_gives_no_answer_is_told_and_waited_for_once(tuned, gover
     governor.unlink()
     os.mkfifo(governor)  # which blocks who opens it
     began = time.monotonic()
-    assert tuned.drifted("nvme0n1", cheap=True) == [HANGING]
+    assert texts(tuned.drifted("nvme0n1", cheap=True)) == [HANGING]
     waited = time.monotonic() - began
     assert waited < 20
     began = time.monotonic()
     assert tuned.drifted("nvme0n1", cheap=True) == []
     assert time.monotonic() - began < 0.5
     # Another drive's tests have the same host.
-    assert tuned.drifted("nvme1n1", cheap=True) == [HANGING]
+    assert texts(tuned.drifted("nvme1n1", cheap=True)) == [HANGING]
     governor.unlink()
     governor.write_text("powersave\n")
     assert tuned.drifted("nvme0n1", cheap=True) == []
-    assert tuned.drifted("nvme0n1") == [GOVERNOR + " is powersave, tuned to performance"]
+    assert texts(tuned.drifted("nvme0n1")) == [GOVERNOR + " is powersave, tuned to performance"]
 
 
 def test_looking_for_drift_leaves_no_process_behind(tuned):
@@ -71,3 +76,42 @@ def test_looking_for_drift_leaves_no_process_behind(tuned):
     assert len(children() - before) == 2  # one for each drive, whatever the number of looks
     tuned.release()
     assert children() <= before
+
+
+def test_what_another_drives_look_found_and_made_again_was_wrong_for_this_drive_too(tuned, governor):
+    for device in ("nvme0n1", "nvme1n1"):
+        assert tuned.drifted_since_last(device) == []
+    governor.write_text("powersave\n")
+    (found,) = tuned.drifted_since_last("nvme0n1")
+    assert found.bears and found.of_host and found.text == GOVERNOR + " is powersave, tuned to performance"
+    assert [item.effective for item in tuned.reapply("nvme0n1")] == ["performance"]
+    assert tuned.drifted_since_last("nvme1n1") == [found]
+    for device in ("nvme0n1", "nvme1n1"):
+        assert tuned.drifted_since_last(device) == []
+
+
+INTERRUPTS = """            CPU0       CPU1
+  24:          7          0   PCI-MSI 524288-edge      nvme0q0
+  25:       9000          0   PCI-MSI 524289-edge      nvme0q1
+ 124:          1          0   PCI-MSI 32768-edge       eth0-rx-0
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "bears"),
+    [
+        ("sysfs", GOVERNOR, True),
+        ("sysfs", "/sys/block/nvme0n1/queue/nomerges", True),
+        ("sysfs", "/proc/sys/vm/swappiness", False),
+        ("service", "irqbalance", False),
+        ("write_cache", "write cache of /dev/nvme0n1", True),
+        ("irq", "/proc/irq/25/smp_affinity_list", True),
+        # Only an admin command ends with it.
+        ("irq", "/proc/irq/24/smp_affinity_list", False),
+        ("irq", "/proc/irq/26/smp_affinity_list", True),
+    ],
+)
+def test_only_settings_that_bear_on_figures_disturb(tmp_path, kind, path, bears):
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/interrupts").write_text(INTERRUPTS)
+    assert tuned_host.bears_on_figures(Host(str(tmp_path)), Setting(kind, "name", path, "1")) == bears

@@ -11,6 +11,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import pa
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import Tune
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import tuned_host
 
 TUNE = {
     "sysfs": [
@@ -54,3 +55,8 @@ def values(host):
     return {
         path: host.read(path) for path in host.glob("/sys/block/*/queue/*") + host.glob("/sys/devices/system/cpu/*/*/*")
     }
+
+
+def drift_texts(host, applied, device):
+    """What is not as it was asked for, as sentences."""
+    return [item.text for item in tuned_host.drifted_settings(host, applied, device)]
