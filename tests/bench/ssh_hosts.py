@@ -49,7 +49,12 @@ def campaign(seconds: int) -> dict[str, t.Any]:
         "purge": {"method": "deallocate"},
         "precondition": {"passes": 1},
         "cells": [{**cell, "runtime_s": seconds}],
-        "steady_state": {"tracked": [tracked], "min_capacity_multiple": 0, "confirm_windows": 0},
+        "steady_state": {
+            "tracked": [tracked],
+            "min_capacity_multiple": 0,
+            "confirm_windows": 0,
+            **busy_machine.ANY_RATES,
+        },
         "rounds": {"max": 8},
     }
 
