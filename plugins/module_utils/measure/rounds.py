@@ -111,8 +111,8 @@ class Rounds:
         return [self._windows.evaluate(item, numbers) for item in self._tracked]
 
     def outcome(self) -> tuple[Outcome, list[str]]:
-        """(steady, not_steady, complete, or invalid where disturbed rounds left too few others; reasons). Call it once
-        no further round is due.
+        """(steady, not_steady, complete, or invalid where disturbed rounds left too few others; reasons, also of a
+        complete one why it is not steady). Call it once no further round is due.
         """
         if self._is_too_disturbed():
             return "invalid", [self._too_disturbed_text()]
@@ -134,7 +134,7 @@ class Rounds:
                     100 * self._steady.slope_limit,
                 )
             )
-        return "not_steady", reasons
+        return "not_steady" if self._steady.required else "complete", reasons
 
     def _is_too_disturbed(self) -> bool:
         if self._steady:

@@ -275,6 +275,8 @@ class SteadyStateRule:
     sample_every: _Rounds
     # How far a round may be from the average.
     margin: t.Optional[_NotZero] = None
+    # False: the curve of all rounds is the result, steady or not.
+    required: bool = True
 
 
 @dataclass(frozen=True)

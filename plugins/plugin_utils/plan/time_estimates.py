@@ -131,12 +131,12 @@ def window_s(test: PlannedTest) -> float:
 
 def time_for_writing_s(test: PlannedTest) -> float | None:
     """Return what a test's own limits leave for writing before its windows begin (below 0: not even these fit); None
-    where nothing has to be written first.
+    where nothing has to be written first, or the test counts without a steady window.
     """
     steady, rounds = test.steady_state, test.rounds
     round_s = sum(cell_s(cell) for cell in test.cells)
     limits = [limit for limit in (rounds.time_limit_s, (rounds.max or 0) * round_s) if limit]
-    if not steady or not steady.min_capacity_multiple or not limits:
+    if not steady or not steady.required or not steady.min_capacity_multiple or not limits:
         return None
     return min(limits) - _least_rounds(steady) * round_s
 

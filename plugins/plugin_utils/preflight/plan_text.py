@@ -282,6 +282,7 @@ def _until(test: PlannedTest) -> str:
     return (
         f"until steady ({tracked}; window of {steady.window} rounds{every}, "
         f"{plan_duration(time_estimates.window_s(test))}{confirmed}), at most {ends}"
+        f"{'' if steady.required else '; its curve counts in any case'}"
     )
 
 

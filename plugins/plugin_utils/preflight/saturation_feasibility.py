@@ -137,7 +137,7 @@ def _saturation(
         identity.get("size_bytes"),
     )
     if (
-        record["outcome"] not in ("steady", "not_steady")
+        record["outcome"] not in ("steady", "not_steady", "complete")
         or len(cells) != 1
         or not windows
         or not (written and elapsed_s and rate and size)

@@ -63,7 +63,8 @@ def colon(message: str) -> str:
 def invalid(facts: RunFacts, host: str, drive: str, name: str, record: Record) -> VerdictReason | None:
     """Return why a test's figures don't count, or None."""
     about = facts.tests.get(name) or {}
-    found = _trouble(record, bool(about.get("tracked") or record.get("steady_state")))
+    required = (about.get("steady_state") or {}).get("required", True)
+    found = _trouble(record, required and bool(about.get("tracked") or record.get("steady_state")))
     said = (environment.unknown_problem(record) if facts.strict else "") or _without_its_state(
         facts, host, drive, about
     )

@@ -253,6 +253,7 @@ def _judge_test(
     limits = (facts.asked.get((host, drive)) or {}).get("validity_limits") or {}
     result["remarks"] = [
         *result["remarks"],
+        *result_warnings.not_attained(record),
         *result_warnings.passed_over(record),
         *result_warnings.loosened(limits),
         *result_warnings.looser_rule(about),

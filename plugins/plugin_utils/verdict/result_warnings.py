@@ -38,6 +38,15 @@ def warnings(record: Mapping) -> list[str]:
     return [sentence(base.parse(Disturbance, item)) for item in record.get("validity") or []]
 
 
+def not_attained(record: Mapping) -> list[str]:
+    """That a test whose curve is its result (steady_state.required: false) did not become steady, as a sentence."""
+    windows = record.get("steady_state") or []
+    if record.get("outcome") != "complete" or not windows or all(window.get("steady") for window in windows):
+        return []
+    said = "; ".join(record.get("reasons") or []) or "; ".join(text for item in windows for text in item["reasons"])
+    return [f"steady state was not attained: its curve counts, its figures are those of the last window ({said})"]
+
+
 def passed_over(record: Mapping) -> list[str]:
     """That a test's window passes over disturbed rounds, and over which, as a sentence."""
     window: Mapping = next(iter(record.get("steady_state") or []), {})

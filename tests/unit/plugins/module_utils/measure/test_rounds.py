@@ -90,6 +90,15 @@ def test_rounds_end_where_the_rule_or_a_limit_says(test, values, count, outcome,
     assert bool(rounds.outcome()[1]) == (outcome == "not_steady")
 
 
+def test_a_curve_that_is_the_result_counts_and_says_why_it_is_not_steady():
+    test = make_test(max=6)
+    told = run(test, [100, 200] * 3).outcome()[1]
+    test["steady_state"]["required"] = False
+    assert run(test, [100, 200] * 3).outcome() == ("complete", told) and told
+    assert run(test, STEADY).outcome() == ("steady", [])
+    assert run_disturbed(test, {1, 2, 3, 4, 5, 6, 7, 8}).outcome()[0] == "invalid"
+
+
 def test_a_ramp_takes_its_time_too():
     test = make_test(max=4)
     test["cells"][0]["ramp_s"] = 5

@@ -126,7 +126,8 @@ def test_a_purge_by_command_may_be_over_at_once(method, least, most):
 
 
 def test_plan_mode_says_what_would_be_erased_and_run():
-    lines = plan_text.describe(make(["wsat", "iops"], block=4096), {"S1": "/dev/nvme0n1"}, 500)
+    wsat = {"name": "wsat", "base": "wsat", "steady_state": {"required": True}}
+    lines = plan_text.describe(make([wsat, "iops"], block=4096), {"S1": "/dev/nvme0n1"}, 500)
     text = "\n".join(lines)
     assert "S1: would erase /dev/nvme0n1 (MTFDXYZ, serial S1, firmware F1, 480.1 GB, 4 KiB blocks)" in text
     assert "1. wsat: purge (auto), rounds of rand-4k-w100-tc4-qd32 (60 s) until steady" in text

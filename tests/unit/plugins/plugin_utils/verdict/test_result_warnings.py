@@ -78,6 +78,21 @@ def test_the_judge_tells_which_rounds_a_window_passes_over(window, causes, says)
     assert len(told) == len(says) and all(part in text for part, text in zip(says, told))
 
 
+@pytest.mark.parametrize(("required", "verdict"), [(True, "invalid"), (False, "pass")])
+def test_a_curve_that_is_the_result_counts_and_the_judge_tells_that_it_is_not_steady(required, verdict):
+    window = {"window_rounds": [6, 8], "steady": False, "reasons": ["the range is 30 %"], "cell": "c", "metric": "iops"}
+    test = judged_runs.test_record(outcome="complete", reasons=["24 h were over"], steady_state=[window], rounds=9)
+    drive = judged_runs.drive_record(host=test["host"], drive=test["drive"], identity={})
+    run = {
+        "asked": [{"host": test["host"], "drive": test["drive"]}],
+        "tests": {test["test"]: {"title": "", "tracked": [{}], "steady_state": {"required": required}}},
+        "criteria": [],
+    }
+    (told,) = judge.judge(run, [test, drive])["drives"]
+    text = "steady state was not attained: its curve counts, its figures are those of the last window (24 h were over)"
+    assert told["verdict"] == verdict and (text in told["tests"][0]["remarks"])
+
+
 @pytest.mark.parametrize(
     ("limits", "says"),
     [
