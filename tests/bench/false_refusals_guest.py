@@ -57,6 +57,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import device_users, facts, rules
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import Identity
 host, rounds, serials = Host(), int(sys.argv[1]), sys.argv[2:]
 names = [name for serial in serials for name in identity.find(host, parse({"serial": serial}))]
 libc, opened = ctypes.CDLL(None), {"controller": 0, "namespace": 0}
@@ -72,7 +73,7 @@ for _round in range(rounds):
         for place in range(0, len(events), 16):  # no event has a name: what is watched is no folder
             opened[kinds[struct.unpack_from("=i", events, place)[0]]] += 1
     for name in names:
-        seen = facts.Facts(name, identity.node(name), "drive", identity.identity(host, name))
+        seen = facts.Facts(name, identity.node(name), "drive", Identity(**identity.identity(host, name)))
         device_users.probe_users(host, seen, shared)
         print(json.dumps([base.to_json(rules.refusals(seen)), seen.passing]), flush=True)
 print(json.dumps(opened))

@@ -26,12 +26,13 @@ sys.path.insert(0, "/var/tmp/look")
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import allocation_map, data_scan, facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import Identity
 host, path = Host(), sys.argv[1]
-seen = facts.Facts(os.path.basename(path), path, "drive", identity.identity(host, os.path.basename(path)))
+seen = facts.Facts(os.path.basename(path), path, "drive", Identity(**identity.identity(host, os.path.basename(path))))
 allocation_map.from_scsi(host, seen)
 data_scan.whole_in_time = lambda *_drive: False
 handle = os.open(path, os.O_RDONLY | os.O_DIRECT)
-size = seen.identity["size_bytes"]
+size = seen.identity.size_bytes
 found = data_scan.scan(handle, size, data_scan.Terms(1.0), aim=seen.allocated)
 print(json.dumps([seen.allocated, seen.allocated_bytes, found.foreign, found.aimed_blocks]))
 """

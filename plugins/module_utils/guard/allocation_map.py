@@ -36,7 +36,7 @@ def from_namespace(facts: Facts, namespace: Json) -> None:
     NCAP (NVM Command Set 1.0, 4.1.5.1).
     """
     told = [namespace.get(key) for key in ("nuse", "ncap", "nsfeat")]
-    told.append(facts.identity.get("logical_block_size_bytes"))
+    told.append(facts.identity.logical_block_size_bytes)
     numbers = [value for value in told if isinstance(value, int) and value >= 0]
     if len(numbers) < len(told):
         return
@@ -49,14 +49,14 @@ def _within(facts: Facts, told_bytes: int) -> int:
     """No drive holds more than its size, whatever it tells: extents may overlap, and a last one may reach beyond the
     end.
     """
-    return min(told_bytes, facts.identity.get("size_bytes") or told_bytes)
+    return min(told_bytes, facts.identity.size_bytes or told_bytes)
 
 
 def from_scsi(host: Host, facts: Facts) -> None:
     """The extents that a SCSI drive says are mapped: GET LBA STATUS, where READ CAPACITY(16) says that it tells (LBPME;
     sysfs shows it).
     """
-    block_bytes, size_bytes = facts.identity.get("logical_block_size_bytes"), facts.identity.get("size_bytes")
+    block_bytes, size_bytes = facts.identity.logical_block_size_bytes, facts.identity.size_bytes
     told = [host.get(path) for path in host.glob(f"/sys/block/{facts.name}/device/scsi_disk/*/thin_provisioning")]
     if told != ["1"] or not block_bytes or not size_bytes:
         return
@@ -83,7 +83,7 @@ def from_scsi(host: Host, facts: Facts) -> None:
 
 def from_loop(host: Host, facts: Facts, handle: int) -> None:
     """The extents of the file behind a loop device that are no holes. handle: the open loop device."""
-    behind, path = loop.at(host, handle), facts.identity.get("backing_file")
+    behind, path = loop.at(host, handle), facts.identity.backing_file
     if behind is None or behind.node or not path:
         return
     try:
@@ -94,7 +94,7 @@ def from_loop(host: Host, facts: Facts, handle: int) -> None:
         status = os.fstat(file)
         # The path may lead to another file by now, or in another mount namespace.
         if stat.S_ISREG(status.st_mode) and behind.is_file(status):
-            end = behind.offset_bytes + (facts.identity.get("size_bytes") or 0)
+            end = behind.offset_bytes + (facts.identity.size_bytes or 0)
             keep(
                 facts,
                 [

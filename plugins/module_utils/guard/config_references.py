@@ -218,7 +218,7 @@ def read_tags(host: Host, facts: Facts) -> None:
             facts, dict(line[2:].split("=", 1) for line in text.splitlines() if line.startswith("E:") and "=" in line)
         )
     names = (attributes.udev(host, facts.name).get(key) for key in ("ID_SERIAL", "ID_SERIAL_SHORT", "ID_WWN"))
-    facts.tags |= {name for name in (*names, facts.identity.get("serial"), facts.identity.get("wwn")) if name}
+    facts.tags |= {name for name in (*names, facts.identity.serial, facts.identity.wwn) if name}
 
 
 def probe_configured(host: Host, facts: Facts, shared: Machine) -> None:

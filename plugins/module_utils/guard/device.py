@@ -50,7 +50,7 @@ def probe_device(host: Host, facts: Facts) -> None:
     """What sysfs tells of the device."""
     identity, block = facts.identity, "/sys/block/" + facts.name
     _flags(host, facts, block)
-    transport = identity["transport"]
+    transport = identity.transport
     if transport and FABRIC.fullmatch(transport):
         add(facts.fabric, f"its transport is {transport}")
     elif transport not in LOCAL:
@@ -62,12 +62,12 @@ def probe_device(host: Host, facts: Facts) -> None:
             f"udev has not seen it yet and still describes the drive that was {facts.path} before; wait for it "
             "(udevadm settle)"
         )
-    model, size = str(identity.get("model") or ""), identity.get("size_bytes")
-    for key in ("model", "serial"):
-        if _RECOVERY_NAME.search(str(identity.get(key) or "")):
+    model, size = identity.model or "", identity.size_bytes
+    for key, name in (("model", model), ("serial", identity.serial or "")):
+        if _RECOVERY_NAME.search(name):
             add(
                 facts.placeholder,
-                "{}, with the {} {}".format("unknown" if size is None else f"{size} bytes", key, identity[key]),
+                "{}, with the {} {}".format("unknown" if size is None else f"{size} bytes", key, name),
             )
     if size and size < _LEAST_BYTES:
         add(facts.placeholder, f"{size} bytes")
@@ -107,21 +107,21 @@ def _raid(host: Host, facts: Facts, block: str, model: str) -> None:
 
 def _twins(host: Host, facts: Facts) -> None:
     """Another block device with the same name of its own is another path to the same data."""
-    own = facts.identity.get("wwn") or facts.identity.get("serial")
+    own = facts.identity.wwn or facts.identity.serial
     twins = [
         drive.node(name) for name in drive.whole_drives(host) if name != facts.name and _is_twin(host, facts, name)
     ]
     if not twins:
         return
     text = "{} has the same name {}".format(", ".join(twins), own)
-    add(facts.shared if facts.identity["transport"] == "nvme" else facts.fabric, text)
+    add(facts.shared if facts.identity.transport == "nvme" else facts.fabric, text)
 
 
 def _is_twin(host: Host, facts: Facts, name: str) -> bool:
     """By the world wide name; by the serial number where only one of two SCSI devices tells the other. Without either
     name two drives may well have one serial number, and are `ambiguous` by it.
     """
-    own, other, serial = facts.identity.get("wwn"), drive.wwn(host, name), facts.identity.get("serial")
+    own, other, serial = facts.identity.wwn, drive.wwn(host, name), facts.identity.serial
     if own and other:
         return bool(own == other)
     scsi = facts.name.startswith("sd") and name.startswith("sd")

@@ -288,7 +288,7 @@ def probe_users(host: Host, facts: Facts, shared: Machine) -> None:
         if member in shared.system:
             add(facts.system, shared.system[member])
     # A container may have got its own node for a drive so, or the file behind it; that is the one that we use.
-    own, keys = nodes | {str(facts.identity.get("backing_file"))}, facts.numbers | facts.keys
+    own, keys = nodes | {str(facts.identity.backing_file)}, facts.numbers | facts.keys
     bound = [(key, where) for key, where, ours in shared.bound if key in keys and not (ours and where in own)]
     add(
         facts.mounts,

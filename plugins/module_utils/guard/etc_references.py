@@ -215,11 +215,11 @@ def _names(host: Host, facts: Facts) -> dict[str, str]:
     uuids = [tag.partition("=")[2] for tag in facts.tags if tag.startswith(("UUID=", "PARTUUID="))]
     words = {word for uuid in uuids for word in _written(uuid)}
     words |= {tag for tag in facts.tags if tag.startswith(("LABEL=", "PARTLABEL="))}
-    serial = str(facts.identity.get("serial") or "")
+    serial = str(facts.identity.serial or "")
     words |= {serial} if len(serial) >= _LEAST_SERIAL and re.search(r"[0-9]", serial) else set()
-    world_wide = wwn_key(str(facts.identity.get("wwn") or "")) or ""
+    world_wide = wwn_key(str(facts.identity.wwn or "")) or ""
     words |= {world_wide} if len(world_wide) >= 12 else set()
-    files = {str(facts.identity["backing_file"])} if facts.identity.get("backing_file") else set()
+    files = {str(facts.identity.backing_file)} if facts.identity.backing_file else set()
     partitions = {path: _PARTITION if path[-1:].isdigit() else _PARTITION_OF_LETTERS for path in paths}
     return {**{word: "" for word in words | files if word}, **partitions}
 

@@ -13,6 +13,7 @@ import typing as t
 from ..core.host import COMMAND_NOT_FOUND, TIMED_OUT, Result
 from ..records.base import Scalar
 from ..records.events import Look
+from ..records.identity import Identity
 from ..records.ledger import LedgerState, OwnData
 
 # A drive's identity (drive/identity.py), of which the ledger takes the names.
@@ -119,7 +120,7 @@ class Facts:
     name: str
     path: str
     kind: str
-    identity: dict[str, t.Any]
+    identity: Identity
     family: list[str] = dataclasses.field(default_factory=list)
     numbers: set[str] = dataclasses.field(default_factory=set)
     keys: set[str] = dataclasses.field(default_factory=set)

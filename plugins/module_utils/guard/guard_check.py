@@ -20,7 +20,6 @@ from ..records import base
 from ..records.base import Json
 from ..records.events import Finding as Refusal
 from ..records.found_drives import FoundDrive
-from ..records.identity import Identity
 from ..records.ledger import LedgerEntry
 from . import ledger_format
 from .block_classifier import Stopped
@@ -198,7 +197,7 @@ class _Seen:
             selector=None if self._is_malformed or entry is None else entry.given,
             drive=entry.label if entry else None,
             path=facts.path if facts else None,
-            identity=Identity(**facts.identity) if facts else None,
+            identity=facts.identity if facts else None,
             eligible=facts is not None and not left,
             refusals=left,
             overridden=[refusal for refusal in self._all(run_id) if refusal not in left],

@@ -18,6 +18,8 @@ import typing as t
 
 from ..core.host import Host
 from ..drive import identity as drive
+from ..records import base
+from ..records.identity import Identity
 from ..records.ledger import LedgerEntry
 from ..tools.filesystems import SUPERBLOCK_BYTES
 from . import (
@@ -70,7 +72,8 @@ def probe(
     own_data's entry of it.
     """
     shared = shared or machine(host, [name])
-    facts = Facts(name=name, path=drive.node(name), kind=_kind(host, name), identity=drive.identity(host, name))
+    who = Identity(**drive.identity(host, name))
+    facts = Facts(name=name, path=drive.node(name), kind=_kind(host, name), identity=who)
     facts.failures.extend(shared.failures)
     facts.untrusted = list(shared.untrusted)
     if facts.kind != "drive":
@@ -78,7 +81,7 @@ def probe(
     device_users.probe_users(host, facts, shared)
     config_references.read_tags(host, facts)
     probe_device(host, facts)
-    by_transport = _BY_TRANSPORT.get(facts.identity["transport"] or "")
+    by_transport = _BY_TRANSPORT.get(facts.identity.transport or "")
     if by_transport is not None:
         by_transport(host, facts)
     if ledger is not None:
@@ -105,12 +108,16 @@ def _kind(host: Host, name: str) -> str:
     return "drive" if drive.is_drive(name) and host.exists(block) and not host.listdir(block + "/slaves") else "stacked"
 
 
-def superblocks(host: Host, identity: dict[str, t.Any], handle: int) -> list[str]:
-    """Tables and superblocks that are found on a drive by now, or why they can't be looked for. Raises OSError."""
-    facts = Facts(name=identity["kernel_name"], path=identity["path"], kind="drive", identity=identity)
+def superblocks(host: Host, identity: Identity, node: str, handle: int) -> list[str]:
+    """Tables and superblocks that are found on a drive by now, or why they can't be looked for. node: that leads to it.
+    Raises OSError.
+    """
+    facts = Facts(name=identity.kernel_name or "", path=node, kind="drive", identity=identity)
     for step in (on_disk_signatures.probe_wipefs, on_disk_signatures.probe_blkid):
         step(host, facts)
-    on_disk_signatures.probe_places(host, facts, handle, identity["size_bytes"], identity["logical_block_size_bytes"])
+    on_disk_signatures.probe_places(
+        host, facts, handle, identity.size_bytes or 0, identity.logical_block_size_bytes or 512
+    )
     return [*facts.failures, *facts.tables, *facts.signatures, *facts.cluster]
 
 
@@ -136,10 +143,10 @@ def look_at(
     with _opened(host, facts, held, False) as handle:
         if handle is None:
             return
-        size, block_bytes = facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512
+        size, block_bytes = facts.identity.size_bytes or 0, facts.identity.logical_block_size_bytes or 512
         try:
             on_disk_signatures.probe_places(host, facts, handle, size, block_bytes)
-            proves = ledger is not None and not write_counters.touched(host, ledger, facts.identity)
+            proves = ledger is not None and not write_counters.touched(host, ledger, base.to_json(facts.identity))
             by_chance = (
                 bool(facts.signatures)
                 and "signature" not in lifted
@@ -156,7 +163,11 @@ def look_at(
         except OSError as error:
             facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")
             return
-    if facts.own_data is not None and ledger is not None and write_counters.untouched(host, ledger, facts.identity):
+    if (
+        facts.own_data is not None
+        and ledger is not None
+        and write_counters.untouched(host, ledger, base.to_json(facts.identity))
+    ):
         facts.own_data = dataclasses.replace(facts.own_data, proved="counters")
 
 
@@ -215,13 +226,13 @@ def _opened(host: Host, facts: Facts, held: int | None, exclusively: bool = True
         yield None
         return
     try:
-        wrong = differences(host, handle, facts.identity)
+        wrong = differences(host, handle, base.to_json(facts.identity))
         facts.failures.extend(wrong)
         yield None if wrong else handle
     finally:
         os.close(handle)
     if held is not None:
-        facts.changed.extend(differences(host, held, facts.identity))
+        facts.changed.extend(differences(host, held, base.to_json(facts.identity)))
 
 
 def _probe_node(host: Host, facts: Facts, held: int | None, ledger: LedgerEntry | None) -> None:
@@ -229,9 +240,7 @@ def _probe_node(host: Host, facts: Facts, held: int | None, ledger: LedgerEntry 
     with _opened(host, facts, held) as handle:
         if handle is None:
             return
-        reader = PlaceReader(
-            handle, facts.identity["size_bytes"] or 0, facts.identity["logical_block_size_bytes"] or 512
-        )
+        reader = PlaceReader(handle, facts.identity.size_bytes or 0, facts.identity.logical_block_size_bytes or 512)
         try:
             on_disk_signatures.probe_blocks(host, facts, reader)
             known = ledger.filesystem if ledger else None

@@ -27,7 +27,7 @@ def _not_whole(facts: Facts) -> list[str]:
 
 
 def _no_capacity(facts: Facts) -> list[str]:
-    size = facts.identity.get("size_bytes")
+    size = facts.identity.size_bytes
     unknown = [] if size or facts.kind != "drive" else ["unknown" if size is None else f"{size} bytes"]
     return unknown or facts.placeholder
 

@@ -22,7 +22,7 @@ def probe_ata(host: Host, facts: Facts) -> None:
     if _missing(host, facts, ["hdparm", "-V"]):
         return
     try:
-        found = hdparm.read(host, facts.path, facts.identity.get("serial"))
+        found = hdparm.read(host, facts.path, facts.identity.serial)
     except ValueError as error:
         facts.failures.append(str(error))
         return

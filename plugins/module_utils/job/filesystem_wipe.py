@@ -19,6 +19,7 @@ from ..guard import probe, write_counters
 from ..guard.block_reader import PlaceReader
 from ..purge import generic
 from ..purge.method import PurgeError
+from ..records.identity import Identity
 from ..records.ledger import Written
 from ..tools import filesystems
 from .drive_context import DriveContext
@@ -120,4 +121,4 @@ class Wipe:
     def _scan(self, node: str) -> str:
         """Return what the guard's own scan finds."""
         held = self._station.held
-        return "; ".join(probe.superblocks(self._host, dict(held.identity, path=node), held.descriptor()))
+        return "; ".join(probe.superblocks(self._host, Identity(**held.identity), node, held.descriptor()))

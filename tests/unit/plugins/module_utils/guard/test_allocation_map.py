@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import loop
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import allocation_map
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import Identity
 
 MIB = 1 << 20
 BLOCKS = 1 << 20
@@ -21,7 +22,10 @@ BLOCKS = 1 << 20
 
 def facts_of(name="sda", **identity):
     return Facts(
-        name, "/dev/" + name, "drive", dict({"logical_block_size_bytes": 512, "size_bytes": BLOCKS * 512}, **identity)
+        name,
+        "/dev/" + name,
+        "drive",
+        Identity(**{"logical_block_size_bytes": 512, "size_bytes": BLOCKS * 512, **identity}),
     )
 
 
@@ -82,13 +86,13 @@ def test_a_scsi_drive_says_what_is_mapped(fake):
 def test_no_drive_holds_more_than_its_size(fake, descriptors):
     """A last descriptor may reach beyond the end, and extents may overlap."""
     facts, _asked = scsi(fake, answer(*descriptors), answer())
-    assert facts.allocated_bytes == facts.identity["size_bytes"]
+    assert facts.allocated_bytes == facts.identity.size_bytes
 
 
 def test_a_namespace_does_not_either():
     facts = facts_of("nvme0n1")
     allocation_map.from_namespace(facts, {"nsze": BLOCKS, "ncap": 4 * BLOCKS, "nuse": 2 * BLOCKS, "nsfeat": 1})
-    assert facts.allocated_bytes == facts.identity["size_bytes"]
+    assert facts.allocated_bytes == facts.identity.size_bytes
 
 
 @pytest.mark.parametrize(

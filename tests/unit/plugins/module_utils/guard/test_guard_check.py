@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import device_users, guard_check, refusals, rules
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import facts as guard_facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import Identity
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.guard.looked_at import (
     SELECTOR,
     codes,
@@ -26,7 +27,7 @@ from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.guard.look
     says,
 )
 
-CLEAN = {"name": "sda", "path": "/dev/sda", "kind": "drive", "identity": {"size_bytes": 1 << 30, "path": "/dev/sda"}}
+CLEAN = {"name": "sda", "path": "/dev/sda", "kind": "drive", "identity": Identity(size_bytes=1 << 30, path="/dev/sda")}
 
 
 def test_a_drive_that_nobody_uses_is_eligible(drive_of):
@@ -225,7 +226,7 @@ FINDINGS = {
     "kind": "stacked",
     "busy": True,
     "block_backing": "/dev/sdb",
-    "identity": {"size_bytes": None, "path": "/dev/sda"},
+    "identity": Identity(path="/dev/sda"),
     # Not against the drive by themselves: how to find out more, what a purge method asks, what lifts a refusal.
     **dict.fromkeys(
         (

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import on_disk_signatures, partition_tables
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_reader import PlaceReader
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import Identity
 
 SIZE = 16 << 20
 MIB = 1 << 20
@@ -131,7 +132,7 @@ def test_no_table_makes_the_parser_fail(pieces, signed):
 
 
 def look(fake, image, partitions=()):
-    facts = Facts(name="sda", path="/dev/sda", kind="drive", identity={"size_bytes": len(image)})
+    facts = Facts(name="sda", path="/dev/sda", kind="drive", identity=Identity(size_bytes=len(image)))
     facts.partitions = list(partitions)
     reader = type("Reader", (), {"size_bytes": len(image), "read": staticmethod(image.read)})
     on_disk_signatures.probe_blocks(fake, facts, reader)
@@ -184,7 +185,7 @@ def test_a_table_in_a_partition_is_data_and_what_it_tells_of_is_looked_into(fake
 @pytest.mark.parametrize(("kind", "read"), [("gpt", True), ("dos", True), ("sun", False), ("mac", False)])
 def test_a_table_whose_partitions_are_not_read_counts_as_data(fake, kind, read):
     fake.answers["blkid"] = (0, f"PTTYPE={kind}\n", "")
-    facts = Facts(name="sda", path="/dev/sda", kind="drive", identity={})
+    facts = Facts(name="sda", path="/dev/sda", kind="drive", identity=Identity())
     on_disk_signatures.probe_blkid(fake, facts)
     assert facts.tables == [kind] and bool(facts.signatures) is not read
 
@@ -192,7 +193,7 @@ def test_a_table_whose_partitions_are_not_read_counts_as_data(fake, kind, read):
 @pytest.mark.parametrize("kind", ["VMFS_volume_member", "gfs2", "ocfs2", "oracleasm"])
 def test_a_cluster_file_system_is_both_data_and_shared(fake, kind):
     fake.answers["wipefs"] = (0, f'{{"signatures": [{{"type": "{kind}"}}]}}', "")
-    facts = Facts(name="sda", path="/dev/sda", kind="drive", identity={})
+    facts = Facts(name="sda", path="/dev/sda", kind="drive", identity=Identity())
     on_disk_signatures.probe_wipefs(fake, facts)
     assert facts.cluster == facts.signatures == [kind]
 
@@ -220,7 +221,7 @@ def test_a_signatures_own_block_is_known(fake):
         ),
         "",
     )
-    facts = Facts(name="sda", path="/dev/sda", kind="drive", identity={})
+    facts = Facts(name="sda", path="/dev/sda", kind="drive", identity=Identity())
     on_disk_signatures.probe_wipefs(fake, facts)
     assert facts.marks == [(0, 4096, False), (0, 512, True)]
 

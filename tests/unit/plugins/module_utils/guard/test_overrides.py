@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import facts as guard_facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, refusals, rules
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import OwnData
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.guard.looked_at import (
     SELECTOR,
@@ -129,7 +130,7 @@ def test_what_the_ledger_lifts(known, run_id, lifted):
 )
 def test_data_without_a_signature_is_told_by_who_left_it(known, says, never):
     facts = guard_facts.Facts(
-        "sda", "/dev/sda", "drive", {}, unsigned=["the block at byte 0 is not blank"], own_data=known
+        "sda", "/dev/sda", "drive", Identity(), unsigned=["the block at byte 0 is not blank"], own_data=known
     )
     (refusal,) = [refusal for refusal in rules.refusals(facts, "SN1") if refusal.code == "unsigned_data"]
     assert says in refusal.message and never not in refusal.message

@@ -13,6 +13,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import probe
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Facts, Mark
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import Identity
 
 MIB = 1 << 20
 SIZE = 16 * MIB
@@ -30,7 +31,7 @@ def looked_at(fake):
             for offset, data in pieces.items():
                 node.seek(offset)
                 node.write(data)
-        facts = Facts("sda", "/dev/sda", "drive", drive.identity(fake, "sda"))
+        facts = Facts("sda", "/dev/sda", "drive", Identity(**drive.identity(fake, "sda")))
         facts.marks += marks
         probe.look_at(fake, facts, None, Terms(5.0), None, lifted)
         return facts

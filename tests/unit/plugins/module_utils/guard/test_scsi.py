@@ -11,6 +11,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.facts import Facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.scsi import probe_ata, probe_scsi
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.found_drives import Identity
 
 PLACES = ("ata_security", "reserved", "sanitizing", "sanitize_failed", "opal", "failures")
 SERIAL = "S4ABC"
@@ -83,7 +84,7 @@ def trusted(fake, word):
 
 
 def facts_of(fake, probe):
-    facts = Facts(name="sda", path="/dev/sda", kind="drive", identity={"serial": SERIAL})
+    facts = Facts(name="sda", path="/dev/sda", kind="drive", identity=Identity(serial=SERIAL))
     probe(fake, facts)
     return facts
 
