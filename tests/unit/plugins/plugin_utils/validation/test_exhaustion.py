@@ -112,6 +112,7 @@ OF_TEST = {**ENVELOPE, "drive": "S1", "test": "wsat", "attempt": 1}
 CELL = {"event": "cell", "cell": "c", "seed": 1, "seconds": 1, "gap_s": None, "causes": []}
 CELL.update(write=None, raw="x", **OF_TEST)
 READ = {"ios": 100, "bytes": 1, "bandwidth_bytes_per_s": 1, "mean_latency_us": 1, "max_latency_us": 1}
+READ["percentiles_us"] = {}
 STATUS = {
     "host": "h1",
     "updated": TIME,
