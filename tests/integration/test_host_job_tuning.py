@@ -17,6 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import rounds
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import sentinels as purge_sentinels
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import cpu_dma_latency, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
+from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
 
 def test_settings_are_changed_during_the_run_and_back_after_it(jobs, loop_drive):
@@ -128,8 +129,7 @@ def test_what_builds_on_a_test_that_was_not_begun_is_not_begun_either(jobs, loop
     ends = jobs.ended()
     assert [end["outcome"] for end in ends] == ["invalid"] * 2 and "a setting is not" in ends[1]["reasons"][1]
     # Nor in a later job, which has the journal alone.
-    assert (
-        resume_state.not_begun(ends[:1]) == ends[0]["reasons"][1:]
-        and resume_state.not_begun([dict(ends[0], reasons=[])]) == []
-    )
+    told = ends[0]["reasons"]
+    assert resume_state.not_begun([run_results.attempt(outcome="invalid", reasons=told)]) == told[1:]
+    assert resume_state.not_begun([run_results.attempt(outcome="invalid", reasons=[])]) == []
     assert events(journal, "purge_started") == events(journal, "cell") == []
