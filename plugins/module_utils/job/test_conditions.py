@@ -19,6 +19,7 @@ from ..measure.disturbances import DISTURBS, TOLD, UNKNOWN
 from ..measure.sampler import Sampler
 from ..records import base
 from ..records.base import Json
+from ..records.environment import Environment
 from ..records.events import Ended, TestEnd, VendorSettings, Wear
 from ..records.measurement import Cause, CauseName, Condition, Level
 from ..records.plan import PlannedTest
@@ -51,9 +52,10 @@ class Conditions:
         self._wanted = wanted
         self._note = note
         self._state_dir = state_dir
-        self._first: drive_environment.World | None = None
-        self._last: drive_environment.World = {}
-        self._before: drive_environment.World = {}
+        # The baseline, the look after the last test, and the one before what is measured now.
+        self._first: Environment | None = None
+        self._last: Environment | None = None
+        self._before: Environment | None = None
         self._hidden: list[Condition] = []
         self._cache = ""
         self._began_s = 0.0
@@ -68,14 +70,17 @@ class Conditions:
         """
         now, boot_id = drive_environment.read_environment(self._host, self._identity()), self._host.get(BOOT_ID)
         kept = next((record for record in history if record["event"] == "baseline"), None)
-        self._first = drive_environment.carried(kept["world"], now, kept["boot_id"] == boot_id) if kept else now
+        self._first = now
+        if kept:
+            baseline = base.parse(Environment, kept["world"])
+            self._first = drive_environment.carried(baseline, now, kept["boot_id"] == boot_id)
         self._last = self._before = now
         self._hidden = hidden(hidden_capacity.read(self._host, self._identity()))
         if not kept:
             self._note(
                 "baseline",
                 boot_id=boot_id,
-                world=now,
+                world=base.to_json(now),
                 vendor_settings=base.to_json(self._vendor_settings()),
             )
 
@@ -88,10 +93,10 @@ class Conditions:
         """After its purge: what that heated up is not the measurement's. Errors that it brought still
         are the test's.
         """
-        if self._first is None:
+        if self._last is None:
             return
         now = drive_environment.read_environment(self._host, self._identity())
-        self._before = dict(now, **{key: self._last[key] for key in ("media_errors", "aer")})
+        self._before = replace(now, media_errors=self._last.media_errors, aer=self._last.aer)
         self._cache = self._own_cache()
         self._began_s = time.monotonic()
 
@@ -99,7 +104,7 @@ class Conditions:
         """Look again and compare; why the test is invalid. All that was found is in `found`, the vendor's settings in
         `settings`.
         """
-        if self._first is None or not test.cells:
+        if self._first is None or self._before is None or not test.cells:
             return []
         now = drive_environment.read_environment(self._host, self._identity())
         self.spent = wear.spent(self._written, wear.read(self._host, self._identity()))

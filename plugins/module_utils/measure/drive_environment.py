@@ -13,13 +13,15 @@ with how it was staged.
 from __future__ import annotations
 
 import os
-import typing as t
+from dataclasses import replace
 
 from ..core.host import Host
 from ..drive import health, power
 from ..drive.attributes import VIRTUAL
 from ..drive.health import critical_texts
 from ..machine import links, pcie
+from ..records.base import Json
+from ..records.environment import Environment, PowerState
 from ..records.measurement import Condition
 from . import sampler
 from .disturbances import DISTURBS, TOLD, UNKNOWN
@@ -34,10 +36,8 @@ BELOW_LIMIT_C = 0
 UNSEEN_S = 600.0
 SERIAL = ("sata", "sas")
 
-World = t.Dict[str, t.Any]
 
-
-def read_environment(host: Host, identity: t.Mapping[str, t.Any]) -> World:
+def read_environment(host: Host, identity: Json) -> Environment:
     """Return a look at all of it, between tests: it asks the drive itself too (a few commands)."""
     name = os.path.basename(str(identity.get("kernel_name") or identity.get("path")))
     address = pcie.address_of(host, name)
@@ -45,19 +45,19 @@ def read_environment(host: Host, identity: t.Mapping[str, t.Any]) -> World:
     told = health.read(host, identity)
     nvme = identity.get("transport") == "nvme"
     state = power.read(host, str(identity.get("path"))) if nvme else power.State(None, None)
-    return {
+    return Environment(
         **{key: getattr(told, key) for key in HEALTH},
-        "transport": identity.get("transport"),
-        "link_speed_gts": path[0].speed_gts if path else None,
-        "link_width": path[0].width if path else None,
-        "link_rate_gbit_s": links.rate_gbit_s(host, name),
-        "aer": {device.address: device.aer for device in path if device.aer is not None},
-        "link_policy": links.policy(host, name),
-        "pci_power": links.pci_power(host, address),
-        "power_state": state._asdict(),
-        "direct_io": direct_io(host, name),
-        "write_cache": host.get(f"/sys/block/{name}/queue/write_cache"),
-    }
+        transport=identity.get("transport"),
+        link_speed_gts=path[0].speed_gts if path else None,
+        link_width=path[0].width if path else None,
+        link_rate_gbit_s=links.rate_gbit_s(host, name),
+        aer={device.address: device.aer for device in path if device.aer is not None},
+        link_policy=links.policy(host, name),
+        pci_power=links.pci_power(host, address),
+        power_state=PowerState(state.number, state.works),
+        direct_io=direct_io(host, name),
+        write_cache=host.get(f"/sys/block/{name}/queue/write_cache"),
+    )
 
 
 def direct_io(host: Host, name: str) -> bool | None:
@@ -68,7 +68,7 @@ def direct_io(host: Host, name: str) -> bool | None:
     return {"1": True, "0": False}.get(told or "")
 
 
-def changed(first: World, before: World, now: World) -> list[Condition]:
+def changed(first: Environment, before: Environment, now: Environment) -> list[Condition]:
     """Return what a test's result can't stand for. first: the baseline; before: the look before the test; now: the one
     after it.
     """
@@ -82,7 +82,9 @@ def changed(first: World, before: World, now: World) -> list[Condition]:
     return [Condition(cause_of(key), DISTURBS, text) for key, text in found.items()] + _cached(now)
 
 
-def remarks(first: World, before: World, now: World, hottest_c: int | None, measured_s: float) -> list[Condition]:
+def remarks(
+    first: Environment, before: Environment, now: Environment, hottest_c: int | None, measured_s: float
+) -> list[Condition]:
     """Return what is told of a test and disturbs at most the rounds in which it happened. hottest_c: of the samples;
     measured_s: between `before` and `now`.
     """
@@ -90,11 +92,11 @@ def remarks(first: World, before: World, now: World, hottest_c: int | None, meas
     found = sampler.remarks(before, now)
     per_hour = {
         address: f"; {sum(more.values()) * 3600 / measured_s:.3g} an hour"
-        for address, more in pcie.aer_increase(before["aer"], now["aer"]).items()
+        for address, more in pcie.aer_increase(before.aer, now.aer).items()
         if measured_s > 0
     }
     causes = [Condition(cause_of(key), TOLD, text + per_hour.get(key, "")) for key, text in found.items()]
-    if heat and now["throttle_counts"] is None:
+    if heat and now.throttle_counts is None:
         return [Condition("temperature", UNKNOWN, f"{heat}; it does not count whether it was throttled"), *causes]
     return [Condition("temperature", TOLD, heat), *causes] if heat else causes
 
@@ -112,7 +114,7 @@ def cause_of(key: str) -> str:
     return "health" if key in ("unread", *critical_texts(0xFF)) else key
 
 
-def _links(first: World, now: World) -> dict[str, str]:
+def _links(first: Environment, now: Environment) -> dict[str, str]:
     """Find a link that runs slower than it did: slower, narrower or gone.
 
     link disturbs: of PCI Express: `current_link_speed`, `current_link_width`; of SATA or SAS: `ata_link/*/sata_spd`,
@@ -122,7 +124,7 @@ def _links(first: World, now: World) -> dict[str, str]:
     return {"link": told} if told else {}
 
 
-def _power(first: World, now: World) -> dict[str, str]:
+def _power(first: Environment, now: Environment) -> dict[str, str]:
     """Find less power than before, or a link that saves it.
 
     power_state disturbs: NVMe feature 02h and the state's descriptor, the function's `power_state`,
@@ -130,33 +132,26 @@ def _power(first: World, now: World) -> dict[str, str]:
       idles); any change of the other two
     """
     found = []
-    before, after = first["power_state"], now["power_state"]
+    before, after = first.power_state, now.power_state
     # In a state without I/O a drive merely idles, and comes back by itself: in which state it works nobody saw then.
-    if (
-        None not in (before["number"], after["number"])
-        and before["works"]
-        and after["works"]
-        and after["number"] > before["number"]
-    ):
+    works = before.works and after.works
+    if works and before.number is not None and after.number is not None and after.number > before.number:
         found.append(
-            "its power state changed from {1} to {0}: a higher state allows less power".format(
-                after["number"], before["number"]
-            )
+            f"its power state changed from {before.number} to {after.number}: a higher state allows less power"
         )
     for key, name in (("pci_power", "PCI power state"), ("link_policy", "link power management")):
-        one, other = first[key], now[key]
+        one, other = getattr(first, key), getattr(now, key)
         if None not in (one, other) and one != other:
             found.append(f"its {name} changed from {one} to {other}")
     return {"power_state": "; ".join(found)} if found else {}
 
 
-def limit_c(world: World) -> int | None:
+def limit_c(world: Environment) -> int | None:
     """Return the drive's own limit: where it warns, else where it is critical."""
-    limit: int | None = world["warning_temperature_c"] or world["critical_temperature_c"]
-    return limit
+    return world.warning_temperature_c or world.critical_temperature_c
 
 
-def _heat(first: World, before: World, now: World, hottest_c: int | None) -> dict[str, str]:
+def _heat(first: Environment, before: Environment, now: Environment, hottest_c: int | None) -> dict[str, str]:
     """Find a drive at its own limit now, in a sample, or in between: its own memory of the highest rose to it. It may
     be as fast as ever: whether it was throttled is counted apart.
 
@@ -168,29 +163,21 @@ def _heat(first: World, before: World, now: World, hottest_c: int | None) -> dic
     limit = limit_c(now) or limit_c(first)
     if limit is None:
         return {}
-    rose = (
-        None not in (before["highest_temperature_c"], now["highest_temperature_c"])
-        and now["highest_temperature_c"] > before["highest_temperature_c"]
-    )
-    seen = max(
-        [
-            value
-            for value in (now["temperature_c"], hottest_c, now["highest_temperature_c"] if rose else None)
-            if value is not None
-        ],
-        default=None,
-    )
+    highest_c, before_c = now.highest_temperature_c, before.highest_temperature_c
+    rose = highest_c is not None and before_c is not None and highest_c > before_c
+    told = (now.temperature_c, hottest_c, highest_c if rose else None)
+    seen = max((value for value in told if value is not None), default=None)
     hot = seen is not None and seen >= limit - BELOW_LIMIT_C
     return {"temperature": f"it reached {seen} °C, its own limit is {limit} °C"} if hot else {}
 
 
-def _counters(before: World, now: World) -> dict[str, str]:
+def _counters(before: Environment, now: Environment) -> dict[str, str]:
     """Find new media errors.
 
     media_errors disturbs: `nvme smart-log`, attributes 187, 197 and 198, the SCSI error counter log, `rssdm -S`. Limit:
       more than MEDIA_ERRORS_MORE
     """
-    one, other = before["media_errors"], now["media_errors"]
+    one, other = before.media_errors, now.media_errors
     if one is None or other is None or other - one <= MEDIA_ERRORS_MORE:
         return {}
     return {
@@ -200,7 +187,7 @@ def _counters(before: World, now: World) -> dict[str, str]:
     }
 
 
-def _write_cache(before: World, now: World) -> dict[str, str]:
+def _write_cache(before: Environment, now: Environment) -> dict[str, str]:
     """Find another write cache at the end of a test than when it began to measure; a purge and our own settings come
     before that.
 
@@ -208,37 +195,37 @@ def _write_cache(before: World, now: World) -> dict[str, str]:
       page), which the kernel may not know. Limit: any change since the measurement began; tuning repeats its settings
       before that
     """
-    one, other = before.get("write_cache"), now.get("write_cache")
+    one, other = before.write_cache, now.write_cache
     if one is None or other is None or one == other:
         return {}
     return {"write_cache": f"its write cache changed from {one!r} to {other!r} while it was measured"}
 
 
-def _cached(now: World) -> list[Condition]:
+def _cached(now: Environment) -> list[Condition]:
     """Find a loop device that uses the page cache.
 
     direct_io disturbs: `loop/dio`. Limit: 0
     """
     text = "the loop device uses the page cache (loop/dio is 0), so memory was measured: attach it with --direct-io=on"
-    return [Condition("direct_io", DISTURBS, text)] if now["direct_io"] is False else []
+    return [Condition("direct_io", DISTURBS, text)] if now.direct_io is False else []
 
 
-def unknown(first: World, now: World, unseen_s: float = 0.0) -> list[Condition]:
+def unknown(first: Environment, now: Environment, unseen_s: float = 0.0) -> list[Condition]:
     """Return what can't be told of this drive, or no longer: never "fine". A drive of software has none of it, which is
     one sentence. unseen_s: the longest that no sample was taken.
 
     world unknown: a drive of software has no link, power state, temperature or counters. Limit: none
     health unknown: its health cannot be read, or no longer. Limit: none
     """
-    if now["transport"] in VIRTUAL:
+    if now.transport in VIRTUAL:
         text = "{0} drives have no link, power state, temperature or counters: whether the conditions held is unknown"
-        found = [("world", text.format(now["transport"]))]
+        found = [("world", text.format(now.transport))]
         return [Condition(cause, UNKNOWN, text) for cause, text in found + _uncached(now)]
     found = []
-    if now["error"] and not first["error"]:
-        found.append(("health", "its health could be read before and no longer can: {0}".format(now["error"])))
-    elif now["error"]:
-        found.append(("health", "its health cannot be read: {0}".format(now["error"])))
+    if now.error and not first.error:
+        found.append(("health", f"its health could be read before and no longer can: {now.error}"))
+    elif now.error:
+        found.append(("health", f"its health cannot be read: {now.error}"))
     missing = [name for name, there in [*_told(now), ("samples", unseen_s <= UNSEEN_S)] if not there]
     return [Condition(cause, UNKNOWN, text) for cause, text in found + [(name, MISSING[name]) for name in missing]]
 
@@ -259,44 +246,44 @@ MISSING = {
 }
 
 
-def _told(now: World) -> list[tuple[str, bool]]:
+def _told(now: Environment) -> list[tuple[str, bool]]:
     """(cause, whether what it takes to see it can be read) of those that such a drive can have."""
-    serial = now["transport"] in SERIAL
-    shown_link = now["link_rate_gbit_s"] if serial else now["link_width"]
+    serial = now.transport in SERIAL
+    shown_link = now.link_rate_gbit_s if serial else now.link_width
     # SATA and SAS drives do not count throttling; where the drive keeps its highest temperature, that stands for it.
-    counted = now["throttle_counts"] is not None or (
-        now["highest_temperature_c"] is not None and limit_c(now) is not None
-    )
+    counted = now.throttle_counts is not None or (now.highest_temperature_c is not None and limit_c(now) is not None)
     told = [
         ("link", shown_link is not None),
-        ("pcie_errors", bool(now["aer"])),
+        ("pcie_errors", bool(now.aer)),
         ("throttled", counted),
-        ("temperature", now["temperature_c"] is not None and limit_c(now) is not None),
-        ("media_errors", now["media_errors"] is not None),
+        ("temperature", now.temperature_c is not None and limit_c(now) is not None),
+        ("media_errors", now.media_errors is not None),
     ]
-    state = now["power_state"]
+    state = now.power_state
     return told + (
-        [("power_state", state["number"] is not None and state["works"] is not None)]
-        if now["transport"] == "nvme"
-        else []
+        [("power_state", state.number is not None and state.works is not None)] if now.transport == "nvme" else []
     )
 
 
-def _uncached(now: World) -> list[tuple[str, str]]:
+def _uncached(now: Environment) -> list[tuple[str, str]]:
     """Find a loop device of which the kernel does not tell.
 
     direct_io unknown: `loop/dio` cannot be read. Limit: none
     """
-    loop = now["transport"] == "loop" and now["direct_io"] is None
+    loop = now.transport == "loop" and now.direct_io is None
     return [("direct_io", "whether the loop device bypasses the page cache is unknown")] if loop else []
 
 
-def carried(kept: World, now: World, same_boot: bool) -> World:
+def carried(kept: Environment, now: Environment, same_boot: bool) -> Environment:
     """Return the baseline that a resumed run goes by: that of its first job; of another boot, with the counters of now,
     which a boot resets.
     """
-    return (
-        kept
-        if same_boot
-        else dict(kept, **{key: now[key] for key in ("aer", "throttle_counts", "throttle_s", "highest_temperature_c")})
+    if same_boot:
+        return kept
+    return replace(
+        kept,
+        aer=now.aer,
+        throttle_counts=now.throttle_counts,
+        throttle_s=now.throttle_s,
+        highest_temperature_c=now.highest_temperature_c,
     )

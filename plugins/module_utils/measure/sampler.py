@@ -21,6 +21,9 @@ from ..core.host import Host
 from ..drive import health
 from ..drive.health import critical_texts
 from ..machine import cpus, links, pcie
+from ..records.base import Json, to_json
+from ..records.environment import Environment
+from ..records.measurement import SampleDetails
 
 # Of health.py's, what changes while a drive works.
 KEPT = (
@@ -38,26 +41,27 @@ TOO_HOT = 0x02
 # How long the end of a test waits for a look that hangs.
 JOIN_S = health.TIMEOUT_S * 3
 
-Sample = t.Dict[str, t.Any]
+# What two looks are compared by: one at a drive under load, or one between tests.
+Look = t.Union[SampleDetails, Environment]
 
 
-def take_sample(host: Host, identity: t.Mapping[str, t.Any], path: t.Sequence[str], ask: bool = True) -> Sample:
+def take_sample(host: Host, identity: Json, path: t.Sequence[str], ask: bool = True) -> SampleDetails:
     """One sample. path: the PCI addresses from the drive's function up; ask: read its health too."""
     began = time.monotonic()
     told = health.read(host, identity, limits=False) if ask else health.glance(host, identity)
     seen = [pcie.live(host, address) for address in path]
     link = seen[0] if seen else pcie.Link("")
-    return {
+    return SampleDetails(
         **{key: getattr(told, key) for key in KEPT},
-        "link_speed_gts": link.speed_gts,
-        "link_width": link.width,
-        "link_rate_gbit_s": links.rate_gbit_s(host, os.path.basename(str(identity["path"]))),
-        "aer": {item.address: item.aer for item in seen if item.aer is not None},
-        "seconds": round(time.monotonic() - began, 4),
-    }
+        link_speed_gts=link.speed_gts,
+        link_width=link.width,
+        link_rate_gbit_s=links.rate_gbit_s(host, os.path.basename(str(identity["path"]))),
+        aer={item.address: item.aer for item in seen if item.aer is not None},
+        seconds=round(time.monotonic() - began, 4),
+    )
 
 
-def disturbed(first: Sample, before: Sample, now: Sample) -> dict[str, str]:
+def disturbed(first: Look, before: Look, now: Look) -> dict[str, str]:
     """Return what disturbs the rounds between two samples: {kind: sentence}. first: of the measurement; what a sample
     does not tell is not compared. A link that is slower than at first disturbs until it is back.
     """
@@ -68,24 +72,24 @@ def disturbed(first: Sample, before: Sample, now: Sample) -> dict[str, str]:
     }
 
 
-def lasting(first: Sample, now: Sample) -> dict[str, str]:
+def lasting(first: Look, now: Look) -> dict[str, str]:
     """Return what still disturbs at the end of a test, and all that it measured with it: {kind: sentence}."""
     return {**_warnings(first, now), **_slower_link(first, now)}
 
 
-def remarks(first: Sample, now: Sample) -> dict[str, str]:
+def remarks(first: Look, now: Look) -> dict[str, str]:
     """Return what counts and is only told, from the start of a measurement to its end: {kind: sentence}."""
     return {**_throttling(first, now), **_hot(first, now), **_pcie_errors(first, now)}
 
 
-def unread(first: Sample | None, last: Sample) -> dict[str, str]:
+def unread(first: SampleDetails | None, last: SampleDetails) -> dict[str, str]:
     """Return what the last sample no longer tells though the first did, so that nothing can be said: {kind:
     sentence}.
     """
-    if first is None or first["error"]:
+    if first is None or first.error:
         return {}
-    lost = [key for key in COUNTERS if first[key] is not None and last[key] is None]
-    why = last["error"] or ("it no longer reports its counters" if lost else "")
+    lost = [key for key in COUNTERS if getattr(first, key) is not None and getattr(last, key) is None]
+    why = last.error or ("it no longer reports its counters" if lost else "")
     return (
         {"unread": f"its health could not be read at the end, so it is unknown whether it was throttled: {why}"}
         if why
@@ -93,7 +97,7 @@ def unread(first: Sample | None, last: Sample) -> dict[str, str]:
     )
 
 
-def _throttling(first: Sample, now: Sample) -> dict[str, str]:
+def _throttling(first: Look, now: Look) -> dict[str, str]:
     """Find a drive that slowed down because of heat.
 
     throttled disturbs: TMT1 and TMT2 transitions and seconds, minutes above CCTEMP, between two samples. Limit: any
@@ -101,23 +105,25 @@ def _throttling(first: Sample, now: Sample) -> dict[str, str]:
     """
     told = {}
     for level in ("t1", "t2"):
-        count, seconds = (_more(first[key], now[key], level) for key in ("throttle_counts", "throttle_s"))
+        count = _more(first.throttle_counts, now.throttle_counts, level)
+        seconds = _more(first.throttle_s, now.throttle_s, level)
         if count or seconds:
             text = "it was throttled by thermal management {0}: {1} more transitions, {2} s more"
             told["throttled " + level] = text.format(level[1:], count, seconds)
     return {**told, **_minutes_above(first, now, "critical")}
 
 
-def _minutes_above(first: Sample, now: Sample, name: str) -> dict[str, str]:
+def _minutes_above(first: Look, now: Look, name: str) -> dict[str, str]:
     key = f"{name}_temp_min"
-    if None in (first[key], now[key]) or now[key] <= first[key]:
+    before_min, now_min = getattr(first, key), getattr(now, key)
+    if None in (before_min, now_min) or now_min <= before_min:
         return {}
-    return {key: f"it was above its {name} temperature for {now[key] - first[key]} min more"}
+    return {key: f"it was above its {name} temperature for {now_min - before_min} min more"}
 
 
-def _hot(first: Sample, now: Sample) -> dict[str, str]:
+def _hot(first: Look, now: Look) -> dict[str, str]:
     """Find a drive that warned of its temperature. It may have slowed down only where it was throttled too."""
-    warns = (now["critical_warning"] or 0) & TOO_HOT
+    warns = (now.critical_warning or 0) & TOO_HOT
     told = {text: "it warns: " + text for text in critical_texts(warns)}
     return {**told, **_minutes_above(first, now, "warning")}
 
@@ -126,26 +132,32 @@ def _more(first: t.Mapping[str, int] | None, now: t.Mapping[str, int] | None, ke
     return max(0, now[key] - first[key]) if first and now else 0
 
 
-def _warnings(first: Sample, now: Sample) -> dict[str, str]:
+def _warnings(first: Look, now: Look) -> dict[str, str]:
     """Find warnings that came up, but for that of heat; what was there before, preflight has told.
 
     health disturbs: critical_warning; the kernel's `status` of a P320h or P420m; health data that can no longer be
       read. Limit: any new bit but that of the temperature
     """
-    if now["critical_warning"] is None:
+    if now.critical_warning is None:
         return {}
-    known = (first["critical_warning"] or 0) | TOO_HOT
-    return {text: "it warns: " + text for text in critical_texts(now["critical_warning"] & ~known)}
+    known = (first.critical_warning or 0) | TOO_HOT
+    return {text: "it warns: " + text for text in critical_texts(now.critical_warning & ~known)}
 
 
-def _slower_link(first: Sample, now: Sample) -> dict[str, str]:
-    before, after = ((sample["link_speed_gts"], sample["link_width"]) for sample in (first, now))
-    if None in before or before == after:
-        return _slower(first.get("link_rate_gbit_s"), now.get("link_rate_gbit_s"))
-    if None in after:
+def _slower_link(first: Look, now: Look) -> dict[str, str]:
+    before, after = (_link(look) for look in (first, now))
+    if before is None or before == after:
+        return _slower(first.link_rate_gbit_s, now.link_rate_gbit_s)
+    if after is None:
         return {"link": f"its link of {pcie.link_text(*before)} can no longer be seen"}
     fell = after[0] < before[0] or after[1] < before[1]
     return {"link": f"its link fell from {pcie.link_text(*before)} to {pcie.link_text(*after)}"} if fell else {}
+
+
+def _link(look: Look) -> tuple[float, int] | None:
+    """Return the speed and width of a PCI Express link; None where one of them is unknown."""
+    speed_gts, width = look.link_speed_gts, look.link_width
+    return None if speed_gts is None or width is None else (speed_gts, width)
 
 
 def _slower(before: float | None, after: float | None) -> dict[str, str]:
@@ -157,7 +169,7 @@ def _slower(before: float | None, after: float | None) -> dict[str, str]:
     return {"link": f"its link fell from {before:g} to {after:g} Gb/s"} if after < before else {}
 
 
-def _uncorrected(first: Sample, now: Sample) -> dict[str, str]:
+def _uncorrected(first: Look, now: Look) -> dict[str, str]:
     """Find new errors on the way to the drive that its link did not correct itself.
 
     pcie_errors disturbs: `aer_dev_nonfatal` and `aer_dev_fatal` of the drive and every port above it, between two
@@ -170,7 +182,7 @@ def _uncorrected(first: Sample, now: Sample) -> dict[str, str]:
     }
 
 
-def _pcie_errors(first: Sample, now: Sample) -> dict[str, str]:
+def _pcie_errors(first: Look, now: Look) -> dict[str, str]:
     """Return all new errors on the way to the drive. A fast link may repeat a packet every few seconds and be as good
     as its standard asks (a bit error rate of 1e-12).
 
@@ -179,9 +191,9 @@ def _pcie_errors(first: Sample, now: Sample) -> dict[str, str]:
     return {address: _pcie_text(address, more) for address, more in _pcie_increase(first, now).items()}
 
 
-def _pcie_increase(first: Sample, now: Sample) -> dict[str, pcie.Errors]:
-    before = first["aer"]
-    return pcie.aer_increase(before, {address: now["aer"].get(address) for address in before})
+def _pcie_increase(first: Look, now: Look) -> dict[str, pcie.Errors]:
+    before = first.aer
+    return pcie.aer_increase(before, {address: now.aer.get(address) for address in before})
 
 
 def _pcie_text(address: str, more: pcie.Errors) -> str:
@@ -199,7 +211,7 @@ class Sampler:
     def __init__(
         self,
         host: Host,
-        identity: t.Callable[[], t.Mapping[str, t.Any]],
+        identity: t.Callable[[], Json],
         note: t.Callable[..., None],
         interval_s: float,
         io_cpus: t.Callable[[], str | None],
@@ -219,9 +231,9 @@ class Sampler:
         self._thread: threading.Thread | None = None
         # One look at a time, and what it finds.
         self._lock = threading.Lock()
-        self._first: Sample | None = None
-        self._last: Sample | None = None
-        self._known: t.Mapping[str, t.Any] = {}
+        self._first: SampleDetails | None = None
+        self._last: SampleDetails | None = None
+        self._known: Json = {}
         self._path: list[str] = []
         # Since it was asked last.
         self._disturbed: dict[str, str] = {}
@@ -276,14 +288,14 @@ class Sampler:
             text = f"samples ended early ({type(error).__name__}: {error}): whether it was throttled is unknown"
             self.of_all["samples"] = text
 
-    def _look(self, ask: bool = False) -> Sample:
+    def _look(self, ask: bool = False) -> SampleDetails:
         """Take a sample. ask: of a drive on SATA or SAS too, whose queue is empty now."""
         with self._lock:
             sample = take_sample(self._host, self._known, self._path, ask or self._known.get("transport") == "nvme")
             now_s = self._clock()
             self.unseen_s, self._looked_s = max(self.unseen_s, now_s - self._looked_s), now_s
-            self._note("sample", **sample)
-            seen = [one for one in (self.hottest_c, sample["temperature_c"]) if one is not None]
+            self._note("sample", **to_json(sample))
+            seen = [one for one in (self.hottest_c, sample.temperature_c) if one is not None]
             self.hottest_c = max(seen, default=None)
             first = self._first = self._first or sample
             self._disturbed.update(disturbed(first, self._last or sample, sample))

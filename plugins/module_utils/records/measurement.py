@@ -269,8 +269,8 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class SampleDetails:
-    """A look at a drive."""
+class Readings:
+    """What a look at a drive reads of its health and its link; null: unknown."""
 
     temperature_c: t.Optional[int]
     critical_warning: t.Optional[Count]
@@ -283,6 +283,12 @@ class SampleDetails:
     link_speed_gts: t.Optional[Annotated[float, Limits(exclusive_minimum=0)]]
     link_width: t.Optional[Positive]
     aer: t.Dict[str, t.Dict[str, Count]]
+
+
+@dataclass(frozen=True)
+class SampleDetails(Readings):
+    """A look at a drive while it is measured."""
+
     seconds: NotNegative
     # Of a SATA or SAS link.
     link_rate_gbit_s: t.Optional[Annotated[float, Limits(exclusive_minimum=0)]] = None

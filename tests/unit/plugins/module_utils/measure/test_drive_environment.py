@@ -6,37 +6,43 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import emulator
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import drive_environment
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, TOLD, UNKNOWN
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.environment import Environment, PowerState
 
-FIRST = {
-    "transport": "nvme",
-    "temperature_c": 40,
-    "highest_temperature_c": None,
-    "warning_temperature_c": 70,
-    "critical_temperature_c": 80,
-    "critical_warning": 0,
-    "warning_temp_min": 5,
-    "critical_temp_min": 0,
-    "throttle_counts": {"t1": 3, "t2": 0},
-    "throttle_s": {"t1": 9, "t2": 0},
-    "media_errors": 2,
-    "error": "",
-    "link_speed_gts": 16.0,
-    "link_width": 4,
-    "link_rate_gbit_s": None,
-    "aer": {"0000:01:00.0": {"correctable": 1, "nonfatal": 0, "fatal": 0}},
-    "link_policy": None,
-    "pci_power": "D0",
-    "power_state": {"number": 0, "works": True},
-    "direct_io": None,
-    "write_cache": "write back",
-}
-SATA = dict(
+FIRST = base.parse(
+    Environment,
+    {
+        "transport": "nvme",
+        "temperature_c": 40,
+        "highest_temperature_c": None,
+        "warning_temperature_c": 70,
+        "critical_temperature_c": 80,
+        "critical_warning": 0,
+        "warning_temp_min": 5,
+        "critical_temp_min": 0,
+        "throttle_counts": {"t1": 3, "t2": 0},
+        "throttle_s": {"t1": 9, "t2": 0},
+        "media_errors": 2,
+        "error": "",
+        "link_speed_gts": 16.0,
+        "link_width": 4,
+        "link_rate_gbit_s": None,
+        "aer": {"0000:01:00.0": {"correctable": 1, "nonfatal": 0, "fatal": 0}},
+        "link_policy": None,
+        "pci_power": "D0",
+        "power_state": {"number": 0, "works": True},
+        "direct_io": None,
+        "write_cache": "write back",
+    },
+)
+SATA = replace(
     FIRST,
     transport="sata",
     critical_warning=None,
@@ -46,16 +52,14 @@ SATA = dict(
     throttle_s=None,
     link_rate_gbit_s=6.0,
     link_policy="max_performance",
-    power_state={"number": None, "works": None},
+    power_state=PowerState(None, None),
     highest_temperature_c=50,
 )
-SAS = dict(SATA, transport="sas", link_rate_gbit_s=12.0, link_policy=None)
-LOOP = dict.fromkeys(FIRST, None)
-LOOP.update(
+SAS = replace(SATA, transport="sas", link_rate_gbit_s=12.0, link_policy=None)
+LOOP = replace(
+    Environment(**{**dict.fromkeys(vars(FIRST)), "aer": {}, "power_state": PowerState(None, None)}),
     transport="loop",
     error="loop drives report no health",
-    aer={},
-    power_state={"number": None, "works": None},
     direct_io=True,
 )
 ERRORS = {"0000:01:00.0": {"correctable": 4, "nonfatal": 0, "fatal": 0}}
@@ -64,7 +68,7 @@ ERRORS = {"0000:01:00.0": {"correctable": 4, "nonfatal": 0, "fatal": 0}}
 def disturbed(first, **change):
     return [
         (item.cause, item.message)
-        for item in drive_environment.changed(first, first, dict(first, **change))
+        for item in drive_environment.changed(first, first, replace(first, **change))
         if item.level == DISTURBS
     ]
 
@@ -85,7 +89,7 @@ def disturbed(first, **change):
         (SAS, {"link_rate_gbit_s": 6.0}, "link", "its link fell from 12 to 6 Gb/s"),
         (
             FIRST,
-            {"power_state": {"number": 2, "works": True}},
+            {"power_state": PowerState(2, True)},
             "power_state",
             "its power state changed from 0 to 2",
         ),
@@ -114,13 +118,13 @@ def test_what_changed_disturbs_the_test(first, change, cause, says):
         (FIRST, {"link_speed_gts": 32.0}),
         (SATA, {"link_rate_gbit_s": 12.0}),
         (FIRST, {"temperature_c": 69}),
-        (dict(FIRST, warning_temperature_c=None, critical_temperature_c=None), {"temperature_c": 99}),
-        (FIRST, {"power_state": {"number": 4, "works": False}}),  # it idles
-        (FIRST, {"power_state": {"number": 2, "works": None}}),
-        (dict(FIRST, power_state={"number": 3, "works": False}), {"power_state": {"number": 1, "works": True}}),
-        (dict(FIRST, power_state={"number": 0, "works": None}), {"power_state": {"number": 1, "works": True}}),
-        (dict(FIRST, power_state={"number": 1, "works": True}), {"power_state": {"number": 0, "works": True}}),
-        (dict(SATA, highest_temperature_c=75), {"highest_temperature_c": 75}),  # of long ago
+        (replace(FIRST, warning_temperature_c=None, critical_temperature_c=None), {"temperature_c": 99}),
+        (FIRST, {"power_state": PowerState(4, False)}),  # it idles
+        (FIRST, {"power_state": PowerState(2, None)}),
+        (replace(FIRST, power_state=PowerState(3, False)), {"power_state": PowerState(1, True)}),
+        (replace(FIRST, power_state=PowerState(0, None)), {"power_state": PowerState(1, True)}),
+        (replace(FIRST, power_state=PowerState(1, True)), {"power_state": PowerState(0, True)}),
+        (replace(SATA, highest_temperature_c=75), {"highest_temperature_c": 75}),  # of long ago
         (FIRST, {"media_errors": None}),
         (FIRST, {"media_errors": 0}),
     ],
@@ -130,7 +134,7 @@ def test_what_holds_still_or_gets_better_is_silent(first, change):
 
 
 def told(first, hottest_c=None, **change):
-    return drive_environment.remarks(first, first, dict(first, **change), hottest_c, 7200.0)
+    return drive_environment.remarks(first, first, replace(first, **change), hottest_c, 7200.0)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +148,7 @@ def told(first, hottest_c=None, **change):
         (FIRST, {"throttle_counts": {"t1": 4, "t2": 0}}, "throttled", TOLD, "throttled by thermal management 1"),
         # What does not count it may have been throttled.
         (
-            dict(SATA, warning_temperature_c=None),
+            replace(SATA, warning_temperature_c=None),
             {"temperature_c": 81},
             "temperature",
             UNKNOWN,
@@ -162,12 +166,12 @@ def test_what_was_placed_in_time_or_costs_nothing_is_told(first, change, cause, 
 
 def test_states_are_held_against_the_baseline_and_counters_against_the_look_before():
     """An error of the first test is not the second's; a link that fell then still is down."""
-    fell = dict(FIRST, link_width=1, media_errors=5, aer=ERRORS)
+    fell = replace(FIRST, link_width=1, media_errors=5, aer=ERRORS)
     assert [item.cause for item in drive_environment.changed(FIRST, fell, fell)] == ["link"]
 
 
 def unknowns(first, **change):
-    return {item.cause for item in drive_environment.unknown(first, dict(first, **change)) if item.level == UNKNOWN}
+    return {item.cause for item in drive_environment.unknown(first, replace(first, **change)) if item.level == UNKNOWN}
 
 
 def test_what_cannot_be_read_is_unknown_and_said():
@@ -181,7 +185,7 @@ def test_what_cannot_be_read_is_unknown_and_said():
         == unknowns(FIRST, warning_temperature_c=None, critical_temperature_c=None)
         == {"temperature"}
     )
-    assert unknowns(FIRST, power_state={"number": None, "works": None}) == {"power_state"}
+    assert unknowns(FIRST, power_state=PowerState(None, None)) == {"power_state"}
     assert unknowns(SATA, highest_temperature_c=None) == {"throttled"}
     assert unknowns(SATA, link_rate_gbit_s=None) == {"link"}
     assert unknowns(FIRST, error="smartctl is not installed") == {"health"}
@@ -204,7 +208,7 @@ def test_direct_io_of_a_loop_device(fake, dio, seen):
     block = fake.loop(3, "/x")
     if dio:
         fake.put(block + "/loop/dio", dio)
-    assert drive_environment.read_environment(fake, {"transport": "loop", "path": "/dev/loop3"})["direct_io"] is seen
+    assert drive_environment.read_environment(fake, {"transport": "loop", "path": "/dev/loop3"}).direct_io is seen
     assert drive_environment.direct_io(fake, "nvme0n1") is None
 
 
@@ -230,13 +234,13 @@ def test_a_look_at_an_nvme_drive_has_all_of_it(fake):
     fake.nvme_says("id-ctrl", {"wctemp": 343, "cctemp": 353, "psds": [{"flags": 0}]})
     fake.answers["nvme get-feature"] = (0, "get-feature:0x2 (Power Management), Current value:00000000", "")
     seen = drive_environment.read_environment(fake, {"transport": "nvme", "path": "/dev/nvme0n1"})
-    assert (seen["link_width"], seen["pci_power"], seen["power_state"], drive_environment.limit_c(seen)) == (
+    assert (seen.link_width, seen.pci_power, seen.power_state, drive_environment.limit_c(seen)) == (
         4,
         "D0",
-        {"number": 0, "works": True},
+        PowerState(0, True),
         70,
     )
-    assert set(seen["aer"]) == {"0000:00:01.0", "0000:01:00.0"} and set(seen) == set(FIRST)
+    assert set(seen.aer) == {"0000:00:01.0", "0000:01:00.0"} and set(vars(seen)) == set(vars(FIRST))
     assert drive_environment.unknown(seen, seen) == [] and drive_environment.changed(seen, seen, seen) == []
     fake.put(function + "/current_link_width", "1\n")
     assert [
@@ -255,7 +259,7 @@ def test_a_sata_drives_own_limits_are_smartctls(fake):
     fake.answers["smartctl"] = (0, json.dumps(told), "")
     fake.disk("sda", "8:0", "/sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0")
     seen = drive_environment.read_environment(fake, {"transport": "sata", "path": "/dev/sda"})
-    assert (seen["temperature_c"], seen["highest_temperature_c"], drive_environment.limit_c(seen)) == (41, 55, 70)
+    assert (seen.temperature_c, seen.highest_temperature_c, drive_environment.limit_c(seen)) == (41, 55, 70)
 
 
 def test_an_iomemory_card_that_reached_its_throttling_temperature_in_between(emulated):
@@ -277,7 +281,7 @@ def test_an_iomemory_card_that_reached_its_throttling_temperature_in_between(emu
 
 
 def test_the_baseline_of_another_boot_keeps_its_states_and_takes_the_counters_of_now():
-    now = dict(FIRST, link_width=1, aer={}, throttle_counts={"t1": 0, "t2": 0})
+    now = replace(FIRST, link_width=1, aer={}, throttle_counts={"t1": 0, "t2": 0})
     assert drive_environment.carried(FIRST, now, same_boot=True) == FIRST
     other = drive_environment.carried(FIRST, now, same_boot=False)
-    assert (other["link_width"], other["aer"], other["throttle_counts"]) == (4, {}, {"t1": 0, "t2": 0})
+    assert (other.link_width, other.aer, other.throttle_counts) == (4, {}, {"t1": 0, "t2": 0})

@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances, drive_environment, sampler
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, TOLD
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.environment import Environment
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Seen
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned, samples
 
@@ -128,7 +129,8 @@ BEFORE = {
     ids=["media errors", "reliability", "spare"],
 )
 def test_what_a_drive_counts_makes_its_whole_test_invalid(change, cause, message):
-    (found,) = drive_environment.changed(BEFORE, BEFORE, {**BEFORE, **change})
+    before, after = (base.parse(Environment, {**BEFORE, **some}) for some in ({}, change))
+    (found,) = drive_environment.changed(before, before, after)
     assert (found.cause, found.level) == (cause, DISTURBS) and message in found.message
 
 
@@ -149,8 +151,8 @@ THROTTLED = {"throttle_counts": {"t1": 4, "t2": 0}, "throttle_s": {"t1": 102, "t
     ids=["one corrected error", "hot for an instant", "throttled once"],
 )
 def test_what_passes_disturbs_at_most_the_round_in_which_it_was(change, disturbs_a_round, cause, message):
-    before = {**BEFORE, "aer": {DRIVE: NONE, PORT: NONE}}
-    after = {**before, **change}
+    start = {**BEFORE, "aer": {DRIVE: NONE, PORT: NONE}}
+    before, after = (base.parse(Environment, {**start, **some}) for some in ({}, change))
     assert bool(sampler.disturbed(before, before, after)) == disturbs_a_round
     assert drive_environment.changed(before, before, after) == []
     (found,) = drive_environment.remarks(before, before, after, None, 24 * 3600.0)

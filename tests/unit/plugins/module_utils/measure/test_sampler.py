@@ -7,18 +7,15 @@ import json
 import os
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import sampler
 from ansible_collections.ssdlab.fleet.tests.fixtures import samples
 
-FIRST = {
-    **samples.SAMPLE,
-    "aer": {"a": {"correctable": 1, "nonfatal": 0, "fatal": 0}},
-    "seconds": 0.01,
-}
-NOTHING = dict(
+FIRST = samples.sample(aer={"a": {"correctable": 1, "nonfatal": 0, "fatal": 0}})
+NOTHING = replace(
     FIRST,
     temperature_c=None,
     critical_warning=None,
@@ -73,12 +70,12 @@ NOTHING = dict(
             ["PCI Express errors rose by 2 nonfatal at a"],
             ["PCI Express errors rose by 2 nonfatal at a"],
         ),
-        ({"aer": {"a": FIRST["aer"]["a"], "b": {"correctable": 9, "nonfatal": 0, "fatal": 0}}}, [], []),
-        (NOTHING, ["its link of 16 GT/s x4 can no longer be seen"], []),
+        ({"aer": {"a": FIRST.aer["a"], "b": {"correctable": 9, "nonfatal": 0, "fatal": 0}}}, [], []),
+        (vars(NOTHING), ["its link of 16 GT/s x4 can no longer be seen"], []),
     ],
 )
 def test_what_disturbs_the_rounds_between_two_samples_and_what_is_told(change, disturbs, told):
-    now = dict(FIRST, **change)
+    now = replace(FIRST, **change)
     assert list(sampler.disturbed(FIRST, FIRST, now).values()) == disturbs
     assert list(sampler.remarks(FIRST, now).values()) == told
     # What is over, or was told, disturbs no longer; a link does until it is back.
@@ -88,7 +85,7 @@ def test_what_disturbs_the_rounds_between_two_samples_and_what_is_told(change, d
 
 
 def test_what_was_never_known_is_not_compared():
-    for now in (NOTHING, dict(FIRST, critical_warning=0)):
+    for now in (NOTHING, replace(FIRST, critical_warning=0)):
         assert sampler.disturbed(NOTHING, NOTHING, now) == sampler.remarks(NOTHING, now) == {}
 
 
@@ -101,7 +98,7 @@ def test_what_was_never_known_is_not_compared():
     ],
 )
 def test_a_warning_that_preflight_let_pass_is_not_told_again_but_heat_is(before, after, disturbs, told):
-    one, other = (dict(FIRST, critical_warning=bits) for bits in (before, after))
+    one, other = (replace(FIRST, critical_warning=bits) for bits in (before, after))
     assert list(sampler.lasting(one, other).values()) == disturbs and sampler.disturbed(one, one, other) == {}
     assert list(sampler.remarks(one, other).values()) == told
 
@@ -217,11 +214,11 @@ def test_a_health_that_can_no_longer_be_read_at_the_end_makes_the_test_invalid(n
 def test_a_health_that_could_never_be_read_is_not_missed():
     assert (
         sampler.unread(
-            dict(NOTHING, error="smartctl is not installed"), dict(NOTHING, error="smartctl is not installed")
+            replace(NOTHING, error="smartctl is not installed"), replace(NOTHING, error="smartctl is not installed")
         )
         == {}
     )
-    assert sampler.unread(None, dict(FIRST, error="x")) == sampler.unread(FIRST, FIRST) == {}
+    assert sampler.unread(None, replace(FIRST, error="x")) == sampler.unread(FIRST, FIRST) == {}
 
 
 def test_counters_that_only_nvme_cli_tells_are_missed_at_the_end_too(nvme):
@@ -342,8 +339,8 @@ def test_a_look_that_hangs_is_told_and_holds_nobody_up(nvme, monkeypatch):
     ],
 )
 def test_a_serial_link(after, says):
-    first = dict(FIRST, link_speed_gts=None, link_width=None, link_rate_gbit_s=6.0)
-    now = dict(first, link_rate_gbit_s=after)
+    first = replace(FIRST, link_speed_gts=None, link_width=None, link_rate_gbit_s=6.0)
+    now = replace(first, link_rate_gbit_s=after)
     assert list(sampler.disturbed(first, first, now).values()) == says == list(sampler.lasting(first, now).values())
 
 
