@@ -8,10 +8,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, Host
+from ..tools.nvme import nvme_number
 from ..vendors import vendor_health
 from ..vendors.vendor_identity import TRANSPORT
 from .attributes import VIRTUAL
@@ -19,7 +19,6 @@ from .attributes import VIRTUAL
 TIMEOUT_S = 20.0
 ZERO_CELSIUS_K = 273
 
-_WHOLE = re.compile(r"([+-]?[0-9]{1,100})(?:\.0*)?")
 
 # Bits of critical_warning (NVM Express Base Specification 2.0, SMART / Health Information), and what each means for a
 # measurement.
@@ -129,18 +128,6 @@ def ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str, 
     error = data.get("error") if isinstance(data, dict) else None  # nvme-cli 2 puts it into the JSON
     said = [error] if isinstance(error, str) else (result.stderr or result.stdout).strip().splitlines()
     return {}, "{0} failed with exit code {1}{2}".format(" ".join(argv[:2]), result.rc, ": " + said[0] if said else "")
-
-
-def nvme_number(value: t.Any) -> int | None:
-    """Return a whole number, also from the texts and the doubles (7.0) in which versions of nvme-cli write large ones;
-    None for anything else.
-    """
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else None
-    match = _WHOLE.fullmatch(str(value))
-    return int(match.group(1)) if match else None
 
 
 def _celsius(value: t.Any) -> int | None:

@@ -15,7 +15,7 @@ import re
 import typing as t
 
 from ..core.host import Host
-from .health import nvme_number
+from ..tools.nvme import nvme_number
 
 TIMEOUT_S = 20.0
 # Formats round a namespace down to whole GB and keep metadata beside it: a hundredth is not worth a word, and spare of

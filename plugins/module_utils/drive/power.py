@@ -14,7 +14,7 @@ import re
 import typing as t
 
 from ..core.host import Host
-from .health import nvme_number
+from ..tools.nvme import nvme_number
 
 TIMEOUT_S = 20.0
 # `nvme get-feature:0x02 (Power Management), Current value:00000001` (2.x); since 2.11 with 0x.

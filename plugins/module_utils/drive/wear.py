@@ -17,6 +17,7 @@ import typing as t
 from ..core.host import Host
 from ..core.sysfs import nvme_controllers
 from ..records.events import Wear
+from ..tools.nvme import nvme_number
 from . import health
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -131,7 +132,7 @@ def program_pages(told: Mapping) -> tuple[int | None, int | None]:
 
 def _attributes(told: Mapping) -> list[tuple[str, int]]:
     rows = [row for row in health.ata_attributes(told) if isinstance(row.get("raw"), dict)]
-    values = [(str(row.get("name")), health.nvme_number(row["raw"].get("value"))) for row in rows]
+    values = [(str(row.get("name")), nvme_number(row["raw"].get("value"))) for row in rows]
     return [(name, value) for name, value in values if value is not None]
 
 
@@ -160,7 +161,7 @@ def _number(value: t.Any) -> int | None:
             return int(value, 16)
         except ValueError:
             return None
-    return health.nvme_number(value)
+    return nvme_number(value)
 
 
 def read(host: Host, identity: Mapping) -> Lifetime:
@@ -168,10 +169,10 @@ def read(host: Host, identity: Mapping) -> Lifetime:
     path, transport = str(identity.get("path")), identity.get("transport")
     if transport == "nvme":
         log, error = health.ask(host, ["nvme", "smart-log", path, "--output-format=json"])
-        units = None if error else health.nvme_number(log.get("data_units_written"))
+        units = None if error else nvme_number(log.get("data_units_written"))
         written = None if units is None else Count(units * UNIT_BYTES, UNIT_BYTES, "smart-log")
         media = _ocp(host, path) or _vendors(host, identity)
-        return _counts(written, media, None if error else health.nvme_number(log.get("percent_used")))
+        return _counts(written, media, None if error else nvme_number(log.get("percent_used")))
     if transport not in ("sata", "sas"):
         return _counts(None, None, None)
     told, _error = health.ask(host, ["smartctl", "--json=c", "-a", "-l", "devstat", path], any_code=True)
@@ -205,9 +206,9 @@ def _ocp(host: Host, path: str) -> Count | None:
     log, error = health.ask(host, ["nvme", "ocp", "smart-add-log", path, "--output-format=json"])
     told = next((log[name] for name in MEDIA_WRITTEN if name in log), None) if not error else None
     if isinstance(told, dict):
-        high, low = health.nvme_number(told.get("hi")), health.nvme_number(told.get("lo"))
+        high, low = nvme_number(told.get("hi")), nvme_number(told.get("lo"))
         return None if None in (high, low) else Count((t.cast(int, high) << 64) + t.cast(int, low), 1, "ocp")
-    number = health.nvme_number(told)
+    number = nvme_number(told)
     return None if number is None else Count(number, 1, "ocp")
 
 
@@ -226,8 +227,8 @@ def _vendors(host: Host, identity: Mapping) -> Count | None:
 def _of_smartctl(told: Mapping) -> Count | None:
     for row in health.ata_statistics(told):
         if row.get("name") == ATA_WRITTEN:
-            sectors = health.nvme_number(row.get("value"))
-            block = health.nvme_number(told.get("logical_block_size")) or SECTOR_BYTES
+            sectors = nvme_number(row.get("value"))
+            block = nvme_number(told.get("logical_block_size")) or SECTOR_BYTES
             return None if sectors is None else Count(sectors * block, block, ATA_WRITTEN)
     counters = told.get("scsi_error_counter_log")
     written = counters.get("write") if isinstance(counters, dict) else None

@@ -28,6 +28,7 @@ _STATES = {0: IDLE, 1: DONE, 2: RUNNING, 3: FAILED, 4: DONE}
 _STATUS = re.compile(r"\(([0-9]+)\)")
 _CONTROLLER = re.compile(r"nvme[0-9]+")
 _SHOWN = 160
+_WHOLE = re.compile(r"([+-]?[0-9]{1,100})(?:\.0*)?")
 # An object as nvme-cli prints it.
 Json = t.Mapping[str, t.Any]
 
@@ -98,6 +99,18 @@ def parse(result: Result) -> Json:
 def said(result: Result) -> str:
     """Return the first words of a command, for a message."""
     return " ".join((result.stderr.strip() or result.stdout.strip() or "nothing").split())[:_SHOWN]
+
+
+def nvme_number(value: t.Any) -> int | None:
+    """Return a whole number, also from the texts and the doubles (7.0) in which versions of nvme-cli write large ones;
+    None for anything else.
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    match = _WHOLE.fullmatch(str(value))
+    return int(match.group(1)) if match else None
 
 
 def number(data: Json, key: str, most: int) -> int:

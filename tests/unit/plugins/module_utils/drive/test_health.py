@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
+from ansible_collections.ssdlab.fleet.plugins.module_utils.tools.nvme import nvme_number
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "health"
 NVME = {"transport": "nvme", "path": "/dev/nvme0n1"}
@@ -87,7 +88,7 @@ def test_counters_are_whole_numbers_however_nvme_cli_writes_them(told):
 
 @pytest.mark.parametrize("told", [7.5, "7.5", "0x7", "", "nan", float("inf"), float("nan"), True, None, [7]])
 def test_what_is_no_whole_number_is_unknown(told):
-    assert health.nvme_number(told) is None
+    assert nvme_number(told) is None
 
 
 def test_what_is_not_reported_is_unknown_not_zero():
