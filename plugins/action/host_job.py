@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import typing as t
 
@@ -19,6 +20,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import dec
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation import module_answers
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import (
     HostAction,
+    Result,
     refuse_injected_facts,
 )
 
@@ -35,11 +37,27 @@ REQUIRED_IF = [
 ]
 
 
+# Asks the module on the host, with these arguments beside those of the task.
+Ask = t.Callable[..., Result]
+
+
+class Order(t.NamedTuple):
+    """What to start. folder: the run's on the controller; is_attached: preflight saw its job at work; engines: those
+    that the host has, None where it was not asked.
+    """
+
+    host: str
+    run_id: str
+    folder: str
+    is_attached: bool
+    engines: list[str] | None
+
+
 class ActionModule(HostAction):
     """See the module of the same name."""
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
-        result = super(HostAction, self).run(tmp, task_vars)
+    def run(self, tmp: str | None = None, task_vars: Result | None = None) -> Result:
+        result: Result = super(HostAction, self).run(tmp, task_vars)
         refuse_injected_facts()
         variables = task_vars or {}
         self.validate_argument_spec(ARGUMENTS, required_if=REQUIRED_IF)
@@ -47,55 +65,51 @@ class ActionModule(HostAction):
         arguments = dict(self._task.args)
         # Only the controller needs it.
         engines = arguments.pop("engines", None)
+
+        def ask(**more: t.Any) -> Result:
+            return self.ask(MODULE, {**arguments, **more}, variables)
+
         if arguments.get("state", "present") == "present":
-            result.update(self._start(engines, arguments, variables))
+            host, run_id = variables["inventory_hostname"], str(arguments["run_id"])
+            results = os.path.abspath(os.path.expanduser(str(self._templar.template(variables["ssd_results_dir"]))))
+            known = ((variables.get("ssd_decision") or {}).get("attach") or {}).get(host)
+            order = Order(host, run_id, os.path.join(results, run_id), bool(known), engines)
+            result.update(self._start(order, ask))
         else:
-            result.update(self.ask(MODULE, arguments, variables))
+            result.update(ask())
         self.remove_temporary_folder()
         return result
 
-    def _start(
-        self, engines: list[str] | None, arguments: dict[str, t.Any], variables: dict[str, t.Any]
-    ) -> dict[str, t.Any]:
+    def _start(self, order: Order, ask: Ask) -> Result:
         """Have the host's job started; the module's answer."""
-        host, run_id = variables["inventory_hostname"], str(arguments["run_id"])
-        folder = self._run_folder(run_id, variables)
-        arguments["plan"] = self._plan(folder, host)
-        known = ((variables.get("ssd_decision") or {}).get("attach") or {}).get(host)
+        plan = self._plan(order.folder, order.host)
         # Before it is asked: the answer may get lost with the host.
-        if not self._task.check_mode and not known:
-            self._begin_anew(folder, run_id, host)
-        at_once = not self._task.check_mode and not known and is_missing(engines)
-        answer = self._ask_to_start(arguments, variables, at_once)
+        if not self._task.check_mode and not order.is_attached:
+            self._begin_anew(order)
+        at_once = not self._task.check_mode and not order.is_attached and is_missing(order.engines)
+        answer = self._ask_to_start(functools.partial(ask, plan=plan), at_once)
         if answer.get("action") == "start" and not self._task.check_mode:
-            self._begin_anew(folder, run_id, host)
+            self._begin_anew(order)
         return answer
 
-    def _ask_to_start(
-        self, arguments: dict[str, t.Any], variables: dict[str, t.Any], at_once: bool
-    ) -> dict[str, t.Any]:
+    def _ask_to_start(self, ask: Ask, at_once: bool) -> Result:
         """Return the module's answer; the engine is sent at once, or where the host asks for it."""
-        answer: dict[str, t.Any] = {"action": SEND_ENGINE}
+        answer: Result = {"action": SEND_ENGINE}
         if not at_once:
-            answer = self.ask(MODULE, {**arguments, "engine": KNOWN}, variables)
+            answer = ask(engine=KNOWN)
         if answer.get("action") == SEND_ENGINE:
-            answer = self.ask(MODULE, {**arguments, "engine": SENT}, variables)
+            answer = ask(engine=SENT)
         if answer.get("action") == SEND_ENGINE:
             return {"failed": True, "changed": False, "msg": "the host asks for the engine again although it was sent"}
         return answer
 
-    def _run_folder(self, run_id: str, variables: dict[str, t.Any]) -> str:
-        """Return the run's folder on the controller."""
-        results = os.path.abspath(os.path.expanduser(str(self._templar.template(variables["ssd_results_dir"]))))
-        return os.path.join(results, run_id)
-
-    def _begin_anew(self, folder: str, run_id: str, host: str) -> None:
+    def _begin_anew(self, order: Order) -> None:
         """Let nothing count that was collected of this host before it measures anew."""
         try:
-            results_log.begin_anew(os.path.join(folder, run_record.RESULTS), run_id, host)
+            results_log.begin_anew(os.path.join(order.folder, run_record.RESULTS), order.run_id, order.host)
         except OSError as error:
             raise AnsibleActionFail(
-                f"{host}: cannot record in {folder}/results.jsonl that it starts over: {error}"
+                f"{order.host}: cannot record in {order.folder}/results.jsonl that it starts over: {error}"
             ) from error
 
     def _plan(self, folder: str, host: str) -> str:

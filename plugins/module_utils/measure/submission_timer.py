@@ -21,7 +21,6 @@ import os
 import select
 import sys
 import time
-import typing as t
 
 # A reading costs 20 to 60 µs in a small virtual machine, so about 1 % of one CPU; 10 µs more for each thread.
 READ_S, READ_OF_EACH_S = 0.004, 0.001
@@ -118,7 +117,7 @@ class Threads:
                 if name != str(self._pid) and name not in self._alive:
                     self._alive[name] = Thread(f"{base}/{name}")
 
-    def found(self) -> dict[str, t.Any]:
+    def found(self) -> dict[str, float | None]:
         """Of those that did I/O: how many (threads), longest_s of all, span_s of the shortest, waited_s together."""
         for thread in self._alive.values():
             thread.close()

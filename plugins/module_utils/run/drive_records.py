@@ -24,6 +24,14 @@ OF_DRIVE = ("guard", "left", "logs_kept", "drive_finished")
 OF_RUN = ("calibration", "snapshot", "drive_started", "test_started")
 
 
+class _Place(t.NamedTuple):
+    """Which drive of which host a record is about."""
+
+    run_id: str
+    host: str
+    drive: str
+
+
 class _Attempt:
     """The newest attempt at a test of a drive. planned: the test in plan.json; None: the plan lacks it."""
 
@@ -137,24 +145,20 @@ class RunReducer:
         """
         found: list[RunResult] = []
         for entry in status.get("drives", []):
-            common = {
-                "schema_version": SCHEMA_VERSION,
-                "run_id": run_id,
-                "host": status["host"],
-                "drive": entry["drive"],
-            }
+            place = _Place(run_id, status["host"], entry["drive"])
             seen = self._drives.get(entry["drive"]) or _Drive(self._budget)
             for attempt in seen.tests.values():
                 if not (is_live and _goes_on(attempt.end, entry)):
-                    found.append(self._test(common, attempt, entry["message"]))
+                    found.append(self._test(place, attempt, entry["message"]))
             if entry["outcome"] is not None or not is_live:
-                found.append(_drive(common, seen, entry, status))
+                found.append(_drive(place, seen, entry, status))
         return found
 
-    def _test(self, common: dict[str, t.Any], attempt: _Attempt, message: str) -> results.TestRecord:
+    def _test(self, place: _Place, attempt: _Attempt, message: str) -> results.TestRecord:
         start, end, result = attempt.start, attempt.end, attempt.result(message)
         return results.TestRecord(
-            **common,
+            **place._asdict(),
+            schema_version=SCHEMA_VERSION,
             kind="test",
             time=attempt.time,
             test=start["test"],
@@ -194,7 +198,7 @@ def _goes_on(end: Event | None, entry: Event) -> bool:
     return end is None or (end["ended"] == "interrupted" and entry["outcome"] is None)
 
 
-def _drive(common: dict[str, t.Any], seen: _Drive, entry: Event, status: Event) -> results.DriveRecord:
+def _drive(place: _Place, seen: _Drive, entry: Event, status: Event) -> results.DriveRecord:
     outcome, message = entry["outcome"], entry["message"]
     if outcome is None:
         outcome = "interrupted"
@@ -203,7 +207,8 @@ def _drive(common: dict[str, t.Any], seen: _Drive, entry: Event, status: Event) 
     guard, finished = (seen.newest.get(kind) or {} for kind in ("guard", "drive_finished"))
     power = {"first": seen.power[0], "last": seen.power[-1]} if seen.power else None
     return results.DriveRecord(
-        **common,
+        **place._asdict(),
+        schema_version=SCHEMA_VERSION,
         kind="drive",
         time=seen.time or status["updated"],
         path=entry["path"],

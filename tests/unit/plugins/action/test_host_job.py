@@ -21,28 +21,23 @@ def start(monkeypatch, tmp_path):
     """`start(has, listed, attach, check)`: (whether each question carried the engine, the answer)."""
 
     def begin(has, listed, attach=None, check=False):
-        templar = SimpleNamespace(template=lambda value: value)
-        action = host_job.ActionModule(SimpleNamespace(check_mode=check), None, None, None, templar, None)
+        action = host_job.ActionModule(SimpleNamespace(check_mode=check), None, None, None, None, None)
         carried = []
 
-        def ask(_module, arguments, _variables):
-            data = arguments["engine"].get("data")
+        def ask(plan, engine):
+            assert plan == "packed"
+            data = engine.get("data")
             carried.append(data is not None)
             if data is not None:
-                assert hashlib.sha256(unpack(data)).hexdigest() == arguments["engine"]["sha256"]
+                assert hashlib.sha256(unpack(data)).hexdigest() == engine["sha256"]
             if attach or check:
                 return {"changed": False, "action": "attach" if attach else "start"}
             known = data is not None and has != "never"
             return {"action": "start" if known or has is True else "send_engine"}
 
-        monkeypatch.setattr(action, "ask", ask)
         monkeypatch.setattr(host_job.decision_record, "plan", lambda *_: "packed")
-        variables = {
-            "inventory_hostname": "h",
-            "ssd_decision": {"attach": {"h": attach}},
-            "ssd_results_dir": str(tmp_path),
-        }
-        return carried, action._start(listed, {"run_id": "r"}, variables)
+        order = host_job.Order("h", "r", str(tmp_path / "r"), bool(attach), listed)
+        return carried, action._start(order, ask)
 
     return begin
 
