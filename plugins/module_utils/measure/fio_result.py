@@ -16,7 +16,7 @@ import typing as t
 from dataclasses import dataclass, replace
 
 from ..records.base import Json
-from ..records.measurement import Figures, Stream
+from ..records.measurement import Figures, Rates, Stream
 from ..records.plan import PlannedCell
 from . import histogram, io_pattern
 from .fio import FioError
@@ -273,7 +273,7 @@ def histograms(job: FioJob) -> dict[str, histogram.Bins]:
 
 
 def metrics(
-    read: Figures | None, write: Figures | None, trim: Figures | None = None, sync: Figures | None = None
+    read: Rates | None, write: Rates | None, trim: Rates | None = None, sync: Rates | None = None
 ) -> dict[str, float]:
     """Return the metrics of one cell by name (docs/internals.md), from the figures of its SIDES; those of its
     histograms: histogram.metrics.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .base import Annotated, CellId, Count, Limits, NotNegative, Number, OrMissing, Positive
 from .events import VendorSettings, Wear
-from .measurement import Cause, CauseName, Chosen, Condition, Figures, Level, Stream
+from .measurement import Cause, CauseName, Chosen, Condition, Level, Rates
 
 # The only names that a figure may have: a column of results.csv is named like it.
 METRIC_PATTERN = (
@@ -29,17 +29,28 @@ Outcome = t.Literal["steady", "not_steady", "complete", "invalid", "error", "int
 
 
 @dataclass(frozen=True)
+class MeasuredStream:
+    """What a result takes of a stream in a cell's event."""
+
+    name: str
+    read: t.Optional[Rates] = None
+    write: t.Optional[Rates] = None
+    trim: t.Optional[Rates] = None
+    sync: t.Optional[Rates] = None
+
+
+@dataclass(frozen=True)
 class MeasuredCell:
-    """What a result takes of a cell's event: not what its causes were judged by, which is long."""
+    """What a result takes of a cell's event: a journal has many, and most of each is not needed again."""
 
     round: int
     cell: str
     causes: t.List[Cause]
-    read: t.Optional[Figures] = None
-    write: t.Optional[Figures] = None
-    trim: t.Optional[Figures] = None
-    sync: t.Optional[Figures] = None
-    streams: t.Optional[t.List[Stream]] = None
+    read: t.Optional[Rates] = None
+    write: t.Optional[Rates] = None
+    trim: t.Optional[Rates] = None
+    sync: t.Optional[Rates] = None
+    streams: t.Optional[t.List[MeasuredStream]] = None
     chosen: t.Optional[Chosen] = None
 
 

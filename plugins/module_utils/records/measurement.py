@@ -194,8 +194,8 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Figures:
-    """What fio measured of one direction. percentiles_us: null where fewer than 10 I/Os lie beyond."""
+class Rates:
+    """What metrics are made of."""
 
     iops: NotNegative
     bandwidth_bytes_per_s: NotNegative
@@ -203,6 +203,12 @@ class Figures:
     bytes: Count
     mean_latency_us: NotNegative
     max_latency_us: NotNegative
+
+
+@dataclass(frozen=True)
+class Figures(Rates):
+    """What fio measured of one direction. percentiles_us: null where fewer than 10 I/Os lie beyond."""
+
     percentiles_us: Annotated[t.Dict[str, t.Optional[NotNegative]], Limits(property_names="^[0-9]+(\\.[0-9]+)?$")]
     min_latency_us: t.Optional[NotNegative] = None
     # By n - 1, as fio tells it.
