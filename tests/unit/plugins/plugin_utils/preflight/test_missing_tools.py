@@ -58,6 +58,30 @@ def test_mdadm_is_missing_only_where_a_test_makes_an_array(asked, missing):
     assert found == ["h1: mdadm is missing; install it with the package manager"] * missing
 
 
+MIX = {"sizes": [{"size": "4KiB", "pct": 60}, {"size": "64KiB", "pct": 40}]}
+LOAD = {"access": "random", "block_size": "4KiB", "read_pct": 100, "threads": 1, "queue_depth": 8, "runtime_s": 60}
+
+
+@pytest.mark.parametrize(
+    ("cell", "version", "refused"),
+    [
+        ({**LOAD, "mix": MIX, "rate_iops": 100}, "3.36", True),
+        ({**LOAD, "mix": MIX, "rate_iops": 100}, "3.42", False),
+        ({**LOAD, "mix": MIX}, "3.33", False),
+        ({**LOAD, "rate_iops": 100}, "3.33", False),
+    ],
+)
+def test_a_rate_of_several_sizes_needs_a_fio_that_keeps_it(cell, version, refused):
+    plan = [{"name": "mixed", "precondition": {"passes": 1}, "rounds": {"max": 1}, "cells": [cell]}]
+    tools = {"fio": {"path": "f", "version": version}}
+    host = host_answers.of("h1", {"ssd_fio_min_version": "3.28", "ssd_plan": plan}, facts={"tools": tools})
+    asked = host_tests.of_hosts([host])["h1"].asked
+    assert asked and len(asked[0]["cells"]) == 1
+    found = texts(host_findings.missing_tools(host, asked))
+    told = f"h1: test mixed, cell {asked[0]['cells'][0]['id']}: fio {version} does not keep rate_iops"
+    assert len(found) == refused and all(text.startswith(told) for text in found)
+
+
 @pytest.mark.parametrize("drives", [None, "nonsense", [], [{"nonsense": 1}]])
 def test_a_place_is_looked_for_only_where_drives_are_named(drives):
     snapshot = {"cpu": {"online": "0-7"}, "numa": {"nodes": {"0": {"cpus": "0-7"}}}, "tunables": {}}
