@@ -10,6 +10,7 @@ import time
 import typing as t
 
 from ..measure import fio
+from ..measure.disturbances import DISTURBS
 from ..measure.histogram import RoundHistograms
 from ..measure.rounds import cell_s
 from ..records import base
@@ -94,4 +95,5 @@ class Measuring:
             self._station.note("cell_refused", message=str(error), **fields)
             raise type(error)(f"round {number}, cell {cell.id}: {error}") from None
         self._station.note("cell", **fields, **sparse_json(result.details))
-        return result.histograms
+        # What disturbs a cell at all leaves its latencies out.
+        return {} if any(item.level == DISTURBS for item in result.details.causes) else result.histograms

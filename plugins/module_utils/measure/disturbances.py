@@ -45,6 +45,9 @@ DISTURBS: t.Final = "disturbs"
 UNKNOWN: t.Final = "unknown"
 TOLD: t.Final = "told"
 
+# What these change of a cell changes nothing of the cells after it.
+OF_CELL = (NOT_FILLED, HOST_LIMITED)
+
 # So much I/O reaches every drive of an array, in chunks of at most 1 MiB, and each has at least this part of its share.
 STRIPED_BYTES, UNEVEN = 1 << 30, 0.5
 

@@ -9,7 +9,7 @@ import typing as t
 
 from ..records.attempt import Disturbance
 from ..records.measurement import Cause, CauseName, Level
-from .disturbances import DISTURBS, TITLES
+from .disturbances import DISTURBS, OF_CELL, TITLES
 
 LONGEST_SHOWN = 6
 
@@ -19,15 +19,18 @@ class DisturbedRounds:
 
     def __init__(self) -> None:
         self._rounds: dict[tuple[CauseName, Level], list[int]] = {}
-        self._disturbed: set[int] = set()
+        # The rounds that are disturbed as a whole, by cause.
+        self._disturbed: dict[CauseName, set[int]] = {}
         self._first: dict[tuple[CauseName, Level], str] = {}
 
-    def add(self, number: int, cell: str, causes: t.Iterable[Cause]) -> None:
-        """The causes of a cell of a round; "": of the whole round."""
+    def add(self, number: int, cell: str, causes: t.Iterable[Cause], decides: bool = True) -> None:
+        """The causes of a cell of a round; "": of the whole round. decides: whether windows are made of this cell; what
+        disturbs any other one alone disturbs no round.
+        """
         for item in causes:
             key = (item.cause, item.level)
-            if item.level == DISTURBS:
-                self._disturbed.add(number)
+            if item.level == DISTURBS and (decides or item.cause not in OF_CELL):
+                self._disturbed.setdefault(item.cause, set()).add(number)
             numbers = self._rounds.setdefault(key, [])
             if not numbers or numbers[-1] != number:
                 numbers.append(number)
@@ -35,7 +38,7 @@ class DisturbedRounds:
 
     def has(self, number: int) -> bool:
         """Return whether a round can't be in a window."""
-        return number in self._disturbed
+        return any(number in numbers for numbers in self._disturbed.values())
 
     def disturbances(self) -> list[Disturbance]:
         """`validity` of a test's record."""
@@ -45,10 +48,12 @@ class DisturbedRounds:
         ]
 
     def summary(self, count: int) -> str:
-        """Return in how many of `count` rounds which causes were, the most frequent first with what was seen first."""
-        found = sorted((item for item in self.disturbances() if item.level == DISTURBS), key=lambda item: -item.count)
-        told = [f"{TITLES[item.cause]} in {item.count}" for item in found]
-        return "; ".join([f"{told[0]} of {count} rounds ({found[0].first})", *told[1:]]) if told else ""
+        """Return how many of `count` rounds which causes disturbed, most frequent first, with what was seen first."""
+        found = sorted(self._disturbed.items(), key=lambda item: -len(item[1]))
+        told = [f"{TITLES[cause]} in {len(numbers)}" for cause, numbers in found]
+        if not told:
+            return ""
+        return "; ".join([f"{told[0]} of {count} rounds ({self._first[found[0][0], DISTURBS]})", *told[1:]])
 
 
 def ranges(numbers: t.Sequence[int]) -> list[list[int]]:
@@ -62,13 +67,9 @@ def ranges(numbers: t.Sequence[int]) -> list[list[int]]:
     return found
 
 
-def show_ranges(found: t.Sequence[t.Sequence[int]]) -> str:
-    """Return ranges for people, the first few: 3, 5-9, …"""
-    shown = [str(first) if first == last else f"{first}-{last}" for first, last in found[:LONGEST_SHOWN]]
-    return ", ".join(shown) + (", …" if len(found) > LONGEST_SHOWN else "")
-
-
 def sentence(item: Disturbance) -> str:
     """One entry of `validity` for people: "other I/O in rounds 3, 5-9 (6): round 3, …"."""
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in item.rounds[:LONGEST_SHOWN]]
+    more = ", …" if len(item.rounds) > LONGEST_SHOWN else ""
     word = "round" if item.count == 1 else "rounds"
-    return f"{TITLES[item.cause]} in {word} {show_ranges(item.rounds)} ({item.count} in all): {item.first}"
+    return f"{TITLES[item.cause]} in {word} {', '.join(shown)}{more} ({item.count} in all): {item.first}"

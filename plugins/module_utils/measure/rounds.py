@@ -39,6 +39,8 @@ class Rounds:
         self._windows = Windows(self._steady, size_bytes)
         self._round_s = sum(cell_s(cell) for cell in test.cells)
         self._latency_targets_us = test.latency_targets_us
+        # By round, cells whose own figures are disturbed, and nothing else of the round.
+        self._left_out: dict[int, t.Collection[str]] = {}
         # {cell: {side: bins}} of the rounds of the span, merged; known at the test's end.
         self.histograms: dict[str, dict[str, Bins]] = {}
 
@@ -61,11 +63,20 @@ class Rounds:
         """The round at which the rule was first met."""
         return self._windows.steady_at
 
-    def add(self, cells: dict[str, Metrics], bytes_written: int, elapsed_s: float, disturbed: bool = False) -> None:
+    def add(
+        self,
+        cells: dict[str, Metrics],
+        bytes_written: int,
+        elapsed_s: float,
+        disturbed: bool = False,
+        left_out: t.Collection[str] = (),
+    ) -> None:
         """A finished round: metrics of each cell; bytes written since the purge; seconds since the first round began;
-        whether it can't be in a window.
+        whether it can't be in a window; cells whose own figures it does not give.
         """
         self._windows.add(cells, bytes_written, elapsed_s, disturbed)
+        if left_out:
+            self._left_out[self.count] = left_out
 
     def tracked(self) -> dict[tuple[str, str], float | None]:
         """Return the tracked variables of the last round: {(cell, metric): value}."""
@@ -166,7 +177,8 @@ class Rounds:
 
         Maxima cover the window's span with the disturbed rounds in it, disturbed ones elsewhere, and every round of a
         saturation test, whose curve is the result: what disturbs a round excuses no I/O that was stuck in it.
-        Percentiles and shares are those of the span's histograms, merged.
+        Percentiles and shares are those of the span's histograms, merged. A round in which a cell alone was disturbed
+        is in none of its figures; where it was so in all of them, it has a maximum and no other figure.
         """
         numbers = self.window_rounds()
         rounds = [self._windows.cells[number - 1] for number in numbers]
@@ -175,13 +187,12 @@ class Rounds:
         seen = [self._windows.cells[number - 1] for number in wide]
         # What leads each round comes last: the first one's figures are the test's.
         names = sorted(rounds[0], key=lambda name: name in self._leads) if rounds else []
-        combined = {
-            name: _combine([cells[name] for cells in rounds], [cells[name] for cells in seen]) for name in names
-        }
-        return [
-            CellAverage(name, {**combined[name], **self._tail_metrics(name)}, self._steadiness(name, numbers))
-            for name in names
-        ]
+        return [self._average(name, numbers, [cells[name] for cells in seen]) for name in names]
+
+    def _average(self, cell: str, numbers: list[int], seen: list[Metrics]) -> CellAverage:
+        own = [number for number in numbers if cell not in self._left_out.get(number, ())]
+        combined = _combine([self._windows.cells[number - 1][cell] for number in own], seen)
+        return CellAverage(cell, {**combined, **self._tail_metrics(cell)}, self._steadiness(cell, own))
 
     def _tail_metrics(self, cell: str) -> dict[str, float | None]:
         """Return what the merged histograms of a cell tell: percentiles, and shares within the test's times."""
@@ -245,10 +256,12 @@ def bound_s(
 
 def _combine(samples: t.Sequence[Metrics], seen: t.Sequence[Metrics]) -> Metrics:
     """Return the mean of each metric over the samples, and of a maximum the largest that was seen in any round."""
-    names = [name for name in samples[0] if all(name in sample for sample in samples)]
+    maxima = {name for sample in seen for name in sample if "max_latency" in name}
+    names = [name for name in (samples or seen)[0] if all(name in sample for sample in samples)]
     return {
         name: max(sample[name] for sample in seen if name in sample)
-        if "max_latency" in name
+        if name in maxima
         else sum(sample[name] for sample in samples) / len(samples)
         for name in names
+        if samples or name in maxima
     }

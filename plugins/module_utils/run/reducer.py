@@ -39,7 +39,11 @@ class AttemptReducer:
         tracked = test.steady_state.tracked if test.steady_state else []
         # The cells of a whole round.
         self._due = [cell.id for cell in test.cells] + [item.cell for item in tracked]
+        # Those that windows are made of; all of a test without a rule, whose rounds are whole ones.
+        self._decides = {item.cell for item in tracked} | {cell.id for cell in test.cells if cell.lead or not tracked}
         self._disturbed = DisturbedRounds()
+        # Of the round that is under way: cells, and their streams, whose own figures are disturbed.
+        self._left_out: set[str] = set()
         # Of the round that is under way, by cell; a stream's figures are those of a cell named <cell>.<stream>.
         self._cells: dict[str, dict[str, float]] = {}
         self._loads: dict[str, Chosen] = {}
@@ -69,7 +73,11 @@ class AttemptReducer:
         for each in cell.streams or ():
             self._cells[each.name] = fio_result.metrics(each.read, each.write, each.trim, each.sync)
         self.written_bytes += cell.write.bytes if cell.write else 0
-        self._disturbed.add(cell.round, cell.cell, cell.causes)
+        names = {cell.cell, *(each.name for each in cell.streams or ())}
+        decides = not names.isdisjoint(self._decides)
+        self._disturbed.add(cell.round, cell.cell, cell.causes, decides)
+        if not decides and any(item.level == disturbances.DISTURBS for item in cell.causes):
+            self._left_out |= names
         self.discarded = self.discarded or next(
             (one.message for one in cell.causes if one.cause == disturbances.DISCARDED), ""
         )
@@ -83,8 +91,8 @@ class AttemptReducer:
             raise ValueError(f"round {event['round']} follows round {self._rounds.count}{after}")
         self._disturbed.add(event["round"], "", [base.parse(Cause, item) for item in event.get("causes") or ()])
         is_disturbed = self._disturbed.has(event["round"])
-        self._rounds.add(self._cells, self.written_bytes, event["elapsed_s"], is_disturbed)
-        self._cells = {}
+        self._rounds.add(self._cells, self.written_bytes, event["elapsed_s"], is_disturbed, self._left_out)
+        self._cells, self._left_out = {}, set()
 
     def evaluates_next(self) -> bool:
         """Return whether the next round, once it is taken, is held to the rule of steady state if it is undisturbed."""

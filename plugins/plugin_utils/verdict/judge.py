@@ -254,7 +254,7 @@ def _judge_test(
     result["remarks"] = [
         *result["remarks"],
         *result_warnings.not_attained(record),
-        *result_warnings.passed_over(record),
+        *result_warnings.passed_over(record, about),
         *result_warnings.loosened(limits),
         *result_warnings.looser_rule(about),
         *(text for check in result["criteria"] for text in result_warnings.unsteady_cell(record, check["cell"])),

@@ -10,8 +10,7 @@ from __future__ import annotations
 import statistics
 import typing as t
 
-from ...module_utils.measure.disturbances import DISTURBS
-from ...module_utils.measure.disturbed_rounds import sentence, show_ranges
+from ...module_utils.measure.disturbed_rounds import sentence
 from ...module_utils.measure.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW
 from ...module_utils.measure.validity_limits import Limits
 from ...module_utils.records import base
@@ -47,35 +46,20 @@ def not_attained(record: Mapping) -> list[str]:
     return [f"steady state was not attained: its curve counts, its figures are those of the last window ({said})"]
 
 
-def passed_over(record: Mapping) -> list[str]:
-    """That a test's window passes over disturbed rounds, and over which, as a sentence."""
+def passed_over(record: Mapping, about: Mapping) -> list[str]:
+    """That a test's window passes over disturbed rounds, and over how many, as a sentence. about: of the test in
+    run.json.
+    """
     window: Mapping = next(iter(record.get("steady_state") or []), {})
     numbers = window.get("window_rounds") or []
-    disturbed = [item for item in record.get("validity") or [] if item["level"] == DISTURBS]
-    inside = _within(numbers, [(pair[0], pair[1]) for item in disturbed for pair in item["rounds"]])
-    if not inside:
+    every = number((about.get("steady_state") or {}).get("sample_every")) or 1
+    count = int(numbers[-1] - numbers[0] - (len(numbers) - 1) * every) if numbers else 0
+    if count <= 0:
         return []
-    count = sum(last - first + 1 for first, last in inside)
     return [
-        f"its window passes over {count} disturbed round{'s' * (count > 1)} ({show_ranges(inside)}), measured again "
-        "after them: a deviation from the SNIA PTS, whose windows are of consecutive rounds"
+        f"its window passes over {count} disturbed round{'s' * (count > 1)}, measured again after "
+        f"{'them' if count > 1 else 'it'}: a deviation from the SNIA PTS, whose windows are of consecutive rounds"
     ]
-
-
-def _within(numbers: t.Sequence[int], pairs: t.Iterable[tuple[int, int]]) -> list[list[int]]:
-    """Return ranges as far as they lie between the first and the last of some numbers, in order, merged. A host may
-    tell of any number of rounds: none is counted up to.
-    """
-    found: list[list[int]] = []
-    for first, last in sorted(pairs) if numbers else ():
-        first, last = max(first, numbers[0] + 1), min(last, numbers[-1] - 1)
-        if first > last:
-            continue
-        if found and first <= found[-1][1] + 1:
-            found[-1][1] = max(last, found[-1][1])
-        else:
-            found.append([first, last])
-    return found
 
 
 def loosened(limits: Mapping) -> list[str]:

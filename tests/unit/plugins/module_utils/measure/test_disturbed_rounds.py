@@ -58,3 +58,16 @@ def test_ranges_hold_exactly_their_numbers(numbers):
 
 def test_one_round_is_one():
     assert sentence(Disturbance("idle_gap", "disturbs", [[7, 7]], 1, "x")) == "idle gap in round 7 (1 in all): x"
+
+
+def test_a_cell_that_decides_nothing_disturbs_no_round_by_what_is_its_own():
+    tally = DisturbedRounds()
+    own = dataclasses.replace(BUSY, cause="host_limited")
+    tally.add(1, "a", [own], decides=False)
+    tally.add(2, "a", [BUSY], decides=False)
+    tally.add(3, "b", [own])
+    assert [number for number in (1, 2, 3) if tally.has(number)] == [2, 3]
+    assert [item.count for item in tally.disturbances()] == [2, 1]
+    assert tally.summary(3).startswith("other I/O in 1 of 3 rounds") and tally.summary(3).endswith(
+        "; host limited in 1"
+    )

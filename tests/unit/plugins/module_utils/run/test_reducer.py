@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import reducer
-from ansible_collections.ssdlab.fleet.tests.fixtures import steady_test
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned, steady_test
 
 OTHER_IO = {"cause": "other_io", "level": "disturbs", "message": "another process wrote 8.0 MiB"}
 DISCARDED = {"cause": "discarded", "level": "disturbs", "message": "another process discarded 8.0 MiB"}
@@ -70,6 +70,57 @@ def test_a_disturbed_round_is_in_no_window_and_a_discard_ends_the_test():
     made = reduced([event for event in events if event.get("round", 0) <= 3 and event["event"] != "test_finished"])
     assert made.is_complete() and made.discarded == DISCARDED["message"]
     assert made.result(steady_test.end_record()).outcome == "invalid"
+
+
+BUSY = {"cause": "host_limited", "level": "disturbs", "message": "the hypervisor took 9 %"}
+OTHER = "rand-4k-w100-tc1-qd32"
+
+
+def of_two_cells(busy, cause, rule=True):
+    """The result of a test of two cells, of which one is tracked; in these rounds this cell is disturbed, and slow."""
+    events = []
+    for event in steady_test.events():
+        events.append(event)
+        if event["event"] == "cell":
+            disturbed = (event["round"], OTHER) in busy
+            write = {
+                **event["write"],
+                "iops": 10.0 if disturbed else 300.0,
+                "max_latency_us": 7e6 if disturbed else 5.0,
+            }
+            events.append({**event, "cell": OTHER, "write": write, "causes": [cause] * disturbed})
+            event["causes"] = [cause] * ((event["round"], steady_test.CELL) in busy)
+    cells = [{"id": name, "read_pct": 0} for name in (steady_test.CELL, OTHER)]
+    changes = planned.spec_json(cells=cells, rounds={"max": 5}, steady_state=None)
+    changes = {"cells": changes["cells"], **({} if rule else {"steady_state": None})}
+    return reduced(events, steady_test.spec(**changes)).result()
+
+
+@pytest.mark.parametrize("rounds", [[2], [2, 3], [1, 2, 3, 4, 5]])
+def test_what_disturbs_a_cell_that_decides_nothing_leaves_its_own_figures_out(rounds):
+    result = of_two_cells([(number, OTHER) for number in rounds], BUSY)
+    assert (result.outcome, result.reasons) == ("steady", [])
+    assert result.steady_state[0].window_rounds == [1, 2, 3, 4, 5]
+    tracked, other = result.cells
+    assert tracked.metrics["write_iops"] == 100.0 and other.metrics["write_max_latency_us"] == 7e6
+    assert other.metrics.get("write_iops") == (300.0 if len(rounds) < 5 else None)
+    assert [(item.cause, item.count) for item in result.validity] == [("host_limited", len(rounds))]
+
+
+@pytest.mark.parametrize(
+    ("cell", "cause", "rule"),
+    [
+        (steady_test.CELL, BUSY, True),
+        # It may have changed the state of the drive.
+        (OTHER, OTHER_IO, True),
+        # Without a rule a round is measured again as a whole.
+        (OTHER, BUSY, False),
+    ],
+)
+def test_what_disturbs_more_than_a_cells_own_figures_disturbs_the_round(cell, cause, rule):
+    result = of_two_cells([(2, cell)], cause, rule)
+    assert result.outcome == ("invalid" if rule else "complete")
+    assert [item.metrics["write_iops"] for item in result.cells] == [100.0, 300.0]
 
 
 def test_a_round_is_due_until_the_test_is_steady():

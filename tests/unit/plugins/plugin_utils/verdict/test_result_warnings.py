@@ -50,31 +50,22 @@ def test_the_judge_warns_of_what_was_found_in_rounds():
     )
 
 
-DISTURBING = {**CAUSE, "level": "disturbs"}
-
-
 @pytest.mark.parametrize(
-    ("window", "causes", "says"),
+    ("window", "every", "says"),
     [
-        ([], [DISTURBING], []),
-        ([1, 2, 3, 4, 5], [DISTURBING], []),
-        ([6, 7, 8], [DISTURBING], []),
-        ([4, 5, 7], [DISTURBING], ["1 disturbed round (6)"]),
-        ([4, 5, 7], [{**DISTURBING, "level": "told"}], []),
-        (
-            [4, 5, 9],
-            [DISTURBING, {**DISTURBING, "rounds": [[6, 7]]}, {**DISTURBING, "rounds": [[1, 2], [8, 8]]}],
-            ["3 disturbed rounds (6-8)"],
-        ),
-        (
-            [4, 2 * 10**9],
-            [{**DISTURBING, "rounds": [[5, 10**9], [10**9 + 2, 10**9 + 2]]}],
-            ["999999997 disturbed rounds"],
-        ),
+        ([], 1, []),
+        ([1, 2, 3, 4, 5], 1, []),
+        ([4, 5, 7], 1, ["1 disturbed round, measured again after it"]),
+        ([4, 8, 9], 1, ["3 disturbed rounds, measured again after them"]),
+        ([30, 60, 92], 30, ["2 disturbed rounds"]),
+        ([30, 60, 90], 30, []),
+        # Numbers of a record are never counted up to.
+        ([4, 2 * 10**9], 1, ["1999999995 disturbed rounds"]),
     ],
 )
-def test_the_judge_tells_which_rounds_a_window_passes_over(window, causes, says):
-    told = result_warnings.passed_over({"steady_state": [{"window_rounds": window}], "validity": causes})
+def test_the_judge_tells_how_many_rounds_a_window_passes_over(window, every, says):
+    about = {"steady_state": {"sample_every": every}}
+    told = result_warnings.passed_over({"steady_state": [{"window_rounds": window}]}, about)
     assert len(told) == len(says) and all(part in text for part, text in zip(says, told))
 
 
