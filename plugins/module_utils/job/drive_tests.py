@@ -30,7 +30,7 @@ from .drive_context import NO_PURGE, NO_TEST, Attempt, DriveContext, purge_work
 from .failure_logs import is_of_drive
 from .operating_points import NoPoint, on_cpus, with_points
 from .resume_state import NOT_BEGUN, crash_text, discarded, failed, not_begun, prepares, unprepared, without_its_state
-from .run_rounds import Measuring
+from .run_rounds import RESEAT, LinkDown, Measuring
 
 NOT_TUNED = "the host was not tuned as planned: "
 
@@ -104,7 +104,7 @@ class DriveTests:
         except Hangs as error:
             self._end_test(attempt, reducer, "error", [str(error)])
             raise
-        except (precondition_curve.Short, NoPoint, array_members.NoArray) as error:
+        except (precondition_curve.Short, NoPoint, array_members.NoArray, LinkDown) as error:
             ended, reasons = "invalid", [str(error)]
         except (fio.FioError, PurgeError) as error:
             ended, reasons = "error", [str(error)]
@@ -161,6 +161,8 @@ class DriveTests:
         if self._unprepared and test.cells and not prepares(test):
             return [self._unprepared]
         unfit = without_its_state(test, self.finished) or self._cache_problem(test) or self._tools_problem(test)
+        fell = "" if unfit or not test.cells else self._look_around(self._station.conditions.slower_link)
+        unfit = unfit or (f"{fell}; {RESEAT}" if fell else "")
         return [unfit] if unfit else []
 
     def _cache_problem(self, test: PlannedTest) -> str:

@@ -22,6 +22,15 @@ from ..run.reducer import AttemptReducer
 from .drive_context import Attempt, DriveContext
 from .operating_points import Loads
 
+# A link trains anew within a second: one that is down for so many rounds stays down.
+LINK_ROUNDS = 3
+RESEAT = "seat the drive again, or try it in another slot"
+
+
+class LinkDown(Exception):
+    """The drive's link fell and stays down, so no further round can count."""
+
+
 Histograms = t.Mapping[str, t.Mapping[str, t.Mapping[int, int]]]
 
 
@@ -43,6 +52,8 @@ class Measuring:
         self._reducer = reducer
         self._tails = tails
         self._causes_of_round = causes_of_round
+        # For how many rounds in a row.
+        self._link_down = 0
 
     def run(self, test: PlannedTest, loads: Loads) -> None:
         """Run rounds until none is due. loads: of the cells whose threads and depth were chosen here."""
@@ -75,9 +86,13 @@ class Measuring:
 
     def _after_round(self, number: int, elapsed_s: float) -> None:
         self._station.look()
-        causes = [base.to_json(item) for item in self._causes_of_round()]
-        fields = {**self._attempt._asdict(), **({"causes": causes} if causes else {})}
+        causes = self._causes_of_round()
+        fields = {**self._attempt._asdict(), **({"causes": base.to_json(causes)} if causes else {})}
         self._station.note("round", round=number, elapsed_s=round(elapsed_s, 3), **fields)
+        fell = next((item for item in causes if item.cause == "link"), None)
+        self._link_down = self._link_down + 1 if fell else 0
+        if fell and self._link_down >= LINK_ROUNDS:
+            raise LinkDown(f"{fell.message}, and stayed so for {LINK_ROUNDS} rounds; {RESEAT}")
         metric, figures = self._reducer.last_figures()
         latency = figures.get("mean_latency_us")
         shown = {"metric": metric, "value": figures.get(metric), "mean_latency_us": latency, "progress": None}

@@ -16,7 +16,7 @@ from ..core.host import BOOT_ID, Host
 from ..drive import hidden_capacity, wear
 from ..measure import data_pattern, drive_environment
 from ..measure.disturbances import DISTURBS, TOLD, UNKNOWN
-from ..measure.sampler import Sampler
+from ..measure.sampler import Sampler, lasting
 from ..records import base
 from ..records.base import Json
 from ..records.environment import Environment
@@ -99,6 +99,13 @@ class Conditions:
         self._before = replace(now, media_errors=self._last.media_errors, aer=self._last.aer)
         self._cache = self._own_cache()
         self._began_s = time.monotonic()
+
+    def slower_link(self) -> str:
+        """Return that its link is slower than before its first test, as a sentence; "": it is not."""
+        if self._first is None:
+            return ""
+        now = drive_environment.read_environment(self._host, self._identity())
+        return lasting(self._first, now).get("link", "")
 
     def end_test(self, test: PlannedTest, sampler: Sampler) -> list[str]:
         """Look again and compare; why the test is invalid. All that was found is in `found`, the vendor's settings in

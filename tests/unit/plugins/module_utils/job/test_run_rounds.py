@@ -10,7 +10,7 @@ import types
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import Measuring
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import LINK_ROUNDS, LinkDown, Measuring
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import CellRun
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.histogram import RoundHistograms
@@ -76,3 +76,30 @@ def test_what_disturbs_between_two_rounds_disturbs_the_one_that_ends():
     (told,) = station.reducer.result(steady_test.end_record()).validity
     assert (told.cause, told.rounds, told.first) == ("throttled", [[2, 2]], "round 2: throttled")
     assert 2 not in station.reducer.span()
+
+
+@pytest.mark.parametrize(("looks", "ended"), [([1] * 9, 3), ([1, 1, 0, 1, 1, 1], 6), ([1, 1, 0] * 9, None)])
+def test_a_link_that_stays_down_ends_the_test(looks, ended):
+    """One that came back has disturbed its rounds."""
+    station, seen = Station(800), iter([0, *looks, *[0] * 99])
+    fell = [Cause("link", DISTURBS, "its link fell from 16 GT/s x4 to 16 GT/s x1")]
+    measuring = Measuring(station, Attempt("t", 1), station.reducer, RoundHistograms(), lambda: fell * next(seen))
+    if ended is None:
+        measuring.run(TEST, {})
+    else:
+        with pytest.raises(LinkDown, match=f"x1, and stayed so for {LINK_ROUNDS} rounds; seat the drive again"):
+            measuring.run(TEST, {})
+        assert station.reducer.count == ended
+
+
+def test_latencies_of_a_disturbed_cell_are_not_kept():
+    station, tails = Station(800), RoundHistograms()
+    bins = {"": {"write": {100: 5}}}
+    busy = {"causes": [{"cause": "host_limited", "level": "disturbs", "message": "busy"}]}
+    figures = {**journal_events.FIGURES, "bytes": 100}
+    runs = iter(
+        [CellRun(journal_events.cell_details(write=figures, **busy), bins)] + [CellRun(RESULT.details, bins)] * 99
+    )
+    station.bench.cell = lambda *_asked: next(runs)
+    Measuring(station, Attempt("t", 1), station.reducer, tails, list).run(TEST, {})
+    assert tails.merged([1]) == {} and tails.merged([1, 2]) == {"c": {"write": {100: 5}}}
