@@ -254,6 +254,7 @@ def _judge_test(
     result["remarks"] = [
         *result["remarks"],
         *result_warnings.not_attained(record),
+        *result_warnings.below_rate(record),
         *result_warnings.passed_over(record, about),
         *result_warnings.loosened(limits),
         *result_warnings.looser_rule(about),

@@ -24,6 +24,8 @@ LEAST_MULTIPLE = 2
 USUAL = {"range_limit": RANGE_LIMIT, "slope_limit": SLOPE_LIMIT}
 # Limits that have to be reached, as those do whose names end with _min.
 REACHED = ("device_depth",)
+# Of a rate that a test asks for: the tolerance of a rate.
+RATE_REACHED = 0.98
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -44,6 +46,26 @@ def not_attained(record: Mapping) -> list[str]:
         return []
     said = "; ".join(record.get("reasons") or []) or "; ".join(text for item in windows for text in item["reasons"])
     return [f"steady state was not attained: its curve counts, its figures are those of the last window ({said})"]
+
+
+def below_rate(record: Mapping) -> list[str]:
+    """That cells did not reach the rate that they are limited to, a sentence each: what they show is another load."""
+    found = []
+    for entry in record.get("cells") or []:
+        asked = _asked_iops(entry["cell"])
+        iops = number((entry.get("metrics") or {}).get("iops"))
+        if asked and iops is not None and iops < RATE_REACHED * asked:
+            found.append(f"{entry['cell']}: it did {iops:.4g} of the {asked} IOPS that the test asks for")
+    return found
+
+
+def _asked_iops(cell: str) -> int:
+    """Return the rate of a cell as fio gets it, whole for each thread and direction (plan/jobs.py); 0: none."""
+    load = cell_names.parse(cell)
+    if not load.get("rate_iops") or not load.get("threads"):
+        return load.get("rate_iops") or 0
+    shares = (load["read_pct"], 100 - load["read_pct"])
+    return sum(load["rate_iops"] * share // 100 // load["threads"] * load["threads"] for share in shares)
 
 
 def passed_over(record: Mapping, about: Mapping) -> list[str]:

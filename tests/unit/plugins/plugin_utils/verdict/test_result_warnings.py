@@ -69,6 +69,24 @@ def test_the_judge_tells_how_many_rounds_a_window_passes_over(window, every, say
     assert len(told) == len(says) and all(part in text for part, text in zip(says, told))
 
 
+@pytest.mark.parametrize(
+    ("cell", "iops", "says"),
+    [
+        ("rand-4k-w100-tc1-qd4-200iops", 196.0, []),
+        ("rand-4k-w100-tc1-qd4-200iops", 195.0, ["it did 195 of the 200 IOPS that the test asks for"]),
+        # A whole number for each thread and direction: 4 x 8 and 4 x 16.
+        ("rand-4k-r35-tc4-qd1-100iops", 95.0, []),
+        ("rand-4k-r35-tc4-qd1-100iops", 90.0, ["it did 90 of the 96 IOPS that the test asks for"]),
+        ("rand-4k-w100-tc1-qd4", 5.0, []),
+        ("rand-4k-w100-tc1-qd4-200iops", None, []),
+        ("jobs-web-3f2a", 5.0, []),
+    ],
+)
+def test_a_cell_that_does_not_reach_its_rate_shows_another_load(cell, iops, says):
+    told = result_warnings.below_rate({"cells": [{"cell": cell, "metrics": {"iops": iops}}]})
+    assert told == [f"{cell}: {text}" for text in says]
+
+
 @pytest.mark.parametrize(("required", "verdict"), [(True, "invalid"), (False, "pass")])
 def test_a_curve_that_is_the_result_counts_and_the_judge_tells_that_it_is_not_steady(required, verdict):
     window = {"window_rounds": [6, 8], "steady": False, "reasons": ["the range is 30 %"], "cell": "c", "metric": "iops"}
