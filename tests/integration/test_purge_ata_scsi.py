@@ -31,7 +31,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan impor
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, purge_step
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, begun, methods, purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
@@ -254,16 +254,16 @@ def run_campaign(made, history):
 def test_a_resumed_run_takes_a_left_password_off_before_anything_else(bench):
     made = bench("sata")
     made.change(security={"password": ata.PASSWORD, "locked": True})
-    assert run_campaign(made, [{"event": ata.SET}]) == "complete"
+    assert run_campaign(made, [{"event": begun.PASSWORD_SET}]) == "complete"
     assert made.state()["security"]["password"] is None
     assert [argv[3] for argv in made.changing()] == ["--security-disable"]
-    assert made.journal[0]["event"] == ata.CLEARED
+    assert made.journal[0]["event"] == begun.PASSWORD_CLEARED
 
 
 def test_a_password_that_stays_on_ends_the_campaign_with_what_to_do(bench):
     made = bench("sata")
     made.change(security={"password": ata.PASSWORD, "locked": True, "frozen": True})
-    assert run_campaign(made, [{"event": ata.SET}]) == "error"
+    assert run_campaign(made, [{"event": begun.PASSWORD_SET}]) == "error"
     assert (
         "security is frozen" in made.journal[-1]["message"]
         and "--security-disable ssdlab-fleet" in made.journal[-1]["message"]

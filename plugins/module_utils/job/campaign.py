@@ -14,7 +14,8 @@ from ..drive import health
 from ..guard import ledger, ledger_format, rules
 from ..guard.held import Refused
 from ..measure import fio
-from ..purge import methods, purge_step
+from ..purge import ata
+from ..purge.begun import has_our_password, may_be_running
 from ..purge.method import PurgeError
 from ..records import base
 from ..records.events import Power
@@ -167,7 +168,7 @@ class Campaign:
         """A job of this run died after the last test and before it let go of the drive: its ledger has to say so."""
         history, run_dir = self._station.history, self._station.job.run_dir
         identity = next((record["identity"] for record in reversed(history) if record.get("identity")), None)
-        if identity and not purge_step.may_be_running(history):
+        if identity and not may_be_running(history):
             ledger.close_one(ledger_format.path_of(run_dir.state_dir, identity), run_dir.run_id)
 
     def _recover(self) -> None:
@@ -176,6 +177,6 @@ class Campaign:
         It comes first, as a locked drive can't be read.
         """
         station = self._station
-        if methods.left_behind(station.history):
+        if has_our_password(station.history):
             station.watchdog.call("identify", station.held.identify)
-            methods.recover(self._tests.work(NO_PURGE), station.history)
+            ata.recover(self._tests.work(NO_PURGE))

@@ -17,7 +17,7 @@ from ..core.files import write_atomic
 from ..core.host import Host
 from ..core.locks import Lock, Locked, host_lock
 from ..guard import ledger, ledger_format
-from ..purge.purge_step import may_be_running
+from ..purge.begun import may_be_running
 from ..records import base, run_files
 from ..records.plan import Plan
 from ..records.tuning import Setting

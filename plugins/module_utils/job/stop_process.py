@@ -11,7 +11,7 @@ import signal
 import time
 
 from ..core.host import Host
-from ..purge.methods import left_behind
+from ..purge.begun import has_our_password
 from ..run.folder import RunDir, read_journal
 from ..run.liveness import Process, pid_start
 
@@ -68,4 +68,4 @@ def _security_erased(run_dir: RunDir) -> list[str]:
     """Return the drives that are being purged now and have a password of ours."""
     history, status = read_journal(run_dir.journal), run_dir.read_status() or {}
     purged = [entry["drive"] for entry in status.get("drives", []) if entry["phase"] == "purge"]
-    return [name for name in purged if left_behind([record for record in history if record.get("drive") == name])]
+    return [name for name in purged if has_our_password([record for record in history if record.get("drive") == name])]

@@ -23,7 +23,8 @@ from ..records.identity import Identity
 from ..records.plan import PlannedPurge
 from ..records.purge import AtaDrive as Capabilities
 from ..tools import hdparm
-from .method import PTS, Command, Done, History, Method, PurgeError, Work, timeout_s, wait_for
+from .begun import PASSWORD_CLEARED, PASSWORD_SET
+from .method import PTS, Command, Done, Method, PurgeError, Work, timeout_s, wait_for
 
 FAMILY = "ata"
 ASK_S = 120.0
@@ -37,7 +38,6 @@ _SANITIZE = {
 }
 
 PASSWORD = "ssdlab-fleet"
-SET, CLEARED = "ata_password_set", "ata_password_cleared"
 # A drive may be silent for a moment after an erase, or after one that failed.
 _ASK_AGAIN_S = (5.0, 15.0, 30.0)
 # method -> hdparm's option
@@ -191,12 +191,6 @@ def _erase_timeout_s(method: str) -> t.Callable[[Capabilities, PlannedPurge], fl
     return seconds
 
 
-def left_behind(history: History) -> bool:
-    """Return whether a drive's records of this run say that it has, or may have, our password."""
-    events = [record["event"] for record in history if record.get("event") in (SET, CLEARED)]
-    return bool(events) and events[-1] == SET
-
-
 def recover(work: Work) -> None:
     """Take our password off, and prove it. Harmless when none is set. Raises PurgeError, telling how to
     do it by hand.
@@ -209,7 +203,7 @@ def recover(work: Work) -> None:
             problem = (result.stderr.strip() or f"exit code {result.rc}").splitlines()[-1]
             state = _identify_in_time(work).security
         if not state.enabled:
-            work.note(CLEARED, security=asdict(state))
+            work.note(PASSWORD_CLEARED, security=asdict(state))
             return
         problem += "; security is frozen: " + UNFREEZE if state.frozen else ""
         problem += "; the attempts are used up: power-cycle the drive" if state.expired else ""
@@ -237,7 +231,7 @@ def _erase(method: str) -> t.Callable[[Work, Capabilities], Done]:
         if obstacle:
             raise PurgeError(obstacle)
         work.tick(None)
-        work.note(SET, password=PASSWORD, method=method, path=work.path)
+        work.note(PASSWORD_SET, password=PASSWORD, method=method, path=work.path)
         try:
             _set_and_erase(work, found, method)
         except BaseException as error:

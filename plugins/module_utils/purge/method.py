@@ -28,9 +28,6 @@ PTS: PurgeClass = "pts"
 NOT_PTS: PurgeClass = "not_pts"
 Kind = t.TypeVar("Kind", bound=Capabilities)
 Command = t.List[str]
-# Of a run's journal, as it is parsed; those of one drive.
-JournalLine = t.Mapping[str, t.Any]
-History = t.Sequence[JournalLine]
 
 # Without a figure of the drive's own: what the shortest purge may take, and how long its progress may stand still.
 _LEAST_TIMEOUT_S = 1800.0

@@ -5,8 +5,7 @@
 
 A family of methods is a file with `capabilities(host, identity)`, which only reads and is None where the family has
 nothing to do with the drive; `Capabilities`, the record that it returns; and `METHODS`. A new one is a line in
-FAMILIES. It may have `left_behind(history)`, and `recover(work)`, which puts right what a job of this run left behind
-before the guard looks at the drive, and erases nothing.
+FAMILIES.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ..records.identity import Identity
 from ..records.plan import PlannedPurge
 from ..records.purge import Capabilities, Found, NotQueried, OfferedPurge
 from . import ata, generic, iomemory_format, micron, nvme, scsi
-from .method import History, Method, PurgeError, Work
+from .method import Method, PurgeError
 
 # One line each: a new family is added here.
 FAMILIES: tuple[t.Any, ...] = (
@@ -152,15 +151,3 @@ def _left_out(offered: t.Iterable[OfferedPurge]) -> str:
     for offer in offered:
         reasons.setdefault(offer.reason or offer.hits_others, []).append(offer.method)
     return "; ".join("not {0}: {1}".format(", ".join(methods), reason) for reason, methods in reasons.items())
-
-
-def left_behind(history: History) -> bool:
-    """Return whether a drive's records of this run say that a job left something on it that has to be put right."""
-    return any(family.left_behind(history) for family in FAMILIES if hasattr(family, "left_behind"))
-
-
-def recover(work: Work, history: History) -> None:
-    """Let each family put that right. Erases nothing. Raises PurgeError when it can't be."""
-    for family in FAMILIES:
-        if hasattr(family, "left_behind") and family.left_behind(history):
-            family.recover(work)

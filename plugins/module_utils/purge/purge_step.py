@@ -21,7 +21,8 @@ from ..records.base import Time
 from ..records.events import PurgeEnd, PurgeStart, PurgeStarted, Verification
 from ..records.purge import NotQueried
 from . import methods
-from .method import Done, History, JournalLine, PurgeError, Work, stuck_s
+from .begun import History, last_started
+from .method import Done, PurgeError, Work, stuck_s
 from .sentinels import Sentinels, check_alive
 from .wait import Stuck, watch
 
@@ -93,27 +94,8 @@ def verify(work: Work, sentinels: Sentinels) -> Verification:
 
 def unfinished(history: History) -> Begun | None:
     """Return the purge of one drive whose end nobody saw: its job was stopped or died. It may go on in the drive."""
-    started = _last_started(history)
+    started = last_started(history)
     return base.parse(Begun, started) if started else None
-
-
-def _last_started(history: History) -> JournalLine | None:
-    started = None
-    for record in history:
-        if record["event"] == "purge_started":
-            started = record
-        elif record["event"] == "purge" or (record["event"] == "test_finished" and record["ended"] != "interrupted"):
-            started = None
-    return started
-
-
-def may_be_running(history: History) -> bool:
-    """Return whether a purge may go on in a drive by itself, or left something to be put right, from the records of its
-    run: what the drive holds is not known.
-    """
-    started = _last_started(history)
-    method = methods.METHODS.get(started["method"]) if started else None
-    return methods.left_behind(history) or (method is not None and method.progress is not None)
 
 
 def wait_for_unfinished(work: Work, started: PurgeStarted) -> bool:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio import Interrupted
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, begun, methods
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
@@ -297,7 +297,7 @@ def test_a_security_erase_that_goes_wrong_takes_the_password_off(drive, method, 
         drive.purge(method)
     assert drive.events()[1:] == ["ata_password_set"] + ["ata_password_cleared"] * cleared
     assert not cleared or drive.state()["security"]["password"] is None
-    assert ata.left_behind(drive.journal) is not cleared
+    assert begun.has_our_password(drive.journal) is not cleared
 
 
 def test_a_drive_that_froze_meanwhile_gets_no_password(drive):
@@ -310,7 +310,7 @@ def test_a_drive_that_froze_meanwhile_gets_no_password(drive):
     drive.tick = freeze  # between the check and the password
     with pytest.raises(PurgeError, match="did not accept the password"):
         drive.purge("ata_security_erase")
-    assert drive.state()["security"]["password"] is None and not ata.left_behind(drive.journal)
+    assert drive.state()["security"]["password"] is None and not begun.has_our_password(drive.journal)
 
 
 def test_a_stop_before_the_password_leaves_nothing(drive):
@@ -320,7 +320,7 @@ def test_a_stop_before_the_password_leaves_nothing(drive):
     drive.tick = stop
     with pytest.raises(Interrupted):
         drive.purge("ata_security_erase")
-    assert not drive.changing(*READS) and not ata.left_behind(drive.journal)
+    assert not drive.changing(*READS) and not begun.has_our_password(drive.journal)
 
 
 @pytest.mark.parametrize("error", [Interrupted, lambda: OSError(28, "No space left on device")])
@@ -347,7 +347,7 @@ def test_a_stop_or_a_full_disk_in_the_middle_waits_for_the_erase_and_takes_the_p
 
 def left_behind(drive, bios_freezes=False):
     """A job of this run set the password and died with the host."""
-    drive.note(ata.SET, password=PASSWORD)
+    drive.note(begun.PASSWORD_SET, password=PASSWORD)
     drive.change(security={"password": PASSWORD})
     drive.power_cycle(bios_freezes=bios_freezes)
     assert drive.state()["security"]["locked"]
@@ -355,8 +355,9 @@ def left_behind(drive, bios_freezes=False):
 
 def recover(drive):
     """As the campaign does it before anything else; whether there was something to do."""
-    left = methods.left_behind(drive.journal)
-    methods.recover(drive.work(), drive.journal)
+    left = begun.has_our_password(drive.journal)
+    if left:
+        ata.recover(drive.work())
     return left
 
 
@@ -369,9 +370,9 @@ def test_a_password_that_a_dead_job_left_is_taken_off(drive):
 
 
 def test_a_job_that_died_before_the_drive_had_the_password_leaves_nothing_to_do(drive):
-    drive.note(ata.SET, password=PASSWORD)
+    drive.note(begun.PASSWORD_SET, password=PASSWORD)
     assert recover(drive) is True
-    assert not drive.changing(*READS) and drive.events()[-1] == ata.CLEARED
+    assert not drive.changing(*READS) and drive.events()[-1] == begun.PASSWORD_CLEARED
 
 
 def test_a_password_of_somebody_else_is_never_touched(drive):
@@ -393,7 +394,7 @@ def test_a_password_that_stays_on_is_told_with_what_to_do(drive, facts, bios_fre
     drive.change(security=facts)
     with pytest.raises(PurgeError, match=message + ".*remove it with: hdparm .*started again"):
         recover(drive)
-    assert ata.left_behind(drive.journal)
+    assert begun.has_our_password(drive.journal)
 
 
 @given(
@@ -410,7 +411,7 @@ def test_only_a_drive_without_any_obstacle_gets_a_password(security, direct):
     assert (methods.METHODS["ata_security_erase_enhanced"].supported(found) == "") is (clean and security["enhanced"])
 
 
-@given(st.lists(st.sampled_from([ata.SET, ata.CLEARED, "purge", "guard"])))
+@given(st.lists(st.sampled_from([begun.PASSWORD_SET, begun.PASSWORD_CLEARED, "purge", "guard"])))
 def test_the_last_word_on_the_password_counts(events):
-    last = [event for event in events if event in (ata.SET, ata.CLEARED)][-1:]
-    assert ata.left_behind([{"event": event} for event in events]) is (last == [ata.SET])
+    last = [event for event in events if event in (begun.PASSWORD_SET, begun.PASSWORD_CLEARED)][-1:]
+    assert begun.has_our_password([{"event": event} for event in events]) is (last == [begun.PASSWORD_SET])

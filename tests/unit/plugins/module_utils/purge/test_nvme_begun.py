@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import purge_step
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import begun, methods, purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
 
 
@@ -64,7 +64,7 @@ def test_a_purge_is_unfinished_until_its_record_or_the_end_of_its_test(events, l
     ],
 )
 def test_only_some_purges_go_on_without_their_job(method, events, goes):
-    assert purge_step.may_be_running([{"event": event, "method": method} for event in events]) is goes
+    assert begun.may_be_running([{"event": event, "method": method} for event in events]) is goes
 
 
 def stop_at(share):
@@ -142,3 +142,7 @@ def test_a_format_of_a_dead_job_is_waited_for_by_what_is_left(bed):
 
     work.tick = tick
     assert purge_step.wait_for_unfinished(work, purge_step.unfinished(history(drive_))) is True
+
+
+def test_the_methods_that_go_on_by_themselves_are_those_that_tell_their_progress():
+    assert set(begun.GOES_ON) == {name for name, method in methods.METHODS.items() if method.progress is not None}
