@@ -52,7 +52,7 @@ def test_percentiles_are_fios_own_to_the_bin_and_a_window_counts_every_io_of_its
             latency = job[direction]["lat_ns"]
             if not job[direction]["total_ios"]:
                 continue
-            bins = histogram.parse_bins(latency)
+            bins = histogram.parse_bins(latency["bins"])
             assert {share: histogram.percentile_ns(bins, share) for share in latency["percentile"]} == latency[
                 "percentile"
             ]

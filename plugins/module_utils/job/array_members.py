@@ -91,6 +91,7 @@ class MemberWatch:
             note=_unsaid,
             interval_s=job.sample_interval_s,
             io_cpus=lambda: lead.bench.place.cpus,
+            baseline=lambda: self._seen.baseline,
         )
         self.reasons: list[str] = []
         self.conditions: list[Condition] = []
@@ -102,7 +103,11 @@ class MemberWatch:
         return self
 
     def _begin(self) -> None:
-        self._seen.begin(())
+        baseline = self._member.job.baselines.get(self._member.drive)
+        if baseline:
+            self._seen.begin_like(baseline)
+        else:
+            self._seen.begin(())
         self._seen.begin_test()
         self._seen.begin_measurement()
 

@@ -121,6 +121,8 @@ class Campaign:
         station.held.content_is_ours()
         station.bench.check_fio()
         station.watchdog.call("look at the drive's world", lambda: station.conditions.begin(station.history))
+        if station.conditions.baseline:
+            station.job.baselines[station.drive] = station.conditions.baseline
         for index, test in enumerate(station.plan.tests, start=1):
             if test.name not in names:
                 continue

@@ -24,6 +24,7 @@ from ..measure.fio_runner import Workbench
 from ..measure.validity_limits import Limits
 from ..purge.method import Work
 from ..records.base import to_json
+from ..records.environment import Environment
 from ..records.events import Finding
 from ..records.plan import PlannedDrive, PlannedPurge, PlannedTest
 from ..run.criteria import Criterion
@@ -50,7 +51,8 @@ NO_TEST = Attempt("", 0)
 
 class Job(t.NamedTuple):
     """What the campaigns of a host job share. hung: of drives that gave no answer before their campaigns, why; drives:
-    of the plan; ended: the outcomes of the campaigns that are over, by drive.
+    of the plan; ended: the outcomes of the campaigns that are over, by drive; baselines: what drives were like before
+    their first tests.
     """
 
     host: Host
@@ -64,6 +66,7 @@ class Job(t.NamedTuple):
     tuned: TunedHost
     hung: dict[str, str]
     ended: dict[str, str]
+    baselines: dict[str, Environment]
     sample_interval_s: float = 0
     terms: Terms = Terms()
     leave: str = release_drive.AS_IS

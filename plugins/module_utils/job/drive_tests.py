@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import typing as t
 
 from ..core.deadline import Hangs
@@ -145,7 +146,7 @@ class DriveTests:
             item for name in station.members or [station.name] for item in station.job.tuned.drifted_since_last(name)
         ]
         if drift and all(item.answers for item in drift):
-            self._make_settings_again(attempt)
+            self._make_settings_again(attempt, cheap=True)
         return found + [
             Cause("settings", DISTURBS if item.bears else TOLD, f"{NOT_TUNED}{item.text}")
             for item in dict.fromkeys(drift)
@@ -189,18 +190,21 @@ class DriveTests:
             note=lambda event, **fields: self._station.note(event, **dict(fields, **attempt._asdict())),
             interval_s=self._station.job.sample_interval_s,
             io_cpus=lambda: self._station.bench.place.cpus,
+            baseline=lambda: self._station.conditions.baseline,
         )
 
-    def _make_settings_again(self, attempt: Attempt) -> None:
-        """Make again what changed since the last test, or with the new queue that a purge may give the drive.
-
-        Nothing is measured yet.
+    def _make_settings_again(self, attempt: Attempt, cheap: bool = False) -> None:
+        """Make again what changed since the last test, with the new queue that a purge may give the drive, or between
+        two rounds (cheap).
         """
-        # A queue's attribute waits for the drive's I/O.
         station = self._station
-        again = station.watchdog.call("make settings again", lambda: station.job.tuned.reapply(station.name))
-        if again:
-            self._station.note("tuned", settings=[item.to_json() for item in again], **attempt._asdict())
+        # A queue's attribute waits for the drive's I/O.
+        for name in station.members or [station.name]:
+            again = station.watchdog.call(
+                "make settings again", functools.partial(station.job.tuned.reapply, name, cheap)
+            )
+            if again:
+                station.note("tuned", settings=[item.to_json() for item in again], **attempt._asdict())
 
     def _look_for_drift(self) -> None:
         """Note what is not as it was set, once each, beside what the looks between two rounds found."""

@@ -187,6 +187,7 @@ class HostJob:
             tuned=tuned,
             hung={},
             ended={},
+            baselines={},
             sample_interval_s=self._plan.sample_interval_s,
             terms=Terms(self._plan.look.seconds, self._stop.is_set),
             leave=self._plan.leave,

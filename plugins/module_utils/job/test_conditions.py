@@ -84,6 +84,16 @@ class Conditions:
                 vendor_settings=base.to_json(self._vendor_settings()),
             )
 
+    @property
+    def baseline(self) -> Environment | None:
+        """What the drive was like before its first test."""
+        return self._first
+
+    def begin_like(self, baseline: Environment) -> None:
+        """Begin with the baseline that the drive's own tests had, in place of a look."""
+        self._first = baseline
+        self._last = self._before = drive_environment.read_environment(self._host, self._identity())
+
     def begin_test(self) -> None:
         """Before anything of a test: nothing is known of it yet."""
         self.found, self.settings, self.spent = [], None, None

@@ -47,6 +47,8 @@ TOLD: t.Final = "told"
 
 # What these change of a cell changes nothing of the cells after it.
 OF_CELL = (NOT_FILLED, HOST_LIMITED)
+# What may be the drive's own doing.
+OF_DRIVE = ("link", "throttled", "pcie_errors")
 
 # So much I/O reaches every drive of an array, in chunks of at most 1 MiB, and each has at least this part of its share.
 STRIPED_BYTES, UNEVEN = 1 << 30, 0.5

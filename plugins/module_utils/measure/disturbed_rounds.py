@@ -40,6 +40,10 @@ class DisturbedRounds:
         """Return whether a round can't be in a window."""
         return any(number in numbers for numbers in self._disturbed.values())
 
+    def has_any(self, causes: t.Iterable[str]) -> bool:
+        """Return whether one of these causes disturbed a round."""
+        return any(cause in self._disturbed for cause in causes)
+
     def disturbances(self) -> list[Disturbance]:
         """`validity` of a test's record."""
         return [

@@ -95,10 +95,16 @@ def remarks(
         for address, more in pcie.aer_increase(before.aer, now.aer).items()
         if measured_s > 0
     }
-    causes = [Condition(cause_of(key), TOLD, text + per_hour.get(key, "")) for key, text in found.items()]
-    if heat and now.throttle_counts is None:
-        return [Condition("temperature", UNKNOWN, f"{heat}; it does not count whether it was throttled"), *causes]
-    return [Condition("temperature", TOLD, heat), *causes] if heat else causes
+    causes = [
+        Condition(cause_of(key), UNKNOWN if key in HOT else TOLD, text + per_hour.get(key, ""))
+        for key, text in found.items()
+    ]
+    return [Condition("temperature", UNKNOWN, heat + UNCOUNTED), *causes] if heat else causes
+
+
+# A drive counts how often the host's thermal management slowed it down (NVM Express, HCTM), and not what it did itself.
+HOT = ("warning_temp_min",)
+UNCOUNTED = "; whether it slowed down by itself then nobody counts"
 
 
 def cause_of(key: str) -> str:
@@ -107,9 +113,9 @@ def cause_of(key: str) -> str:
     """
     if pcie.ADDRESS.fullmatch(key):
         return "pcie_errors"
-    if key.startswith("throttled") or key == "critical_temp_min":
+    if key.startswith("throttled"):
         return "throttled"
-    if key == "warning_temp_min":
+    if key in ("warning_temp_min", "critical_temp_min"):
         return "temperature"
     return "health" if key in ("unread", *critical_texts(0xFF)) else key
 
@@ -153,12 +159,12 @@ def limit_c(world: Environment) -> int | None:
 
 def _heat(first: Environment, before: Environment, now: Environment, hottest_c: int | None) -> dict[str, str]:
     """Find a drive at its own limit now, in a sample, or in between: its own memory of the highest rose to it. It may
-    be as fast as ever: whether it was throttled is counted apart.
+    be as fast as ever, or have slowed down by itself.
 
-    temperature told: WCTEMP, else CCTEMP; `op_limit_max`, else `limit_max` and `drive_trip` of smartctl; the
+    temperature unknown: WCTEMP, else CCTEMP; `op_limit_max`, else `limit_max` and `drive_trip` of smartctl; the
       temperature at which a card throttles (`fio-status`); the highest since power-on, if the drive records it. Limit:
       BELOW_LIMIT_C below the limit
-    temperature unknown: the same, of a drive that does not count how often it is throttled. Limit: the same
+    temperature disturbs: minutes above CCTEMP. Limit: any increase
     """
     limit = limit_c(now) or limit_c(first)
     if limit is None:

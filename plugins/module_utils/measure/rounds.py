@@ -17,6 +17,7 @@ from .windows import Metrics, Windows
 FITTED_END = "_fitted_end"
 # A test may have as many disturbed rounds as its limit of rounds allows undisturbed ones.
 MOST_TIMES = 2
+STEADY_ITSELF = "; the drive itself was steady"
 # Starting fio, its result and the journal, for each cell.
 CELL_OVERHEAD_S = 0.4
 
@@ -154,7 +155,7 @@ class Rounds:
 
     def _too_disturbed_text(self) -> str:
         text = "too few others are left for a window" if self._steady else "no other is left that counts"
-        return text + ("; the drive itself was steady" if self._steady and self._windows.is_steady_throughout() else "")
+        return text + (STEADY_ITSELF if self._steady and self._windows.is_steady_throughout() else "")
 
     def saturation(self) -> Saturation | None:
         """As Windows.saturation."""
@@ -178,7 +179,8 @@ class Rounds:
         Maxima cover the window's span with the disturbed rounds in it, disturbed ones elsewhere, and every round of a
         saturation test, whose curve is the result: what disturbs a round excuses no I/O that was stuck in it.
         Percentiles and shares are those of the span's histograms, merged. A round in which a cell alone was disturbed
-        is in none of its figures; where it was so in all of them, it has a maximum and no other figure.
+        is in none of its figures; where it was so in all of them, it has a maximum and no other figure. So has a curve
+        that ended before the drive can have left its fresh state.
         """
         numbers = self.window_rounds()
         rounds = [self._windows.cells[number - 1] for number in numbers]
@@ -192,7 +194,13 @@ class Rounds:
     def _average(self, cell: str, numbers: list[int], seen: list[Metrics]) -> CellAverage:
         own = [number for number in numbers if cell not in self._left_out.get(number, ())]
         combined = _combine([self._windows.cells[number - 1][cell] for number in own], seen)
-        return CellAverage(cell, {**combined, **self._tail_metrics(cell)}, self._steadiness(cell, own))
+        figures = {**combined, **self._tail_metrics(cell)}
+        if not own or self._is_fresh_curve():
+            figures = {name: value if "max_latency" in name else None for name, value in figures.items()}
+        return CellAverage(cell, figures, self._steadiness(cell, own))
+
+    def _is_fresh_curve(self) -> bool:
+        return bool(self._steady and not self._steady.required and self._windows.too_early())
 
     def _tail_metrics(self, cell: str) -> dict[str, float | None]:
         """Return what the merged histograms of a cell tell: percentiles, and shares within the test's times."""
@@ -256,12 +264,10 @@ def bound_s(
 
 def _combine(samples: t.Sequence[Metrics], seen: t.Sequence[Metrics]) -> Metrics:
     """Return the mean of each metric over the samples, and of a maximum the largest that was seen in any round."""
-    maxima = {name for sample in seen for name in sample if "max_latency" in name}
     names = [name for name in (samples or seen)[0] if all(name in sample for sample in samples)]
     return {
         name: max(sample[name] for sample in seen if name in sample)
-        if name in maxima
-        else sum(sample[name] for sample in samples) / len(samples)
+        if "max_latency" in name
+        else sum(sample[name] for sample in samples) / max(1, len(samples))
         for name in names
-        if samples or name in maxima
     }

@@ -16,6 +16,7 @@ import os
 import threading
 import time
 import typing as t
+from dataclasses import replace
 
 from ..core.host import Host
 from ..drive import health
@@ -37,6 +38,8 @@ KEPT = (
     "error",
 )
 COUNTERS = ("critical_warning", "warning_temp_min", "critical_temp_min", "throttle_counts")
+# Of a look that fails, as the look before it had them.
+KNOWN_ON = (*COUNTERS, "throttle_s", "media_errors")
 TOO_HOT = 0x02
 # How long the end of a test waits for a look that hangs.
 JOIN_S = health.TIMEOUT_S * 3
@@ -74,7 +77,7 @@ def disturbed(first: Look, before: Look, now: Look) -> dict[str, str]:
 
 def lasting(first: Look, now: Look) -> dict[str, str]:
     """Return what still disturbs at the end of a test, and all that it measured with it: {kind: sentence}."""
-    return {**_warnings(first, now), **_slower_link(first, now)}
+    return {**_warnings(first, now), **_minutes_above(first, now, "critical"), **_slower_link(first, now)}
 
 
 def remarks(first: Look, now: Look) -> dict[str, str]:
@@ -100,8 +103,7 @@ def unread(first: SampleDetails | None, last: SampleDetails) -> dict[str, str]:
 def _throttling(first: Look, now: Look) -> dict[str, str]:
     """Find a drive that slowed down because of heat.
 
-    throttled disturbs: TMT1 and TMT2 transitions and seconds, minutes above CCTEMP, between two samples. Limit: any
-      increase
+    throttled disturbs: TMT1 and TMT2 transitions and seconds, between two samples. Limit: any increase
     """
     told = {}
     for level in ("t1", "t2"):
@@ -110,7 +112,7 @@ def _throttling(first: Look, now: Look) -> dict[str, str]:
         if count or seconds:
             text = "it was throttled by thermal management {0}: {1} more transitions, {2} s more"
             told["throttled " + level] = text.format(level[1:], count, seconds)
-    return {**told, **_minutes_above(first, now, "critical")}
+    return told
 
 
 def _minutes_above(first: Look, now: Look, name: str) -> dict[str, str]:
@@ -119,6 +121,12 @@ def _minutes_above(first: Look, now: Look, name: str) -> dict[str, str]:
     if None in (before_min, now_min) or now_min <= before_min:
         return {}
     return {key: f"it was above its {name} temperature for {now_min - before_min} min more"}
+
+
+def _with_last_known(sample: SampleDetails, before: SampleDetails) -> SampleDetails:
+    """Return a sample to compare the next one with: what it does not tell, as the one before it told."""
+    known = {key: getattr(before, key) for key in KNOWN_ON if getattr(sample, key) is None}
+    return replace(sample, aer={**before.aer, **sample.aer}, **known)
 
 
 def _hot(first: Look, now: Look) -> dict[str, str]:
@@ -205,7 +213,8 @@ class Sampler:
 
     identity: asked at the start, as a purge may have changed the kernel name; note: writes a record's fields;
       interval_s 0: samples only where it is asked;
-    io_cpus: the CPUs that fio works on, as a list, which the samples of the thread keep off.
+    io_cpus: the CPUs that fio works on, as a list, which the samples of the thread keep off; baseline: with which its
+      link is compared, where there is one.
     """
 
     def __init__(
@@ -215,6 +224,7 @@ class Sampler:
         note: t.Callable[..., None],
         interval_s: float,
         io_cpus: t.Callable[[], str | None],
+        baseline: t.Callable[[], Environment | None] = lambda: None,
         clock: t.Callable[[], float] = time.monotonic,
     ) -> None:
         self._host = host
@@ -222,6 +232,7 @@ class Sampler:
         self._note = note
         self._interval_s = interval_s
         self._io_cpus = io_cpus
+        self._baseline = baseline
         self._clock = clock
         self._looked_s = 0.0
         # The longest that nobody looked at the drive, and the highest temperature that was seen.
@@ -269,7 +280,8 @@ class Sampler:
                 text = "a sample of the drive did not end: whether it was throttled is unknown"
                 self.of_all["samples"] = text
                 return
-        self.of_all.update(unread(self._first, self._look(ask=True)))
+        with self._whatever_fails():
+            self.of_all.update(unread(self._first, self._look(ask=True)))
 
     def _run(self, others: list[int]) -> None:
         if others:
@@ -289,19 +301,29 @@ class Sampler:
             self.of_all["samples"] = text
 
     def _look(self, ask: bool = False) -> SampleDetails:
-        """Take a sample. ask: of a drive on SATA or SAS too, whose queue is empty now."""
-        with self._lock:
+        """Take a sample. ask: of a drive on SATA or SAS too, whose queue is empty now. Raises TimeoutError where
+        another look hangs.
+        """
+        if not self._lock.acquire(timeout=JOIN_S):
+            raise TimeoutError("another look does not end")
+        try:
             sample = take_sample(self._host, self._known, self._path, ask or self._known.get("transport") == "nvme")
-            now_s = self._clock()
-            self.unseen_s, self._looked_s = max(self.unseen_s, now_s - self._looked_s), now_s
-            self._note("sample", **to_json(sample))
-            seen = [one for one in (self.hottest_c, sample.temperature_c) if one is not None]
-            self.hottest_c = max(seen, default=None)
-            first = self._first = self._first or sample
-            self._disturbed.update(disturbed(first, self._last or sample, sample))
-            self.of_all.update(_warnings(first, sample))
-            self._last = sample
+            self._take(sample)
             return sample
+        finally:
+            self._lock.release()
+
+    def _take(self, sample: SampleDetails) -> None:
+        now_s = self._clock()
+        self.unseen_s, self._looked_s = max(self.unseen_s, now_s - self._looked_s), now_s
+        self._note("sample", **to_json(sample))
+        seen = [one for one in (self.hottest_c, sample.temperature_c) if one is not None]
+        self.hottest_c = max(seen, default=None)
+        first = self._first = self._first or sample
+        last = self._last or sample
+        self._disturbed.update(disturbed(self._baseline() or first, last, sample))
+        self.of_all.update({**_warnings(first, sample), **_minutes_above(first, sample, "critical")})
+        self._last = _with_last_known(sample, last)
 
 
 def _listed(text: str | None) -> list[int]:

@@ -145,7 +145,11 @@ class Windows:
         )
 
     def too_disturbed(self) -> bool:
-        """Return whether no window could count, steady or not, and one could if no round had been disturbed."""
+        """Return whether disturbed rounds alone left too few others: no window could count, steady or not, and one
+        could if no round had been disturbed; of a curve, fewer samples than a window has.
+        """
+        if not self._rule.required:
+            return len(self.clean) // self.every < min(self._rule.window, self.count // self.every)
         return not self._any_may_count(self.clean) and self._any_may_count(range(1, self.count + 1))
 
     def is_steady_throughout(self) -> bool:
@@ -155,8 +159,9 @@ class Windows:
         return all(self.evaluate(item, windows[-1]).steady for item in self._rule.tracked)
 
     def _any_may_count(self, rounds: t.Sequence[int]) -> bool:
-        ends = range(self.every, len(rounds) + 1, self.every)
-        return any(self._may_count(self._of(rounds, end)) for end in ends)
+        """Return whether a window of these rounds may count: the last one, if any."""
+        end = len(rounds) // self.every * self.every
+        return end > 0 and self._may_count(self._of(rounds, end))
 
     def too_early(self) -> list[str]:
         """Return why the windows so far could not count; nothing when they could."""

@@ -11,7 +11,7 @@ import typing as t
 
 from ..measure import disturbances, fio_result
 from ..measure.disturbed_rounds import DisturbedRounds
-from ..measure.rounds import FITTED_END, Rounds
+from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds
 from ..records import base
 from ..records.attempt import AttemptResult, CellAverage, LoadOfCell, MeasuredCell, Outcome, Window
 from ..records.events import TestEnd
@@ -165,6 +165,8 @@ class AttemptReducer:
         if outcome in MEASURED:
             return ("invalid", disturbed) if disturbed else (outcome, reasons)
         told = self._disturbed.summary(self._rounds.count) if outcome == "invalid" else ""
+        if self._disturbed.has_any(disturbances.OF_DRIVE):
+            reasons = [text.replace(STEADY_ITSELF, "") for text in reasons]
         return outcome, ["; ".join([told, *reasons])] + disturbed if told else reasons + disturbed
 
 
@@ -172,7 +174,8 @@ def _metrics(windows: t.Sequence[Window], averages: t.Sequence[CellAverage]) -> 
     """Return the test's figures: those of the first tracked cell, and where the fitted lines of its windows end."""
     first = windows[0].cell if windows else None
     tracked = next((one.metrics for one in averages if first in (None, one.cell)), {})
-    fitted = [window for window in windows if window.cell == first and window.fitted_end is not None]
+    counts = [window for window in windows if tracked.get(window.metric) is not None]
+    fitted = [window for window in counts if window.cell == first and window.fitted_end is not None]
     return {**tracked, **{window.metric + FITTED_END: window.fitted_end for window in fitted}}
 
 
@@ -232,16 +235,21 @@ class JournalAttempt:
         if self._lacks or self._result or not self._reducer or kind not in EVENTS:
             return
         try:
-            if kind == "round" and self._budget and self._reducer.evaluates_next():
-                self._budget.spend(self._figures)
+            if kind == "round" and self._reducer.evaluates_next():
+                self._spend()
             self._reducer.take(event)
             if kind == "test_finished":
+                self._spend()
                 self._last_tracked = self.tracked()
                 self._result, self._reducer = self._reducer.result(), None
         except TooMany as error:
             self._lacks = str(error)
         except _DAMAGED as error:
             self._lacks = _damage(error)
+
+    def _spend(self) -> None:
+        if self._budget:
+            self._budget.spend(self._figures)
 
     def result(self) -> AttemptResult:
         """Return AttemptReducer.result; invalid, without figures, where it can't be computed."""

@@ -53,8 +53,8 @@ def bears_on_figures(host: Host, setting: Setting) -> bool:
     """Return whether a figure may depend on a setting. I/O past the page cache waits for nothing of /proc/sys/vm, and
     what a service changes is looked at by itself.
 
-    settings disturbs: governor and frequency, idle states, power, interrupts, queue attributes, write cache are not as
-      tuned: after each round, and before and after each test. They are made again at once. Limit: any
+    settings disturbs: governor and frequency, idle states, power, interrupts, queue attributes are not as tuned, after
+      each round, and made again at once; these and the write cache before and after each test. Limit: any
     settings told: the same of `/proc/sys/vm`, services, and the interrupt of an NVMe admin queue. Limit: any
     """
     if setting.kind == "irq":
@@ -74,8 +74,13 @@ def drifted_settings(
     device: the drive's kernel name. kinds: of settings to look at; some cost a process. silent: what gave no answer
       (setting_kinds.waits_for) and is not asked again; this adds to it where the host's files have deadlines.
     """
+    return _told(host, _off(host, applied, device, kinds, set() if silent is None else silent))
+
+
+def _told(host: Host, off: t.Iterable[Drifted]) -> list[Drift]:
+    """Return one for each setting and value."""
     grouped: dict[tuple[str, str | None, str | None], list[Drifted]] = {}
-    for item in _off(host, applied, device, kinds, set() if silent is None else silent):
+    for item in off:
         grouped.setdefault((item.setting.name, item.now, item.setting.wanted), []).append(item)
     return [
         Drift(
@@ -119,14 +124,16 @@ def _sentence(item: Drifted, count: int) -> str:
     return f"{setting.path}{more(count)} is {item.now}, tuned to {setting.wanted}{reason}"
 
 
-def reapply_settings(host: Host, applied: t.Sequence[Setting], device: str) -> list[Setting]:
+def reapply_settings(
+    host: Host, applied: t.Sequence[Setting], device: str, kinds: t.Collection[str] = tuple(KINDS)
+) -> list[Setting]:
     """Make again what no longer is as it was made, on the host or on this drive: a purge may give the drive a new
     queue.
 
     Returns those settings, as they are now; what never worked is not tried again.
     """
     made = [item for item in applied if item.outcome in MADE]
-    lost = [item for item in _off(host, made, device, tuple(KINDS), set()) if item.now is not None]
+    lost = [item for item in _off(host, made, device, kinds, set()) if item.now is not None]
     return [apply_one(host, replace(item.setting, before=item.now)) for item in lost]
 
 
@@ -146,8 +153,9 @@ class TunedHost:
         # last thorough look.
         self._patient: dict[str, InTime] = {}
         self._silent: dict[str, set[str]] = {}
-        # What looks for any drive found of the host's own settings, and how much of it each drive was told.
-        self._seen: list[Drift] = []
+        # What looks for a drive found of the host's own settings, or made again, with that drive; and how much of it
+        # each drive was told.
+        self._seen: list[tuple[str, Drift]] = []
         self._told: dict[str, int] = {}
         self._applied: list[Setting] = []
         self._places: tuning_plan.Places | None = None
@@ -184,7 +192,8 @@ class TunedHost:
         found = [item for item in self.drifted(device, cheap=True) if item.was_made]
         told = self._told.get(device, 0)
         self._told[device] = len(self._seen)
-        return list(dict.fromkeys(found + self._seen[told : self._told[device]]))
+        others = [item for whose, item in self._seen[told : self._told[device]] if whose != device]
+        return list(dict.fromkeys(found + others))
 
     def drifted(self, device: str, cheap: bool = False) -> list[Drift]:
         """Return what is not as it was asked for, on the host or on this drive (its kernel name). `cheap`: only what
@@ -196,12 +205,17 @@ class TunedHost:
             self._silent[device] = set()
         kinds, silent = CHEAP if cheap else tuple(KINDS), self._silent.setdefault(device, set())
         found = drifted_settings(self._patient[device], self._applied, device, kinds, silent)
-        self._seen += [item for item in found if item.of_host and item.was_made]
+        self._seen += [(device, item) for item in found if item.of_host and item.was_made]
         return found
 
-    def reapply(self, device: str) -> list[Setting]:
-        """Make again what no longer is as it was made; those settings."""
-        return reapply_settings(self._host, self._applied, device)
+    def reapply(self, device: str, cheap: bool = False) -> list[Setting]:
+        """Make again what no longer is as it was made; those settings. cheap: only what is looked at between two
+        rounds, so that what is looked at less often is still found at the test's end.
+        """
+        again = reapply_settings(self._host, self._applied, device, CHEAP if cheap else tuple(KINDS))
+        lost = [Drifted(replace(item, outcome=MADE[0]), item.before) for item in again if item.device is None]
+        self._seen += [(device, item) for item in _told(self._host, lost)]
+        return again
 
     def take_place(self, name: str) -> Place:
         """Return where fio runs for this drive of the plan, until `leave_place`."""

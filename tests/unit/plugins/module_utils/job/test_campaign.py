@@ -87,7 +87,7 @@ def test_the_end_says_whether_the_drive_itself_led_to_its_error(monkeypatch, rai
         results=[],
         held=held,
         bench=nothing(check_fio=lambda: None),
-        conditions=nothing(begin=lambda _history: None),
+        conditions=nothing(begin=lambda _history: None, baseline=None),
         watchdog=Watchdog(threading.Event()),
         show=lambda **_shown: None,
         guard=guard,

@@ -45,6 +45,7 @@ class Host:
             stop=threading.Event(),
             hung={},
             ended={},
+            baselines={},
             terms=Terms(),
             journal=types.SimpleNamespace(add=lambda event, **fields: self.log.append((event, fields))),
             status=types.SimpleNamespace(set=self.show),

@@ -141,18 +141,17 @@ def told(first, hottest_c=None, **change):
     "first, change, cause, level, says",
     [
         (FIRST, {"aer": ERRORS}, "pcie_errors", TOLD, "errors rose by 3 correctable at 0000:01:00.0; 1.5 an hour"),
-        (FIRST, {"temperature_c": 70}, "temperature", TOLD, "it reached 70 °C, its own limit is 70 °C"),
-        (FIRST, {"hottest_c": 71}, "temperature", TOLD, "it reached 71 °C, its own limit is 70 °C"),
-        (FIRST, {"warning_temp_min": 6}, "temperature", TOLD, "above its warning temperature for 1 min more"),
+        (FIRST, {"temperature_c": 70}, "temperature", UNKNOWN, "it reached 70 °C, its own limit is 70 °C"),
+        (FIRST, {"hottest_c": 71}, "temperature", UNKNOWN, "it reached 71 °C, its own limit is 70 °C"),
+        (FIRST, {"warning_temp_min": 6}, "temperature", UNKNOWN, "above its warning temperature for 1 min more"),
         (FIRST, {"critical_warning": 2}, "health", TOLD, "the temperature is beyond a threshold"),
         (FIRST, {"throttle_counts": {"t1": 4, "t2": 0}}, "throttled", TOLD, "throttled by thermal management 1"),
-        # What does not count it may have been throttled.
         (
             replace(SATA, warning_temperature_c=None),
             {"temperature_c": 81},
             "temperature",
             UNKNOWN,
-            "it reached 81 °C, its own limit is 80 °C; it does not count whether it was throttled",
+            "it reached 81 °C, its own limit is 80 °C; whether it slowed down by itself then nobody counts",
         ),
         (SATA, {"highest_temperature_c": 72}, "temperature", UNKNOWN, "it reached 72 °C"),
     ],

@@ -99,6 +99,35 @@ def test_a_curve_that_is_the_result_counts_and_says_why_it_is_not_steady():
     assert run_disturbed(test, {1, 2, 3, 4, 5, 6, 7, 8}).outcome()[0] == "invalid"
 
 
+def curve(count, disturbed=(), every=3, least=0):
+    test = make_test(every=every, max=count)
+    test["steady_state"].update(required=False, min_capacity_multiple=least)
+    return run_disturbed(test, set(disturbed))
+
+
+@pytest.mark.parametrize(
+    ("count", "disturbed", "outcome"),
+    [
+        # Ten rounds are three samples, and a window has five: the limits came first.
+        (10, [], "complete"),
+        (10, [4], "complete"),
+        (10, range(1, 21), "invalid"),
+        (10, range(3, 21), "invalid"),
+        (30, range(16, 61), "steady"),
+        (30, range(15, 61), "invalid"),
+    ],
+)
+def test_a_curve_of_disturbed_rounds_does_not_count(count, disturbed, outcome):
+    assert curve(count, disturbed).outcome()[0] == outcome
+
+
+def test_a_curve_that_ends_in_the_fresh_state_has_no_steady_figures():
+    (fresh,) = curve(9, least=2).averages()
+    assert fresh.metrics == {"write_iops": None, "iops": None, "max_latency_us": 900}
+    (late,) = curve(9, least=0.1).averages()
+    assert late.metrics["write_iops"] == 100
+
+
 def test_a_ramp_takes_its_time_too():
     test = make_test(max=4)
     test["cells"][0]["ramp_s"] = 5

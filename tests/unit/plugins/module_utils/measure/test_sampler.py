@@ -46,11 +46,6 @@ NOTHING = replace(
         ),
         ({"warning_temp_min": 6}, [], ["it was above its warning temperature for 1 min more"]),
         (
-            {"critical_temp_min": 2},
-            ["it was above its critical temperature for 2 min more"],
-            ["it was above its critical temperature for 2 min more"],
-        ),
-        (
             {"critical_warning": 0x06},
             [],
             ["it warns: the temperature is beyond a threshold"],
@@ -188,6 +183,41 @@ def test_what_comes_and_goes_is_of_the_time_in_which_it_did(nvme, interval_s):
     assert list(made.of_all.values()) == ["it warns: its reliability is degraded"] and made.hottest_c == 77
 
 
+def test_minutes_above_the_critical_temperature_disturb_all_of_it(nvme):
+    """A minute that is counted may have begun a round before."""
+    nvme.say(critical_comp_time=0)
+    made, _records = watch(nvme, interval_s=0)
+    with made:
+        nvme.say(critical_comp_time=2)
+        assert made.since_last() == {}
+    assert list(made.of_all.values()) == ["it was above its critical temperature for 2 min more"]
+
+
+def test_what_a_look_that_failed_did_not_tell_the_next_one_does(nvme):
+    """The drive that throttles is also the one that gives no answer in time."""
+    made, _records = watch(nvme, interval_s=0)
+    with made:
+        before, nvme.answers["nvme smart-log"] = dict(nvme.answers), (1, "", "Device or resource busy")
+        nvme.answers["smartctl"] = (127, "", "")
+        nvme.told.update(thm_temp1_trans_count=5, thm_temp1_total_time=300)
+        assert made.since_last() == {}
+        nvme.answers.update(before)
+        nvme.say()
+        assert list(made.since_last().values()) == [
+            "it was throttled by thermal management 1: 5 more transitions, 300 s more"
+        ]
+
+
+def test_a_link_is_compared_with_what_it_was_before_the_drives_first_test(nvme):
+    baseline = samples.sample(link_width=8)
+    identity = {"transport": "nvme", "path": "/dev/nvme0n1"}
+    made = sampler.Sampler(
+        nvme, lambda: identity, lambda event, **fields: None, 0, lambda: None, baseline=lambda: baseline
+    )
+    with made:
+        assert list(made.since_last().values()) == ["its link fell from 16 GT/s x8 to 16 GT/s x4"]
+
+
 @pytest.mark.parametrize("transport", ["nvme", "sata"])
 def test_a_health_that_can_no_longer_be_read_at_the_end_makes_the_test_invalid(nvme, transport):
     """A look in between that fails does not: what it missed, the counters of the last one tell."""
@@ -307,6 +337,28 @@ def test_samples_that_end_early_are_told(nvme, interval_s):
     assert made.of_all == {
         "samples": "samples ended early (OSError: No space left on device): whether it was throttled is unknown"
     }
+
+
+def test_a_look_that_was_asked_for_and_hangs_holds_nobody_up(nvme, monkeypatch):
+    monkeypatch.setattr(sampler, "JOIN_S", 0.05)
+    free, stuck, noted = threading.Event(), threading.Event(), []
+
+    def note(_event, **_fields):
+        if noted:
+            stuck.set()
+            free.wait(60)
+        noted.append(1)
+
+    made, _records = watch(nvme, interval_s=0, note=note)
+    asking = threading.Thread(target=made.since_last)
+    try:
+        with made:
+            asking.start()
+            assert stuck.wait(60)
+        assert "another look does not end" in made.of_all["samples"]
+    finally:
+        free.set()
+        asking.join()
 
 
 def test_a_look_that_hangs_is_told_and_holds_nobody_up(nvme, monkeypatch):

@@ -90,6 +90,15 @@ def test_what_another_drives_look_found_and_made_again_was_wrong_for_this_drive_
         assert tuned.drifted_since_last(device) == []
 
 
+def test_what_a_drive_made_again_before_its_test_was_wrong_for_another_drive_too(tuned, governor):
+    for device in ("nvme0n1", "nvme1n1"):
+        assert tuned.drifted_since_last(device) == []
+    governor.write_text("powersave\n")
+    assert [item.effective for item in tuned.reapply("nvme0n1")] == ["performance"]
+    assert texts(tuned.drifted_since_last("nvme1n1")) == [GOVERNOR + " is powersave, tuned to performance"]
+    assert tuned.drifted_since_last("nvme0n1") == []
+
+
 INTERRUPTS = """            CPU0       CPU1
   24:          7          0   PCI-MSI 524288-edge      nvme0q0
   25:       9000          0   PCI-MSI 524289-edge      nvme0q1
