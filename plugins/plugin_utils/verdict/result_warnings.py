@@ -42,9 +42,12 @@ def warnings(record: Mapping) -> list[str]:
 def not_attained(record: Mapping) -> list[str]:
     """That a test whose curve is its result (steady_state.required: false) did not become steady, as a sentence."""
     windows = record.get("steady_state") or []
+    if record.get("outcome") != "complete":
+        return []
     # The last window may be steady, and too early to count.
-    said = "; ".join(record.get("reasons") or []) or "; ".join(text for item in windows for text in item["reasons"])
-    if record.get("outcome") != "complete" or not windows or not said:
+    reasons = record.get("reasons") or [text for item in windows for text in item.get("reasons") or []]
+    said = "; ".join(reasons)
+    if not windows or not said:
         return []
     return [f"steady state was not attained: its curve counts, its figures are those of the last window ({said})"]
 
