@@ -15,24 +15,18 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import drive_
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS, TOLD, UNKNOWN
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.environment import Environment, PowerState
+from ansible_collections.ssdlab.fleet.tests.fixtures import samples
 
 FIRST = base.parse(
     Environment,
     {
+        **samples.SAMPLE,
         "transport": "nvme",
-        "temperature_c": 40,
         "highest_temperature_c": None,
         "warning_temperature_c": 70,
         "critical_temperature_c": 80,
-        "critical_warning": 0,
-        "warning_temp_min": 5,
-        "critical_temp_min": 0,
-        "throttle_counts": {"t1": 3, "t2": 0},
         "throttle_s": {"t1": 9, "t2": 0},
         "media_errors": 2,
-        "error": "",
-        "link_speed_gts": 16.0,
-        "link_width": 4,
         "link_rate_gbit_s": None,
         "aer": {"0000:01:00.0": {"correctable": 1, "nonfatal": 0, "fatal": 0}},
         "link_policy": None,
