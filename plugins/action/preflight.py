@@ -91,6 +91,7 @@ class ActionModule(ActionBase):
             findings = decided.findings + _fleet_drives(task_vars or {}) + _store(heard["store"])
             if decided.shows_plan:
                 self._show(decided.plan_text)
+            self._show(_left_out(decided))
             self._show(_warned(decided.warnings))
         if not findings and decided.destructive:
             try:
@@ -199,6 +200,15 @@ def _message(findings: t.Sequence[str]) -> str:
     return "\n".join(
         [f"Preflight found {count} to fix. Nothing was erased or changed.", *(f"- {line}" for line in findings)]
     )
+
+
+def _left_out(decided: decision.Decision) -> list[str]:
+    """Return what the run does without; it is shown in every mode."""
+    count = sum(len(drives) for drives in decided.left_out.values())
+    are = f"1 drive {'would be' if decided.shows_plan else 'is'}" if count == 1 else None
+    are = are or f"{count} drives {'would be' if decided.shows_plan else 'are'}"
+    title = f"{are} left out, and not tested (ssd_refused, docs/awx.md); to have all or nothing: ssd_refused=stop"
+    return [title, *(f"- {line}" for line in decided.leaves)] if decided.leaves else []
 
 
 def _warned(warnings: t.Sequence[str]) -> list[str]:

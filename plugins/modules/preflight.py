@@ -12,15 +12,15 @@ version_added: 0.1.0
 author:
   - The ssdlab.fleet authors (@ssdlab)
 description:
-  - Checks each host's variables and answers, and fails with everything that is wrong at once, naming host, drive and
-    variable.
+  - Checks each host's variables and answers. Leaves out the drives and hosts that are refused
+    (C(ssd_refused=leave_out)). Fails with everything else that is wrong at once, naming host, drive and variable, and
+    with all of it where nobody would be left.
   - Chooses the run. That is C(ssd_run_id) if it is given, else the one unfinished run of C(ssd_run_name) on the
     hosts, else a new one.
   - In plan mode and in check mode prints for each drive what would be erased and measured, and how long that should
     take. Otherwise writes C(run.json) into the run's folder on the controller.
-  - A host that cannot be reached is a finding in plan mode. In destructive mode its drives count as asked for, and
-    the other hosts continue. With C(ssd_unavailable=leave_out) it is left out in both modes, like a host that fails to
-    answer and a drive that is gone.
+  - A drive or host that is left out counts as asked for. With C(ssd_refused=stop), a host that cannot be reached is a
+    finding in plan mode; in destructive mode the other hosts continue.
   - In plan mode also writes the plan to a file below C(ssd_results_dir), one line a drive. It does not in check mode,
     with an approved plan, and in AWX. With an approved plan (O(approved_plan)), everything that would be erased has to
     be in it. In destructive mode prints each drive that is erased.
@@ -44,8 +44,7 @@ options:
     type: dict
   hosts_left_out:
     description: The hosts that an earlier decision of this play left out, with the reason
-      (RV(decision.hosts_left_out)). With C(ssd_unavailable=leave_out) they stay left out, as only the others were
-      prepared.
+      (RV(decision.hosts_left_out)). They stay left out, as only the others were prepared.
     type: dict
     default: {}
   approved_plan:
@@ -100,13 +99,12 @@ decision:
       type: str
       sample: ""
     left_out:
-      description: The drives that are left out, in quarantine, kept as evidence or not available, by host;
-        RV(plan_text) says why.
+      description: The drives that are left out, in quarantine or refused, by host; RV(plan_text) says why.
       returned: always
       type: dict
       sample: {rack1-07: [22123A4F5B6C]}
     hosts_left_out:
-      description: Why a host is left out as a whole, by host (C(ssd_unavailable=leave_out)).
+      description: Why a host is left out as a whole, by host (C(ssd_refused=leave_out)).
       returned: always
       type: dict
       sample: {rack1-08: "the host is unreachable: ssh: connect to host rack1-08 port 22: Connection timed out"}

@@ -45,7 +45,7 @@ MEMORY_LIMIT_HOSTS = 300
 # Of a thousand hosts; the rest are as they should be.
 FAULTS = {"hangs": 50, "unreachable": 50, "garbage": 10}
 # What an operator of such a fleet sets: as in AWX's nightly, and a shorter limit of each task.
-LEFT_OUT = {"ssd_unavailable": "leave_out", "ssd_task_timeout_s": 30}
+LEFT_OUT = {"ssd_task_timeout_s": 30}
 CELL = {"access": "random", "block_size": "4KiB", "read_pct": 0, "threads": 1, "queue_depth": 4, "runtime_s": 1}
 TEST = {
     "name": "short",

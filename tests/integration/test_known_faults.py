@@ -18,20 +18,6 @@ import pytest
 WITHOUT_ENGINES = Path(__file__).resolve().parents[1] / "fixtures/reports/fio-without-engines"
 
 
-def test_one_refused_drive_keeps_all_others_from_being_started(site, loop_drive):
-    """Wrong: with all that may be left out left out, as a night does it, a byte on one drive stops the good one too."""
-    good, old = loop_drive("good"), loop_drive("old")
-    with open(old.file, "r+b") as file:
-        file.seek(600_000)
-        file.write(b"x")
-    site.hosts = {"rack1-07": {"ssd_drives": [good.selector, old.selector]}}
-    site.vars.update(ssd_unavailable="leave_out", ssd_evidence="leave_out")
-    code, output = site.play("start")
-    assert code != 0 and f"drive {old.file}" in output and "unsigned_data" in output, output
-    assert f"drive {good.file}" not in output
-    assert not site.run_folders()
-
-
 def test_an_engine_that_fio_cannot_load_is_found_after_the_purge(site, loop_drive):
     """Wrong: fio counts as present by name and version; plan mode passes, and the drive is erased for nothing."""
     drive = loop_drive()

@@ -49,7 +49,7 @@ def test_a_drive_that_failed_night_after_night_is_left_out_until_it_is_released(
     code, said = site.play("qualify", "-e", "ssd_mode=plan")
     assert code != 0 and re.search(f"drive {re.escape(name)} .*: evidence: ", said), said
     first = newest_run(site)
-    code, said = site.play("qualify", "-e", "ssd_evidence=leave_out")
+    code, said = site.play("qualify")
     found = verdicts(site)
     assert code != 0 and found[other][0] == "pass" and bad.digest() == before, said
     assert found[name][0] == "not_tested" and f"it is kept as evidence: run {first}" in found[name][1][0], said

@@ -34,6 +34,7 @@ from . import (
     ledger_age,
     plan_text,
     purge_choice,
+    refused_drives,
     remeasurement_checks,
     run_json,
     run_selection,
@@ -44,6 +45,7 @@ from . import (
 from .begun_run import BegunRun
 from .findings import Finding, HostAnswer, Run
 from .host_tests import HostTests, Requested, TestsOfHosts
+from .refused_drives import Without
 
 # A server with two dozen drives that are all refused for several reasons has fewer findings.
 MOST_OF_HOST = 200
@@ -56,7 +58,8 @@ class Decision(t.NamedTuple):
     skipped: why nothing is to be done (ssd_overlap), or empty. attached: that it goes on with a run that is still at
     work, or empty. left_out: drives, by host; hosts_left_out: why, of hosts that are left out as a whole.
     to_approve: what plan mode may have approved; None where there is nothing. takes: lines about each drive that is
-    erased. prepare: whether a host needs something before its job starts.
+    erased; leaves: about each drive and host that is left out. prepare: whether a host needs something before its job
+    starts.
     """
 
     findings: list[str]
@@ -76,6 +79,7 @@ class Decision(t.NamedTuple):
     hosts_without_run: t.Sequence[str] = ()
     to_approve: approval.ApprovedPlan | None = None
     takes: t.Sequence[str] = ()
+    leaves: t.Sequence[str] = ()
     prepare: bool = False
     starts: t.Sequence[str] = ()
 
@@ -109,7 +113,7 @@ class Request(t.NamedTuple):
 
     marks: of the drives in quarantine. others: ssd_drives of hosts that are not in this play. gone_before:
     hosts_left_out of the play's earlier decision. approved: the plan that everything has to be in (ssd_approved_plan).
-    unapproved: {(host, drive): why} of the drives that are not in it, found by a decision with them.
+    without: what a decision with it found to be refused, or not in the approved plan.
     """
 
     views: t.Sequence[HostAnswer]
@@ -119,7 +123,7 @@ class Request(t.NamedTuple):
     others: duplicates.Entries = MappingProxyType({})
     gone_before: t.Mapping[str, str] = MappingProxyType({})
     approved: approval.ApprovedPlan | None = None
-    unapproved: excluded_drives.Kept = MappingProxyType({})
+    without: Without = Without()
 
 
 class _Chosen(t.NamedTuple):
@@ -190,9 +194,12 @@ def decide(request: Request) -> Decision:
     planned = _plan(chosen, taking_part, requested)
     compared = _compare(request, chosen, taking_part.views, requested, planned.plans)
     if compared.unapproved:
-        return decide(request._replace(unapproved={**request.unapproved, **compared.unapproved}))
+        return decide(request._replace(without=request.without | Without(compared.unapproved)))
     checked = _check_hosts(request, chosen, taking_part.views, requested)
     found += [*overlap.found, *taking_part.found, *checked, *planned.found, *compared.found]
+    refused = refused_drives.without(found, taking_part.views, chosen.run)
+    if refused != Without():
+        return decide(request._replace(without=request.without | refused))
     return _decision(request, chosen, taking_part, requested, planned, compared, overlap.attached, found)
 
 
@@ -217,12 +224,11 @@ def _choose_run(request: Request) -> _Chosen:
 
 
 def _leave_out_hosts(request: Request, chosen: _Chosen) -> _Participants:
-    """Leave out hosts that can't take part (ssd_unavailable_hosts), and those that no approved plan has."""
+    """Leave out hosts that can't take part (ssd_refused), and those that no approved plan has."""
     views, run = chosen.views, chosen.run
-    held_back = run_selection.held_back(views, chosen.own, run) if unavailable_hosts.is_enabled(views) else []
-    before = {**approval_check.hosts_left_out(request.approved), **request.gone_before}
-    kept = excluded_drives.of_run(chosen.before)
-    gone = unavailable_hosts.hosts(views, run, chosen.strange, held_back, kept, before)
+    held_back = run_selection.held_back(views, chosen.own, run) if refused_drives.is_enabled(views) else []
+    before = {**approval_check.hosts_left_out(request.approved), **request.gone_before, **request.without.hosts}
+    gone = unavailable_hosts.hosts(views, run, chosen.strange, held_back, before)
     claims = [claim for claim in chosen.claims if claim.host not in gone]
     return _Participants(unavailable_hosts.exclude(views, gone), gone, claims)
 
@@ -242,14 +248,14 @@ def _skipped(why: str, chosen: _Chosen) -> Decision:
 
 
 def _leave_out_drives(request: Request, chosen: _Chosen, hosts: _Participants) -> _Participants:
-    """Leave out drives in quarantine, kept as evidence, gone or not approved."""
+    """Leave out drives in quarantine, refused or not approved."""
     run, own = chosen.run, chosen.own
     last_runs = last_run_of_drive.of_drives(
         own, ledger_age.drives_to_compare(hosts.views, run), but=run.id if run else ""
     )
     lost = ledger_age.lost(hosts.views, last_runs, own)
     kept = excluded_drives.of_run(chosen.before)
-    views = excluded_drives.exclude(hosts.views, run, request.marks, kept, lost, request.approved, request.unapproved)
+    views = excluded_drives.exclude(hosts.views, run, request.marks, kept, request.approved, request.without.drives)
     return _Participants(views, hosts.gone, ledger_age.findings(lost, views), last_runs)
 
 
@@ -334,7 +340,9 @@ def _decision(
     record = None
     if run and not found:
         asked = _told(views, chosen.before)
-        record = run_json.record(asked, run, request.now, planned.tests, requested, planned.warnings)
+        begun = {(one.host, one.drive) for one in chosen.before.drives if one.host in run.attach and not one.left_out}
+        warnings = [*planned.warnings, *excluded_drives.warnings(asked, begun)]
+        record = run_json.record(asked, run, request.now, planned.tests, requested, warnings, begun)
     began = chosen.before.hosts()
     may_be_approved = plan and plan.lines and not (destructive or request.approved or found)
     return Decision(
@@ -346,7 +354,7 @@ def _decision(
         run_folder=os.path.join(chosen.results_dir, run.id) if run else "",
         results_dir=chosen.results_dir,
         record=record,
-        warnings=host_findings.lines(planned.warnings) + excluded_drives.lines(views) + attached,
+        warnings=host_findings.lines(planned.warnings) + attached,
         plans=planned.plans,
         attached="".join(attached),
         left_out={view.name: list(view.left_out) for view in views if view.left_out},
@@ -354,6 +362,7 @@ def _decision(
         hosts_without_run=[host for host in taking_part.gone if run and host not in {*run.attach, *began}],
         to_approve=plan if may_be_approved else None,
         takes=approval_check.takes(plan, request.approved, run.attach) if run and plan else [],
+        leaves=excluded_drives.lines(views),
         prepare=any(examine_arguments.prepares(view.asked or {}) for view in views),
         starts=[view.name for view in views if run and destructive and _starts(view, run)],
     )
@@ -395,6 +404,9 @@ def _plans(
 def _of_host(chosen: _Chosen, view: HostAnswer, asked: HostTests | None) -> list[Finding]:
     """Return what is wrong with one host, by itself."""
     run = chosen.run
+    locked = [] if view.gone else findings.other_live_runs(view, run)
+    if locked:  # what its job does to the host and the drives would be told as their faults
+        return locked
     return [
         *(Finding(problem, view.name) for problem in host_findings.problems(view.asked or {})),
         *host_findings.blocking(view, run),
@@ -404,7 +416,6 @@ def _of_host(chosen: _Chosen, view: HostAnswer, asked: HostTests | None) -> list
         *(() if view.gone else chosen.strange[view.name]),
         *host_findings.missing_tools(view, asked.asked if asked else ()),
         *findings.refused(view, run),
-        *(() if view.gone else findings.other_live_runs(view, run)),
         *duplicates.side_by_side(view, run),
     ]
 

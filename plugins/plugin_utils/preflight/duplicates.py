@@ -81,6 +81,7 @@ def named_elsewhere(views: t.Sequence[HostAnswer], others: Entries = MappingProx
             "only (if these are two drives with one serial number, name them by wwn)",
             view.name,
             str(drive.drive),
+            str(drive.drive),
         )
         for view in views
         for drive in view.drives or ()

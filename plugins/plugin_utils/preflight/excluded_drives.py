@@ -1,9 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Leaves drives out of what preflight decides on: those in quarantine; with ssd_evidence: leave_out those that an
-earlier run keeps as evidence; with ssd_unavailable: leave_out those that are gone. Pure; the store knows who is in
-quarantine.
+"""Leaves drives out of what preflight decides on: those in quarantine, those that are refused (refused_drives.py) and
+those that no approved plan has. Pure; the store knows who is in quarantine.
 """
 
 from __future__ import annotations
@@ -13,10 +12,12 @@ from types import MappingProxyType
 
 from ...module_utils.drive.entry import parse
 from ...module_utils.records import base
+from ..run_folder.run_record import RunWarning
 from ..store import import_records, quarantine
-from . import approval, approval_check, unavailable_hosts
+from . import approval, approval_check
 from .begun_run import BegunRun
-from .findings import HostAnswer, Run, host_list, named_once, shared_value, standing
+from .findings import HostAnswer, Run, host_list, shared_value
+from .refused_drives import sick
 
 Marks = t.Sequence[quarantine.Quarantined]
 # Of a run that is under way: {(host, drive): why it was left out when the run began}.
@@ -28,40 +29,27 @@ def exclude(
     run: Run | None,
     marks: Marks,
     kept: Kept,
-    lost: Kept = MappingProxyType({}),
     approved: approval.ApprovedPlan | None = None,
-    unapproved: Kept = MappingProxyType({}),
+    without: Kept = MappingProxyType({}),
 ) -> list[HostAnswer]:
     """Return the views without the drives that are left out; those stand in `left_out`. A host that has begun the run
-    goes on with the drives that it began with, and a single step (purge.yml) takes any drive that is there.
+    goes on with the drives that it began with, but for refused ones, and a single step (purge.yml) takes any drive that
+    is there.
 
-    lost: of ledger_age.lost: evidence as well. approved: what it leaves out, nobody approved to erase;
-    unapproved: nor what is not in it.
+    approved: what it leaves out, nobody approved to erase. without: of decision.Request.
     """
     if run is None:
         return list(views)
     qualifies = shared_value(views, "ssd_step") == "qualify"
     mine = [mark for mark in marks if mark.run_name == run.name and qualifies]
-    evidence = shared_value(views, "ssd_evidence") == "leave_out" and qualifies
-    there = not unavailable_hosts.is_enabled(views)
     found = []
     for view in views:
         if view.name in run.attach:
-            reasons = {drive: kept[view.name, drive] for drive in _asked(view) if (view.name, drive) in kept}
+            known = {drive: why for (host, drive), why in kept.items() if host == view.name}
         else:
-            theirs = {drive: why for (host, drive), why in lost.items() if host == view.name}
-            reasons = {
-                **({} if there else unavailable_hosts.not_found(view, run)),
-                **({**_evidence(view, run), **theirs} if evidence else {}),
-                **_marked(view, mine),
-                **{
-                    drive: why
-                    for drive, why in approval_check.left_out(approved, view.name).items()
-                    if drive in _asked(view)
-                },
-                **{drive: why for (host, drive), why in unapproved.items() if host == view.name},
-            }
-        found.append(_without(view, reasons))
+            known = {**_marked(view, mine), **approval_check.left_out(approved, view.name)}
+        known.update({drive: why for (host, drive), why in without.items() if host == view.name})
+        found.append(_without(view, {drive: known[drive] for drive in _asked(view) if drive in known}))
     return found
 
 
@@ -81,14 +69,15 @@ def lines(views: t.Sequence[HostAnswer]) -> list[str]:
     return found
 
 
-def _evidence(view: HostAnswer, run: Run) -> dict[str, str]:
-    """Return the drives that nothing but their evidence keeps out."""
-    refused = {str(found.drive): standing(found, run) for found in view.drives or ()}
-    return {
-        drive: named_once(refusals[0], drive)[1]
-        for drive, refusals in refused.items()
-        if [refusal.code for refusal in refusals] == ["evidence"]
-    }
+def warnings(views: t.Sequence[HostAnswer], begun: t.Collection[tuple[str, str]]) -> list[RunWarning]:
+    """Tell the report of drives that a run goes on without. begun: those with which it began."""
+    remedy = "what was measured of it before counts; mend the cause and play the run again to measure the rest"
+    return [
+        RunWarning(view.name, "left_out", drive, "warning", f"the run goes on without it: {why}", remedy)
+        for view in views
+        for drive, why in view.left_out.items()
+        if (view.name, drive) in begun
+    ]
 
 
 def _marked(view: HostAnswer, marks: Marks) -> dict[str, str]:
@@ -126,5 +115,6 @@ def _without(view: HostAnswer, reasons: t.Mapping[str, str]) -> HostAnswer:
         drives=None if view.drives is None else [one for one in view.drives if str(one.drive) not in reasons],
         checks=None if view.checks is None else [one for one in view.checks if one.drive not in reasons],
         left_out=reasons,
+        sick={drive: why for drive, why in sick(view).items() if drive in reasons},
         unseen=[(parse(one.selector), one) for one in view.drives or () if one.drive in reasons],
     )

@@ -30,6 +30,8 @@ from . import spelling, variable_rules
 # What an interrupted run may itself have left on a drive, and its host job puts right first: a purge that goes on, our
 # password of a security erase.
 HOST_SETTLES = ("sanitize_running", "ata_security")
+# Refusals of entries, not of drives: whoever wrote the inventory is to mend it.
+OF_INVENTORY = ("bad_selector", "duplicate")
 # Decided once for the fleet, so every host has to have the same value.
 FLEET_WIDE = (
     "ssd_mode",
@@ -42,8 +44,7 @@ FLEET_WIDE = (
     "ssd_retest",
     "ssd_overlap",
     "ssd_quarantine_after",
-    "ssd_evidence",
-    "ssd_unavailable",
+    "ssd_refused",
     "ssd_approval",
     "ssd_approved_plan",
 )
@@ -54,11 +55,15 @@ MOST_NAMED = 5
 
 
 class Finding(t.NamedTuple):
-    """Something that stops the run: what it is, and where."""
+    """Something that stops the run: what it is, and where.
+
+    concerns: the drive that the others can be measured without, "" for all of the host; None: it concerns them all.
+    """
 
     message: str
     host: str = ""
     drive: str = ""
+    concerns: str | None = None
 
     def text(self) -> str:
         """One line for people: host: drive X: message."""
@@ -78,6 +83,7 @@ class HostAnswer(t.NamedTuple):
     left_out: {drive: why} of the drives that are left out of all other fields. gone: why the whole host is.
     unseen: such drives may be in use all the same: (entry, what drive_facts has of it, if the host answered).
     entries: of its ssd_drives, without those that are left out; None: that is no list.
+    sick: {drive: why} of the drives that are bad by their own account.
     """
 
     name: str
@@ -97,6 +103,7 @@ class HostAnswer(t.NamedTuple):
     gone: str = ""
     unseen: t.Sequence[tuple[Entry, FoundDrive | None]] = ()
     entries: t.Sequence[Entry] | None = None
+    sick: t.Mapping[str, str] = {}
 
     @classmethod
     def of(cls, name: str, asked: Variables | None, *answers: t.Any, **fields: t.Any) -> HostAnswer:
@@ -202,6 +209,7 @@ def answered_drives(view: HostAnswer) -> list[Finding]:
             "ssd_drives: the host answered about other drives than those, so its answer is ignored; check who else is "
             "root on this host (docs/trust.md)",
             view.name,
+            concerns="",
         )
     ]
 
@@ -245,10 +253,10 @@ def answers(view: HostAnswer, unreachable_counts: bool) -> list[Finding]:
     """
     if view.unreachable:
         message = f"is unreachable, so its drives could not be checked: {view.unreachable}"
-        return [Finding(message, view.name)] if unreachable_counts else []
+        return [Finding(message, view.name, concerns="")] if unreachable_counts else []
     # Without its variables it was not asked at all: _host_settings says why.
     failures = view.failures if view.asked is not None else {}
-    return [Finding(f"{module} failed: {message}", view.name) for module, message in failures.items()]
+    return [Finding(f"{module} failed: {message}", view.name, concerns="") for module, message in failures.items()]
 
 
 def refused(view: HostAnswer, run: Run | None) -> list[Finding]:
@@ -288,7 +296,8 @@ def other_live_runs(view: HostAnswer, run: Run | None) -> list[Finding]:
     others = [one.run_id for one in view.runs or () if one.state in LIVE_STATES and one.run_id not in own]
     advice = "wait for it (watch.yml) or stop it (stop.yml), both with -e ssd_run_id="
     return [
-        Finding(f"locked: run {run_id} is under way on this host; {advice}{run_id}", view.name) for run_id in others
+        Finding(f"locked: run {run_id} is under way on this host; {advice}{run_id}", view.name, concerns="")
+        for run_id in others
     ]
 
 
@@ -304,7 +313,7 @@ def named_once(refusal: Refusal, drive: str) -> tuple[str, str]:
 def of_refusal(refusal: Refusal, host: str, drive: str) -> Finding:
     """Return a refusal of the guard as a finding."""
     who, said = named_once(refusal, drive)
-    return Finding(f"{refusal.code}: {said}", host, who)
+    return Finding(f"{refusal.code}: {said}", host, who, None if refusal.code in OF_INVENTORY else drive)
 
 
 def host_list(names: t.Sequence[str]) -> str:

@@ -66,6 +66,7 @@ def blocking(view: HostAnswer, run: Run | None) -> list[Finding]:
             f"{item.check}: {item.message}. To fix this: {item.remedy}",
             view.name,
             item.drive or "",
+            concerns=item.drive or "",
         )
         for item in _found(view, run)
         if item.level == BLOCKS
@@ -196,6 +197,10 @@ def _link_problems(given: t.Mapping[t.Any, t.Any]) -> list[str]:
 
 def missing_tools(view: HostAnswer, tests: t.Sequence[Test] = ()) -> list[Finding]:
     """Missing tools, and a fio that is too old. tests: all that the host is asked for."""
+    return [finding._replace(concerns="") for finding in _tool_findings(view, tests)]
+
+
+def _tool_findings(view: HostAnswer, tests: t.Sequence[Test]) -> list[Finding]:
     if view.facts is None or view.asked is None:
         return []
     present, least = view.facts.tools, str(view.asked["ssd_fio_min_version"])
@@ -251,6 +256,6 @@ def tuning_findings(view: HostAnswer, run: Run | None) -> list[Finding]:
     if view.asked is None or (run and run.attach.get(view.name) in SETTLED_STATES):
         return []
     return [
-        Finding(message, view.name, drive)
+        Finding(message, view.name, drive, concerns=drive)
         for drive, message in tuning_values.host_problems(view.asked, view.snapshot, view.entries or ())
     ]

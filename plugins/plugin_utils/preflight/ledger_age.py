@@ -47,7 +47,7 @@ def lost(views: t.Sequence[HostAnswer], left: t.Mapping[Key, Left], own: t.Seque
 def findings(why: t.Mapping[Key, str], views: t.Sequence[HostAnswer]) -> list[Finding]:
     """Of the drives that are still asked for. why: of `lost`."""
     there = {(view.name, str(found.drive)) for view in views for found in view.drives or ()}
-    return [Finding(text, host, drive) for (host, drive), text in why.items() if (host, drive) in there]
+    return [Finding(text, host, drive, drive) for (host, drive), text in why.items() if (host, drive) in there]
 
 
 def warnings(views: t.Sequence[HostAnswer], left: t.Mapping[Key, Left], own: t.Sequence[KnownRun]) -> list[RunWarning]:

@@ -58,8 +58,11 @@ def record(
     tests: TestsOfHosts,
     requested: Requested,
     warnings: t.Sequence[RunWarning],
+    begun: t.Collection[tuple[str, str]] = (),
 ) -> RunRecord:
-    """Return run.json. tests: what it tells about those of each host."""
+    """Return run.json. tests: what it tells about those of each host. begun: (host, drive) of those with which the run
+    began: what it measured of them counts, though they are left out by now.
+    """
     asked = [
         RequestedDrive(
             host=view.name,
@@ -73,7 +76,8 @@ def record(
             model=models.get(drive),
             left_out_tests=list(left_out) or None,
             left_out_cells=left_out or None,
-            left_out=why,
+            left_out=None if (view.name, drive) in begun else why,
+            sick=view.sick.get(drive) if why else None,
             again=remeasurement_checks.counting_tests(view, drive),
         )
         for view in views

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hosts that a run does without, with ssd_unavailable: leave_out: those that do not answer, or not as they should.
-Nothing is erased on them, and a drive that one of them names is erased nowhere else. Pure; excluded_drives.py has the
-drives that are gone.
+"""Hosts that a run does without (ssd_refused: leave_out): those that do not answer, or not as they should, and those
+that are refused (refused_drives.py). Nothing is erased on them, and a drive that one of them names is erased nowhere
+else. Pure.
 """
 
 from __future__ import annotations
@@ -12,18 +12,12 @@ import typing as t
 from types import MappingProxyType
 
 from ...module_utils.drive.entry import parse
-from ...module_utils.run.states import SETTLED_STATES
 from ..common.argument_specs import Variables
 from ..validation import printable
-from .findings import Finding, HostAnswer, Run, named_drives, named_once, shared_value, standing
+from .findings import Finding, HostAnswer, Run, named_drives
+from .refused_drives import is_enabled
 
-NOT_FOUND = "not_found"
 MOST_WHY = 500
-
-
-def is_enabled(views: t.Sequence[HostAnswer]) -> bool:
-    """Return whether the run does without what is not available."""
-    return bool(shared_value(views, "ssd_unavailable") == "leave_out")
 
 
 def hosts(
@@ -31,13 +25,12 @@ def hosts(
     run: Run | None,
     strange: t.Mapping[str, t.Sequence[Finding]],
     claims: t.Sequence[Finding] = (),
-    kept: t.Collection[tuple[str, str]] = (),
     before: t.Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Return why the run does without a host, by host. Where its variables are wrong, they are told instead.
 
-    strange: that it answered about other drives. claims: of runs to go on with. kept: (host, drive) left out when the
-      run began. before: what this gave earlier in the play; who is back by now was not prepared with the others.
+    strange: that it answered about other drives. claims: of runs to go on with. before: what this gave earlier in the
+      play, as who is back by now was not prepared with the others; and of decision.Request.without.
     """
     if run is None or not is_enabled(views):
         return {}
@@ -47,7 +40,6 @@ def hosts(
         or _unheard(view)
         or _strange(strange.get(view.name, ()))
         or claimed.get(view.name)
-        or _stuck(view, run, kept)
         for view in views
         if view.asked is not None and not named_drives(view)
     }
@@ -59,22 +51,12 @@ def exclude(views: t.Sequence[HostAnswer], gone: t.Mapping[str, str]) -> list[Ho
     return [_without(view, gone[view.name]) if view.name in gone else view for view in views]
 
 
-def not_found(view: HostAnswer, run: Run | None) -> dict[str, str]:
-    """Return the drives that their host does not find, and that nothing else is wrong with; with the guard's words."""
-    refused = {str(found.drive): standing(found, run) for found in view.drives or ()}
-    return {
-        drive: f"{NOT_FOUND}: {named_once(refusals[0], drive)[1]}"
-        for drive, refusals in refused.items()
-        if [refusal.code for refusal in refusals] == [NOT_FOUND]
-    }
-
-
 def nothing_left(views: t.Sequence[HostAnswer], run: Run | None) -> list[Finding]:
     """Return what a plan is told that has no drive left, some for not being available."""
     left = [view for view in views if view.asked is not None and _has_drives(view, view.asked)]
-    if run is None or left or not any(view.gone or _lacks(view) for view in views):
+    if run is None or left or not any(view.gone for view in views):
         return []
-    head = Finding("ssd_unavailable: no drive is left, so there is nothing to run; each is left out for this reason:")
+    head = Finding("ssd_refused: no drive is left, so there is nothing to run; each is left out for this reason:")
     gone = [Finding(view.gone, view.name) for view in views if view.gone]
     return [
         head,
@@ -88,10 +70,6 @@ def _has_drives(view: HostAnswer, asked: Variables) -> bool:
     return bool(asked.get("ssd_drives") if view.entries is None else view.entries)
 
 
-def _lacks(view: HostAnswer) -> bool:
-    return any(why.startswith(NOT_FOUND) for why in view.left_out.values())
-
-
 def _unheard(view: HostAnswer) -> str:
     if view.unreachable:
         return f"the host is unreachable: {view.unreachable}"
@@ -101,20 +79,6 @@ def _unheard(view: HostAnswer) -> str:
 
 def _strange(found: t.Sequence[Finding]) -> str:
     return "; ".join(finding.message for finding in found)
-
-
-def _stuck(view: HostAnswer, run: Run, kept: t.Collection[tuple[str, str]]) -> str:
-    """Return a host that began the run goes on with all drives that it began with: its host job refuses any
-    other plan.
-    """
-    if view.name not in run.attach or run.attach[view.name] in SETTLED_STATES:
-        return ""
-    return "; ".join(
-        f"it began run {run.id} with drive {drive}, and cannot continue without it ({why}); keep what it measured with "
-        f"stop.yml -e ssd_run_id={run.id}"
-        for drive, why in not_found(view, run).items()
-        if (view.name, drive) not in kept
-    )
 
 
 def _without(view: HostAnswer, why: str) -> HostAnswer:

@@ -142,7 +142,7 @@ def findings(
                 "ssd_rated_tbw, or give the budget in TB"
             )
             message += "" if used_pct is None else f"; {used_pct} % of it is used already, by the drive's own count"
-            found.append(Finding(message, host, drive.drive))
+            found.append(Finding(message, host, drive.drive, drive.drive))
             continue
         allowed = allowed_bytes(model, asked) or 0.0
         if most > allowed:
@@ -152,5 +152,5 @@ def findings(
                 f"ssd_wear_budget: the plan{' (with ssd_retest, twice)' * (times_written > 1)} may write "
                 f"{units.data_size(most)}, more than the {limit} of the budget; {own}{ADVICE}"
             )
-            found.append(Finding(message, host, drive.drive))
+            found.append(Finding(message, host, drive.drive, drive.drive))
     return found

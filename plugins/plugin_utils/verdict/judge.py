@@ -177,8 +177,10 @@ def _drive_findings(
     """Return what the campaign as a whole says: a drive passes only if its campaign was completed."""
     outcome = record.outcome if record else ""
     # Nobody asked for what a host says of it all the same.
-    if (facts.asked.get((host, drive)) or {}).get("left_out"):
-        return [VerdictReason("not_tested", _why_no_record(facts, host, drive, record))]
+    asked = facts.asked.get((host, drive)) or {}
+    if asked.get("left_out"):
+        sick = [VerdictReason("fail", asked["sick"])] if asked.get("sick") else []
+        return [*sick, VerdictReason("not_tested", _why_no_record(facts, host, drive, record))]
     if outcome == "complete" and tests:
         return []
     if outcome == "complete":

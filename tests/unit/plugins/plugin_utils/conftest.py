@@ -17,8 +17,11 @@ def fleet(tmp_path):
 
     def make(name="h1", drives=("S1",), refusals=(), runs=(), **variables):
         unreachable, model = variables.pop("unreachable", ""), variables.pop("model", None)
+        given = [drive if isinstance(drive, dict) else {"serial": drive} for drive in drives]
+        drives = [drive["serial"] for drive in given]
         asked = {
-            "ssd_drives": [{"serial": serial} for serial in drives],
+            "ssd_drives": given,
+            "ssd_refused": "leave_out",
             "ssd_plan": "demo",
             "ssd_step": "qualify",
             "ssd_mode": "destructive",
@@ -36,14 +39,14 @@ def fleet(tmp_path):
             return host_answers.of(name, asked, unreachable=unreachable)
         entries = [
             {
-                "selector": {"serial": serial},
+                "selector": selector,
                 "drive": serial,
                 "path": "/dev/x" + serial,
                 "identity": {"serial": serial, "model": model, "size_bytes": 64 << 20, "logical_block_size_bytes": 512},
                 "eligible": not refusals,
                 "refusals": [{"code": code, "message": "no"} for code in refusals],
             }
-            for serial in drives
+            for serial, selector in zip(drives, given)
         ]
         return host_answers.of(name, asked, list(runs), FACTS, entries)
 

@@ -101,7 +101,7 @@ def test_a_drive_and_a_host_that_have_gone_are_less(fleet):
 def test_anything_else_is_refused_by_name_with_what_differs(fleet, other, told):
     approved = plan_of(fleet("h1"))
     decided = decide(*other(fleet), approved=approved)
-    found = decided.findings or [line for line in decided.warnings if "ssd_approved_plan" in line]
+    found = decided.findings or [line for line in decided.leaves if "ssd_approved_plan" in line]
     assert len(found) == 1 and told in found[0] and approval_check.ADVICE in found[0]
     assert [drive.drive for plan in decided.plans.values() for drive in plan.drives] == ["S1"]
     assert all(drives in (["S9"], ["S2"]) for drives in decided.left_out.values())
@@ -147,32 +147,30 @@ def test_a_test_of_the_same_name_counts_by_its_content(fleet):
     assert decide(fleet(ssd_plan=[{**QUICK, "description": "what only people read"}]), approved=approved).findings == []
 
 
-@pytest.mark.parametrize("unavailable", ["leave_out", "refuse"])
-def test_a_host_that_was_lost_at_the_plan_is_not_erased_when_it_is_back(fleet, unavailable):
-    lost = fleet("h2", ("S2",), unreachable="no route", ssd_unavailable="leave_out")
-    approved = plan_of(fleet("h1", ssd_unavailable="leave_out"), lost)
-    back = [fleet(name, drives, ssd_unavailable=unavailable) for name, drives in (("h1", ("S1",)), ("h2", ("S2",)))]
+@pytest.mark.parametrize("policy", ["leave_out", "stop"])
+def test_a_host_that_was_lost_at_the_plan_is_not_erased_when_it_is_back(fleet, policy):
+    approved = plan_of(fleet("h1"), fleet("h2", ("S2",), unreachable="no route"))
+    back = [fleet(name, drives, ssd_refused=policy) for name, drives in (("h1", ("S1",)), ("h2", ("S2",)))]
     decided = decide(*back, approved=approved)
     why = "the approved plan leaves this host out: the host is unreachable: no route"
-    if unavailable == "leave_out":
+    if policy == "leave_out":
         assert decided.findings == [] and decided.hosts_left_out == {"h2": why} and list(decided.plans) == ["h1"]
-        assert any(line.startswith("h2: " + why) for line in decided.warnings)
+        assert any(line.startswith("h2: " + why) for line in decided.leaves)
     else:
         assert decided.findings == [] and decided.left_out == {"h2": ["S2"]}
         assert any(
-            "h2: drive S2: ssd_approved_plan: this host is not in the approved plan" in line
-            for line in decided.warnings
+            "h2: drive S2: ssd_approved_plan: this host is not in the approved plan" in line for line in decided.leaves
         )
 
 
 def test_a_drive_that_the_plan_left_out_stays_left_out(fleet):
-    gone = fleet("h1", ("S1", "S2"), ssd_unavailable="leave_out")
+    gone = fleet("h1", ("S1", "S2"))
     lost = [{"code": "not_found", "message": "S2: no such drive"}]
     approved = plan_of(host_answers.with_drive(gone, 1, refusals=lost, identity=None))
     decided = decide(gone, approved=approved)
     assert decided.findings == [] and decided.left_out == {"h1": ["S2"]}
     assert [drive.drive for drive in decided.plans["h1"].drives] == ["S1"]
-    assert any("the approved plan leaves it out: not_found: no such drive" in line for line in decided.warnings)
+    assert any("the approved plan leaves it out: not_found: no such drive" in line for line in decided.leaves)
 
 
 def test_hosts_on_which_the_run_needs_no_start_are_held_to_nothing(fleet):
@@ -242,7 +240,7 @@ def test_a_plan_that_was_carried_out_is_not_carried_out_again_where_the_host_for
     decided = decide(used, approved=approved)
     assert decided.findings == [] and decided.left_out == {"h1": ["S1"]}
     told = f"h1: drive S1: ssd_approved_plan: run {RUN_ID} has already begun with this drive; make and approve a new"
-    assert any(line.startswith(told) for line in decided.warnings)
+    assert any(line.startswith(told) for line in decided.leaves)
     # It goes on where the host knows it, and another run's data is the guard's business.
     runs = [{"run_id": RUN_ID, "run_name": "qualify", "state": "dead"}]
     assert decide(host_answers.replaced(used, runs=runs), approved=approved).left_out == {}

@@ -77,7 +77,8 @@ def test_a_job_starts_where_something_is_left_to_do(fleet, changes, starts):
 
 @pytest.mark.parametrize("mode", ["plan", "destructive"])
 def test_a_refused_drive_is_a_finding_in_both_modes(fleet, mode):
-    decided = decide(fleet(ssd_mode=mode), fleet("h2", ["S2"], refusals=["mounted"], ssd_mode=mode))
+    asked = {"ssd_mode": mode, "ssd_refused": "stop"}
+    decided = decide(fleet(**asked), fleet("h2", ["S2"], refusals=["mounted"], **asked))
     assert decided.findings == ["h2: drive S2: mounted: no"] and recorded(decided) == {}
 
 
@@ -86,10 +87,8 @@ def test_an_unreachable_host_is_asked_for_and_stops_nobody(fleet):
     assert decided.findings == [] and ("h2", "S2") in [
         (entry["host"], entry["drive"]) for entry in recorded(decided)["asked"]
     ]
-    assert (
-        "unreachable"
-        in decide(fleet(ssd_mode="plan"), fleet("h2", ["S2"], unreachable="x", ssd_mode="plan")).findings[0]
-    )
+    asked = {"ssd_mode": "plan", "ssd_refused": "stop"}
+    assert "unreachable" in decide(fleet(**asked), fleet("h2", ["S2"], unreachable="x", **asked)).findings[0]
 
 
 def test_a_live_run_is_attached_in_spite_of_held_drives(fleet):
@@ -274,7 +273,7 @@ def test_a_host_whose_drives_are_all_in_quarantine_stops_nobody_and_its_drives_a
     assert decided.fact()["left_out"] == {"h1": ["S1"]}
     asked = {(entry["host"], entry["drive"]): entry.get("left_out", "") for entry in recorded(decided)["asked"]}
     assert asked[("h2", "S2")] == "" and asked[("h1", "S1")].startswith("quarantined: failed 3 nights in a row")
-    assert [line for line in decided.plan_text + decided.warnings if "S1" in line and "quarantined" in line]
+    assert [line for line in decided.leaves if "S1" in line and "quarantined" in line]
     assert schema.problems(recorded(decided), json_schema.of(run_record.RunRecord)) == []
 
 

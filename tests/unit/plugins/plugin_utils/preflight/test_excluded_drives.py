@@ -83,20 +83,3 @@ def test_a_host_that_began_without_a_drive_goes_on_without_it_though_it_was_rele
     )
     (found,) = excluded_drives.exclude([view()], BEGUN, [], kept)
     assert found.left_out == {"S2": "quarantined: as it was"} and left([found]) == [(["S1"], ["S1"])]
-
-
-@pytest.mark.parametrize(
-    ("policy", "codes", "out"),
-    [
-        ("leave_out", ["evidence"], True),
-        ("refuse", ["evidence"], False),
-        ("leave_out", ["evidence", "mounted"], False),  # preflight tells the other refusal
-        ("leave_out", [], False),
-    ],
-)
-def test_a_drive_that_is_kept_as_evidence_is_left_out_where_that_is_wanted(policy, codes, out):
-    refusals = [{"code": code, "message": f"S2 (/dev/sdb): it is {code}"} for code in codes]
-    given = host_answers.with_drive(view(), 1, refusals=refusals)
-    given.asked["ssd_evidence"] = policy
-    (found,) = excluded_drives.exclude([given], NEW, [], {})
-    assert found.left_out == ({"S2": "it is evidence"} if out else {})

@@ -83,13 +83,6 @@ def test_evidence_that_the_ledger_lost_stops_the_run(tmp_path, controller, own_d
     assert f'release_evidence: "{NEW}"' in found
 
 
-def test_or_the_drive_is_left_out_where_evidence_is(tmp_path, controller):
-    controller()
-    told = decided(tmp_path, None, ssd_evidence="leave_out")
-    assert told.findings == [] and told.left_out == {"h0": ["S0-0"]}
-    assert "no longer says so" in recorded(told)["asked"][0]["left_out"]
-
-
 @pytest.mark.parametrize(
     ("own_data", "identity", "entry"),
     [
