@@ -13,7 +13,8 @@ import typing as t
 from ..common import units
 from ..verdict import judged_criteria
 from ..verdict.verdicts import CHANGED, OTHERWISE, VERDICTS
-from . import progress
+from . import grouped_reasons, progress
+from .grouped_reasons import DriveReasons
 
 Mapping = t.Mapping[str, t.Any]
 MODEL_TITLES = ("MODEL", "FIRMWARE", "TEST", "METRIC", "N", "MEDIAN", "SPREAD", "WORST")
@@ -180,7 +181,7 @@ def _most(told: list[str]) -> list[str]:
 
 class _Row(t.NamedTuple):
     """A drive: `good` ones give way when there are too many, and those of a higher `rank` when there still are; `why`:
-    what is wrong with it.
+    what is wrong with it, in sentences.
     """
 
     host: str
@@ -188,7 +189,7 @@ class _Row(t.NamedTuple):
     model: str
     result: str
     tests: str
-    why: str
+    why: tuple[str, ...]
     good: bool
     rank: tuple[int, bool] = (0, False)
 
@@ -204,10 +205,17 @@ def lines(run: Mapping, records: t.Sequence[Mapping], summary: Mapping | None) -
         row: progress.short_name(row.drive, [other.drive for other in rows if other.host == row.host])
         for row in shown[:MOST_ROWS]
     }
+    why = grouped_reasons.grouped([DriveReasons(row.host, row.drive, row.why) for row in shown])
     table = [
         DRIVE_TITLES,
         *[
-            (row.host, names[row], row.model, row.result, "; ".join(filter(None, (row.tests, row.why))))
+            (
+                row.host,
+                names[row],
+                row.model,
+                row.result,
+                "; ".join(filter(None, (row.tests, *why.own[row.host, row.drive]))),
+            )
             for row in shown[:MOST_ROWS]
         ],
     ]
@@ -215,7 +223,7 @@ def lines(run: Mapping, records: t.Sequence[Mapping], summary: Mapping | None) -
     text = _fleet(run, summary) + told + (progress.columns(table, indent="") if shown else [])
     if len(shown) > MOST_ROWS:
         text.append(f"… and {len(shown) - MOST_ROWS} more drives that need attention")
-    return text + [_total(rows)]
+    return text + _most(why.shared) + [_total(rows)]
 
 
 def _fleet(run: Mapping, summary: Mapping | None) -> list[str]:
@@ -252,14 +260,14 @@ def _drive_row(key: Key, run: Mapping, records: t.Sequence[Mapping], summary: Ma
     if judged:
         good = judged["verdict"] == "pass"
         # A pass is shown without its reasons, unless it was held against nothing.
-        why = "; ".join(judged["reasons"][:2]) if not good or judged_criteria.NO_CRITERION in judged["reasons"] else ""
+        why = tuple(judged["reasons"][:2]) if not good or judged_criteria.NO_CRITERION in judged["reasons"] else ()
         # What a slow host made fail must not take the room of bad drives.
         rank = VERDICTS.index(judged["verdict"]), bool(judged.get("host_fault"))
         return _Row(host, drive, model, judged["verdict"].replace("_", " "), tests, why, good, rank)
     outcome = campaign.get("outcome") or "no result yet"
     said = next((record["message"] for record in records if record["kind"] == "host" and record["host"] == host), "")
     why = campaign.get("message") or ("" if campaign else said)
-    return _Row(host, drive, model, outcome, tests, why, outcome == "complete")
+    return _Row(host, drive, model, outcome, tests, (why,) if why else (), outcome == "complete")
 
 
 def _test(record: Mapping, about: Mapping) -> str:
@@ -291,6 +299,6 @@ def _total(rows: t.Sequence[_Row]) -> str:
     """`3 drives: 2 pass, 1 fail`."""
     results = [row.result for row in rows]
     counts = ", ".join(f"{results.count(result)} {result}" for result in dict.fromkeys(results))
-    unjudged = sum(row.good and row.why == judged_criteria.NO_CRITERION for row in rows)
+    unjudged = sum(row.good and row.why == (judged_criteria.NO_CRITERION,) for row in rows)
     counts += f" ({unjudged} without a criterion)" if unjudged else ""
     return f"{len(rows)} drive{'' if len(rows) == 1 else 's'}" + (f": {counts}" if counts else "")

@@ -42,9 +42,11 @@ def test_a_fleet_has_a_line_a_model_then_what_stands_out_and_only_drives_in_need
     assert [line.split(":")[0] for line in text[2:4]] == ["outlier", "low host"]
     assert "h2 S2-1 iops: write_" in text[2] and "h4: its 4 drives are 30 % worse" in text[3]
     assert "96 figures stand out; at most about" in text[4] and text[5].startswith("HOST")
-    assert [line.split()[1] for line in text[6:-1]] == ["S2-1", "S4-0", "S4-1", "S4-2", "S4-3"] and text[
-        -1
-    ] == "24 drives: 19 pass, 5 fail"
+    assert [line.split()[1] for line in text[6:-2]] == ["S2-1", "S4-0", "S4-1", "S4-2", "S4-3"]
+    assert text[-2].startswith("[1] 5 drives, the first: iops: write_iops 80,") and all(
+        "[1]" in line for line in text[6:-2]
+    )
+    assert text[-1] == "24 drives: 19 pass, 5 fail"
 
 
 def test_a_small_fleet_says_that_it_is_too_small_to_judge():
@@ -231,8 +233,8 @@ def test_of_too_many_bad_drives_those_that_failed_by_themselves_come_first():
         of_host = {"host_fault": True} if host == "a" else {}
         judged.append({"host": host, "drive": name, "verdict": verdict, "reasons": [why], **of_host})
     text = words(lines(asked(*keys), [], {"drives": judged}))
-    assert text[1:4] == ["b T1 fail worn", "a S0 fail the host's fault", "a S1 fail the host's fault"]
-    assert text[-2] == "… and 22 more drives that need attention"
+    assert text[1:4] == ["b T1 fail worn", "a S0 fail [1]", "a S1 fail [1]"]
+    assert text[-3:-1] == ["… and 22 more drives that need attention", "[1] 60 drives: the host's fault"]
 
 
 def test_an_empty_run_has_no_table():

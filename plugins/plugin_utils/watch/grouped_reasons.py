@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reasons of many drives, each told once: those that differ in numbers and names alone are one. Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+
+
+class DriveReasons(t.NamedTuple):
+    """Why one drive got its result, in sentences."""
+
+    host: str
+    drive: str
+    reasons: t.Sequence[str]
+
+
+class Grouped(t.NamedTuple):
+    """own: {(host, drive): its reasons}, those that it shares as a number; shared: lines that tell these."""
+
+    own: t.Mapping[tuple[str, str], list[str]]
+    shared: list[str]
+
+
+def grouped(drives: t.Sequence[DriveReasons]) -> Grouped:
+    """Return every reason once. A shared one is told as the first of its drives has it."""
+    of_drives = {(one.host, one.drive): _by_kind(one) for one in drives}
+    kinds: dict[str, list[str]] = {}
+    for reasons in of_drives.values():
+        for kind, reason in reasons.items():
+            kinds.setdefault(kind, []).append(reason)
+    shared = [kind for kind, reasons in kinds.items() if len(reasons) > 1]
+    marks = {kind: f"[{number}]" for number, kind in enumerate(shared, start=1)}
+    own = {place: [marks.get(kind, reason) for kind, reason in reasons.items()] for place, reasons in of_drives.items()}
+    return Grouped(own, [_line(marks[kind], kinds[kind]) for kind in shared])
+
+
+def _by_kind(one: DriveReasons) -> dict[str, str]:
+    """Return a drive's reasons, of each kind the first."""
+    found: dict[str, str] = {}
+    for reason in one.reasons:
+        found.setdefault(_kind(reason, one.host, one.drive), reason)
+    return found
+
+
+def _line(mark: str, reasons: t.Sequence[str]) -> str:
+    """Return `[1] 6 drives, the first: …`."""
+    differs = ", the first" if len(set(reasons)) > 1 else ""
+    return f"{mark} {len(reasons)} drives{differs}: {reasons[0]}"
+
+
+def _kind(reason: str, host: str, drive: str) -> str:
+    """Return a reason without what differs between drives."""
+    for name in sorted(filter(None, (host, drive)), key=len, reverse=True):
+        reason = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "@", reason)
+    return NUMBER.sub("#", reason)
