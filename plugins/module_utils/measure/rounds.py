@@ -196,7 +196,7 @@ class Rounds:
         combined = _combine([self._windows.cells[number - 1][cell] for number in own], seen)
         figures = {**combined, **self._tail_metrics(cell)}
         if not own or self._is_fresh_curve():
-            figures = {name: value if "max_latency" in name else None for name, value in figures.items()}
+            figures = {name: value if is_maximum(name) else None for name, value in figures.items()}
         return CellAverage(cell, figures, self._steadiness(cell, own))
 
     def _is_fresh_curve(self) -> bool:
@@ -236,6 +236,11 @@ def last_clean(count: int, disturbed: t.Container[int], last: int) -> list[int]:
     return [number for number in range(first, count + 1) if number not in disturbed][-last:]
 
 
+def is_maximum(metric: str) -> bool:
+    """Return whether a figure is the largest that was seen, and no mean."""
+    return "max_latency" in metric
+
+
 def cell_s(cell: AnyLoad) -> float:
     """Return how long a cell does I/O: what counts, and the ramp before it."""
     return cell.runtime_s + (cell.ramp_s or 0)
@@ -267,7 +272,7 @@ def _combine(samples: t.Sequence[Metrics], seen: t.Sequence[Metrics]) -> Metrics
     names = [name for name in (samples or seen)[0] if all(name in sample for sample in samples)]
     return {
         name: max(sample[name] for sample in seen if name in sample)
-        if "max_latency" in name
+        if is_maximum(name)
         else sum(sample[name] for sample in samples) / max(1, len(samples))
         for name in names
     }

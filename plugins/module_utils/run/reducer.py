@@ -11,7 +11,7 @@ import typing as t
 
 from ..measure import disturbances, fio_result
 from ..measure.disturbed_rounds import DisturbedRounds
-from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds
+from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds, is_maximum
 from ..records import base
 from ..records.attempt import AttemptResult, CellAverage, LoadOfCell, MeasuredCell, Outcome, Window
 from ..records.events import TestEnd
@@ -171,12 +171,16 @@ class AttemptReducer:
 
 
 def _metrics(windows: t.Sequence[Window], averages: t.Sequence[CellAverage]) -> dict[str, float | None]:
-    """Return the test's figures: those of the first tracked cell, and where the fitted lines of its windows end."""
+    """Return the test's figures: those of the first tracked cell, or of the first one where it tracks none, and where
+    the fitted lines of its windows end; of maxima the largest of all cells, so that no stall passes a criterion.
+    """
     first = windows[0].cell if windows else None
     tracked = next((one.metrics for one in averages if first in (None, one.cell)), {})
     counts = [window for window in windows if tracked.get(window.metric) is not None]
     fitted = [window for window in counts if window.cell == first and window.fitted_end is not None]
-    return {**tracked, **{window.metric + FITTED_END: window.fitted_end for window in fitted}}
+    of_all = [(name, value) for one in averages for name, value in one.metrics.items() if is_maximum(name)]
+    longest = dict(sorted(((name, value) for name, value in of_all if value is not None), key=lambda item: item[1]))
+    return {**tracked, **{window.metric + FITTED_END: window.fitted_end for window in fitted}, **longest}
 
 
 class TooMany(Exception):

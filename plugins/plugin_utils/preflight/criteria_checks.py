@@ -11,7 +11,7 @@ import re
 import typing as t
 
 from ...module_utils.measure import fio_result, histogram, io_pattern
-from ...module_utils.measure.rounds import FITTED_END
+from ...module_utils.measure.rounds import FITTED_END, is_maximum
 from ...module_utils.records.plan import AnyLoad, Plan, PlannedCell, PlannedDrive, PlannedTest
 from ...module_utils.run.criteria import Criterion, is_for, is_of_model
 from ..common.schema import suggestion
@@ -142,9 +142,11 @@ def _problem(criterion: Criterion, drive: PlannedDrive) -> str:
 
 
 def _yields(test: PlannedTest, criterion: Criterion) -> bool:
-    """Return whether the test has the figure: of the cell named, else of the first tracked one, else of the first
-    (job/campaign.py).
+    """Return whether the test has the figure: of the cell named, else of the first tracked one, else of the first; a
+    maximum is that of all cells (run/reducer.py).
     """
+    if is_maximum(criterion["metric"]) and not criterion.get("cell"):
+        return any(_yields(test, {**criterion, "cell": cell.id}) for cell in test.cells)
     tracked = test.steady_state.tracked if test.steady_state else []
     name = (
         criterion.get("cell")

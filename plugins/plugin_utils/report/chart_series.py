@@ -81,7 +81,7 @@ def test_series(
         "phases": phases(values, inside if first.get("steady") else []),
         "latency": _latency(cells, tracked, numbers),
         "windows": [_window(window, spec, about) for window in windows if window.get("window_values")],
-        "percentiles": latencies.percentiles(record.get("metrics") or {}),
+        "percentiles": latencies.percentiles(latencies.figures_of(cell, record, measured)),
         "histogram": latencies.bars(measured.histograms.get(cell, {}) if measured else {}),
         "fill": _fill(measured.fill if measured else None),
         "convergence": _convergence(cells, tracked, spec, numbers),

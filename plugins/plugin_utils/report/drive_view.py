@@ -92,7 +92,7 @@ def _test(sources: Sources, raw: HostRaw, judged: Record, test: Record, identity
         cells=cells,
         cells_open=not record.get("steady_state") and len(cells) <= MOST_OPEN,
         captions=latencies.captions(over, series["cell"], alone=not cells),
-        latency=latencies.table(test["metrics"]),
+        latency=latencies.table(latencies.figures_of(series["cell"], record, measured)),
         latencies=latencies.by_cell(spec.get("cells") or [], measured),
         not_applicable=record.get("not_applicable") or spec.get("not_applicable") or [],
         gap_s=measured.largest_gap_s if measured else None,

@@ -39,6 +39,14 @@ def cell_of(tracked: str | None, cells: t.Iterable[Mapping], measured: Measureme
     return tracked or next(own, "")
 
 
+def figures_of(cell: str, record: Mapping, measured: Measurement | None) -> Mapping:
+    """Return a cell's own figures: a test's maxima are the largest of all its cells. Those of its record where the
+    journal is lost.
+    """
+    found = (entry.get("metrics") for entry in (measured.averages if measured else []) if entry["cell"] == cell)
+    return next(found, None) or record.get("metrics") or {}
+
+
 def span(record: Mapping, last_rounds: int | None) -> str:
     """Return what a test's figures are averages over: the window; without a rule all rounds, or the last ones
     of them.

@@ -228,8 +228,8 @@ class TestOfSummary:
     # Whether its figures count for others: peers, baselines, the nights after. Also of a test that is invalid only as a
     # criterion had nothing to relate to.
     counts: bool
-    # Of the tracked cell over the steady window, in their own units; null: unknown, of a percentile as fewer than 10
-    # I/Os lie beyond it.
+    # Of the first tracked cell, or of the first one, over the window, in their own units; maxima of all cells; null:
+    # unknown, of a percentile as fewer than 10 I/Os lie beyond it.
     metrics: Metrics
     # It was to be measured again (ssd_retest).
     again: OrMissing[MeasuredAgain] = None

@@ -78,7 +78,7 @@ class Criterion:
     source: str | None = None
     # Shell pattern over the drive's model.
     model: OrMissing[str] = None
-    # A cell's id; without it, the test's tracked cell.
+    # A cell's id; without it, the test's figures.
     cell: str | None = None
 
     JSON_SCHEMA: t.ClassVar[Json] = {

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.run import reducer
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria, reducer
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned, steady_test
 
 OTHER_IO = {"cause": "other_io", "level": "disturbs", "message": "another process wrote 8.0 MiB"}
@@ -90,6 +90,11 @@ def of_two_cells(busy, cause, rule=True):
             }
             events.append({**event, "cell": OTHER, "write": write, "causes": [cause] * disturbed})
             event["causes"] = [cause] * ((event["round"], steady_test.CELL) in busy)
+    return of_two(events, rule)
+
+
+def of_two(events, rule=True):
+    """The result of a test of two cells, of which the first is tracked."""
     cells = [{"id": name, "read_pct": 0} for name in (steady_test.CELL, OTHER)]
     changes = planned.spec_json(cells=cells, rounds={"max": 5}, steady_state=None)
     changes = {"cells": changes["cells"], **({} if rule else {"steady_state": None})}
@@ -106,6 +111,30 @@ def test_what_disturbs_a_cell_that_decides_nothing_leaves_its_own_figures_out(ro
     # A criterion on a figure that is null is invalid, and one on a figure that is not there asks another test.
     assert other.metrics["write_iops"] == (300.0 if len(rounds) < 5 else None)
     assert [(item.cause, item.count) for item in result.validity] == [("host_limited", len(rounds))]
+
+
+@pytest.mark.parametrize("rule", [True, False])
+@pytest.mark.parametrize("slow", [steady_test.CELL, OTHER])
+def test_the_longest_io_of_any_cell_is_the_tests(slow, rule):
+    """What a criterion without a cell is held against: its other figures are those of the first cell."""
+    events = []
+    for event in steady_test.events():
+        events.append(event)
+        if event["event"] == "cell":
+            event["write"] = {**event["write"], "iops": 100.0, "max_latency_us": 9e6 if slow == event["cell"] else 5.0}
+            side = {**event["write"], "iops": 300.0, "max_latency_us": 9e6 if slow == OTHER else 5.0}
+            events.append({**event, "cell": OTHER, "write": None, "read": side})
+    result = of_two(events, rule)
+    assert (result.outcome, result.metrics["write_iops"]) == ("steady" if rule else "complete", 100.0)
+    seen = {name: value for name, value in result.metrics.items() if "max_latency" in name}
+    assert seen == {
+        "write_max_latency_us": 9e6 if slow == steady_test.CELL else 5.0,
+        "read_max_latency_us": 9e6 if slow == OTHER else 5.0,
+        "max_latency_us": 9e6,
+    }
+    limits = [{"metric": "max_latency_us", "max": 1e6}, {"metric": "iops", "min": 200}]
+    missed = ["t: max_latency_us is 9e+06 (max 1000000.0)", "t: iops is 100 (min 200)"]
+    assert criteria.missed(limits, "M", [result]) == [text.replace("t:", f"{result.test}:") for text in missed]
 
 
 @pytest.mark.parametrize(
