@@ -184,10 +184,11 @@ def test_a_fio_that_fails_ends_the_test_and_keeps_its_words(jobs, loop_drive, tm
     assert (status["state"], status["drives"][0]["outcome"]) == ("finished", "error")
 
 
-def test_a_finished_test_is_kept_and_an_interrupted_one_starts_from_its_purge(jobs, loop_drive, monkeypatch):
+@pytest.mark.parametrize("leave", ["as_is", "blank"])
+def test_a_finished_test_is_kept_and_an_interrupted_one_starts_from_its_purge(jobs, loop_drive, leave):
     drive = loop_drive()
     tests = planning.load_plan([QUICK, dict(QUICK, name="second")])
-    plan = jobs.plan([drive], tests)
+    plan = {**jobs.plan([drive], tests), "leave": leave}
     journal, status = jobs.run_and_stop(
         plan, lambda journal: any(cell["test"] == "second" for cell in events(journal, "cell"))
     )
@@ -200,6 +201,7 @@ def test_a_finished_test_is_kept_and_an_interrupted_one_starts_from_its_purge(jo
     assert [(r["test"], r["attempt"]) for r in events(journal, "purge")] == [("quick", 1), ("second", 1), ("second", 2)]
     assert [r["outcome"] for r in jobs.ended()] == ["steady", "interrupted", "steady"]
     assert (status["state"], status["drives"][0]["outcome"]) == ("finished", "complete")
+    assert [r["state"] for r in events(journal, "left")] == (["blank"] * 2 if leave == "blank" else [])
 
 
 @pytest.mark.parametrize(

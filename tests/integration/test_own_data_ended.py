@@ -14,7 +14,7 @@ from pathlib import Path
 
 import own_data_lab
 import pytest
-from own_data_lab import QUICK
+from own_data_lab import LONG, QUICK
 from waiting import wait_until
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import deadline, locks
@@ -23,6 +23,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import pa
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, ledger
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control, engine
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.sentinels import Sentinels
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 
 
@@ -78,14 +79,37 @@ def test_a_drive_that_did_well_is_left_as_asked(lab, leave, state):
     assert lab.codes(state=False) == ([] if state else ["unsigned_data"]) and lab.codes() == []
 
 
-def test_what_is_not_valid_is_left_as_it_is(lab):
+def test_what_is_not_valid_leaves_no_data(lab):
     tracked = [{"block_size": "4KiB", "read_pct": 0, "metric": "write_mean_latency_us"}]
     test = dict(QUICK, steady_state={"tracked": tracked, "range_limit": 1e-9}, rounds={"max": 5})
     _outcome, journal = lab.run("one", tests=planning.load_plan([test]), leave="blank")
     (left,) = [record for record in journal if record["event"] == "left"]
-    assert (left["state"], left["reason"]) == ("as_is", "quick ended not_steady") and lab.codes(state=False) == [
-        "unsigned_data"
-    ]
+    assert (left["state"], left["reason"]) == ("blank", "") and lab.codes(state=False) == []
+
+
+@pytest.mark.parametrize(("purge", "blank"), [("deallocate", True), ("none", False)])
+def test_a_stop_leaves_no_data_where_the_run_would_go_on_with_a_purge(lab, purge, blank):
+    run = lab.prepare("one", planning.load_plan([dict(LONG, purge={"method": purge})]), leave="blank")
+
+    def stop():
+        try:
+            wait_until(
+                lambda: any(record["event"] == "precondition" for record in rundir.read_journal(run.journal)),
+                "the fill",
+            )
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        stopping = pool.submit(stop)
+        engine.HostJob(run, Host()).run()
+        stopping.result()
+    (left,) = [record for record in rundir.read_journal(run.journal) if record["event"] == "left"]
+    (drive,) = run.read_status()["drives"]
+    assert (drive["outcome"], left["state"]) == ("interrupted", "blank" if blank else "as_is")
+    assert ("purge.yml erases it" in drive["message"]) is not blank
+    # No other run has to take anything on trust, whatever this host's ledger says.
+    assert lab.codes(state=False) == ([] if blank else ["unsigned_data"]) and lab.codes() == []
 
 
 def test_sentinels_of_a_purge_that_was_cut_are_ours(lab):

@@ -15,15 +15,20 @@ from ..core.deadline import Hangs
 from ..guard import ledger_format
 from ..guard.facts import EVIDENCE
 from ..guard.held import Refused
+from ..measure import precondition_curve
 from ..measure.sampler import Sampler
 from ..records.events import Wear
 from ..records.measurement import Cause, Condition
 from ..records.plan import PlannedTest
 from . import release_drive, test_conditions
 from .drive_context import NO_PURGE, DriveContext, purge_work
+from .operating_points import NoPoint
+from .run_rounds import LinkDown
 from .test_conditions import Conditions
 
 COMPLETE = "complete"
+# What makes a test invalid while the array is there: its drives are left as after a good one.
+ENDS_INVALID = (precondition_curve.Short, NoPoint, LinkDown)
 
 
 class NoArray(Exception):
@@ -50,9 +55,15 @@ def taken(lead: DriveContext, label: str) -> t.Iterator[DriveContext]:
         raise
     try:
         member.note("left", state=release_drive.AS_IS, reason="an array is made of it", seconds=0)
-        yield member
+        ended: Exception | None = None
+        try:
+            yield member
+        except ENDS_INVALID as error:
+            ended = error
         if job.leave == release_drive.BLANK:
             _leave_blank(member)
+        if ended:
+            raise ended
     except Hangs as error:
         member.held.abandon(str(error))
         raise

@@ -26,6 +26,11 @@ from .drive_context import NO_PURGE, DriveContext, Job
 from .drive_tests import DriveTests
 from .resume_state import crash_text, finished_tests, waiting
 
+STOPPED = "the run was stopped"
+HOLDS_DATA = (
+    "the drive still holds test data ({0}), which the next run on this host takes for ours; purge.yml erases it"
+)
+
 
 class Campaign:
     """All that happens to one drive in one run."""
@@ -41,12 +46,10 @@ class Campaign:
         """Work through the plan; the drive's outcome: complete, refused, error or interrupted. Never raises."""
         message, hangs, own = "", False, False
         try:
-            outcome = self._run_tests()
-            message, own = (self._tests.error, self._tests.drive_fault) if outcome == "error" else ("", False)
+            outcome, message = self._run_or_stop()
+            own = outcome == "error" and self._tests.drive_fault
         except Hangs as error:
             outcome, message, hangs, own = "error", str(error), True, self._tests.alone
-        except fio.Interrupted:
-            outcome, message = "interrupted", "the run was stopped"
         except Refused as refused:
             outcome, message = "refused", str(refused)
         except (fio.FioError, PurgeError) as error:
@@ -66,6 +69,14 @@ class Campaign:
             phase="done", outcome=outcome, message=message, cell=None, last=None, time_left_s=0, later_s=0
         )
         return outcome
+
+    def _run_or_stop(self) -> tuple[str, str]:
+        """Return the outcome of _run_tests, and why it is none that went well."""
+        try:
+            outcome = self._run_tests()
+            return outcome, self._tests.error if outcome == "error" else ""
+        except fio.Interrupted:
+            return "interrupted", self._leave_stopped()
 
     def _keep_logs(self, outcome: str, message: str) -> None:
         """Of a drive that failed, before anybody takes its power."""
@@ -157,14 +168,37 @@ class Campaign:
         return Power(host.get(BOOT_ID), count)
 
     def _leave(self) -> None:
-        """How the drive is left at the end: a missed criterion makes it evidence, what went well may be made blank."""
+        """How the drive is left at the end: a missed criterion makes it evidence, all else but an error may be made
+        blank.
+        """
         self._station.held.keep_as_evidence(self._tests.missed())
         if self._station.held.evidence:
             self._station.note("left", state=release_drive.EVIDENCE, reason=self._station.held.evidence, seconds=0)
-        elif self._station.job.leave == release_drive.BLANK:
-            left = release_drive.make_blank(self._tests.work(NO_PURGE), self._tests.finished)
-            self._station.held.blank = left.state == release_drive.BLANK
-            self._station.note("left", **left._asdict())
+        elif self._station.job.leave == release_drive.BLANK and self._station.wrote:
+            self._left(release_drive.make_blank(self._tests.work(NO_PURGE), self._tests.finished))
+
+    def _leave_stopped(self) -> str:
+        """How a stop leaves the drive, as a sentence: blank where that is soon done, and where a job that goes on with
+        the run begins with a purge.
+        """
+        station, tests = self._station, self._tests
+        held = station.held
+        if station.job.leave != release_drive.BLANK or not station.wrote or held.handle is None:
+            return STOPPED
+        if held.unsettled or held.evidence:
+            return STOPPED  # the drive purges itself; or what it holds is to stay
+        to_do = waiting(station.plan.tests, finished_tests(tests.finished))
+        if to_do and to_do[0].purge.method == "none":
+            reason = f"{to_do[0].name}, with which the run would go on, does not purge it"
+            left = release_drive.Leaving(release_drive.AS_IS, reason, 0)
+        else:
+            left = release_drive.make_blank_in_time(tests.work(NO_PURGE))
+        self._left(left)
+        return STOPPED if held.blank else f"{STOPPED}; {HOLDS_DATA.format(left.reason)}"
+
+    def _left(self, left: release_drive.Leaving) -> None:
+        self._station.held.blank = left.state == release_drive.BLANK
+        self._station.note("left", **left._asdict())
 
     def _close(self) -> None:
         """A job of this run died after the last test and before it let go of the drive: its ledger has to say so."""

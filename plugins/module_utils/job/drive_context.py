@@ -45,6 +45,8 @@ class Attempt(t.NamedTuple):
     attempt: int
 
 
+# Before these the guard looks again; other steps write nothing.
+WRITING_STEPS = ("purge", "precondition", "measure")
 # What is done outside a test.
 NO_TEST = Attempt("", 0)
 
@@ -88,6 +90,11 @@ class DriveContext:
         self.history = [record for record in job.history if record.get("drive") == self.drive]
         # Of the attempts that earlier jobs of this run ended.
         self.results = ended_results(plan.tests, self.history)
+        # Whether the run has begun to write to it, in a job before this one too.
+        self.wrote = any(
+            record["event"] == "guard" and record["eligible"] and record["step"] in WRITING_STEPS
+            for record in self.history
+        )
         # Of the test that is under way.
         self.reducer: AttemptReducer | None = None
         self.watchdog = Watchdog(job.stop)
@@ -120,7 +127,9 @@ class DriveContext:
             self.show(**dict({"round": 0, "cell": None, "last": None}, **shown))
         if self.bench.file is not None or self.target is not self.held:
             # The file system on it, or the array of it, is ours and keeps everybody else out.
-            return self.look()
+            self.look()
+            self.wrote = self.wrote or step in WRITING_STEPS
+            return
         begins = self.held.handle is None  # only then the guard looks at what lies on the drive
         look_s = longer_s(self.job.terms, self.plan.expected.get("size_bytes") or 0) if begins else 0.0
         try:
@@ -132,6 +141,7 @@ class DriveContext:
             self._note_guard(step, False, refused.refusals)
             raise
         self._note_guard(step, True, [])
+        self.wrote = self.wrote or step in WRITING_STEPS
 
     def _note_guard(self, step: str, eligible: bool, refusals: list[Finding]) -> None:
         seen = self.held

@@ -8,16 +8,19 @@ from __future__ import annotations
 import typing as t
 
 from ..guard import data_scan
+from ..guard.block_classifier import Stopped
 from ..guard.held import Refused
 from ..purge import methods
 from ..purge.method import PurgeError, Work
 from ..records.attempt import AttemptResult
-from ..run.criteria import MEASURED
 
 AS_IS, BLANK, EVIDENCE = "as_is", "blank", "evidence"
 LONGEST_REASON = 500
 # How long is looked whether a drive that was deallocated reads as blank.
 _LOOK = data_scan.Terms(1.0)
+# Of the minute that a stop waits for all drives (stop_process.STOP_TIMEOUT_S); fio's end, a last step of the drive and
+# putting the host back take the rest.
+STOPPED_S = 20.0
 
 
 class Leaving(t.NamedTuple):
@@ -31,11 +34,23 @@ class Leaving(t.NamedTuple):
 def make_blank(work: Work, finished: t.Sequence[AttemptResult]) -> Leaving:
     """Deallocate a held drive, so that nothing on it needs an excuse on a later night.
 
-    Only where every test went well: what an invalid measurement or an error left behind is what there is to find out
-    why.
+    What an error left behind is what there is to find out why. That of a test that is invalid or not steady tells
+    nothing that its record does not.
     """
-    unwell = [f"{result.test} ended {result.outcome}" for result in finished if result.outcome not in MEASURED]
-    return blank(work, "; ".join(unwell) if finished else "nothing was measured")
+    errors = [f"{result.test} ended with an error" for result in finished if result.outcome == "error"]
+    return blank(work, "; ".join(errors))
+
+
+def make_blank_in_time(work: Work) -> Leaving:
+    """As blank, of a drive whose run was stopped: as far as a stop waits for it."""
+    ends = work.clock() + STOPPED_S
+
+    def tick(_share: float | None) -> None:
+        if work.clock() > ends:
+            raise PurgeError(f"deallocating it takes longer than the {STOPPED_S:g} s that a stop leaves for that")
+
+    work.tick = tick
+    return blank(work)
 
 
 def blank(work: Work, unwell: str = "") -> Leaving:
@@ -64,4 +79,6 @@ def _blank(work: Work) -> str:
         Refused,
     ) as error:  # nothing is lost by it: what was measured stands, and the drive stays as it is
         return str(error)
+    except Stopped:
+        return "the run was stopped while another job looked at it"
     return "" if seen.blank else "it does not read as blank after deallocation"

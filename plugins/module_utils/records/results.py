@@ -160,7 +160,7 @@ class TestRecord(RecordOfRun):
     rounds: RoundCount
     # One for each tracked variable.
     steady_state: Annotated[t.List[Window], Limits(max_items=500)]
-    # Those of its first tracked cell, or of its first one where it tracks none; maxima are the largest of all its cells.
+    # Those of its first tracked cell, or of its first one where it tracks none; maxima are the largest of all cells.
     metrics: Metrics
     # null: it was not purged.
     purge: t.Optional[events.PurgeDetails]

@@ -16,9 +16,11 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Result
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import ledger_format
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array, array_members
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import array, array_members, release_drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job.operating_points import NoPoint
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import LinkDown
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, precondition_curve
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.events import Finding as Refusal
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.ledger import LedgerEntry
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedArray
@@ -200,6 +202,31 @@ def test_whatever_ends_the_measurement_stops_it_first(lead, error):
     with pytest.raises(type(error)), array.assembled(lead, TEST, NAMES):
         raise error
     assert lead.did == [*BEFORE, "array", "stop", "hold b", "hold a", "release a"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "blank"),
+    [
+        (None, True),
+        (LinkDown("its link fell"), True),
+        (NoPoint("no point"), True),
+        (precondition_curve.Short("half of it"), True),
+        (fio.FioError("no JSON"), False),
+        (fio.Interrupted(), False),
+    ],
+)
+def test_its_other_drives_are_left_blank_but_for_an_error_and_a_stop(lead, monkeypatch, ended, blank):
+    lead.job.leave = release_drive.BLANK
+    monkeypatch.setattr(array_members, "purge_work", lambda _member, _purge: None)
+    left = release_drive.Leaving(release_drive.BLANK, "", 0.1)
+    monkeypatch.setattr(release_drive, "blank", lambda _work: lead.did.append("blank") or left)
+    with pytest.raises(type(ended)) if ended else contextlib.nullcontext():
+        with array.assembled(lead, TEST, NAMES):
+            if ended:
+                raise ended
+    assert ("blank" in lead.did) is blank and lead.did.count("release a") == 1
+    # It is no part of the array any more by then.
+    assert not blank or lead.did.index("stop") < lead.did.index("blank") < lead.did.index("release a")
 
 
 def test_a_drive_that_hangs_is_not_touched_again(lead):

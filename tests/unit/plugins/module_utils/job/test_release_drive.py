@@ -76,9 +76,35 @@ def test_nobody_waits_for_a_drive_that_hangs_at_the_end(work_of, step):
         release_drive.make_blank(work_of(hangs=step), STEADY)
 
 
-@pytest.mark.parametrize("finished", [[], STEADY + [run_results.attempt(test="wsat", outcome="invalid")]])
-def test_what_did_not_go_well_is_left_as_it_is(work_of, finished):
-    assert release_drive.make_blank(work_of(hangs="check"), finished).state == release_drive.AS_IS
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [("invalid", ""), ("not_steady", ""), ("complete", ""), ("error", "wsat ended with an error")],
+)
+def test_only_an_error_leaves_what_there_is_to_find_out(work_of, outcome, reason):
+    left = release_drive.make_blank(work_of(), [*STEADY, run_results.attempt(test="wsat", outcome=outcome)])
+    assert (left.state, left.reason) == (release_drive.AS_IS if reason else release_drive.BLANK, reason)
+
+
+@pytest.mark.parametrize(
+    ("gib_s", "blank"),
+    [(1.0, True), (4.9, True), (5.1, False)],
+)
+def test_a_stop_waits_for_a_drive_only_as_long_as_it_has(work_of, monkeypatch, gib_s, blank):
+    """Of four GiB, each of which takes so long; a tick after each lets no stop through, unlike that of a test."""
+    work, now = work_of(), [0.0]
+    work.tick = lambda _share: pytest.fail("it would end at once")
+    work.clock = lambda: now[0]
+
+    def run(work, _found):
+        for gib in range(4):
+            now[0] += gib_s
+            work.tick((gib + 1) / 4)
+
+    method = types.SimpleNamespace(family="any", supported=lambda _found: "", run=run)
+    monkeypatch.setitem(methods.METHODS, "deallocate", method)
+    left = release_drive.make_blank_in_time(work)
+    assert left.state == (release_drive.BLANK if blank else release_drive.AS_IS)
+    assert ("takes longer than the 20 s" in left.reason) is not blank
 
 
 def test_a_drive_that_the_guard_refuses_stays_and_its_results_stand(work_of):
