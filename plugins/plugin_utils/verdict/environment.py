@@ -78,7 +78,8 @@ def wear(record: Mapping) -> list[str]:
         told.append(f"{units.data_size(media)} to its flash")
     if spent.get("write_amplification") is not None:
         told.append(f"write amplification {spent['write_amplification']:g}")
-    told += [] if used is None else [f"{used} % of its rated life is used"]
+    # Every new drive would tell 0 % of every test.
+    told += [f"{used} % of its rated life is used"] if used else []
     doubts = [*_out_of_range(spent), *_uncounted(record, number(written))]
     return [f"by the drive's own count {', '.join(told)}"] * bool(told) + [
         f"that count can't be right, so judge its wear by none of it: {'; '.join(doubts)}"

@@ -83,6 +83,20 @@ WORE = {"host_bytes": 300 << 30, "media_bytes": 600 << 30, "write_amplification"
 
 
 @pytest.mark.parametrize(
+    ("used", "host_bytes", "told"),
+    [
+        (0, None, []),
+        (0, 3 << 30, ["by the drive's own count 3.221 GB were written to it, purge and fill included"]),
+        (1, None, ["by the drive's own count 1 % of its rated life is used"]),
+        (None, None, []),
+    ],
+)
+def test_a_new_drive_is_not_told_to_be_worn(used, host_bytes, told):
+    spent = {"used_pct": used, "host_bytes": host_bytes, "media_bytes": None, "write_amplification": None}
+    assert environment.wear({"wear": spent}) == told
+
+
+@pytest.mark.parametrize(
     ("spent", "fields", "says"),
     [
         ({}, {}, ""),
