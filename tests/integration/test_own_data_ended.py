@@ -91,12 +91,12 @@ def test_what_is_not_valid_leaves_no_data(lab):
 def test_a_stop_leaves_no_data_where_the_run_would_go_on_with_a_purge(lab, purge, blank):
     run = lab.prepare("one", planning.load_plan([dict(LONG, purge={"method": purge})]), leave="blank")
 
+    def filled():
+        return any(record["event"] == "precondition" for record in rundir.read_journal(run.journal))
+
     def stop():
         try:
-            wait_until(
-                lambda: any(record["event"] == "precondition" for record in rundir.read_journal(run.journal)),
-                "the fill",
-            )
+            wait_until(filled, "the fill")
         finally:
             os.kill(os.getpid(), signal.SIGTERM)
 

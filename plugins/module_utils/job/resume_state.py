@@ -127,6 +127,9 @@ def longest_test_s(test: PlannedTest, size_bytes: int, bytes_per_s: float | None
     rounds_s = bound_s(test.rounds, round_s, size_bytes) if test.cells else 0.0
     if rounds_s is None and bytes_per_s and test.rounds.capacity_multiple:
         rounds_s = test.rounds.capacity_multiple * size_bytes / bytes_per_s + round_s
+    least = test.rounds.least_capacity_multiple
+    if rounds_s is not None and least:
+        rounds_s = rounds_s + least * size_bytes / bytes_per_s + round_s if bytes_per_s else None
     if rounds_s is None or (written and not bytes_per_s):
         return None
     return rounds_s + (written / bytes_per_s if written and bytes_per_s else 0.0)

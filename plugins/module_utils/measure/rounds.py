@@ -15,6 +15,8 @@ from .windows import Metrics, Windows
 
 # Follows the name of a tracked metric: where its window's fitted line ends.
 FITTED_END = "_fitted_end"
+# Limits count from the first round on.
+AT_ONCE = (0, 0, 0.0)
 # A test may have as many disturbed rounds as its limit of rounds allows undisturbed ones.
 MOST_TIMES = 2
 STEADY_ITSELF = "; the drive itself was steady"
@@ -40,6 +42,8 @@ class Rounds:
         self._windows = Windows(self._steady, size_bytes)
         self._round_s = sum(cell_s(cell) for cell in test.cells)
         self._latency_targets_us = test.latency_targets_us
+        # Undisturbed rounds, all rounds and seconds from which the limits count; None: as much is not written yet.
+        self._counted_from = None if test.rounds.least_capacity_multiple else AT_ONCE
         # By round, cells whose own figures are disturbed, and nothing else of the round.
         self._left_out: dict[int, t.Collection[str]] = {}
         # {cell: {side: bins}} of the rounds of the span, merged; known at the test's end.
@@ -76,6 +80,9 @@ class Rounds:
         whether it can't be in a window; cells whose own figures it does not give.
         """
         self._windows.add(cells, bytes_written, elapsed_s, disturbed)
+        least_bytes = (self._limits.least_capacity_multiple or 0) * self._windows.size_bytes
+        if self._counted_from is None and bytes_written >= least_bytes:
+            self._counted_from = self.undisturbed, self.count, elapsed_s
         if left_out:
             self._left_out[self.count] = left_out
 
@@ -98,14 +105,17 @@ class Rounds:
     def _limit_reached(self) -> str:
         limits = self._limits
         written, elapsed_s = self._windows.end
-        if limits.max and self.undisturbed >= limits.max:
-            return f"{limits.max} rounds"
-        if limits.max and self.count >= MOST_TIMES * limits.max:
-            return f"{self.count} rounds, {MOST_TIMES} x rounds.max"
         multiple = limits.capacity_multiple
         if multiple and written >= multiple * self._windows.size_bytes:
             return f"{multiple:g} x the user capacity written"
-        if limits.time_limit_s and elapsed_s >= limits.time_limit_s:
+        if self._counted_from is None:
+            return ""
+        undisturbed, count, began_s = self._counted_from
+        if limits.max and self.undisturbed - undisturbed >= limits.max:
+            return f"{limits.max} rounds"
+        if limits.max and self.count - count >= MOST_TIMES * limits.max:
+            return f"{self.count - count} rounds, {MOST_TIMES} x rounds.max"
+        if limits.time_limit_s and elapsed_s - began_s >= limits.time_limit_s:
             return f"{limits.time_limit_s:g} s of rounds"
         return ""
 
@@ -222,8 +232,8 @@ class Rounds:
         if self.steady_at is not None:
             return (self.steady_at + self._after - self.count) * self._round_s
         written, elapsed_s = self._windows.end
-        size_bytes = self._windows.size_bytes
-        return bound_s(self._limits, self._round_s, size_bytes, self.undisturbed, written, elapsed_s)
+        done = Done(self.undisturbed, written, elapsed_s, self._counted_from)
+        return bound_s(self._limits, self._round_s, self._windows.size_bytes, done)
 
 
 def last_clean(count: int, disturbed: t.Container[int], last: int) -> list[int]:
@@ -246,24 +256,33 @@ def cell_s(cell: AnyLoad) -> float:
     return cell.runtime_s + (cell.ramp_s or 0)
 
 
-def bound_s(
-    limits: RoundLimits,
-    round_s: float,
-    size_bytes: int,
-    count: int = 0,
-    bytes_written: int = 0,
-    elapsed_s: float = 0.0,
-) -> float | None:
+class Done(t.NamedTuple):
+    """What is done of a test's rounds. undisturbed: how many are; counted_from: as in Rounds."""
+
+    undisturbed: int = 0
+    bytes_written: int = 0
+    elapsed_s: float = 0.0
+    counted_from: tuple[int, int, float] | None = AT_ONCE
+
+
+def bound_s(limits: RoundLimits, round_s: float, size_bytes: int, done: Done = Done()) -> float | None:
     """Seconds until the first limit ends the rounds if no further one is disturbed; None when no limit can be put into
-    seconds yet. count: of undisturbed rounds so far.
+    seconds yet.
     """
     bounds = []
+    rate = done.bytes_written / done.elapsed_s if done.elapsed_s else 0.0
+    if limits.capacity_multiple and rate:
+        bounds.append((limits.capacity_multiple * size_bytes - done.bytes_written) / rate)
+    undisturbed, _all, began_s = done.counted_from or (done.undisturbed, 0, done.elapsed_s)
+    before_s = 0.0
+    if done.counted_from is None and limits.least_capacity_multiple:
+        if not rate:
+            return None
+        before_s = (limits.least_capacity_multiple * size_bytes - done.bytes_written) / rate
     if limits.max:
-        bounds.append((limits.max - count) * round_s)
+        bounds.append(before_s + (limits.max - (done.undisturbed - undisturbed)) * round_s)
     if limits.time_limit_s:
-        bounds.append(limits.time_limit_s - elapsed_s)
-    if limits.capacity_multiple and bytes_written and elapsed_s:
-        bounds.append((limits.capacity_multiple * size_bytes - bytes_written) * elapsed_s / bytes_written)
+        bounds.append(before_s + limits.time_limit_s - (done.elapsed_s - began_s))
     return max(0.0, min(bounds)) if bounds else None
 
 

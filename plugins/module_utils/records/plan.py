@@ -246,6 +246,8 @@ class RoundLimits:
     # Of the user capacity, written.
     capacity_multiple: t.Optional[_NotZero]
     time_limit_s: t.Optional[_NotZero]
+    # Of the user capacity: max and time_limit_s count from the round by whose end so much is written.
+    least_capacity_multiple: t.Optional[_NotZero] = None
 
 
 @dataclass(frozen=True)

@@ -232,10 +232,12 @@ def _limit_problems(test: Test) -> list[str]:
         return ["cells: the test has neither cells nor a matrix"]
     rounds, steady = test["rounds"], test["steady_state"]
     writes = any(cell["read_pct"] < 100 for cell in cells)
-    if not any(rounds.values()):
+    if not any(rounds[limit] for limit in ("max", "capacity_multiple", "time_limit_s")):
         return ["rounds: nothing ends the test; give max, capacity_multiple or time_limit_s"]
     if rounds["capacity_multiple"] and not writes:
         return ["rounds.capacity_multiple: no cell of the test writes; use max or time_limit_s"]
+    if rounds.get("least_capacity_multiple") and not writes:
+        return ["rounds.least_capacity_multiple: no cell of the test writes"]
     multiple = steady["min_capacity_multiple"] if steady else 0
     if multiple and rounds["capacity_multiple"] and rounds["capacity_multiple"] <= multiple:
         limit = f"{rounds['capacity_multiple']:g} x the user capacity end the test before a window may begin"

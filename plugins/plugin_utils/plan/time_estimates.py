@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...module_utils.measure.rounds import CELL_OVERHEAD_S, cell_s
+from ...module_utils.measure.rounds import CELL_OVERHEAD_S, MOST_TIMES, cell_s
 from ...module_utils.purge import methods
 from ...module_utils.records import base
 from ...module_utils.records.plan import PlannedTest, SteadyStateRule
@@ -49,8 +49,8 @@ def purge_share(method: str) -> float:
 
 
 def span_s(test: PlannedTest, identity: Mapping, bytes_per_s: float, share: float | None = None) -> tuple[float, float]:
-    """Shortest and longest time of a test on a drive, purge and fill included. share: purge_share of the method, where
-    it is known better.
+    """Shortest and longest time of a test on a drive, purge and fill included, if no round is disturbed. share:
+    purge_share of the method, where it is known better.
     """
     share = purge_share(test.purge.method) if share is None else share
     purge_s = identity["size_bytes"] / bytes_per_s * share
@@ -60,17 +60,26 @@ def span_s(test: PlannedTest, identity: Mapping, bytes_per_s: float, share: floa
     return (purge_s if share >= 1 else 0.0) + fill_s + shortest, purge_s + fill_s + longest
 
 
-def rounds_s(test: PlannedTest, capacity_s: float) -> tuple[float, float]:
-    """Shortest and longest time of the rounds; `capacity_s`: to write the user capacity once at the assumed rate."""
+def repeats_s(test: PlannedTest, capacity_s: float) -> float:
+    """Return how much longer a test may take at most as disturbed rounds are measured again."""
+    return rounds_s(test, capacity_s, MOST_TIMES)[1] - rounds_s(test, capacity_s)[1] if test.cells else 0.0
+
+
+def rounds_s(test: PlannedTest, capacity_s: float, times: int = 1) -> tuple[float, float]:
+    """Shortest and longest time of the rounds; `capacity_s`: to write the user capacity once at the assumed rate;
+    times: how often rounds.max may be measured.
+    """
     rounds, steady = test.rounds, test.steady_state
     round_s = sum(cell_s(cell) + CELL_OVERHEAD_S for cell in test.cells)
     bounds = []
     if rounds.max:
-        bounds.append(rounds.max * round_s)
+        bounds.append(times * rounds.max * round_s)
     if rounds.time_limit_s:
         bounds.append(rounds.time_limit_s + round_s)
     by_bytes_s = rounds.capacity_multiple * capacity_s + round_s if rounds.capacity_multiple else None
-    longest = min(bounds) if bounds else by_bytes_s or 0.0
+    # The others count from the round by whose end as much is written.
+    before_s = rounds.least_capacity_multiple * capacity_s + round_s if rounds.least_capacity_multiple else 0.0
+    longest = before_s + min(bounds) if bounds else by_bytes_s or 0.0
     first_s = _first_steady_s(steady, test.after_steady_rounds, round_s, capacity_s) if steady else None
     chances = [longest, *([first_s] if first_s else []), *([by_bytes_s] if by_bytes_s else [])]
     return min(chances), longest
@@ -131,12 +140,15 @@ def window_s(test: PlannedTest) -> float:
 
 def time_for_writing_s(test: PlannedTest) -> float | None:
     """Return what a test's own limits leave for writing before its windows begin (below 0: not even these fit); None
-    where nothing has to be written first, or the test counts without a steady window.
+    where nothing has to be written first, the limits count only from then on, or the test counts without a steady
+    window.
     """
     steady, rounds = test.steady_state, test.rounds
     round_s = sum(cell_s(cell) for cell in test.cells)
     limits = [limit for limit in (rounds.time_limit_s, (rounds.max or 0) * round_s) if limit]
     if not steady or not steady.required or not steady.min_capacity_multiple or not limits:
+        return None
+    if (rounds.least_capacity_multiple or 0) >= steady.min_capacity_multiple:
         return None
     return min(limits) - _least_rounds(steady) * round_s
 

@@ -274,6 +274,8 @@ def _until(test: PlannedTest) -> str:
         plan_duration(rounds.time_limit_s) if rounds.time_limit_s else "",
     ]
     ends = " or ".join(limit for limit in limits if limit)
+    least = rounds.least_capacity_multiple
+    ends += f" from when {least:g} x the user capacity is written" if least else ""
     if not steady:
         return f"until {ends}"
     every = f", one round in {steady.sample_every}" if steady.sample_every > 1 else ""

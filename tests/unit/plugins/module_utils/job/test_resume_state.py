@@ -81,9 +81,21 @@ BY_BYTES = {"capacity_multiple": 2}
         ({"purge": {"method": "overwrite"}}, RATE, 180 + 100),
         ({"rounds": BY_BYTES}, RATE, 200 + 60),
         ({"rounds": BY_BYTES}, None, None),
+        ({"rounds": {"max": 3, "least_capacity_multiple": 2}}, RATE, 200 + 60 + 180),
+        ({"rounds": {"max": 3, "least_capacity_multiple": 2}}, None, None),
         ({"cells": []}, None, 0),
     ],
-    ids=["rounds", "a fill", "no rate yet", "an overwriting purge", "bytes", "bytes, no rate", "no cells"],
+    ids=[
+        "rounds",
+        "a fill",
+        "no rate yet",
+        "an overwriting purge",
+        "bytes",
+        "bytes, no rate",
+        "least",
+        "least, no rate",
+        "no cells",
+    ],
 )
 def test_how_long_a_test_takes_at_most(changes, rate, seconds):
     assert resume_state.longest_test_s(planned.spec(**{**TEST, **changes}), SIZE, rate) == seconds

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.histogram import RoundHistograms
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import Rounds, bound_s
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.rounds import Done, Rounds, bound_s
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.steady_state import evaluate
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
@@ -214,19 +214,32 @@ def test_sliding_equals_the_rule_over_the_whole_series(values):
     assert rounds.steady_state()[0].window_values == whole.window_values
 
 
+LEAST = {"max": 25, "least_capacity_multiple": 2}
+
+
 @pytest.mark.parametrize(
     "limits, done, expected",
     [
         ({"max": 25}, {}, 1500),
-        ({"max": 25}, {"count": 20}, 300),
+        ({"max": 25}, {"undisturbed": 20}, 300),
         ({"max": 25, "time_limit_s": 90}, {"elapsed_s": 60.0}, 30),
         ({"capacity_multiple": 4}, {}, None),
         ({"capacity_multiple": 4}, {"bytes_written": 1000, "elapsed_s": 10.0}, 30),
         ({"max": None}, {}, None),
+        # 100 bytes a second: the limits count once 2000 are written.
+        (LEAST, {"counted_from": None}, None),
+        (LEAST, {"undisturbed": 3, "bytes_written": 500, "elapsed_s": 5.0, "counted_from": None}, 15 + 1500),
+        (LEAST, {"undisturbed": 12, "bytes_written": 2500, "elapsed_s": 25.0, "counted_from": (10, 11, 20.0)}, 23 * 60),
+        (
+            {**LEAST, "max": None, "time_limit_s": 90},
+            {"undisturbed": 12, "bytes_written": 2500, "elapsed_s": 25.0, "counted_from": (10, 11, 20.0)},
+            85,
+        ),
+        ({**LEAST, "capacity_multiple": 3}, {"bytes_written": 500, "elapsed_s": 5.0, "counted_from": None}, 25),
     ],
 )
 def test_the_time_left_is_the_nearest_limit(limits, done, expected):
-    assert bound_s(planned.spec(rounds=limits).rounds, 60, 1000, **done) == expected
+    assert bound_s(planned.spec(rounds=limits).rounds, 60, 1000, Done(**done)) == expected
 
 
 # A drive of 1000 bytes that writes 100 a round: a plateau while it is fresh, then half of it.
