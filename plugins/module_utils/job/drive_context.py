@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import typing as t
 
 from ..core.deadline import Watchdog
@@ -78,6 +79,8 @@ class Job(t.NamedTuple):
     # Until a fill showed the drive's own.
     write_bytes_per_s: float | None = None
     drives: t.Sequence[PlannedDrive] = ()
+    # For each drive, from when it is taken.
+    time_budget_s: float | None = None
 
 
 class DriveContext:
@@ -95,6 +98,7 @@ class DriveContext:
             record["event"] == "guard" and record["eligible"] and record["step"] in WRITING_STEPS
             for record in self.history
         )
+        self.taken(time.monotonic(), None)
         # Of the test that is under way.
         self.reducer: AttemptReducer | None = None
         self.watchdog = Watchdog(job.stop)
@@ -141,12 +145,37 @@ class DriveContext:
             self._note_guard(step, False, refused.refusals)
             raise
         self._note_guard(step, True, [])
+        if begins:
+            self.taken(time.monotonic(), self.held.bytes_written())
         self.wrote = self.wrote or step in WRITING_STEPS
 
     def _note_guard(self, step: str, eligible: bool, refusals: list[Finding]) -> None:
         seen = self.held
         fields = {"refusals": refusals, "overridden": seen.overridden, "identity": seen.identity, "look": seen.look}
         self.note("guard", step=step, eligible=eligible, **to_json(fields))
+
+    def taken(self, now_s: float, bytes_written: int | None) -> None:
+        """Note when its budgets begin: the monotonic time, and what the kernel had written to it by then (None: it does
+        not count).
+        """
+        self._taken_s, self._written_before = now_s, bytes_written
+
+    def is_budget_spent(self) -> bool:
+        """Return whether the time or the bytes that the run may take of the drive are used up."""
+        most_s, most_bytes = self.job.time_budget_s, self.plan.wear_budget_bytes
+        if most_s and time.monotonic() - self._taken_s >= most_s:
+            return True
+        return bool(most_bytes) and self._written_bytes() >= (most_bytes or 0)
+
+    def _written_bytes(self) -> int:
+        """Return what the run wrote to it, by the kernel's count; where that lacks, and of jobs before, by its cells'
+        alone.
+        """
+        now, before = self.held.bytes_written(), self._written_before
+        under_way = self.reducer.written_bytes if self.reducer else 0
+        return sum(result.written_bytes for result in self.results) + (
+            under_way if now is None or before is None else now - before
+        )
 
     def active_bytes(self, test: PlannedTest) -> int:
         """Return the ActiveRange in whole logical blocks."""

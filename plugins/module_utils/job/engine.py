@@ -195,6 +195,7 @@ class HostJob:
             limits=Limits(**self._plan.validity.limits),
             strict=self._plan.validity.strict,
             write_bytes_per_s=self._plan.assumed_write_bytes_per_s,
+            time_budget_s=self._plan.time_budget_s,
             drives=self._plan.drives,
         )
         for drive in self._plan.drives:

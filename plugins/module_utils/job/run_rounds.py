@@ -71,7 +71,8 @@ class Measuring:
 
     def _run_rounds(self, test: PlannedTest, loads: Loads) -> None:
         began = time.monotonic()
-        while not self._reducer.is_complete():
+        # No budget is refused for rounds that might be measured again, so these end where it does.
+        while not (self._reducer.is_complete() or (self._reducer.only_repeats() and self._station.is_budget_spent())):
             number = self._reducer.count + 1
             histograms = {}
             for cell in test.cells:

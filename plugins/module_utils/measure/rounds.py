@@ -119,6 +119,12 @@ class Rounds:
             return f"{limits.time_limit_s:g} s of rounds"
         return ""
 
+    def only_repeats(self) -> bool:
+        """Return whether rounds.max is reached, disturbed rounds included: what is due makes good for those."""
+        if self._counted_from is None or not self._limits.max or self.steady_at is not None:
+            return False
+        return self.count - self._counted_from[1] >= self._limits.max
+
     def window_rounds(self) -> list[int]:
         """Return the rounds of the window: the steady one, of several that agree the last; else the last sampled ones;
         all rounds without a rule.

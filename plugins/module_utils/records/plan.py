@@ -323,6 +323,8 @@ class PlannedDrive:
     # What the inventory wants of the settings that a vendor's tool makes.
     vendor: Json
     tests: t.List[PlannedTest]
+    # ssd_wear_budget: no disturbed round is measured again once as much is written.
+    wear_budget_bytes: t.Optional[Positive] = None
 
 
 @dataclass(frozen=True)
@@ -458,6 +460,8 @@ class Plan:
     tune: Tune
     drives: t.List[PlannedDrive]
     together: t.Optional[ReadTogether] = None
+    # ssd_time_budget, for each drive: no disturbed round is measured again once it is over.
+    time_budget_s: t.Optional[_NotZero] = None
     # Of a drive that has not shown its own rate yet: for bounds of time.
     assumed_write_bytes_per_s: t.Optional[_NotZero] = None
     decision: t.Optional[PlanDecision] = None

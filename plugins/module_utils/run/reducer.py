@@ -108,6 +108,10 @@ class AttemptReducer:
         """Return whether no further round is due."""
         return bool(self.discarded) or self._rounds.finished()
 
+    def only_repeats(self) -> bool:
+        """Return whether the rounds would be over by now if none had been disturbed."""
+        return self._rounds.only_repeats()
+
     def time_left_s(self) -> float | None:
         """Return an upper bound of the rounds' time, None if nothing bounds it."""
         return self._rounds.time_left_s()

@@ -8,6 +8,7 @@ One name is one test: a run's figures are judged by the definition that they wer
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import typing as t
@@ -15,12 +16,13 @@ import typing as t
 from ...module_utils.records import base
 from ...module_utils.records.plan import Plan
 from ...module_utils.run import digests
+from ..common.argument_specs import Variables
 from ..common.version import collection_version
-from ..plan import hostplan
+from ..plan import hostplan, time_estimates
 from ..plan.testfiles import PlanError, Test
 from ..run_folder.run_record import Definition
 from ..verdict.comparability import COMPARED
-from . import begun_run, criteria_checks, remeasurement_checks, run_json
+from . import begun_run, criteria_checks, remeasurement_checks, run_json, wear
 from .begun_run import BegunRun
 from .findings import Finding, HostAnswer, Run
 from .host_tests import Requested, TestsOfHosts
@@ -150,7 +152,7 @@ def of_hosts(
             if found.identity and found.identity.size_bytes and found.identity.logical_block_size_bytes
         ]
         try:
-            plans[view.name] = hostplan.build(
+            plan = hostplan.build(
                 asked.variables,
                 asked.tests,
                 run={"id": run.id, "name": run.name} if run else {"id": "", "name": ""},
@@ -160,9 +162,18 @@ def of_hosts(
                 left_out=sorted(view.left_out),
                 engine_version=collection_version(),
             )
+            plans[view.name] = _with_budgets(plan, view, asked.variables)
         except PlanError as error:
             found += [_plan_finding(problem, view.name) for problem in error.problems]
     return plans, found
+
+
+def _with_budgets(plan: Plan, view: HostAnswer, variables: Variables) -> Plan:
+    """Return a plan with what its host stops to measure disturbed rounds again by."""
+    bytes_of = wear.budgets(view)
+    drives = [dataclasses.replace(drive, wear_budget_bytes=bytes_of.get(drive.drive) or None) for drive in plan.drives]
+    most_s = time_estimates.budget_s(variables.get("ssd_time_budget"))
+    return dataclasses.replace(plan, drives=drives, time_budget_s=most_s)
 
 
 def tests_of(requested: Requested) -> TestsOfHosts:

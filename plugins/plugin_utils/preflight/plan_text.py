@@ -11,7 +11,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ...module_utils.guard import scan_offsets
-from ...module_utils.measure.rounds import cell_s
+from ...module_utils.measure.rounds import MOST_TIMES, cell_s
 from ...module_utils.records import base
 from ...module_utils.records.events import Look
 from ...module_utils.records.plan import NotApplicable, Plan, PlannedDrive, PlannedTest
@@ -133,10 +133,25 @@ def describe(
             lines.append(
                 f"    {(wear or {})[drive.drive]}, if it writes at most {_rate(write_mib_s * time_estimates.MIB)}"
             )
+        lines += [f"    {line}" for line in _repeats_lines(plan, drive, write_mib_s, chosen)]
         included = ", these reads included" if plan.together and len(plan.drives) > 1 else ""
         whole = _in_all(drive, took_all, write_mib_s, known or {}, reads_s)
         lines.append(f"    in all {whole}{included}")
     return lines
+
+
+def _repeats_lines(
+    plan: Plan, drive: PlannedDrive, write_mib_s: float, chosen: purge_choice.Chosen | None
+) -> list[str]:
+    """Return what measuring disturbed rounds again may add to a drive's time and wear; none where nothing."""
+    capacity_s = drive.expected["size_bytes"] / (write_mib_s * time_estimates.MIB)
+    more_s = sum(time_estimates.repeats_s(test, capacity_s) for test in drive.tests)
+    if not more_s:
+        return []
+    with_repeats, without = (wear.of_drive(drive, write_mib_s, chosen, times)[1] for times in (MOST_TIMES, 1))
+    more = [plan_duration(more_s)] + ([units.data_size(with_repeats - without)] if with_repeats > without else [])
+    budget = ", as far as the budget leaves it" if plan.time_budget_s or drive.wear_budget_bytes else ""
+    return [f"disturbed rounds are measured again, which may add up to {' and '.join(more)}{budget}"]
 
 
 def _at_once(plan: Plan) -> str:

@@ -86,7 +86,7 @@ def record(
         for engine in [str(requested[view.name].variables["workload_ioengine"])]
         for limits in [schemas.plain(view.asked.get("ssd_validity_limits")) or {}]
         for sizes in [_preferred(view, run, tests[view.name])]
-        for budgets in [_wear_budgets(view)]
+        for budgets in [wear.budgets(view)]
         for models in [_models(view)]
         for left_out in [_left_out_cells(requested[view.name])]
         for labels in [[entry.label for entry in view.entries or ()]]
@@ -117,18 +117,6 @@ def _models(view: HostAnswer) -> dict[str, str]:
     return {
         str(found.drive): found.identity.model for found in view.drives or () if found.identity and found.identity.model
     }
-
-
-def _wear_budgets(view: HostAnswer) -> dict[str, int]:
-    """Return the bytes that ssd_wear_budget lets the run write to each drive: one that is faster than assumed may get
-    more.
-    """
-    asked = schemas.plain(view.asked or {})
-    allowed = {
-        str(found.drive): wear.allowed_bytes(found.identity.model if found.identity else None, asked)
-        for found in view.drives or ()
-    }
-    return {drive: int(most) for drive, most in allowed.items() if most is not None}
 
 
 def _left_out_cells(requested: HostTests) -> dict[str, list[str]]:

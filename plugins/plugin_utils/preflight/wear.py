@@ -17,26 +17,30 @@ from ...module_utils.records.answers import UsedLife
 from ...module_utils.records.plan import AnyLoad, Plan, PlannedDrive, PlannedTest
 from ...module_utils.records.purge import OfferedPurge
 from ..common import argument_specs, units
+from ..common import schema as schemas
 from ..common.argument_specs import Variables
 from ..plan import arrays, streams, time_estimates
 from . import purge_choice, variable_rules
-from .findings import Finding
+from .findings import Finding, HostAnswer
 
 TB = 10**12
 ADVICE = "take tests out, lower rounds.max or rounds.capacity_multiple, or raise the budget"
 
 
-def of_drive(drive: PlannedDrive, write_mib_s: float, chosen: purge_choice.Chosen | None = None) -> tuple[float, float]:
+def of_drive(
+    drive: PlannedDrive, write_mib_s: float, chosen: purge_choice.Chosen | None = None, times: int = 1
+) -> tuple[float, float]:
     """Bytes that the tests of a drive of plan.json write: (at least, at most). write_mib_s, chosen: as in
-    plan_text.estimate.
+    plan_text.estimate; times: as in time_estimates.rounds_s.
     """
     offers = [(chosen or {}).get((drive.drive, test.name)) for test in drive.tests]
-    parts = [_of_test(test, drive, write_mib_s * time_estimates.MIB, offer) for test, offer in zip(drive.tests, offers)]
+    rate = write_mib_s * time_estimates.MIB
+    parts = [_of_test(test, drive, rate, offer, times) for test, offer in zip(drive.tests, offers)]
     return sum(least for least, _most in parts), sum(most for _least, most in parts)
 
 
 def _of_test(
-    test: PlannedTest, drive: PlannedDrive, bytes_per_s: float, offer: OfferedPurge | None
+    test: PlannedTest, drive: PlannedDrive, bytes_per_s: float, offer: OfferedPurge | None, times: int
 ) -> tuple[float, float]:
     """At least: an overwriting purge, the fill, and what has to be written before a window may begin. At most: beside
     it every round that the limits allow, each cell that writes doing so at the assumed rate all the time.
@@ -49,7 +53,7 @@ def _of_test(
     if not writing:
         return fill, fill
     round_bytes = sum(_rate(cell, bytes_per_s, size) * cell_s(cell) for cell in writing)
-    _shortest_s, longest_s = time_estimates.rounds_s(test, size / bytes_per_s)
+    _shortest_s, longest_s = time_estimates.rounds_s(test, size / bytes_per_s, times)
     most = round_bytes * longest_s / sum(cell_s(cell) for cell in test.cells)
     multiple = test.rounds.capacity_multiple
     if multiple:
@@ -92,6 +96,16 @@ def allowed_bytes(model: str | None, asked: Variables) -> float | None:
     share, amount = variable_rules.wear_budget(asked.get("ssd_wear_budget")) or (None, None)
     rated = rated_bytes(model, asked.get("ssd_rated_tbw"))
     return amount if share is None else None if rated is None else share / 100 * rated
+
+
+def budgets(host: HostAnswer) -> dict[str, int]:
+    """Return the bytes that ssd_wear_budget lets the run write to each drive of a host; none where it has no budget."""
+    asked = schemas.plain(host.asked or {})
+    allowed = {
+        str(found.drive): allowed_bytes(found.identity.model if found.identity else None, asked)
+        for found in host.drives or ()
+    }
+    return {drive: int(most) for drive, most in allowed.items() if most is not None}
 
 
 def used_of(told: t.Sequence[UsedLife] | None) -> dict[str, int | None]:

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import time
 import types
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt, DriveContext
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.run_rounds import LINK_ROUNDS, LinkDown, Measuring
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import DISTURBS
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.fio_runner import CellRun
@@ -103,3 +104,52 @@ def test_latencies_of_a_disturbed_cell_are_not_kept():
     station.bench.cell = lambda *_asked: next(runs)
     Measuring(station, Attempt("t", 1), station.reducer, tails, list).run(TEST, {})
     assert tails.merged([1]) == {} and tails.merged([1, 2]) == {"c": {"write": {100: 5}}}
+
+
+@pytest.mark.parametrize(
+    ("disturbed", "spent", "rounds", "outcome"),
+    [
+        # Four undisturbed rounds are asked for; the budget is checked from the fourth on.
+        ([], True, 4, "complete"),
+        ([2], False, 5, "complete"),
+        ([2], True, 4, "complete"),
+        ([1, 2, 3, 4], True, 4, "invalid"),
+        ([1, 2, 3, 4, 5, 6, 7, 8], False, 8, "invalid"),
+    ],
+)
+def test_disturbed_rounds_are_measured_again_as_far_as_the_budget_goes(disturbed, spent, rounds, outcome):
+    test = planned.spec(cells=[{"runtime_s": 60}], rounds={"max": 4}, steady_state=None)
+    station = Station(800)
+    station.reducer = AttemptReducer(test)
+    station.is_budget_spent = lambda: spent
+    looks = iter([[], *([Cause("throttled", DISTURBS, "hot")] * (number in disturbed) for number in range(1, 99))])
+    Measuring(station, Attempt("t", 1), station.reducer, RoundHistograms(), lambda: next(looks)).run(test, {})
+    result = station.reducer.result(steady_test.end_record())
+    assert (result.rounds, result.outcome) == (rounds, outcome)
+
+
+HOUR_AGO = 3600.0
+
+
+@pytest.mark.parametrize(
+    ("most_s", "most_bytes", "kernel", "spent"),
+    [
+        (None, None, (0, 10**9), False),
+        (3000, None, (0, 0), True),
+        (4000, None, (0, 0), False),
+        # 200 bytes by jobs of the run before, 100 by the cells of the test that is under way.
+        (None, 1000, (500, 1200), False),
+        (None, 1000, (500, 1300), True),
+        (None, 300, (None, None), True),
+        (None, 301, (0, None), False),
+    ],
+)
+def test_a_budget_is_spent_by_time_or_by_bytes(most_s, most_bytes, kernel, spent):
+    station = object.__new__(DriveContext)
+    station.job = types.SimpleNamespace(time_budget_s=most_s)
+    station.plan = types.SimpleNamespace(wear_budget_bytes=most_bytes)
+    station.results = [types.SimpleNamespace(written_bytes=200)]
+    station.reducer = types.SimpleNamespace(written_bytes=100)
+    station.held = types.SimpleNamespace(bytes_written=lambda: kernel[1])
+    station.taken(time.monotonic() - HOUR_AGO, kernel[0])
+    assert station.is_budget_spent() is spent

@@ -214,6 +214,26 @@ def test_sliding_equals_the_rule_over_the_whole_series(values):
     assert rounds.steady_state()[0].window_values == whole.window_values
 
 
+@pytest.mark.parametrize(
+    ("limits", "rounds", "only_repeats"),
+    [
+        ({"max": 3}, [0, 0], False),
+        ({"max": 3}, [0, 1, 0], True),
+        ({"max": 3}, [1, 1, 1, 0], True),
+        ({"time_limit_s": 600}, [1, 1, 1, 0], False),
+        # 100 bytes a round: three rounds count once 200 of 1000 are written.
+        ({"max": 3, "least_capacity_multiple": 0.2}, [1, 0, 1, 0], False),
+        ({"max": 3, "least_capacity_multiple": 0.2}, [1, 0, 1, 0, 0], True),
+    ],
+)
+def test_what_is_due_after_the_limit_makes_good_for_disturbed_rounds(limits, rounds, only_repeats):
+    made = Rounds(planned.spec(rounds=limits, steady_state=None), 1000)
+    for number, disturbed in enumerate(rounds, start=1):
+        assert not made.finished()
+        made.add({"c": {"iops": 1.0}}, 100 * number, 60.0 * number, bool(disturbed))
+    assert made.only_repeats() is only_repeats
+
+
 LEAST = {"max": 25, "least_capacity_multiple": 2}
 
 

@@ -213,6 +213,8 @@ def test_the_record_says_what_the_run_may_write_to_each_drive(fleet, asked, allo
     decided = decide(fleet(**{**WEARING, **asked}))
     assert decided.findings == [] and schema.problems(recorded(decided), json_schema.of(run_record.RunRecord)) == []
     assert [entry.get("wear_budget_bytes") for entry in recorded(decided)["asked"]] == allowed
+    # The host measures no disturbed round again once as much is written.
+    assert [drive.wear_budget_bytes for drive in decided.plans["h1"].drives] == allowed
 
 
 def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_told(fleet):
@@ -228,6 +230,7 @@ def test_what_the_time_budget_leaves_out_is_neither_asked_for_nor_planned_but_to
     assert [list(entry["left_out_cells"]) for entry in recorded(decided)["asked"]] == [["long"]]
     assert [entry["model"] for entry in recorded(decided)["asked"]] == ["MTFD 1"]
     assert [test.name for test in decided.plans["h1"].drives[0].tests] == ["short"]
+    assert decided.plans["h1"].time_budget_s == 600
     assert "  left out by ssd_time_budget (10min per drive): long (up to 1 h)" in decided.plan_text
     # A run that is started at once shows no plan: it warns of it, and its report does, on the page of each drive.
     said = "left out by ssd_time_budget (10min per drive): long (up to 1 h)"

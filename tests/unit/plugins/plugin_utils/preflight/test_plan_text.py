@@ -91,6 +91,33 @@ def test_rounds_bound_the_estimate(more, low, high):
     assert given == pytest.approx((low * MINUTE, high * MINUTE), abs=0.2)
 
 
+READ = {**CELL, "read_pct": 100}
+
+
+@pytest.mark.parametrize(
+    ("tests", "budget", "told"),
+    [
+        # 60 minutes at 524.3 MB/s.
+        ([{"cells": [CELL], "rounds": {"max": 60}}], {}, "1 h and 1.9 TB"),
+        ([{"cells": [READ], "rounds": {"max": 60}}], {}, "1 h"),
+        ([{"cells": [READ], "rounds": {"max": 60}}] * 2, {}, "2 h 1 min"),
+        ([{"cells": [READ], "rounds": {"max": 60, "time_limit_s": 4500}}], {}, "16 min"),
+        (
+            [{"cells": [READ], "rounds": {"max": 60}}],
+            {"time_budget_s": 7200},
+            "1 h, as far as the budget leaves it",
+        ),
+        ([{"cells": [CELL], "rounds": {"max": None, "time_limit_s": 600}}], {}, None),
+    ],
+)
+def test_the_plan_says_what_rounds_that_are_measured_again_may_add(tests, budget, told):
+    given = [{"name": f"t{number}", "purge": False, "precondition": False, **test} for number, test in enumerate(tests)]
+    lines = plan_text.describe(dataclasses.replace(make(given), **budget), {}, 500.0)
+    found = [line for line in lines if "measured again" in line]
+    expected = f"    disturbed rounds are measured again, which may add up to {told}"
+    assert found == ([expected] if told else [])
+
+
 def test_a_ramp_takes_its_time_too():
     test = {"name": "x", "cells": [{**CELL, "ramp_s": 5}], "purge": False, "precondition": False, "rounds": {"max": 1}}
     assert times([test]) == pytest.approx((MINUTE + 5, MINUTE + 5), abs=0.2)
