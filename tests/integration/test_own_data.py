@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import struct
 import subprocess
 from pathlib import Path
 
@@ -14,8 +13,9 @@ import own_data_lab
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import block_classifier, ledger_format
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import fio_data, ledger_format
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import control
+from ansible_collections.ssdlab.fleet.tests.fixtures.fio_data import filled
 
 
 @pytest.fixture(name="lab")
@@ -28,14 +28,8 @@ NIGHTS = ("one", "two", "three")
 
 
 def fill_that_begins(head):
-    """A sector that keeps the law of fio's fill (guard/block_classifier.py) and begins with these bytes, as a fill
-    may by chance.
-    """
-    law = block_classifier.LAWS[0]
-    words = list(struct.unpack(f"<{law.distance}Q", head + os.urandom(law.distance * 8 - len(head))))
-    while len(words) < 64:
-        words.append(words[-law.distance] * law.factor % 2**64)
-    return struct.pack("<64Q", *words)
+    """A sector of fio's fill that begins with these bytes, as one may by chance."""
+    return filled(fio_data.LAWS[0], int.from_bytes(head, "little"))
 
 
 LUKS = b"LUKS\xba\xbe\0\1"

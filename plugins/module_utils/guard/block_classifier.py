@@ -1,87 +1,26 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is seen of a drive, piece by piece: sorted into blank, fio's random fill and foreign.
+"""What is seen of a drive, piece by piece: sorted into blank, fio's random data and foreign.
 
-fio's fill is recognised by what it is. A job with refill_buffers draws one seed for each write and derives the rest of
-the buffer from it (lib/rand.c, __fill_random_buf): every word follows from one before it. A block whose every 512 bytes
-keep that law was written by fio and holds nothing that anybody could miss. It costs the measurement nothing: the job is
-as it was. (A header in each block, verify=crc32c, takes three times the CPU of a write: docs/internals/guard.md.)
+fio's data are recognised by what they are (fio_data.py). It costs the measurement nothing: the job is as it was. (A
+header in each block, verify=crc32c, takes three times the CPU of a write: docs/internals/guard.md.)
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import sys
 import typing as t
 
 from ..records.events import Look
-from . import scan_offsets
+from . import fio_data, scan_offsets
 from .facts import Extent
 from .scan_offsets import BLOCK_BYTES
-
-SECTOR_BYTES = 512  # the smallest write: a law holds within one, not across two
-_WORDS = SECTOR_BYTES // 8
 
 PIECE_BYTES = 1 << 20
 # What an erased drive returns; which of the two is its own choice, but it is one.
 _FILLS = (0x00, 0xFF)
-
-
-class Law(t.NamedTuple):
-    """word[i + distance] = (word[i] × factor mod 2⁶⁴) >> shift."""
-
-    distance: int
-    factor: int
-    shift: int = 0
-
-
-_GOLDEN_64 = 0x61C8864680B583EB
-# distance: fio's configure --seed-buckets, 4 unless somebody chose another. The others: fio 3.31, and fio up to 3.30.
-LAWS = (
-    Law(4, _GOLDEN_64),
-    Law(16, _GOLDEN_64),
-    Law(8, _GOLDEN_64),
-    Law(2, _GOLDEN_64),
-    Law(1, _GOLDEN_64),
-    Law(1, 0x9E37FFFFFFFC0001, 3),
-)
-
-
-def is_fill(data: bytes) -> bool:
-    """Return whether all of it is fio's random fill, or blank (zeros keep every law). Only for whole blocks of 512
-    bytes.
-    """
-    if len(data) % SECTOR_BYTES or sys.byteorder != "little":  # fio writes words as the machine has them
-        return False
-    number = int.from_bytes(data, "little")
-    return any(_keeps_law(number, len(data) // 8, law) for law in LAWS)
-
-
-def _keeps_law(number: int, words: int, law: Law) -> bool:
-    """Return all words at once: every other one in a lane of 128 bits, so that no product runs into the next lane."""
-    lanes = _mask(words, range(0, _WORDS, 2))
-    for first in (0, 1):
-        source = (number >> 64 * first) & lanes
-        derived = (((source * law.factor) & lanes) >> law.shift) & lanes
-        target = number >> 64 * (first + law.distance)
-        inside = _mask(words, range(0, _WORDS - law.distance - first, 2))
-        if (derived ^ target) & inside:
-            return False
-    return True
-
-
-_MASKS: dict[tuple[int, range], int] = {}
-
-
-def _mask(words: int, places: range) -> int:
-    """Return all ones in these words of every sector."""
-    key = (words, places)
-    if key not in _MASKS:
-        sector = b"".join(b"\xff" * 8 if place in places else bytes(8) for place in range(_WORDS))
-        _MASKS[key] = int.from_bytes(sector * (words // _WORDS), "little")
-    return _MASKS[key]
 
 
 class Stopped(Exception):
@@ -93,7 +32,7 @@ class DataScan:
     """What a look found. blocks: of 4 KiB, at random places, or all (whole); size_bytes: of the drive; aimed_blocks:
     beside these, where it may hold something.
 
-    fills: which of 0x00 and 0xFF blank blocks held; filled: blocks of fio's random fill; foreign: where the first block
+    fills: which of 0x00 and 0xFF blank blocks held; filled: blocks of fio's random data; foreign: where the first block
       that is neither lies.
     """
 
@@ -114,7 +53,7 @@ class DataScan:
 
     @property
     def only_fill(self) -> bool:
-        """Nothing but blank blocks and fio's random fill: whoever wrote last wrote nothing that anybody could miss."""
+        """Nothing but blank blocks and fio's random data: whoever wrote last wrote nothing that anybody could miss."""
         return self.foreign is None and len(self.fills) < 2
 
     def record(self, allocated_bytes: int | None = None) -> Look:
@@ -162,7 +101,7 @@ class BlockClassifier:
         fill = data[0]
         if fill in _FILLS and data == _blank(fill)[: len(data)]:
             self.look.fills.add(fill)
-        elif is_fill(data):
+        elif fio_data.is_random(data):
             self.look.filled += 1
             self.look.first_filled = offset if self.look.first_filled is None else self.look.first_filled
         else:

@@ -62,8 +62,7 @@ def scan(
     """Look at a drive through a descriptor opened with O_DIRECT; ends at the first foreign block. Raises OSError where
     it can't be read, and Stopped.
 
-    known: what does not count. fill_counts: whether fio's fill counts as data, so that its first block ends the look
-      too.
+    known: what does not count. fill_counts: whether fio's data count too, so that their first block ends the look.
     aim: where the drive may hold something; the blocks that are read there come on top of the random ones.
     """
     began = clock()
@@ -87,7 +86,7 @@ def _ends(reader: Readers, seeing: BlockClassifier) -> None:
 
 def is_fill_where(handle: int, size_bytes: int, extents: t.Sequence[Extent]) -> bool:
     """Return whether every block of both ends of a drive and of these extents is blank, all alike, or fio's random
-    fill. Raises OSError.
+    data. Raises OSError.
     """
     seeing = BlockClassifier(DataScan(size_bytes), (), fill_counts=False, stop=lambda: False)
     reader = functools.partial(BlockReader, handle)

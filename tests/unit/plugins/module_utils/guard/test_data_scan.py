@@ -1,71 +1,21 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Looks at files that stand for drives, fio's random fill, and superblocks at their usual places."""
+"""Looks at files that stand for drives."""
 
 from __future__ import annotations
 
 import os
-import random
-import struct
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import block_classifier, data_scan
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import data_scan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.block_classifier import Stopped
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.fio_data import LAWS
+from ansible_collections.ssdlab.fleet.tests.fixtures.fio_data import filled, scrambled
 
 MIB = 1 << 20
 SIZE = 8 * MIB
-
-
-# --- fio's random fill --------------------------------------------------------
-
-
-def fill(law, sectors=8, seed=1):
-    """Sectors as fio writes them by a law, each from seeds of its own."""
-    chosen, data = random.Random(seed), b""
-    for _sector in range(sectors):
-        words = [chosen.getrandbits(64) for _word in range(law.distance)]
-        while len(words) < 64:
-            words.append((words[-law.distance] * law.factor % 2**64) >> law.shift)
-        data += struct.pack("<64Q", *words)
-    return data
-
-
-@pytest.mark.parametrize("law", block_classifier.LAWS)
-def test_what_fio_writes_is_recognised(law):
-    assert (
-        block_classifier.is_fill(fill(law))
-        and block_classifier.is_fill(fill(law, sectors=1))
-        and block_classifier.is_fill(bytes(512) + fill(law, sectors=7))
-    )
-
-
-@pytest.mark.parametrize("law", block_classifier.LAWS[:2])
-@settings(max_examples=200, deadline=None)
-@given(place=st.integers(0, 4095), change=st.integers(1, 255))
-def test_one_changed_byte_is_not_fios(law, place, change):
-    data = bytearray(fill(law))
-    data[place] ^= change
-    assert not block_classifier.is_fill(bytes(data))
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        os.urandom(4096),
-        b"\xff" * 4096,
-        b"\0" * 4095 + b"\1",
-        b"\1" + bytes(4095),
-        b"text " * 820,
-        bytes(512) + b"\7" + bytes(511),
-        b"x" * 100,
-    ],
-)
-def test_other_data_is_not_fios(data):
-    assert not block_classifier.is_fill(data)
 
 
 # --- a look -------------------------------------------------------------------
@@ -120,8 +70,11 @@ def test_blank_is_one_fill_value(drive, ones):
     assert not seen.blank and not seen.only_fill
 
 
-def test_fio_fill_is_ours_or_not(drive):
-    data = fill(block_classifier.LAWS[0], SIZE // 2 // 512)
+@pytest.mark.parametrize(
+    "write", [lambda data: data, lambda data: scrambled(data, 0, 86_400, 5)], ids=["filled", "scrambled"]
+)
+def test_fios_data_are_ours_or_not(drive, write):
+    data = write(filled(LAWS[0], 1, SIZE // 2 // 512))
     seen = data_scan.scan(*drive(SIZE, {0: data}), TERMS, fill_counts=False)
     assert seen.only_fill and not seen.blank and seen.whole and seen.filled >= SIZE // 2 // 4096
     assert data_scan.scan(*drive(SIZE, {0: data}), TERMS).first_filled == 0
@@ -131,7 +84,7 @@ def test_fio_fill_is_ours_or_not(drive):
 @pytest.mark.parametrize("elsewhere", [{}, {MIB + 8192: b"\xff" * 4096}, {0: b"\xff" * 4096}])
 def test_a_block_without_the_law_of_the_fill_is_found_where_it_is_asked_for(drive, elsewhere):
     places = [data_scan.Extent(MIB, MIB), data_scan.Extent(2 * MIB + 4096, 512)]
-    data = fill(block_classifier.LAWS[0], MIB // 512)
+    data = filled(LAWS[0], 1, MIB // 512)
     assert data_scan.is_fill_where(*drive(SIZE, {0: data}), places)
     for offset in (0, SIZE - 1, MIB + 4096, 2 * MIB + 4096 + 511):
         assert not data_scan.is_fill_where(*drive(SIZE, {0: data, **elsewhere, offset: b"x"}), places)
