@@ -244,7 +244,7 @@ drives:
         proved:
           description:
             - What proves that nobody else's data is on it. V(counters), the kernel has counted no write since, in the
-              same boot and attachment; V(content), the look found only blank blocks and fio's random fill.
+              same boot and attachment; V(content), the look found only blank blocks and fio's random data.
             - Empty if there is no proof. Only proved data counts as left by a run.
           type: str
           sample: content

@@ -5,7 +5,7 @@
 
 That a drive is in the ledger proves nothing yet: somebody may have written since. The data is ours only where one of
 two things proves it: the kernel counted no write since we let go of the drive (`write_counters.untouched`), or the
-look found nothing but blank blocks and fio's fill.
+look found nothing but blank blocks and fio's data.
 """
 
 from __future__ import annotations

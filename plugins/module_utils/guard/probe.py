@@ -134,7 +134,7 @@ def look_at(
 
     lifted: codes that the drive's entry lifts; a signature or a table then does not count itself, and what lies beside
       it does. Sets facts.look,
-    facts.unsigned and what proves that the data is ours; superblocks become signatures. One in fio's fill is there by
+    facts.unsigned and what proves that the data is ours; superblocks become signatures. One in fio's data is there by
     chance, about once in 4,000 fills (two bytes make a JMicron RAID): on a drive that we wrote to last it does not
     count where every block around it keeps the fill's laws.
     """
@@ -178,7 +178,7 @@ def _lifted(facts: Facts, codes: t.Collection[str]) -> list[Extent]:
 
 
 def _keep(facts: Facts, seen: DataScan, proves: bool) -> None:
-    """proves: whether fio's fill, if there is nothing else, is proved to be ours."""
+    """proves: whether fio's data, if there is nothing else, is proved to be ours."""
     facts.look = seen.record(facts.allocated_bytes)
     if seen.foreign is not None:
         add(facts.unsigned, f"the block at byte {seen.foreign} is not blank")
