@@ -61,6 +61,7 @@ def templated(device: str, cell: dict[str, int], seconds: int) -> str:
     """The job of a cell of two threads, as a host job would fill it."""
     cell = {"block_size": "4KiB", "threads": 2, "queue_depth": 32, "runtime_s": seconds, **cell}
     test = {"name": "cost", "purge": False, "precondition": False, "cells": [cell], "rounds": {"max": 1}}
+    test["refill_buffers"] = EQUAL["refill_buffers"] == "1"
     plan = planned(load_plan([test]), identity_of(SIZE))
     (rendered,) = plan["drives"][0]["tests"][0]["cells"]
     values = {"device": device, "seed": 1, "size_bytes": SIZE, "numa_node": None, "cpus_allowed": None}

@@ -25,8 +25,10 @@ WRITES = ("write", "randwrite", "rw", "readwrite", "randrw", "trimwrite", "randt
 
 
 def compressible(job: str) -> list[str]:
-    """Return the options of a job that writes by which its data compress or repeat: zero_buffers=1; "no refill_buffers"
-    where blocks are written again and again.
+    """Return the options of a job that writes by which its data compress or repeat: zero_buffers=1.
+
+    Without refill_buffers fio scrambles its buffers for each write, so that no block repeats and none compresses alone;
+    without scramble_buffers too, it writes the same blocks again and again.
     """
     asked = sections(job)
     shared = asked.pop("global", {})
@@ -42,8 +44,8 @@ def compressible(job: str) -> list[str]:
                 if key in options and shrinks(options[key])
             }
         )
-        if options.get("refill_buffers", "0") == "0" and "zero_buffers" not in options:
-            found["no refill_buffers"] = None
+        if options.get("refill_buffers", "0") == "0" == options.get("scramble_buffers"):
+            found["scramble_buffers=0"] = None
     return list(found)
 
 
@@ -51,8 +53,8 @@ def remarks(test: PlannedTest) -> list[str]:
     """Return what of a rendered test's jobs writes such data, as sentences; once for a step, and for the cells
     together.
 
-    data told: the job's `zero_buffers`, `buffer_pattern`, `buffer_compress_percentage`, `dedupe_percentage`, no
-      `refill_buffers`: data that can be compressed or repeats. Limit: any
+    data told: the job's `zero_buffers`, `buffer_pattern`, `buffer_compress_percentage`, `dedupe_percentage`,
+      `scramble_buffers=0` without `refill_buffers`: data that can be compressed or repeats. Limit: any
     """
     jobs = [("its preconditioning", [test.precondition.job] if test.precondition else [])]
     jobs.append(("its cells", [cell.job for cell in test.cells]))

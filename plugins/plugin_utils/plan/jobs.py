@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import typing as t
 
 import jinja2
@@ -48,7 +49,8 @@ def fill_jobs(name: str, passes: int, block_size_bytes: int, engine: str, data: 
         "offset": "@ssd_remainder_offset@",
         "size": "@ssd_remainder_bytes@",
     }
-    common = {"name": name, "rw": "write", "numjobs": 1, "loops": passes, "zeros": data == "zeros"}
+    content = {"zeros": True} if data == "zeros" else {"refill_buffers": True}
+    common = {"name": name, "rw": "write", "numjobs": 1, "loops": passes, **content}
     return {
         "passes": passes,
         "block_size_bytes": block_size_bytes,
@@ -58,18 +60,40 @@ def fill_jobs(name: str, passes: int, block_size_bytes: int, engine: str, data: 
     }
 
 
-def sections_of(cell: celling.Cell, active_bytes: int, capacity: int) -> list[dict[str, t.Any]]:
-    """Return the sections of a cell's job: one, or one for each of its streams, which run at the same time."""
-    if not cell.get("jobs"):
-        return [section_of(cell, active_bytes)]
+def sections_of(
+    cell: celling.Cell, active_bytes: int, capacity: int, refills: t.Container[str] = ()
+) -> list[dict[str, t.Any]]:
+    """Return the sections of a cell's job: one, or one for each of its streams, which run at the same time.
+
+    refills: rw= of the jobs that fill their buffers anew for each write (`refilling`).
+    """
+    streamed = cell.get("jobs") or ()
     shared = {key: cell[key] for key in ("runtime_s", "ramp_s") if cell.get(key)}
-    return [
+    sections = [
         {
             **section_of({**job, **shared, "id": f"{cell['id']}.{job['name']}"}, active_bytes),
             **streams.section(job, active_bytes, capacity),
         }
-        for job in cell["jobs"]
-    ]
+        for job in streamed
+    ] or [section_of(cell, active_bytes)]
+    return [{**section, "refill_buffers": section["rw"] in refills} for section in sections]
+
+
+def refilling(tests: t.Sequence[t.Mapping[str, t.Any]]) -> t.Iterator[frozenset[str]]:
+    """Return for each test of a plan, in order, the rw= of its cells that refill their buffers.
+
+    fio scrambles the buffers of the others, which costs next to no CPU. One that reads too writes back what its reads
+    brought: where this test did not fill the drive with random data, that may be zeros, or anybody's.
+    """
+    filled, before = False, None
+    for test in tests:
+        if test["precondition"] or test["follows"] != before:  # a phase begins with what the one before it left
+            filled = bool(test["precondition"]) and test["precondition"].get("data") != "zeros"
+        filled = filled and all(streams.trimmed_from_pct(cell) is None for cell in test["cells"])
+        before = test["name"]
+        asked = [RW[access] for access in RW] if test["refill_buffers"] else []
+        mixed = [] if filled else [RW[access][2:] for access in RW]
+        yield frozenset(itertools.chain(*asked, *mixed))
 
 
 def section_of(cell: celling.Cell, active_bytes: int) -> dict[str, t.Any]:

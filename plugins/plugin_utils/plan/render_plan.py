@@ -28,7 +28,7 @@ from ..common import schema as schemas
 from ..common.values import integer
 from . import arrays, parallel_drives, purge_values
 from . import cells as celling
-from .jobs import POLLED, fill_jobs, sections_of, with_job
+from .jobs import POLLED, fill_jobs, refilling, sections_of, with_job
 from .testfiles import PlanError, Test, load_plan
 
 __all__ = ["PlanError", "load_plan", "render", "step_plan"]
@@ -234,6 +234,7 @@ def step_plan(step: str, variables: t.Mapping[str, t.Any] | None = None) -> list
         "latency_targets_us": [],
         "last_rounds": None,
         "write_cache": None,
+        "refill_buffers": False,
         "follows": None,
     }
     return [{**empty, **steps[step]}]
@@ -247,29 +248,33 @@ def _fit_tests(
 ) -> list[tuple[PlannedTest, list[str]]]:
     """Return each test for one drive. A purge that sets the LBA size sets it for this test and those after it."""
     fitted = []
-    for test in tests:
+    for test, refills in zip(tests, refilling(tests)):
         purge = purge_values.spec(test["purge"], settings)
         lba_size = purge_values.lba_size_after(purge, identity["logical_block_size_bytes"])
         identity = {**identity, "logical_block_size_bytes": lba_size}
-        fitted.append(_fit_test(test, arrays.identity(test, identity, of_host), settings, purge))
+        fitted.append(_fit_test(test, arrays.identity(test, identity, of_host), settings, purge, refills))
     return fitted
 
 
 def _fit_test(
-    test: Test, identity: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any], purge: PlannedPurge
+    test: Test,
+    identity: t.Mapping[str, t.Any],
+    settings: t.Mapping[str, t.Any],
+    purge: PlannedPurge,
+    refills: frozenset[str],
 ) -> tuple[PlannedTest, list[str]]:
-    """Return a test for one drive in its rendered form, and what the drive can't do."""
+    """Return a test for one drive in its rendered form, and what the drive can't do. refills: jobs.refilling."""
     test, same_cells = celling.with_preferred_size(test, identity)
     cells, left_out, wrong = celling.fit(test, identity)
     active = celling.active_range_bytes(test["active_range_pct"], identity)
     engine = settings["workload_ioengine"]
-    done = dict(test)
-    # Which drives they are is known once all of them are rendered.
-    done.pop("array", None)
+    # Its jobs have what refill_buffers says; which drives an array has is known once all of them are rendered.
+    done = {key: value for key, value in test.items() if key not in ("refill_buffers", "array")}
     if purge.method in ("auto", "overwrite"):
         purge = dataclasses.replace(purge, **fill_jobs("purge", 1, OVERWRITE_BLOCK_BYTES, engine))
     if test["precondition"]:
         done["precondition"] = fill_jobs("precondition", engine=engine, **test["precondition"])
-    done["cells"] = [with_job(cell, engine, sections_of(cell, active, identity["size_bytes"])) for cell in cells]
+    capacity = identity["size_bytes"]
+    done["cells"] = [with_job(cell, engine, sections_of(cell, active, capacity, refills)) for cell in cells]
     done["not_applicable"] = same_cells + left_out
     return dataclasses.replace(base.parse(PlannedTest, done), purge=purge), wrong

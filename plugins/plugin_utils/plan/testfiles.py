@@ -51,8 +51,8 @@ def load_plan(ssd_plan: t.Any, dirs: t.Sequence[str | Path] = ()) -> list[Test]:
     or None, purge
     {method}, precondition {passes (over the ActiveRange), block_size_bytes} or None, active_range_pct, cells, rounds,
     steady_state or None,
-    after_steady_rounds, latency_targets_us, filesystem, array and departs (inheritance.py) where there is one
-    (docs/internals/host.md, "A rendered test", without job texts). Raises
+    after_steady_rounds, latency_targets_us, refill_buffers, filesystem, array and departs (inheritance.py) where there
+    is one (docs/internals/host.md, "A rendered test", without job texts). Raises
     PlanError with every problem at once.
     """
     library = Library(dirs)
@@ -219,6 +219,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
         "last_rounds": test["last_rounds"],
         # YAML reads a bare on and off as true and false.
         "write_cache": {True: "on", False: "off"}.get(test["write_cache"], test["write_cache"]),
+        "refill_buffers": test["refill_buffers"],
         "follows": test["follows"],
         **({"filesystem": laid} if laid else {}),
         **({"array": several} if several else {}),

@@ -48,6 +48,7 @@ def about_test(test: Test) -> Definition:
         "last_rounds",
         "follows",
         "write_cache",
+        "refill_buffers",
         "filesystem",
         "array",
         "departs",

@@ -29,6 +29,7 @@ COMPARED = (
     "latency_targets_us",
     "last_rounds",
     "write_cache",
+    "refill_buffers",
     "filesystem",
     "array",
     "cells",

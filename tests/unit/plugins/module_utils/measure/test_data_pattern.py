@@ -26,7 +26,10 @@ JOB = "[global]\nioengine=libaio\nrefill_buffers=1\n\n[c]\nrw=randwrite\nbs=4096
         ("buffer_pattern=0xdeadbeef\n", ["buffer_pattern=0xdeadbeef"]),
         ("zero_buffers=1\nrefill_buffers=0\n", ["zero_buffers=1"]),
         ("zero_buffers=0\n", []),
-        ("refill_buffers=0\n", ["no refill_buffers"]),
+        ("refill_buffers=0\n", []),
+        ("scramble_buffers=0\n", []),
+        ("refill_buffers=0\nscramble_buffers=1\n", []),
+        ("refill_buffers=0\nscramble_buffers=0\n", ["scramble_buffers=0"]),
         ("rw=randread\nrefill_buffers=0\nbuffer_pattern=1\n", []),
     ],
 )

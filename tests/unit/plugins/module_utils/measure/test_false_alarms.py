@@ -64,7 +64,7 @@ def observed(cell, iops, **changes):
     "cell, iops, changes, expected",
     [
         (WRITES, 4000, {}, []),
-        # Wrong: refilling buffers takes all of a thread at 4 GB/s, and every shipped sequential cell has one thread.
+        # Wrong: the queue at the drive is full, so the busy thread is not what limits the rate.
         (WRITES, 4000, {"fio_cpu": 0.98}, [("host_limited", DISTURBS)]),
         # Wrong: with a backlog at the drive, 5 % of lost time changes the rate by at most 5 %, most often by nothing.
         (WRITES, 4000, {"cpu_steal": 0.051}, [("host_limited", DISTURBS)]),
