@@ -266,8 +266,8 @@ def _drive_row(key: Key, run: Mapping, records: t.Sequence[Mapping], summary: Ma
         return _Row(host, drive, model, judged["verdict"].replace("_", " "), tests, why, good, rank)
     outcome = campaign.get("outcome") or "no result yet"
     said = next((record["message"] for record in records if record["kind"] == "host" and record["host"] == host), "")
-    why = campaign.get("message") or ("" if campaign else said)
-    return _Row(host, drive, model, outcome, tests, (why,) if why else (), outcome == "complete")
+    message = campaign.get("message") or ("" if campaign else said)
+    return _Row(host, drive, model, outcome, tests, (message,) if message else (), outcome == "complete")
 
 
 def _test(record: Mapping, about: Mapping) -> str:
