@@ -32,6 +32,7 @@ from .failure_logs import is_of_drive
 from .operating_points import NoPoint, on_cpus, with_points
 from .resume_state import NOT_BEGUN, crash_text, discarded, failed, not_begun, prepares, unprepared, without_its_state
 from .run_rounds import RESEAT, LinkDown, Measuring
+from .thread_trials import ThreadTrials
 
 NOT_TUNED = "the host was not tuned as planned: "
 
@@ -41,6 +42,7 @@ class DriveTests:
 
     def __init__(self, station: DriveContext) -> None:
         self._station = station
+        self._trials = ThreadTrials(station)
         self._rate_bytes_per_s = station.job.write_bytes_per_s
         self._drift: list[Drift] = []
         self._unready = not_begun(station.results)
@@ -297,7 +299,7 @@ class DriveTests:
         settled, loads = with_points(test, self._station.plan.tests, self.finished)
         settled, of_cpus = on_cpus(settled, cpus.count(self._station.job.host, self._station.bench.place))
         measuring = Measuring(self._station, attempt, reducer, self._tails, causes_since_last)
-        measuring.run(settled, {**loads, **of_cpus})
+        measuring.run(settled, {**loads, **of_cpus}, self._trials)
 
     def _plan_left_s(self, test: PlannedTest) -> float | None:
         """Return an upper bound of a test that has not begun to measure; None while the write rate is unknown."""

@@ -32,15 +32,16 @@ def with_points(
     Raises NoPoint where no cell of the sweep qualifies.
     """
     loads = {cell.id: _settled(cell.id, cell.point, tests, finished) for cell in test.cells if cell.point}
-    return _with_loads(test, loads)
+    return with_loads(test, loads)
 
 
 def on_cpus(test: PlannedTest, cpus: int) -> tuple[PlannedTest, Loads]:
     """Return the test with the threads and depth of its cells with per_cpu, where fio has so many CPUs, and these."""
-    return _with_loads(test, {cell.id: io_pattern.by_cpus(cell, cpus) for cell in test.cells if cell.per_cpu})
+    return with_loads(test, {cell.id: io_pattern.by_cpus(cell, cpus) for cell in test.cells if cell.per_cpu})
 
 
-def _with_loads(test: PlannedTest, loads: Loads) -> tuple[PlannedTest, Loads]:
+def with_loads(test: PlannedTest, loads: Loads) -> tuple[PlannedTest, Loads]:
+    """Return the test with these threads and depths in its cells, and them."""
     cells = [_with_load(cell, loads[cell.id]) if cell.id in loads else cell for cell in test.cells]
     return dataclasses.replace(test, cells=cells), loads
 

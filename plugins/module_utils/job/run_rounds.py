@@ -21,6 +21,7 @@ from ..run.folder import NEWS_S
 from ..run.reducer import AttemptReducer
 from .drive_context import Attempt, DriveContext
 from .operating_points import Loads
+from .thread_trials import ThreadTrials
 
 # A link trains anew within a second: one that is down for so many rounds stays down.
 LINK_ROUNDS = 3
@@ -55,11 +56,16 @@ class Measuring:
         # For how many rounds in a row.
         self._link_down = 0
 
-    def run(self, test: PlannedTest, loads: Loads) -> None:
-        """Run rounds until none is due. loads: of the cells whose threads and depth were chosen here."""
+    def run(self, test: PlannedTest, loads: Loads, trials: ThreadTrials | None = None) -> None:
+        """Run rounds until none is due. loads: of the cells whose threads and depth were chosen before; trials: choose
+        those of threads: auto, None: there are none.
+        """
         if not test.cells:
             return
         self._station.guard("measure", phase="measure")
+        if trials:
+            test, found = trials.with_threads(test, self._attempt)
+            loads = {**loads, **found}
         # Its purge may have formatted the drive to another capacity.
         size_bytes = self._station.target.identity["size_bytes"]
         self._station.note("measurement_started", user_capacity_bytes=size_bytes, **self._attempt._asdict())

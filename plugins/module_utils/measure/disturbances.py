@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from ..records.measurement import Cause, QueueLimits, Seen, StreamQueue
 from ..records.plan import AnyLoad, PlannedCell
-from . import io_pattern, lost_time
+from . import io_pattern, lost_time, thread_choice
 from .validity_limits import Limits
 
 OTHER_IO: t.Final = "other_io"
@@ -61,8 +61,16 @@ def thread_limit(cell: PlannedCell, seen: Seen, limits: Limits) -> list[str]:
     """
     if seen.fio_cpu < limits.fio_cpu_max or cell.polled:
         return []
-    text = "fio's threads used {0:.0%} of a CPU each: this measures the host; use more threads or larger blocks"
-    return [text.format(seen.fio_cpu)]
+    text = "fio's threads used {0:.0%} of a CPU each: this measures the host; use {1} or larger blocks"
+    return [text.format(seen.fio_cpu, _more_time(cell, seen))]
+
+
+def _more_time(cell: PlannedCell, seen: Seen) -> str:
+    """Return what gives fio's threads more time. Where the host chose their number, nobody can set it."""
+    if not cell.auto_threads:
+        return "more threads"
+    can_be_more = cell.threads < thread_choice.counts(cell, seen.cpus)[-1]
+    return "another run, which chooses their number again," if can_be_more else f"more CPUs than {seen.cpus} for fio"
 
 
 def shortfalls(cell: AnyLoad, seen: Seen, limits: Limits) -> list[str]:

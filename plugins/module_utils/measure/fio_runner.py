@@ -170,6 +170,17 @@ class Workbench:
         )
         return CellRun(details, told.histograms)
 
+    def trial(self, name: str, cell: PlannedCell, size_bytes: int, seed_value: int) -> CellRun:
+        """Run a cell of reads before the first one that counts. Raises FioError.
+
+        What others write meanwhile shows before the cell that comes next.
+        """
+        settled = self._settled
+        try:
+            return self.cell(name, cell, size_bytes, seed_value)
+        finally:
+            self._settled = settled
+
     def _values(self, cell: PlannedCell, size_bytes: int, seed_value: int) -> fio.Values:
         """Return a cell's placeholders."""
         return self.placeholders(

@@ -111,7 +111,7 @@ class Disturbance:
 
 @dataclass(frozen=True)
 class LoadOfCell:
-    """What a cell had whose threads follow the CPUs (per_cpu)."""
+    """What a cell had whose threads follow the CPUs (per_cpu), or fio's CPU time (threads: auto)."""
 
     cell: CellId
     threads: _Load

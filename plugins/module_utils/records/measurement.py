@@ -105,6 +105,8 @@ class Chosen:
     queue_depth: Positive
     cell: t.Optional[CellId] = None
     cpus: t.Optional[Count] = None
+    # Of threads: auto, the share that each used of its CPU time in the trial of so many; null: no trial was needed.
+    trial_cpu: t.Optional[NotNegative] = None
 
 
 @dataclass(frozen=True)
@@ -243,7 +245,8 @@ class CellDetails:
     # Of a cell with several streams: the figures of each, named `<cell>.<stream>`.
     streams: t.Optional[Annotated[t.List[Stream], Limits(max_items=64)]] = None
     started: t.Optional[Time] = None
-    # Its threads and depth, where the host chose them: those of the cell of a sweep, or by the CPUs that fio had.
+    # Its threads and depth, where the host chose them: those of the cell of a sweep, by the CPUs that fio had, or by
+    # the CPU time that it took.
     chosen: t.Optional[Chosen] = None
     seen: t.Optional[Seen] = None
 

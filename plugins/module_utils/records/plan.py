@@ -145,6 +145,11 @@ class PlannedCell(Load):
     lead: bool = False
     # threads is the most that there are; the host takes them by its CPUs (job/operating_points.py).
     per_cpu: bool = False
+    # The host takes as many threads as fio's CPU time asks for (job/thread_trials.py); before that it has one, with all
+    # I/Os in flight.
+    auto_threads: bool = False
+    # The fio job of reads by which it finds their number.
+    trial_job: _Job = field(default="", metadata=HOST_ONLY)
     burst_s: t.Optional[Positive] = None
     idle_s: t.Optional[Positive] = None
     # Its threads and depth, here the most that they may be, are those of a cell of this sweep.

@@ -183,7 +183,7 @@ class TestRecord(RecordOfRun):
     wear: t.Optional[events.Wear] = None
     # How many drives of the host were measured at the same time at most; null: unknown.
     parallel_drives: t.Optional[Annotated[int, Limits(minimum=1, maximum=1000)]] = None
-    # Of cells whose threads follow the CPUs.
+    # Of cells whose threads the host chose.
     loads: OrMissing[Annotated[t.List[LoadOfCell], Limits(max_items=5000)]] = None
     array: OrMissing[MeasuredArray] = None
     filesystem: OrMissing[events.FilesystemDetails] = None

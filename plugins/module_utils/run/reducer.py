@@ -134,7 +134,8 @@ class AttemptReducer:
         outcome, reasons = self._outcome(end)
         windows = self._rounds.steady_state() if self._rounds.count else []
         averages = self._rounds.averages()
-        loads = [self._load(cell.id) for cell in self._test.cells if cell.per_cpu and cell.id in self._loads]
+        by_host = [cell.id for cell in self._test.cells if cell.per_cpu or cell.auto_threads]
+        loads = [self._load(name) for name in by_host if name in self._loads]
         return AttemptResult(
             test=self._test.name,
             attempt=self._attempt,

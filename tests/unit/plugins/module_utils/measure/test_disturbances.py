@@ -225,6 +225,22 @@ def test_a_host_that_cannot_make_the_load():
     assert found(fio_cpu=1.0, queued=31.9, in_flight=20.0) == [("host_limited", DISTURBS)]
 
 
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        ({}, "use more threads or larger blocks"),
+        # As many as there are CPUs, or as divide its I/Os.
+        ({"auto_threads": True, "threads": 8, "queue_depth": 4}, "use more CPUs than 8 for fio or larger blocks"),
+        ({"auto_threads": True, "threads": 6, "queue_depth": 5}, "use more CPUs than 8 for fio or larger blocks"),
+        ({"auto_threads": True}, "use another run, which chooses their number again, or larger blocks"),
+    ],
+)
+def test_a_user_is_told_what_gives_fio_more_time(cell, says):
+    busy = base.parse(Seen, {**SEEN, "fio_cpu": 0.97})
+    (told,) = disturbances.thread_limit(planned.cell(**{**CELL, **cell}), busy, Limits())
+    assert told.endswith(f": this measures the host; {says}")
+
+
 def test_a_thread_that_polls_is_always_busy_so_nobody_can_tell():
     """Its CPU time shows nothing; a queue that was short still does, and what is unknown may disturb."""
     assert found({"polled": True}, fio_cpu=1.0) == [("host_limited", UNKNOWN)]

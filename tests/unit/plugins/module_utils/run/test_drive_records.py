@@ -199,8 +199,9 @@ def test_a_journal_that_lost_a_line_gives_no_figures(tmp_path):
         assert "its journal is damaged" in record["reasons"][0]
 
 
-def test_a_test_record_has_the_loads_that_followed_the_cpus(tmp_path):
-    cell = {**steady_test.planned_json()["cells"][0], "per_cpu": True}
+@pytest.mark.parametrize("chosen_by", ["per_cpu", "auto_threads"])
+def test_a_test_record_has_the_loads_that_the_host_chose(tmp_path, chosen_by):
+    cell = {**steady_test.planned_json()["cells"][0], chosen_by: True}
     load = {"threads": 4, "queue_depth": 64, "cpus": 4}
     events = [(kind, {**fields, "chosen": load} if kind == "cell" else fields) for kind, fields in steady()]
     folder = Folder(tmp_path).plan(cells=[cell]).status("finished", drives=[("A1", DONE)])
