@@ -234,6 +234,9 @@ def track(
             wanted.update(
                 {"preferred": True} if own else {"preferred": None, "block_size_bytes": size_bytes(item["block_size"])}
             )
+        if "threads" in item:
+            auto = item["threads"] == io_patterns.AUTO
+            wanted.update({"threads": 1, "auto_threads": True} if auto else {"auto_threads": None})
         matches = [
             cell
             for cell in cells

@@ -134,6 +134,8 @@ def _link_cell(cell: dict[str, t.Any], first: str, before: t.Sequence[Test]) -> 
     points = [point for point in sweep["cells"] if not point.get("lead")]
     if any(point.get("per_cpu") for point in points):
         return [f"point.of: the loads of {cell['point']['of']!r} follow the CPUs (per_cpu), so they are not a sweep"]
+    if any(point.get("auto_threads") for point in points):
+        return [f"point.of: the host chooses the threads of {cell['point']['of']!r} (auto), so they are not a sweep"]
     cell["point"] = {**{key: value for key, value in cell["point"].items() if key != "of"}, "test": name}
     # Upper bounds for whoever plans; the host takes those of the cell that it finds.
     cell.update({key: max(point[key] for point in points) for key in ("threads", "queue_depth")})

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Loads beyond one size of I/O all the time: bursts, mixes of sizes and ranges, points that a sweep decides, threads
-that the CPUs decide. Pure.
+that the CPUs decide, or the host's trials. Pure.
 
 A cell is one of a rendered test (docs/internals.md).
 """
@@ -17,18 +17,22 @@ from ..common.units import block_size
 
 # The keys of a cell that say so and that a matrix gives to all of its cells; `point` is a single cell's.
 SHARED_KEYS = ("burst_s", "idle_s", "mix", "per_cpu")
+# Of threads, whose number the host finds; queue_depth is then that of all threads together.
+AUTO = "auto"
 Cell = dict[str, t.Any]
 Mapping = t.Mapping[str, t.Any]
 
 
 def name_part(cell: Mapping) -> str:
     """Return what a cell's name says of its threads and depth: tc4-qd32; of a point what it takes: most; by the CPUs:
-    tc1to8-load256, one to eight threads with 256 I/Os in flight together.
+    tc1to8-load256, one to eight threads with 256 I/Os in flight together; of as many as it takes: tcauto-load256.
     """
     if cell.get("point"):
         return str(cell["point"]["take"])
     if cell.get("per_cpu"):
         return f"tc1to{cell['threads']}-load{cell['threads'] * cell['queue_depth']}"
+    if cell.get("auto_threads"):
+        return f"tcauto-load{cell['queue_depth']}"
     return f"tc{cell['threads']}-qd{cell['queue_depth']}"
 
 
@@ -51,6 +55,8 @@ def rendered(cell: Cell, size_bytes: t.Callable[[t.Any], int]) -> Cell:
     fio's first burst lasts for a whole cycle, so it is kept out of the figures.
     """
     found = {key: value for key, value in cell.items() if key != "per_cpu" or value}
+    if cell.get("threads") == AUTO:
+        found.update(threads=1, auto_threads=True)
     if cell.get("mix"):
         given = cell["mix"].get("sizes") or []
         sizes = [{"size_bytes": size_bytes(item["size"]), "pct": item["pct"]} for item in given]
@@ -63,7 +69,8 @@ def rendered(cell: Cell, size_bytes: t.Callable[[t.Any], int]) -> Cell:
 
 def problems(cell: Mapping) -> list[str]:
     """Return what no drive can do of it, without the cell's name."""
-    return _burst_problems(cell) + _mix_problems(cell) + _point_problems(cell) + _per_cpu_problems(cell)
+    found = _burst_problems(cell) + _mix_problems(cell) + _point_problems(cell)
+    return found + _per_cpu_problems(cell) + _auto_problems(cell)
 
 
 def _burst_problems(cell: Mapping) -> list[str]:
@@ -112,13 +119,25 @@ def _point_problems(cell: Mapping) -> list[str]:
 
 
 def _per_cpu_problems(cell: Mapping) -> list[str]:
-    if not cell.get("per_cpu"):
+    if not cell.get("per_cpu") or cell.get("auto_threads"):
         return []
     if cell["threads"] == 1:
         return ["per_cpu: threads is a maximum, so it must be more than 1"]
-    others = [key for key in ("point", "rate_iops", "ioengine", "fdatasync") if cell.get(key)]
-    others += ["range in sequence"] if cell.get("range") and cell["access"] == "sequential" else []
-    return [f"per_cpu can't be combined with {key}" for key in others]
+    return [f"per_cpu can't be combined with {key}" for key in _fixing(cell)]
+
+
+def _auto_problems(cell: Mapping) -> list[str]:
+    """Return what such a cell has that leaves the queue open, or fixes its threads."""
+    if not cell.get("auto_threads"):
+        return []
+    others = [key for key in ("per_cpu", "batch", "burst_s") if cell.get(key)] + _fixing(cell)
+    return [f"threads: auto can't be combined with {key}" for key in others]
+
+
+def _fixing(cell: Mapping) -> list[str]:
+    """Return what a cell has that takes a number of threads and a depth known before."""
+    found = [key for key in ("point", "rate_iops", "ioengine", "fdatasync") if cell.get(key)]
+    return found + (["range in sequence"] if cell.get("range") and cell["access"] == "sequential" else [])
 
 
 def fitted(cell: Cell, logical_bytes: int) -> tuple[Cell, str]:
@@ -162,8 +181,9 @@ def section(cell: Mapping) -> dict[str, t.Any]:
         found["zones"] = ":".join(f"{item['of_ios_pct']}/{item['pct']}" for item in mix["ranges"])
     if cell.get("burst_s"):
         found.update(burst_s=cell["burst_s"], idle_s=cell["idle_s"])
-    if cell.get("point") or cell.get("per_cpu"):
+    by_host = cell.get("per_cpu") or cell.get("auto_threads")
+    if cell.get("point") or by_host:
         found.update(iodepth="@ssd_queue_depth@", numjobs="@ssd_threads@")
-    if cell.get("per_cpu") and cell["access"] == "sequential":
+    if by_host and cell["access"] == "sequential":
         found.update(size="@ssd_share_bytes@", offset_increment="@ssd_share_bytes@")
     return found

@@ -11,7 +11,7 @@ import typing as t
 
 import jinja2
 
-from ...module_utils.measure import io_pattern
+from ...module_utils.measure import io_pattern, thread_choice
 from ..common import schema as schemas
 from . import cells as celling
 from . import io_patterns, streams
@@ -29,6 +29,14 @@ def with_job(cell: celling.Cell, engine: str, sections: t.Sequence[dict[str, t.A
     for section in polled:
         section["polled"] = True
     return {**cell, **({"polled": True} if polled else {}), "job": job_text(engine, sections)}
+
+
+def with_trial(cell: celling.Cell, engine: str, active_bytes: int) -> celling.Cell:
+    """Return a cell with threads: auto with the job of its trials, any other as it is."""
+    if not cell.get("auto_threads"):
+        return cell
+    section = section_of({**cell, **thread_choice.TRIAL, "id": "trial"}, active_bytes)
+    return {**cell, "trial_job": with_job(cell, engine, [section])["job"]}
 
 
 def _can_poll(section: t.Mapping[str, t.Any]) -> bool:

@@ -137,10 +137,10 @@ def _fio_test(
 
 
 def _load(cell: PlannedCell | None, active: int) -> dict[str, int]:
-    """Return the values of a cell whose threads the host would choose by its CPUs: the most, as nobody knows them
-    there.
+    """Return the values of a cell whose threads the host would choose: by its CPUs the most, as nobody knows them
+    there; by trials one.
     """
-    if cell is None or not cell.per_cpu:
+    if cell is None or not (cell.per_cpu or cell.auto_threads):
         return {}
     share = io_pattern.share_bytes(active, cell.threads, cell.block_size_bytes)
     return {"threads": cell.threads, "queue_depth": cell.queue_depth, "share_bytes": share}

@@ -28,7 +28,7 @@ from ..common import schema as schemas
 from ..common.values import integer
 from . import arrays, parallel_drives, purge_values
 from . import cells as celling
-from .jobs import POLLED, fill_jobs, refilling, sections_of, with_job
+from .jobs import POLLED, fill_jobs, refilling, sections_of, with_job, with_trial
 from .testfiles import PlanError, Test, load_plan
 
 __all__ = ["PlanError", "load_plan", "render", "step_plan"]
@@ -275,6 +275,7 @@ def _fit_test(
     if test["precondition"]:
         done["precondition"] = fill_jobs("precondition", engine=engine, **test["precondition"])
     capacity = identity["size_bytes"]
-    done["cells"] = [with_job(cell, engine, sections_of(cell, active, capacity, refills)) for cell in cells]
+    cells = [with_job(cell, engine, sections_of(cell, active, capacity, refills)) for cell in cells]
+    done["cells"] = [with_trial(cell, engine, active) for cell in cells]
     done["not_applicable"] = same_cells + left_out
     return dataclasses.replace(base.parse(PlannedTest, done), purge=purge), wrong

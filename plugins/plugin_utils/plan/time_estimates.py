@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...module_utils.measure import thread_choice
 from ...module_utils.measure.rounds import CELL_OVERHEAD_S, MOST_TIMES, cell_s
 from ...module_utils.purge import methods
 from ...module_utils.records import base
@@ -57,7 +58,15 @@ def span_s(test: PlannedTest, identity: Mapping, bytes_per_s: float, share: floa
     fill_s = fill_bytes(test, identity) / bytes_per_s
     shortest, longest = rounds_s(test, identity["size_bytes"] / bytes_per_s) if test.cells else (0.0, 0.0)
     # A purge by command may be over at once.
-    return (purge_s if share >= 1 else 0.0) + fill_s + shortest, purge_s + fill_s + longest
+    return (purge_s if share >= 1 else 0.0) + fill_s + shortest, purge_s + fill_s + trials_s(test) + longest
+
+
+def trials_s(test: PlannedTest) -> float:
+    """Return the longest time that finding the threads of cells with threads: auto takes."""
+    auto = {(cell.access, cell.block_size_bytes, cell.queue_depth) for cell in test.cells if cell.auto_threads}
+    # Twice as many threads each time.
+    trials = sum(depth.bit_length() for _access, _size, depth in auto)
+    return trials * (thread_choice.TRIAL_S + CELL_OVERHEAD_S)
 
 
 def repeats_s(test: PlannedTest, capacity_s: float) -> float:

@@ -121,7 +121,7 @@ def describe(
             lines += [f"       {line}" for line in _saturation_lines(test, drive.expected["size_bytes"])]
             offer = (chosen or {}).get((drive.drive, test.name))
             lines += [f"       {line}" for line in (purge_choice.plan_lines(offer) if offer else [])]
-            lines += [f"       {line}" for line in _preferred_lines(test) + _per_cpu_lines(test)]
+            lines += [f"       {line}" for line in _preferred_lines(test) + _by_host_lines(test)]
             lines += [
                 f"       not applicable: {reason}: {', '.join(ids)}"
                 for reason, ids in _by_reason(test.not_applicable).items()
@@ -223,12 +223,17 @@ def _preferred_lines(test: PlannedTest) -> list[str]:
     return [f"the drive prefers writes of {units.block_size(size)}" for size in sizes]
 
 
-def _per_cpu_lines(test: PlannedTest) -> list[str]:
+def _by_host_lines(test: PlannedTest) -> list[str]:
     """Of the cells whose threads the host chooses, what is known before."""
     loads = {(cell.threads, cell.queue_depth) for cell in test.cells if cell.per_cpu}
+    auto = {(cell.block_size_bytes, cell.access, cell.queue_depth) for cell in test.cells if cell.auto_threads}
     return [
         f"threads by the CPUs that fio gets there, {most} at most; threads x queue depth = {most * depth}"
         for most, depth in sorted(loads)
+    ] + [
+        f"threads: auto for {access} {units.block_size(size)}: as many as short reads show that fio needs; threads x "
+        f"queue depth = {depth}"
+        for size, access, depth in sorted(auto)
     ]
 
 

@@ -84,6 +84,7 @@ def sweeps(cells: t.Sequence[Mapping], averages: t.Sequence[Mapping]) -> list[di
             or cell.get("jobs")
             or cell.get("point")
             or cell.get("per_cpu")
+            or cell.get("auto_threads")
             or not all(cell.get(key) for key in ("access", "threads", "queue_depth"))
         ):
             continue  # a plan that came back from a host may lack them

@@ -32,6 +32,7 @@ def test_the_name_of_a_cell_on_a_drive(name, size_bytes, expected):
         ("rand-512b-r65-tc2-qd16-1000iops-batch4-lead", (512, 65, 1000, 4, 2, 16)),
         ("rand-4k-w100-most", (4096, 0, 0, 0)),
         ("rand-4k-w100-tc1to8-load256", (4096, 0, 0, 0, 8, 32)),
+        ("seq-128k-r100-tcauto-load32", (131072, 100, 0, 0, 1, 32)),
         # More than a plan may ask for: a host's threads are looked for one by one, so many would take hours.
         ("rand-4k-w100-tc1to999999999989-load999999999989", (4096, 0, 0, 0)),
         ("rand-preferred-w100-tc4-qd32", ()),

@@ -110,6 +110,17 @@ def test_rescaled_shares_make_100_and_keep_their_proportions(shares):
             "per_cpu can't be combined with range in sequence",
         ),
         ({"point": {"of": "sweep", "take": "best"}}, "must be one of: most, middle, fewest"),
+        ({"threads": "many"}, "cells[0].threads: 'many' does not fit; A number, or auto"),
+        ({"threads": "auto", "per_cpu": True}, "threads: auto can't be combined with per_cpu"),
+        ({"threads": "auto", "batch": 4}, "threads: auto can't be combined with batch"),
+        ({"threads": "auto", "rate_iops": 100}, "threads: auto can't be combined with rate_iops"),
+        ({"threads": "auto", "ioengine": "sync"}, "threads: auto can't be combined with ioengine"),
+        ({"threads": "auto", "fdatasync": 1}, "threads: auto can't be combined with fdatasync"),
+        ({"threads": "auto", "burst_s": 5, "idle_s": 5}, "threads: auto can't be combined with burst_s"),
+        (
+            {"threads": "auto", "access": "sequential", "range": {"to_pct": 50}},
+            "threads: auto can't be combined with range in sequence",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_load(cell, expected):
@@ -245,3 +256,49 @@ def test_loads_that_follow_the_cpus_are_no_sweep():
     point = {"name": "top", "cells": [{**CELL, "point": {"of": "sweep", "take": "most"}}], "rounds": {"max": 1}}
     with pytest.raises(PlanError, match="follow the CPUs .per_cpu., so they are not a sweep"):
         rendered([{**one(), "phases": [sweep, point]}])
+
+
+@pytest.mark.parametrize(("access", "rw"), [("random", "randread"), ("sequential", "read")])
+@pytest.mark.parametrize("read_pct", [100, 65, 0])
+def test_a_cell_with_threads_auto_leaves_them_to_the_host_and_has_a_trial_that_reads(access, rw, read_pct):
+    matrix = {**CELL, "access": access, "read_pct": read_pct, "threads": "auto", "queue_depth": 128, "ramp_s": 9}
+    given = {"name": "a", "matrix": matrix, "precondition": {"passes": 1, "of": "active_range"}, "rounds": {"max": 1}}
+    (test,) = rendered([given])
+    (cell,) = test["cells"]
+    assert "-tcauto-load128-ramp9s" in cell["id"]
+    assert (cell["threads"], cell["queue_depth"], cell["auto_threads"]) == (1, 128, True)
+    measured, trial = options(cell), fio_sanity.sections(cell["trial_job"])["trial"]
+    same = ("numjobs", "iodepth", "size", "bs", "offset_increment", "norandommap")
+    assert {name: measured.get(name) for name in same} == {name: trial.get(name) for name in same}
+    assert (trial["rw"], trial["runtime"], "ramp_time" in trial) == (rw, "3", False)
+    assert (trial["numjobs"], trial["iodepth"]) == ("@ssd_threads@", "@ssd_queue_depth@")
+    assert ("offset_increment" in trial) == (access == "sequential")
+
+
+def test_reads_and_writes_of_a_shape_share_their_trial():
+    matrix = {**CELL, "threads": "auto", "read_pct": [65, 0]}
+    (test,) = rendered([{"name": "a", "matrix": matrix, "rounds": {"max": 1}}])
+    assert len(test["cells"]) == 2 and len({cell["trial_job"] for cell in test["cells"]}) == 1
+
+
+def test_a_fixed_number_of_threads_has_no_trial():
+    (test,) = rendered([one(threads=4)])
+    assert not {"auto_threads", "trial_job"} & set(test["cells"][0])
+
+
+def test_threads_that_the_host_chooses_are_no_sweep_and_no_streams():
+    sweep = {"name": "sweep", "cells": [{**CELL, "threads": "auto"}], "rounds": {"max": 1}}
+    point = {"name": "top", "cells": [{**CELL, "point": {"of": "sweep", "take": "most"}}], "rounds": {"max": 1}}
+    with pytest.raises(PlanError, match="the host chooses the threads of 'sweep' .auto., so they are not a sweep"):
+        rendered([{**one(), "phases": [sweep, point]}])
+    stream = {"name": "b", "block_size": "4KiB", "read_pct": 0, "threads": "auto"}
+    with pytest.raises(PlanError, match="threads: .*must be a whole number"):
+        rendered([{**one(), "cells": [{"name": "c", "jobs": [{**stream, "name": "a", "threads": 1}, stream]}]}])
+
+
+@pytest.mark.parametrize(("threads", "name"), [("auto", "tcauto-load32"), (1, "tc1-qd32")])
+def test_a_cell_is_tracked_by_its_threads(threads, name):
+    cells = [{**CELL, "threads": each, "queue_depth": 32} for each in ("auto", 1)]
+    tracked = [{"threads": threads, "metric": "write_iops"}]
+    (test,) = rendered([{**one(), "cells": cells, "steady_state": {"tracked": tracked}, "rounds": {}}])
+    assert test["steady_state"]["tracked"] == [{"cell": f"rand-4k-w100-{name}", "metric": "write_iops"}]

@@ -152,6 +152,19 @@ def test_a_purge_by_command_may_be_over_at_once(method, least, most):
     assert (low, high) == pytest.approx((least * capacity_s + MINUTE, most * capacity_s + MINUTE), abs=0.2)
 
 
+def test_threads_that_the_host_chooses_are_auto_in_plan_mode_and_their_trials_take_time():
+    """Seven at most for a depth of 64: 1, 2, 4 … threads."""
+    both = [{**CELL, "threads": "auto", "queue_depth": 64, "read_pct": pct} for pct in (0, 100)]
+    fixed = [{**CELL, "threads": 4, "queue_depth": 16, "read_pct": pct} for pct in (0, 100)]
+    base = {"name": "x", "purge": False, "precondition": {"passes": 1, "of": "active_range"}, "rounds": {"max": 1}}
+    (least, most), plain = times([{**base, "cells": both}]), times([{**base, "cells": fixed}])
+    assert (least, most) == pytest.approx((plain[0], plain[1] + 7 * (3 + CELL_OVERHEAD_S)))
+    lines = plan_text.describe(make([{**base, "cells": both}]), {"S1": "/dev/x"}, 500)
+    assert [line.strip() for line in lines if "threads" in line] == [
+        "threads: auto for random 4 KiB: as many as short reads show that fio needs; threads x queue depth = 64"
+    ]
+
+
 def test_plan_mode_says_what_would_be_erased_and_run():
     wsat = {"name": "wsat", "base": "wsat", "steady_state": {"required": True}}
     lines = plan_text.describe(make([wsat, "iops"], block=4096), {"S1": "/dev/nvme0n1"}, 500)
