@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.records import base
 from ...module_utils.records.results import DriveRecord, HostRecord
 from ...module_utils.run.criteria import MEASURED
-from . import environment, judged_criteria
+from . import chosen_threads, environment, judged_criteria
 
 Record = dict[str, t.Any]
 
@@ -44,6 +44,14 @@ class RunFacts:
         for record in records:
             if record["kind"] == "test":
                 self.test_records.setdefault((record["host"], record["drive"]), {})[record["test"]] = record
+        self.streams = chosen_threads.streams(
+            (self.model(*place), record) for place, tests in self.test_records.items() for record in tests.values()
+        )
+
+    def model(self, host: str, drive: str) -> str:
+        """Return the model of a drive by its record; "": unknown."""
+        record = self.drive_records.get((host, drive))
+        return str((record.identity or {}).get("model") or "") if record else ""
 
     def drives(self) -> list[tuple[str, str]]:
         """(host, drive) of all that were asked for, then of those that only have records."""

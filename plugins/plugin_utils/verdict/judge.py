@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.records.results import DriveRecord
 from ...module_utils.run.criteria import is_for, is_of_model
 from ..common.values import integer, number
-from . import environment, fob_state, judged_criteria, result_warnings, test_details
+from . import chosen_threads, environment, fob_state, judged_criteria, result_warnings, test_details
 from .invalid_reasons import Record, RunFacts, VerdictReason, colon, invalid
 from .verdicts import VERDICTS
 
@@ -60,7 +60,7 @@ def _finite(metrics: Record) -> Record:
 def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     record = facts.drive_records.get((host, drive))
     outcome, identity = (record.outcome, record.identity or {}) if record else ("", {})
-    model = str(identity.get("model") or "")
+    model = facts.model(host, drive)
     measured = facts.test_records.get((host, drive), {})
     sound = [criterion for criterion in facts.criteria if not judged_criteria.criterion_problems(criterion)]
     criteria = [criterion for criterion in sound if is_of_model(criterion, model)]
@@ -255,6 +255,7 @@ def _judge_test(
     limits = (facts.asked.get((host, drive)) or {}).get("validity_limits") or {}
     result["remarks"] = [
         *result["remarks"],
+        *chosen_threads.remarks(record, facts.model(host, drive), facts.streams),
         *result_warnings.not_attained(record),
         *result_warnings.below_rate(record),
         *result_warnings.passed_over(record, about),
