@@ -247,3 +247,25 @@ def test_threads_follow_the_cpus_that_fio_has(jobs, tmp_path, access, cpus, thre
     assert [cell["chosen"] for cell in cells] == [load] * 2
     assert (end["outcome"], end["reasons"]) == ("complete", [])
     assert end["loads"] == [{"cell": cells[0]["cell"], **load}] and "tc1to8-load16" in cells[0]["cell"]
+
+
+@pytest.mark.parametrize(("access", "name"), [("random", "rand"), ("sequential", "seq")])
+def test_a_slow_drive_stays_with_one_thread_and_its_trial_is_in_no_figure(jobs, tmp_path, access, name):
+    cell = {**CELL, "access": access, "threads": "auto", "queue_depth": 16, "runtime_s": 4}
+    fill = {"passes": 1, "of": "active_range"}
+    test = {"name": "auto", "purge": False, "precondition": fill, "cells": [cell], "rounds": {"max": 2}}
+    figures = {"size_bytes": 16 * MIB, "fresh_iops": 200, "steady_iops": 200, "read_iops": 200, "noise_pct": 0}
+    with simulator.simulated_ssd(tmp_path / "drives", "slow", simulator.model_plugin(**figures)) as drive:
+        selected = types.SimpleNamespace(selector={"backing_file": drive["backing_file"]})
+        plan = jobs.plan([selected], planning.load_plan([test]))
+        plan["drives"][0]["selector"]["cpus"] = "0-1"
+        plan["tune"]["numa"] = {"limits": []}
+        journal, _status = jobs.run(plan)
+    cells, (end,) = events(journal, "cell"), jobs.ended()
+    assert [cell["cell"] for cell in cells] == [f"{name}-4k-w100-tcauto-load16"] * 2
+    chosen = cells[0]["chosen"]
+    assert (chosen["threads"], chosen["queue_depth"], chosen["cpus"]) == (1, 16, 2) and chosen["trial_cpu"] < 0.375
+    assert cells[1]["chosen"] == chosen and end["metrics"].get("read_iops") is None
+    assert (end["outcome"], end["reasons"]) == ("complete", [])
+    load = {key: chosen[key] for key in ("threads", "queue_depth", "cpus")}
+    assert end["loads"] == [{"cell": cells[0]["cell"], **load}]

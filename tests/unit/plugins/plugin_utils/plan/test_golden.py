@@ -17,7 +17,13 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_sanity
-from ansible_collections.ssdlab.fleet.tests.fixtures.suites import PLACEHOLDERS, PLANS, jobs_of, rendered_tests
+from ansible_collections.ssdlab.fleet.tests.fixtures.suites import (
+    PLACEHOLDERS,
+    PLANS,
+    jobs_of,
+    rendered_tests,
+    trials_of,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -37,7 +43,7 @@ def text_of(plan):
         lines += (
             [f"  steady: {tracked}; {', '.join(f'{key} {value}' for key, value in steady.items())}"] if steady else []
         )
-        for name, job in jobs_of(test).items():
+        for name, job in [*jobs_of(test).items(), *((name, job) for job, name in trials_of(test).items())]:
             sections = fio_sanity.sections(job)
             shared.add(words(sections.pop("global")))
             lines += [f"  [{name}] {words(options)}" for options in sections.values()]
@@ -64,7 +70,8 @@ def test_no_golden_file_is_left_of_a_plan_that_is_gone():
 @pytest.mark.skipif(not shutil.which("fio"), reason="needs fio")
 @pytest.mark.parametrize("plan", PLANS)
 def test_fio_accepts_every_job(plan, tmp_path):
-    jobs = list(dict.fromkeys(job for test in rendered_tests(plan) for job in jobs_of(test).values()))
+    tests = rendered_tests(plan)
+    jobs = list(dict.fromkeys(job for test in tests for job in [*jobs_of(test).values(), *trials_of(test)]))
     files = []
     for number, job in enumerate(jobs):
         files.append(tmp_path / f"{number}.fio")

@@ -59,7 +59,7 @@ def options(job):
 
 
 @pytest.mark.parametrize("platform", ["windows", "solaris"])
-@pytest.mark.parametrize("plan", ["iomemory-guide", "micron-p420m-small"])
+@pytest.mark.parametrize("plan", ["iomemory-guide", "micron-p420m-small", "smoke"])
 def test_a_job_differs_from_linux_by_the_guides_substitutions_alone(plan, platform):
     guide, linux = GUIDE[platform], linux_jobs(plan)
     jobs = {name: text for name, text in rendered(plan, platform).items() if name.endswith(".fio")}
@@ -75,7 +75,7 @@ def test_a_job_differs_from_linux_by_the_guides_substitutions_alone(plan, platfo
         found = options(text)
         assert expected <= found
         # What was a placeholder has a value now.
-        loaded = {"numjobs", "iodepth", "offset_increment"} if "tc1to8" in name else set()
+        loaded = {"numjobs", "iodepth", "offset_increment"} if re.search("tc1to8|tcauto", name) else set()
         assert {key for _section, key, _value in found - expected} <= {"randseed", "size", *loaded}
     assert all("@" not in text and "libaio" not in text for text in jobs.values())
 

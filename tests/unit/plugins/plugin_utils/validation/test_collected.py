@@ -83,4 +83,4 @@ def without_jobs(value):
         return [without_jobs(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {key: without_jobs(item) for key, item in value.items() if key not in ("job", "remainder_job")}
+    return {key: without_jobs(item) for key, item in value.items() if key not in ("job", "remainder_job", "trial_job")}
