@@ -37,6 +37,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
     fio_result,
     histogram,
     lost_time,
+    quiet_runs,
     sampler,
     validity_limits,
 )
@@ -263,7 +264,7 @@ def _of_spec(description: str | list[str]) -> str:
 def causes_table(of: str) -> Rows:
     """Return what may disturb a cell, or of the drive's world a test, as the functions that find it say."""
     if of == "cells":
-        found = _causes(disturbances, lost_time)
+        found = _causes(disturbances, lost_time, quiet_runs)
         wanted = [cause for cause in disturbances.TITLES if cause in found]
     else:
         found = _causes(drive_environment, sampler, active_settings, data_pattern, test_conditions, tuned_host)

@@ -19,18 +19,17 @@ from ..guard.block_classifier import Stopped
 from ..guard.data_scan import Terms, longer_s
 from ..guard.held import HeldDrive, Refused
 from ..guard.held_array import HeldArray
-from ..measure import fio, precondition_curve
+from ..measure import fio, precondition_curve, validity_limits
 from ..measure.fio import seed
 from ..measure.fio_runner import Workbench
-from ..measure.validity_limits import Limits
 from ..purge.method import Work
 from ..records.base import to_json
 from ..records.environment import Environment
 from ..records.events import Finding
-from ..records.plan import PlannedDrive, PlannedPurge, PlannedTest
+from ..records.plan import PlannedDrive, PlannedPurge, PlannedTest, Validity
 from ..run.criteria import Criterion
 from ..run.folder import NEWS_S, Event, Journal, RunDir, Status
-from ..run.reducer import EVENTS, AttemptReducer, ended_results
+from ..run.reducer import EVENTS, USUAL, AttemptReducer, ended_results
 from ..tuning.tuned_host import TunedHost
 from . import release_drive
 from .test_conditions import Conditions
@@ -74,8 +73,7 @@ class Job(t.NamedTuple):
     terms: Terms = Terms()
     leave: str = release_drive.AS_IS
     criteria: t.Sequence[Criterion] = ()
-    limits: Limits = Limits()
-    strict: bool = False
+    validity: Validity = USUAL
     # Until a fill showed the drive's own.
     write_bytes_per_s: float | None = None
     drives: t.Sequence[PlannedDrive] = ()
@@ -92,7 +90,7 @@ class DriveContext:
         self.drive = plan.drive
         self.history = [record for record in job.history if record.get("drive") == self.drive]
         # Of the attempts that earlier jobs of this run ended.
-        self.results = ended_results(plan.tests, self.history)
+        self.results = ended_results(plan.tests, self.history, job.validity)
         # Whether the run has begun to write to it, in a job before this one too.
         self.wrote = any(
             record["event"] == "guard" and record["eligible"] and record["step"] in WRITING_STEPS
@@ -112,7 +110,7 @@ class DriveContext:
         self.members: list[str] = []
         runner = fio.Runner(job.stop, job.fio_path, reads_only)
         self.bench = Workbench(job.host, self.held, runner, job.run_dir.raw(self.drive))
-        self.bench.limits, self.bench.strict = job.limits, job.strict
+        self.bench.limits, self.bench.strict = validity_limits.parse(job.validity.limits), job.validity.strict
 
     @property
     def name(self) -> str:

@@ -60,7 +60,7 @@ class DriveTests:
         """One test; its outcome. An exception that ends the campaign is journalled here first."""
         number = 1 + sum(r["event"] == "test_started" and r.get("test") == test.name for r in self._station.history)
         attempt = Attempt(test.name, number)
-        self._station.reducer = reducer = AttemptReducer(test, number)
+        self._station.reducer = reducer = AttemptReducer(test, number, self._station.job.validity)
         self._tails = RoundHistograms()
         try:
             self._work_through(test, attempt, reducer)
@@ -229,7 +229,9 @@ class DriveTests:
         what makes its rounds invalid beside what disturbed single ones.
         """
         # A stop has a minute for all drives, and a full disk little room: for what is no result they are not kept.
-        for histogram in self._tails.records(reducer.span()) if ended not in ("interrupted", "error") else ():
+        is_result = ended not in ("interrupted", "error")
+        tails = self._tails.records(reducer.span(), reducer.latencies_left_out()) if is_result else []
+        for histogram in tails:
             self._station.note("histogram", **base.to_json(histogram), **attempt._asdict())
         end = self._station.conditions.end(ended, reasons, disturbed)
         self.finished.append(reducer.result(end))

@@ -27,7 +27,6 @@ from ..core.locks import Locked, host_holder, host_lock
 from ..guard.data_scan import Terms
 from ..machine import snapshot
 from ..measure.fio import Interrupted
-from ..measure.validity_limits import Limits
 from ..records import base
 from ..records.tuning import Setting
 from ..run import digests, folder, states
@@ -192,8 +191,7 @@ class HostJob:
             terms=Terms(self._plan.look.seconds, self._stop.is_set),
             leave=self._plan.leave,
             criteria=self._plan.criteria,
-            limits=Limits(**self._plan.validity.limits),
-            strict=self._plan.validity.strict,
+            validity=self._plan.validity,
             write_bytes_per_s=self._plan.assumed_write_bytes_per_s,
             time_budget_s=self._plan.time_budget_s,
             drives=self._plan.drives,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
-from ..records.measurement import Cause, QueueLimits, Seen, StreamQueue
+from ..records.measurement import Cause, QueueLimits, Seen, SeenQueue, StreamQueue
 from ..records.plan import AnyLoad, PlannedCell
 from . import io_pattern, lost_time, thread_choice
 from .validity_limits import Limits
@@ -26,6 +26,7 @@ IDLE_GAP: t.Final = "idle_gap"
 SUSPENDED: t.Final = "suspended"
 CLOCK_JUMP: t.Final = "clock_jump"
 STALLED: t.Final = "stalled"
+NO_PERCENTILES: t.Final = "no_percentiles"
 TITLES = {
     OTHER_IO: "other I/O",
     DISCARDED: "discarded",
@@ -35,6 +36,7 @@ TITLES = {
     SUSPENDED: "suspended",
     CLOCK_JUMP: "clock jump",
     STALLED: "stalled",
+    NO_PERCENTILES: "no percentiles",
     # Of the drive and its host, between two rounds (drive_environment.py, tuned_host.py).
     "link": "slower link",
     "throttled": "throttled",
@@ -106,17 +108,20 @@ def shortfalls(cell: AnyLoad, seen: Seen, limits: Limits) -> list[str]:
             f"IOPS x latency gives {queued:.1f} I/Os in flight, more than the {asked} requested: fio's clock and its "
             "counts disagree"
         )
-    # Merged I/Os are fewer in flight than asked, and as much.
-    counted = seen.in_flight is not None and (seen.merged_share or 0) <= limits.other_io_share and _is_counted(seen)
-    in_flight = (seen.in_flight or 0) / io_pattern.busy_share(cell, seen.run_s, with_ramp=True)
-    if counted and in_flight + cost < limits.in_flight_min * target:
+    counted = counted_in_flight(seen, limits)
+    in_flight = (counted or 0) / io_pattern.busy_share(cell, seen.run_s, with_ramp=True)
+    if counted is not None and in_flight + cost < limits.in_flight_min * target:
         found.append(f"the kernel saw {in_flight:.1f} I/Os in flight instead of {asked}")
     return found
 
 
-def _is_counted(seen: Seen) -> bool:
-    """Return whether the kernel counts this drive's I/O at all."""
-    return seen.kernel_bytes is not None and sum(seen.kernel_bytes.values()) >= 0.5 * sum(seen.fio_bytes.values())
+def counted_in_flight(seen: SeenQueue, limits: Limits) -> float | None:
+    """Return the I/Os in flight by the kernel's count; None where it does not count the drive's, or merges them: merged
+    I/Os are fewer in flight than asked, and as much.
+    """
+    is_counted = sum((seen.kernel_bytes or {}).values()) >= 0.5 * sum(seen.fio_bytes.values())
+    is_whole = (seen.merged_share or 0) <= limits.other_io_share
+    return seen.in_flight if seen.kernel_bytes is not None and is_counted and is_whole else None
 
 
 def _reachable(cell: AnyLoad, queue: QueueLimits, limits: Limits) -> tuple[int, list[str]]:
@@ -289,7 +294,7 @@ def _load(cell: PlannedCell, seen: Seen, limits: Limits) -> list[Cause]:
     short = shortfalls(cell, seen, limits)
     found = [Cause(HOST_LIMITED, DISTURBS, text) for text in thread_limit(cell, seen, limits)]
     lost = lost_time.find(cell, seen, limits, bool(short))
-    found += [Cause(HOST_LIMITED, DISTURBS if item.disturbs else TOLD, item.message) for item in lost]
+    found += [Cause(HOST_LIMITED, DISTURBS if item.disturbs else TOLD, item.message, time_taken=True) for item in lost]
     if seen.cpu_idle is None:
         found.append(
             Cause(

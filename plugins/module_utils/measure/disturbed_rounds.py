@@ -18,10 +18,11 @@ class DisturbedRounds:
     """Causes as rounds come in."""
 
     def __init__(self) -> None:
-        self._rounds: dict[tuple[CauseName, Level], list[int]] = {}
+        self._rounds: dict[tuple[CauseName, Level], set[int]] = {}
         # The rounds that are disturbed as a whole, by cause.
         self._disturbed: dict[CauseName, set[int]] = {}
-        self._first: dict[tuple[CauseName, Level], str] = {}
+        # What was seen in the first of these rounds, with its number.
+        self._first: dict[tuple[CauseName, Level], tuple[int, str]] = {}
 
     def add(self, number: int, cell: str, causes: t.Iterable[Cause], decides: bool = True) -> None:
         """The causes of a cell of a round; "": of the whole round. decides: whether windows are made of this cell; what
@@ -31,10 +32,9 @@ class DisturbedRounds:
             key = (item.cause, item.level)
             if item.level == DISTURBS and (decides or item.cause not in OF_CELL):
                 self._disturbed.setdefault(item.cause, set()).add(number)
-            numbers = self._rounds.setdefault(key, [])
-            if not numbers or numbers[-1] != number:
-                numbers.append(number)
-            self._first.setdefault(key, f"round {number}{', ' if cell else ''}{cell}: {item.message}")
+            self._rounds.setdefault(key, set()).add(number)
+            if key not in self._first or number < self._first[key][0]:
+                self._first[key] = (number, f"round {number}{', ' if cell else ''}{cell}: {item.message}")
 
     def has(self, number: int) -> bool:
         """Return whether a round can't be in a window."""
@@ -47,7 +47,7 @@ class DisturbedRounds:
     def disturbances(self) -> list[Disturbance]:
         """`validity` of a test's record."""
         return [
-            Disturbance(cause, level, ranges(numbers), len(numbers), self._first[cause, level])
+            Disturbance(cause, level, ranges(sorted(numbers)), len(numbers), self._first[cause, level][1])
             for (cause, level), numbers in self._rounds.items()
         ]
 
@@ -57,7 +57,7 @@ class DisturbedRounds:
         told = [f"{TITLES[cause]} in {len(numbers)}" for cause, numbers in found]
         if not told:
             return ""
-        return "; ".join([f"{told[0]} of {count} rounds ({self._first[found[0][0], DISTURBS]})", *told[1:]])
+        return "; ".join([f"{told[0]} of {count} rounds ({self._first[found[0][0], DISTURBS][1]})", *told[1:]])
 
 
 def ranges(numbers: t.Sequence[int]) -> list[list[int]]:

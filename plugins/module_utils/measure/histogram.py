@@ -17,6 +17,7 @@ import re
 import typing as t
 import zlib
 from fractions import Fraction
+from types import MappingProxyType
 
 from ..records.measurement import HistogramDetails, SideName
 
@@ -32,6 +33,8 @@ _METRIC = re.compile(r"(read|write|trim|sync)_p([0-9]{1,3}(?:_[0-9]{1,6})?)_late
 
 # {cell: {read, write: bins}}, of the directions that had I/O.
 Cells = t.Mapping[str, t.Mapping[str, t.Mapping[int, int]]]
+# {cell: rounds}
+LeftOut = t.Mapping[str, t.Collection[int]]
 
 
 def bin_of(ns: int) -> int:
@@ -163,6 +166,21 @@ def metrics(sides: t.Mapping[str, t.Mapping[int, int]], limits_us: t.Iterable[in
     return found
 
 
+def unknown_metrics(sides: t.Collection[str], limits_us: t.Collection[int] = ()) -> dict[str, float | None]:
+    """Return the metrics of a cell whose latencies don't count: as metrics has them, and no figure."""
+    percents = [percent.replace(".", "_") for percent in PERCENTILES]
+    found: dict[str, float | None] = {f"{side}_p{percent}_latency_us": None for side in sides for percent in percents}
+    both = [""] if {"read", "write"} & set(sides) else []
+    for limit in limits_us:
+        found.update({f"{side}{within_metric(limit)}": None for side in [*(f"{name}_" for name in sides), *both]})
+    return found
+
+
+def is_of_histogram(metric: str) -> bool:
+    """Return whether a metric is a percentile or a share within a time."""
+    return bool(_METRIC.fullmatch(metric)) or "within_" in metric
+
+
 def too_few(metric: str, found: t.Mapping[str, float | None]) -> tuple[int, int] | None:
     """Of a percentile among a cell's metrics that too few I/Os lie beyond: how many there were and how many it takes.
     None for any other metric.
@@ -189,19 +207,23 @@ class RoundHistograms:
             (cell, name): _packed(bins) for cell, sides in cells.items() for name, bins in sides.items()
         }
 
-    def merged(self, numbers: t.Iterable[int]) -> dict[str, dict[str, Bins]]:
-        """Return the histograms of some rounds as one for each cell and direction."""
+    def merged(self, numbers: t.Iterable[int], without: LeftOut = MappingProxyType({})) -> dict[str, dict[str, Bins]]:
+        """Return the histograms of some rounds as one for each cell and direction. without: rounds by cell that don't
+        count.
+        """
         found: dict[tuple[str, str], list[bytes]] = {}
         for number in numbers:
             for place, packed in self._rounds.get(number, {}).items():
+                if number in without.get(place[0], ()):
+                    continue
                 found.setdefault(place, []).append(packed)
         cells: dict[str, dict[str, Bins]] = {}
         for (cell, name), parts in found.items():
             cells.setdefault(cell, {})[name] = merge(_unpacked(packed) for packed in parts)
         return cells
 
-    def records(self, numbers: t.Sequence[int]) -> list[HistogramDetails]:
-        """Return the histogram of each cell and direction over these rounds."""
+    def records(self, numbers: t.Sequence[int], without: LeftOut = MappingProxyType({})) -> list[HistogramDetails]:
+        """Return the histogram of each cell and direction over these rounds. without: as merged has it."""
         return [
             HistogramDetails(
                 cell=cell,
@@ -211,7 +233,7 @@ class RoundHistograms:
                 ios=ios(bins),
                 bins={str(value): count for value, count in bins.items()},
             )
-            for cell, sides in self.merged(numbers).items()
+            for cell, sides in self.merged(numbers, without).items()
             for name, bins in sides.items()
         ]
 

@@ -16,6 +16,9 @@ from ..records.plan import PlannedCell
 from . import io_pattern
 from .validity_limits import Limits
 
+# A thread that waited for a quarter of the time did not just wake up, as it does for each I/O.
+WAKING_SHARE = 0.25
+
 
 class Loss(t.NamedTuple):
     """One way to take time from fio's CPUs. share: of the time, from a cell and what was seen of it; None: unknown.
@@ -48,18 +51,24 @@ def _throttled(cell: PlannedCell, seen: Seen, _limits: Limits) -> float | None:
 
 
 def _waited(cell: PlannedCell, seen: Seen, limits: Limits) -> float | None:
-    """Return what fio's threads waited for CPUs that were never idle: no more than others ran there, as they also wait
-    for each other.
+    """Return what fio's threads waited for CPUs: no more than others ran there, as they also wait for each other.
+    Where CPUs were idle in part, only what no wake-up explains: each I/O of a fast drive waits for one.
 
     host_limited disturbs: time that fio's threads waited for CPUs that others kept busy (`schedstat`): at most what
-      others used of CPUs that were never idle (cpu_idle_min). Limit: waited_max, if not outlasted
+      others used of them. Limit: waited_max, if not outlasted; where CPUs were idle for more than cpu_idle_min,
+      WAKING_SHARE
     """
     waited_s, idle = seen.waited_s, seen.cpu_idle
-    if waited_s is None or idle is None or idle >= limits.cpu_idle_min:
+    if waited_s is None or idle is None:
         return None
     own = seen.fio_cpu * cell.threads / seen.cpus
     others = max(0.0, 1 - idle - (seen.cpu_steal or 0) - own)
-    return min(others, waited_s / max(0.001, (seen.run_s + (cell.ramp_s or 0)) * cell.threads))
+    share = waited_s / max(0.001, (seen.run_s + (cell.ramp_s or 0)) * cell.threads)
+    if idle < limits.cpu_idle_min:
+        return min(others, share)
+    # One of them may have been busy all the time, the one that a thread was on.
+    share = min(others * seen.cpus / min(cell.threads, seen.cpus), share)
+    return share if share > WAKING_SHARE else None
 
 
 TABLE = (
@@ -120,6 +129,11 @@ def _error(cell: PlannedCell, seen: Seen, row: Loss, share: float, idle: float) 
     return min(by_gap, short)
 
 
+def has_backlog(cell: PlannedCell) -> bool:
+    """Return whether a cell is to have I/Os waiting at the drive."""
+    return not (io_pattern.is_limited(cell) or cell.batch or cell.jobs or cell.queue_depth == 1)
+
+
 def backlog_s(cell: PlannedCell, seen: Seen) -> float | None:
     """Return how long the drive works on what it has in flight: I/Os in flight by the kernel's count ÷ rate. None:
     unknown, or nothing waits at the drive (depth 1), or the test leaves the queue open (a rate limit, completions in
@@ -127,7 +141,7 @@ def backlog_s(cell: PlannedCell, seen: Seen) -> float | None:
 
     By fio's own count those that it has not reaped yet, and those in its own hands, would be at the drive.
     """
-    if io_pattern.is_limited(cell) or cell.batch or cell.jobs or cell.queue_depth == 1:
+    if not has_backlog(cell):
         return None
     if not seen.in_flight or not seen.queued or not seen.mean_latency_s:
         return None

@@ -48,6 +48,8 @@ class Rounds:
         self._left_out: dict[int, t.Collection[str]] = {}
         # {cell: {side: bins}} of the rounds of the span, merged; known at the test's end.
         self.histograms: dict[str, dict[str, Bins]] = {}
+        # Cells whose latencies count in too few rounds of the span; known at the test's end.
+        self.without_percentiles: t.Collection[str] = ()
 
     def resize(self, size_bytes: int) -> None:
         """Take the user capacity anew: a purge may have changed it. Before the first round."""
@@ -85,6 +87,11 @@ class Rounds:
             self._counted_from = self.undisturbed, self.count, elapsed_s
         if left_out:
             self._left_out[self.count] = left_out
+
+    def judge_again(self, number: int, disturbed: bool, left_out: t.Collection[str]) -> None:
+        """Judge an earlier round anew; as add."""
+        self._windows.judge_again(number, disturbed)
+        self._left_out[number] = left_out
 
     def tracked(self) -> dict[tuple[str, str], float | None]:
         """Return the tracked variables of the last round: {(cell, metric): value}."""
@@ -210,7 +217,7 @@ class Rounds:
     def _average(self, cell: str, numbers: list[int], seen: list[Metrics]) -> CellAverage:
         own = [number for number in numbers if cell not in self._left_out.get(number, ())]
         combined = _combine([self._windows.cells[number - 1][cell] for number in own], seen)
-        figures = {**combined, **self._tail_metrics(cell)}
+        figures = {**combined, **self._tail_metrics(cell, combined)}
         if not own or self._is_fresh_curve():
             figures = {name: value if is_maximum(name) else None for name, value in figures.items()}
         return CellAverage(cell, figures, self._steadiness(cell, own))
@@ -218,8 +225,11 @@ class Rounds:
     def _is_fresh_curve(self) -> bool:
         return bool(self._steady and not self._steady.required and self._windows.too_early())
 
-    def _tail_metrics(self, cell: str) -> dict[str, float | None]:
+    def _tail_metrics(self, cell: str, combined: Metrics) -> dict[str, float | None]:
         """Return what the merged histograms of a cell tell: percentiles, and shares within the test's times."""
+        if cell in self.without_percentiles:
+            sides = [side for side in ("read", "write", "trim", "sync") if f"{side}_iops" in combined]
+            return histogram.unknown_metrics(sides, self._latency_targets_us)
         return histogram.metrics(self.histograms.get(cell, {}), self._latency_targets_us)
 
     def _steadiness(self, cell: str, numbers: list[int]) -> Steadiness | None:

@@ -44,6 +44,15 @@ class Limits(t.NamedTuple):
     waited_max: float = 0.05
     # What a gap may cost the rate of a drive whose rate falls with its queue: the tolerance of a rate.
     rate_error_max: float = 0.02
+    # Of a latency at depth 1, beyond what the host takes of it in quiet rounds: so much of the rate is lost to it. A
+    # hundredth comes and goes.
+    host_excess_max: float = 0.03
+    # Where I/Os wait at the drive, it has work while the host takes time: a rate was off from a fifth on.
+    host_backlog_excess_max: float = 0.2
+    # Of the mean latency: the p99 of rounds up to here was 8 % off, and 28 to 49 % beyond.
+    tail_excess_max: float = 0.03
+    # Of a latency at depth 1, with no quiet rounds to compare with: what more is the host's may be most of it.
+    host_part_max: float = 0.1
     # CPUs with no idle time to speak of: fio waits for them.
     cpu_idle_min: float = 0.02
     # A drive that idles collects garbage and is faster afterwards; starting fio takes 0.5 s.
@@ -54,3 +63,8 @@ class Limits(t.NamedTuple):
     clock_jump_s: float = 2.0
     # TN-FD-15 (Other I/O Testing Tools) takes a latency above 10 s for an error of the tool.
     stall_s: float = 10.0
+
+
+def parse(told: t.Mapping[str, float]) -> Limits:
+    """Return the limits of a plan; what this version does not know is none."""
+    return Limits(**{name: value for name, value in told.items() if name in Limits._fields})

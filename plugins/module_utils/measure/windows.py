@@ -7,6 +7,7 @@ figures the rule says. Pure.
 
 from __future__ import annotations
 
+import bisect
 import typing as t
 
 from ..records.attempt import Saturation, Window
@@ -54,6 +55,15 @@ class Windows:
         sampled = self.steady_at is None and self._steady and len(self.clean) % self.every == 0
         if sampled and self._are_confirmed():
             self.steady_at = self.count
+
+    def judge_again(self, number: int, disturbed: bool) -> None:
+        """Take an earlier round out of windows, or back into them."""
+        if disturbed and number not in self.disturbed:
+            self.disturbed.add(number)
+            self.clean.remove(number)
+        elif not disturbed and number in self.disturbed:
+            self.disturbed.remove(number)
+            bisect.insort(self.clean, number)
 
     @property
     def count(self) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .base import Annotated, CellId, Count, Limits, NotNegative, Number, OrMissing, Positive
 from .events import VendorSettings, Wear
-from .measurement import Cause, CauseName, Chosen, Condition, Level, Rates
+from .measurement import Cause, CauseName, Chosen, Condition, Level, Rates, SeenQueue
 
 # The only names that a figure may have: a column of results.csv is named like it.
 METRIC_PATTERN = (
@@ -52,6 +52,7 @@ class MeasuredCell:
     sync: t.Optional[Rates] = None
     streams: t.Optional[t.List[MeasuredStream]] = None
     chosen: t.Optional[Chosen] = None
+    seen: t.Optional[SeenQueue] = None
 
 
 @dataclass(frozen=True)

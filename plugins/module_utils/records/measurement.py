@@ -127,19 +127,25 @@ class QueueLimits:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a cell's disturbances were judged by; null: nobody counts it."""
+class SeenQueue:
+    """What fio and the kernel count of a cell's I/Os in flight; null: nobody counts it."""
 
     fio_bytes: t.Dict[str, int]
-    process_bytes: t.Optional[t.Dict[str, int]]
     kernel_bytes: t.Optional[t.Dict[str, int]]
     merged_share: t.Optional[NotNegative]
-    run_s: NotNegative
     mean_latency_s: t.Optional[NotNegative]
     # I/Os in flight by fio.
     queued: t.Optional[NotNegative]
     # I/Os in flight by the kernel's count.
     in_flight: t.Optional[float]
+
+
+@dataclass(frozen=True)
+class Seen(SeenQueue):
+    """What a cell's disturbances were judged by; null: nobody counts it."""
+
+    process_bytes: t.Optional[t.Dict[str, int]]
+    run_s: NotNegative
     limits: QueueLimits
     # Share of a CPU, by thread.
     fio_cpu: NotNegative
@@ -179,6 +185,7 @@ CauseName = t.Literal[
     "suspended",
     "clock_jump",
     "stalled",
+    "no_percentiles",
     "link",
     "throttled",
     "pcie_errors",
@@ -193,6 +200,8 @@ class Cause:
     cause: CauseName
     level: Level
     message: Annotated[str, Limits(max_length=2000)]
+    # Time was taken from fio: a remark where the rate is that of the cell's quiet rounds.
+    time_taken: OrMissing[t.Literal[True]] = None
 
 
 @dataclass(frozen=True)

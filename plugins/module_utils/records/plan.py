@@ -487,3 +487,4 @@ class CollectedPlan:
     drives: Annotated[t.List[CollectedDrive], Limits(max_items=1000)]
     parallel_drives: t.Optional[Positive] = None
     together: t.Optional[ReadTogether] = None
+    validity: Validity = field(default_factory=lambda: Validity(False, {}))

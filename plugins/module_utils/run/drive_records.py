@@ -11,7 +11,7 @@ from dataclasses import replace
 from ..core.files import SCHEMA_VERSION
 from ..records import base, events, measurement, results
 from ..records.attempt import AttemptResult
-from ..records.plan import CollectedPlan, PlannedTest
+from ..records.plan import CollectedPlan, PlannedTest, Validity
 from .folder import Event
 from .reducer import Budget, JournalAttempt
 
@@ -33,12 +33,15 @@ class _Place(t.NamedTuple):
 
 
 class _Attempt:
-    """The newest attempt at a test of a drive. planned: the test in plan.json; None: the plan lacks it."""
+    """The newest attempt at a test of a drive. planned: the test in plan.json; None: the plan lacks it.
 
-    def __init__(self, start: Event, planned: PlannedTest | None, budget: Budget) -> None:
+    validity: of the plan.
+    """
+
+    def __init__(self, start: Event, planned: PlannedTest | None, budget: Budget, validity: Validity) -> None:
         self.start, self.planned = start, planned
         self.time = start["time"]
-        self._journal = JournalAttempt(planned, budget, start["attempt"])
+        self._journal = JournalAttempt(planned, budget, start["attempt"], validity)
         self._newest: dict[str, Event] = {}
 
     def take(self, event: Event) -> None:
@@ -82,10 +85,10 @@ def _parts(kind: type[Kind], data: t.Iterable[Event]) -> list[Kind]:
 
 
 class _Drive:
-    """What the events of one drive say. tests: its attempts by test; budget: of the journal."""
+    """What the events of one drive say. tests: its attempts by test; budget: of the journal; validity: of the plan."""
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
+    def __init__(self, budget: Budget, validity: Validity) -> None:
+        self._budget, self._validity = budget, validity
         self.time: str | None = None
         self.newest: dict[str, Event] = {}
         self.identity: Event | None = None
@@ -109,7 +112,7 @@ class _Drive:
         elif kind == "drive_started" and event.get("power"):
             self.power.append(event["power"])
         elif kind == "test_started":
-            self.tests[event["test"]] = _Attempt(event, planned.get(event["test"]), self._budget)
+            self.tests[event["test"]] = _Attempt(event, planned.get(event["test"]), self._budget, self._validity)
         elif test in self.tests:
             self.tests[test].take(event)
 
@@ -132,7 +135,8 @@ class RunReducer:
         """Add an event, in the journal's order."""
         kind, drive = event["event"], event.get("drive")
         if drive:
-            self._drives.setdefault(drive, _Drive(self._budget)).take(event, self._planned.get(drive, {}))
+            seen = self._drives.setdefault(drive, _Drive(self._budget, self._plan.validity))
+            seen.take(event, self._planned.get(drive, {}))
         elif kind == "snapshot":
             self.snapshot = event
         elif kind == "calibration":
@@ -146,7 +150,7 @@ class RunReducer:
         found: list[RunResult] = []
         for entry in status.get("drives", []):
             place = _Place(run_id, status["host"], entry["drive"])
-            seen = self._drives.get(entry["drive"]) or _Drive(self._budget)
+            seen = self._drives.get(entry["drive"]) or _Drive(self._budget, self._plan.validity)
             for attempt in seen.tests.values():
                 if not (is_live and _goes_on(attempt.end, entry)):
                     found.append(self._test(place, attempt, entry["message"]))

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import typing as t
 
-from ..measure import disturbances, fio_result
+from ..measure import disturbances, fio_result, validity_limits
 from ..measure.disturbed_rounds import DisturbedRounds
+from ..measure.judged_rounds import JudgedRounds
 from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds, is_maximum
 from ..records import base
 from ..records.attempt import AttemptResult, CellAverage, LoadOfCell, MeasuredCell, Outcome, Window
 from ..records.events import TestEnd
 from ..records.measurement import Cause, Chosen
-from ..records.plan import PlannedTest
+from ..records.plan import PlannedTest, Validity
 from .criteria import MEASURED
 from .folder import Event
 
@@ -24,6 +25,9 @@ from .folder import Event
 CUT_SHORT = TestEnd("interrupted", ["interrupted: the host job ended before this test did"], [], [], None, None)
 # Twenty-four drives, each with a day of one-minute rounds and windows of an hour, need a quarter of it.
 MOST_FIGURES = 50_000_000
+# Percentiles of fewer rounds of a window are those of a moment.
+LEAST_ROUNDS = 3
+USUAL = Validity(False, {})
 # What figures of an impossible form raise in arithmetic.
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 # The events that a result is made of.
@@ -31,9 +35,9 @@ EVENTS = ("measurement_started", "cell", "round", "histogram", "test_finished")
 
 
 class AttemptReducer:
-    """The result of one attempt, event by event."""
+    """The result of one attempt, event by event. validity: what the plan holds its cells to."""
 
-    def __init__(self, test: PlannedTest, attempt: int = 1) -> None:
+    def __init__(self, test: PlannedTest, attempt: int = 1, validity: Validity = USUAL) -> None:
         self._test, self._attempt = test, attempt
         self._rounds = Rounds(test, 0)
         tracked = test.steady_state.tracked if test.steady_state else []
@@ -41,9 +45,8 @@ class AttemptReducer:
         self._due = [cell.id for cell in test.cells] + [item.cell for item in tracked]
         # Those that windows are made of; all of a test without a rule, whose rounds are whole ones.
         self._decides = {item.cell for item in tracked} | {cell.id for cell in test.cells if cell.lead or not tracked}
-        self._disturbed = DisturbedRounds()
-        # Of the round that is under way: cells, and their streams, whose own figures are disturbed.
-        self._left_out: set[str] = set()
+        limits = validity_limits.parse(validity.limits)
+        self._judged = JudgedRounds(test.cells, self._decides, limits, validity.strict)
         # Of the round that is under way, by cell; a stream's figures are those of a cell named <cell>.<stream>.
         self._cells: dict[str, dict[str, float]] = {}
         self._loads: dict[str, Chosen] = {}
@@ -73,26 +76,25 @@ class AttemptReducer:
         for each in cell.streams or ():
             self._cells[each.name] = fio_result.metrics(each.read, each.write, each.trim, each.sync)
         self.written_bytes += cell.write.bytes if cell.write else 0
-        names = {cell.cell, *(each.name for each in cell.streams or ())}
-        decides = not names.isdisjoint(self._decides)
-        self._disturbed.add(cell.round, cell.cell, cell.causes, decides)
-        if not decides and any(item.level == disturbances.DISTURBS for item in cell.causes):
-            self._left_out |= names
+        self._judged.take_cell(cell)
+        if cell.chosen:
+            self._loads[cell.cell] = cell.chosen
         self.discarded = self.discarded or next(
             (one.message for one in cell.causes if one.cause == disturbances.DISCARDED), ""
         )
-        if cell.chosen:
-            self._loads[cell.cell] = cell.chosen
 
     def _take_round(self, event: Event) -> None:
         lacking = [name for name in self._due if name not in self._cells]
         if event["round"] != self._rounds.count + 1 or lacking:
             after = f" without {lacking[0]}" if lacking else ""
             raise ValueError(f"round {event['round']} follows round {self._rounds.count}{after}")
-        self._disturbed.add(event["round"], "", [base.parse(Cause, item) for item in event.get("causes") or ()])
-        is_disturbed = self._disturbed.has(event["round"])
-        self._rounds.add(self._cells, self.written_bytes, event["elapsed_s"], is_disturbed, self._left_out)
-        self._cells, self._left_out = {}, set()
+        number, causes = event["round"], [base.parse(Cause, item) for item in event.get("causes") or ()]
+        judged = self._judged
+        for other in judged.end_round(number, causes, self._rounds.steady_at or 0):
+            self._rounds.judge_again(other, judged.is_disturbed(other), judged.left_out(other))
+        is_disturbed, left_out = judged.is_disturbed(number), judged.left_out(number)
+        self._rounds.add(self._cells, self.written_bytes, event["elapsed_s"], is_disturbed, left_out)
+        self._cells = {}
 
     def evaluates_next(self) -> bool:
         """Return whether the next round, once it is taken, is held to the rule of steady state if it is undisturbed."""
@@ -128,10 +130,23 @@ class AttemptReducer:
         """Return the rounds whose latencies count (Rounds.span)."""
         return self._rounds.span()
 
+    def latencies_left_out(self) -> dict[str, set[int]]:
+        """Return rounds of the span whose latencies don't count, by cell and stream."""
+        return self._judged.without_percentiles()
+
+    def _without_percentiles(self) -> list[str]:
+        """Return the cells and streams whose latencies count in too few rounds of the span, because of the host."""
+        span = self._rounds.span() if self._rounds.count else []
+        least = min(LEAST_ROUNDS, len(span))
+        left_out = self.latencies_left_out().items()
+        return [name for name, numbers in left_out if sum(number not in numbers for number in span) < least]
+
     def result(self, end: TestEnd | None = None) -> AttemptResult:
         """Return what the attempt comes to. end: what test_finished will report; None: the one that was taken."""
         end = end or self._end or CUT_SHORT
-        outcome, reasons = self._outcome(end)
+        causes = self._judged.causes()
+        outcome, reasons = self._outcome(end, causes)
+        self._rounds.without_percentiles = self._without_percentiles()
         windows = self._rounds.steady_state() if self._rounds.count else []
         averages = self._rounds.averages()
         by_host = [cell.id for cell in self._test.cells if cell.per_cpu or cell.auto_threads]
@@ -145,7 +160,7 @@ class AttemptReducer:
             steady_state=windows,
             saturation=self._rounds.saturation(),
             written_bytes=self.written_bytes,
-            validity=self._disturbed.disturbances(),
+            validity=causes.disturbances(),
             metrics=_metrics(windows, averages),
             cells=averages,
             conditions=end.conditions,
@@ -158,19 +173,19 @@ class AttemptReducer:
         found = self._loads[name]
         return LoadOfCell(name, found.threads, found.queue_depth, found.cpus or 0)
 
-    def _outcome(self, end: TestEnd) -> tuple[Outcome, list[str]]:
+    def _outcome(self, end: TestEnd, causes: DisturbedRounds) -> tuple[Outcome, list[str]]:
         reasons, disturbed = list(end.reasons), list(end.disturbed)
         if end.ended:
             return end.ended, reasons + (disturbed if end.ended == "invalid" else [])
         if self.discarded:
-            return "invalid", [self._disturbed.summary(self._rounds.count), *disturbed]
+            return "invalid", [causes.summary(self._rounds.count), *disturbed]
         if self._test.cells and not self._rounds.count:
             return "invalid", ["no round was completed", *disturbed]
         outcome, reasons = self._rounds.outcome()
         if outcome in MEASURED:
             return ("invalid", disturbed) if disturbed else (outcome, reasons)
-        told = self._disturbed.summary(self._rounds.count) if outcome == "invalid" else ""
-        if self._disturbed.has_any(disturbances.OF_DRIVE):
+        told = causes.summary(self._rounds.count) if outcome == "invalid" else ""
+        if causes.has_any(disturbances.OF_DRIVE):
             reasons = [text.replace(STEADY_ITSELF, "") for text in reasons]
         return outcome, ["; ".join([told, *reasons])] + disturbed if told else reasons + disturbed
 
@@ -209,10 +224,12 @@ class Budget:
 
 class JournalAttempt:
     """The result of one attempt by a journal that may be damaged. test: in plan.json; None: the plan lacks it. budget:
-    of the journal; None: no limit.
+    of the journal; None: no limit. validity: of the plan.
     """
 
-    def __init__(self, test: PlannedTest | None, budget: Budget | None = None, attempt: int = 1) -> None:
+    def __init__(
+        self, test: PlannedTest | None, budget: Budget | None = None, attempt: int = 1, validity: Validity = USUAL
+    ) -> None:
         self._test, self._attempt = test, attempt
         self._budget = budget
         self._figures = 0
@@ -222,7 +239,7 @@ class JournalAttempt:
         self._result: AttemptResult | None = None
         self._last_tracked: dict[tuple[str, str], float | None] = {}
         if test:
-            self._reducer = AttemptReducer(test, attempt)
+            self._reducer = AttemptReducer(test, attempt, validity)
             self._figures = _figures_of_round(test)
 
     @property
@@ -297,10 +314,12 @@ def _figures_of_round(test: PlannedTest) -> int:
     return len(rule.tracked) * rule.window * (1 + rule.confirm_windows) if rule else 0
 
 
-def ended_results(tests: t.Iterable[PlannedTest], history: t.Iterable[Event]) -> list[AttemptResult]:
+def ended_results(
+    tests: t.Iterable[PlannedTest], history: t.Iterable[Event], validity: Validity = USUAL
+) -> list[AttemptResult]:
     """Return the results of a drive's attempts that have an end, in the order of their ends.
 
-    tests: of the drive's plan; history: the drive's events.
+    tests, validity: of the drive's plan; history: the drive's events.
     """
     planned = {test.name: test for test in tests}
     attempts: dict[tuple[str, int], JournalAttempt] = {}
@@ -308,7 +327,10 @@ def ended_results(tests: t.Iterable[PlannedTest], history: t.Iterable[Event]) ->
     for event in history:
         if event["event"] in EVENTS and event["test"] in planned:
             place = event["test"], event["attempt"]
-            attempt = attempts.setdefault(place, JournalAttempt(planned[event["test"]], attempt=event["attempt"]))
+            if place not in attempts:
+                test, number = place
+                attempts[place] = JournalAttempt(planned[test], attempt=number, validity=validity)
+            attempt = attempts[place]
             attempt.take(event)
             if event["event"] == "test_finished":
                 results.append(attempt.result())

@@ -10,10 +10,10 @@ import os
 import typing as t
 
 from ...module_utils.records import base
-from ...module_utils.records.plan import CollectedPlan, PlannedTest
+from ...module_utils.records.plan import CollectedPlan, PlannedTest, Validity
 from ...module_utils.records.results import Brief
 from ...module_utils.run.folder import JOURNAL, PLAN
-from ...module_utils.run.reducer import Budget, JournalAttempt
+from ...module_utils.run.reducer import USUAL, Budget, JournalAttempt
 from ..common import units
 from ..run_folder import host_brief, remeasurement
 from ..validation import journal
@@ -34,14 +34,17 @@ Mapping = t.Mapping[str, t.Any]
 class Measurement:
     """One attempt at one test of one drive: series over rounds, and the averages of the window.
 
-    test, budget: as JournalAttempt has them. `rounds`: {round, elapsed_s, bytes_written, tracked: {(cell, metric):
-    value}} in order. `cells`: {cell: {round: {one figure for each of CELL_SERIES}}}. `averages`: [{cell, metrics}] of
-    its result. `largest_gap_s`: longest pause between two cells. `samples`: of its sample records. `histograms`: {cell:
-    {read, write: {ns: I/Os}}} over the window. `fill`: the fill_curve record. `link`: as the first sample that saw one.
+    test, budget, validity: as JournalAttempt has them. `rounds`: {round, elapsed_s, bytes_written, tracked: {(cell,
+    metric): value}} in order. `cells`: {cell: {round: {one figure for each of CELL_SERIES}}}. `averages`: [{cell,
+    metrics}] of its result. `largest_gap_s`: longest pause between two cells. `samples`: of its sample records.
+    `histograms`: {cell: {read, write: {ns: I/Os}}} over the window. `fill`: the fill_curve record. `link`: as the first
+    sample that saw one.
     """
 
-    def __init__(self, test: PlannedTest | None = None, budget: Budget | None = None) -> None:
-        self._journal = JournalAttempt(test, budget)
+    def __init__(
+        self, test: PlannedTest | None = None, budget: Budget | None = None, validity: Validity = USUAL
+    ) -> None:
+        self._journal = JournalAttempt(test, budget, validity=validity)
         self.rounds: list[Record] = []
         self.cells: dict[str, dict[int, Record]] = {}
         self.averages: list[Record] = []
@@ -127,7 +130,8 @@ def _read(run_dir: str, host: str) -> HostRaw:
     settings: dict[tuple[t.Any, t.Any], Record] = {}
     measurements: dict[tuple[str, str, int], Measurement] = {}
     problems, budget = journal.Problems(), Budget()
-    tests = tests_of(journal.plan(os.path.join(folder, PLAN), problems))
+    plan = journal.plan(os.path.join(folder, PLAN), problems)
+    tests, validity = tests_of(plan), plan.validity if plan else USUAL
     for event in journal.events(os.path.join(folder, JOURNAL), problems):
         kind = event["event"]
         if kind == "job_started":
@@ -144,7 +148,7 @@ def _read(run_dir: str, host: str) -> HostRaw:
                 problems.add(f"attempt {place[2]} at {place[1]} of {place[0]}", "it has too many attempts")
                 continue
             if place not in measurements:
-                measurements[place] = Measurement(tests.get(place[0], {}).get(place[1]), budget)
+                measurements[place] = Measurement(tests.get(place[0], {}).get(place[1]), budget, validity)
             measurements[place].take(event)
     return HostRaw(
         {**facts, **calibrated},

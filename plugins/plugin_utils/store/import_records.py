@@ -16,9 +16,9 @@ import zlib
 
 from ...module_utils.core.files import SCHEMA_VERSION
 from ...module_utils.records import base
-from ...module_utils.records.plan import PlannedTest
+from ...module_utils.records.plan import PlannedTest, Validity
 from ...module_utils.run.folder import JOURNAL, PLAN, RUN_ID_PATTERN
-from ...module_utils.run.reducer import Budget, JournalAttempt
+from ...module_utils.run.reducer import USUAL, Budget, JournalAttempt
 from ..common.values import number
 from ..report.host_journal import folder_of, tests_of
 from ..run_folder import remeasurement, results_log, run_record
@@ -102,9 +102,9 @@ def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
     """
     problems, budget = journal.Problems(), Budget()
     found: dict[tuple[str, str, int], _FromJournal] = {}
-    for place, event, spec in _events(folder, host, problems):
+    for place, event, spec, validity in _events(folder, host, problems):
         if place not in found:
-            found[place] = _FromJournal(spec, budget)
+            found[place] = _FromJournal(spec, budget, validity)
         found[place].take(event)
     records = []
     for record in folder.hosts[host]:
@@ -117,9 +117,9 @@ def complete(folder: Folder, host: str) -> tuple[list[Record], str]:
 
 def _events(
     folder: Folder, host: str, problems: journal.Problems
-) -> t.Iterator[tuple[tuple[str, str, int], Record, PlannedTest | None]]:
-    """(drive, test and attempt, event, the rendered test) of a host's journal; what was measured again goes on with the
-    attempts of the first measurement.
+) -> t.Iterator[tuple[tuple[str, str, int], Record, PlannedTest | None, Validity]]:
+    """(drive, test and attempt, event, the rendered test, what its cells are held to) of a host's journal; what was
+    measured again goes on with the attempts of the first measurement.
     """
     firsts = {
         (record["drive"], record["test"]): record["again"]["first"]["attempt"]
@@ -130,19 +130,20 @@ def _events(
         place = folder_of(run_dir, host)
         if place is None or (run_dir != folder.path and not before):
             continue
-        specs = tests_of(journal.plan(os.path.join(place, PLAN), problems))
+        plan = journal.plan(os.path.join(place, PLAN), problems)
+        specs, validity = tests_of(plan), plan.validity if plan else USUAL
         for event in journal.events(os.path.join(place, JOURNAL), problems):
             if event["event"] in journal.OF_TESTS and (not before or (event["drive"], event["test"]) in before):
                 drive, test = event["drive"], event["test"]
                 attempt = event["attempt"] + before.get((drive, test), 0)
-                yield (drive, test, attempt), event, specs.get(drive, {}).get(test)
+                yield (drive, test, attempt), event, specs.get(drive, {}).get(test), validity
 
 
 class _FromJournal:
-    """What one attempt's events add to its record (FROM_JOURNAL). test, budget: as JournalAttempt has them."""
+    """What one attempt's events add to its record (FROM_JOURNAL). test, budget, validity: as in JournalAttempt."""
 
-    def __init__(self, test: PlannedTest | None, budget: Budget) -> None:
-        self._journal = JournalAttempt(test, budget)
+    def __init__(self, test: PlannedTest | None, budget: Budget, validity: Validity) -> None:
+        self._journal = JournalAttempt(test, budget, validity=validity)
         self.fields: Record = {"cells": [], "tracked": [], "link": None}
 
     def take(self, event: Record) -> None:

@@ -11,6 +11,10 @@ import typing as t
 
 from ...module_utils.drive.attributes import VIRTUAL
 from ...module_utils.measure import histogram
+from ...module_utils.measure.disturbances import NO_PERCENTILES
+from ...module_utils.measure.disturbed_rounds import sentence
+from ...module_utils.records import base
+from ...module_utils.records.attempt import Disturbance
 from ...module_utils.run import criteria
 from ...module_utils.run.criteria import is_for, is_met
 from ...module_utils.run.folder import RUN_ID_PATTERN
@@ -211,6 +215,10 @@ def null_figure(criterion: Record, record: Record) -> list[str]:
     found = criteria.metrics_of(criterion, *_figures(record))
     if criterion["metric"] not in found or number(found[criterion["metric"]]) is not None:
         return []
+    left_out = [item for item in record.get("validity") or [] if item["cause"] == NO_PERCENTILES]
+    if left_out and histogram.is_of_histogram(criterion["metric"]):
+        why = sentence(base.parse(Disturbance, left_out[0]))
+        return [f"{criterion['metric']} is unknown: too few rounds are left ({why}) ({describe(criterion)})"]
     return [f"{criterion['metric']} has no figure ({describe(criterion)}); check why the test gave none"]
 
 

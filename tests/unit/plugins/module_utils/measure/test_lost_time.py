@@ -123,10 +123,18 @@ def test_a_queue_that_was_short_is_no_backlog():
 
 def test_what_is_below_its_limit_is_silent():
     assert levels({"queue_depth": 1}, seen_at(700, 1, cpu_steal=0.05, throttled_s=0.5, longest_gap_s=None)) == []
-    # CPUs that others leave some time are not busy; what fio's own threads take from each other was not taken.
-    assert levels({"queue_depth": 1}, seen_at(700, 1, cpu_idle=0.1, waited_s=4.0)) == []
+    # Each I/O waits for its wake-up; what fio's own threads take from each other was not taken.
+    assert levels({"queue_depth": 1}, seen_at(700, 1, cpu_idle=0.3, waited_s=2.0)) == []
     many = {"threads": 16, "queue_depth": 1}
     assert levels(many, seen_at(90_000, 16, cpu_idle=0.0, waited_s=80.0, fio_cpu=0.12)) == [TOLD]
+
+
+def test_a_cpu_that_is_busy_in_a_part_of_the_cell_counts_where_fio_waited_long():
+    """On 64 CPUs the one that fio shares with a busy loop leaves the others idle."""
+    assert levels({"queue_depth": 1}, seen_at(700, 1, cpu_idle=0.4, waited_s=4.0)) == [DISTURBS]
+    assert levels({"queue_depth": 1}, seen_at(700, 1, cpus=64, cpu_idle=0.98, fio_cpu=0.3, waited_s=5.0)) == [DISTURBS]
+    # Nobody but fio used them.
+    assert levels({"queue_depth": 1}, seen_at(700, 1, cpu_idle=0.97, fio_cpu=0.06, waited_s=5.0)) == []
 
 
 def test_a_busy_cpu_of_which_nobody_knows_what_fio_waited_is_told_as_before():

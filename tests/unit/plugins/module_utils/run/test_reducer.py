@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedTest, Validity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria, reducer
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned, steady_test
 
@@ -151,6 +153,143 @@ def test_what_disturbs_more_than_a_cells_own_figures_disturbs_the_round(cell, ca
     result = of_two_cells([(2, cell)], cause, rule)
     assert result.outcome == ("invalid" if rule else "complete")
     assert [item.metrics["write_iops"] for item in result.cells] == [100.0, 300.0]
+
+
+def compared(shown, taken=(), before=(), test=None):
+    """The events of a steady test of these rounds: of each the rate, as a share of the usual one, and the part of fio's
+    latency that the kernel's count holds. taken: rounds with a cause by time that was taken from fio.
+    """
+    found = [*before, *steady_test.events(rounds=len(shown))]
+    for event in found:
+        if event["event"] == "cell":
+            rate, part = shown[event["round"] - 1]
+            event["write"] = {**event["write"], "iops": 100.0 * rate}
+            event["causes"] = [{**BUSY, "time_taken": True}] * (event["round"] in taken)
+            event["seen"] = {
+                "fio_bytes": {"write": 4096},
+                "kernel_bytes": {"write": 4096},
+                "merged_share": 0.0,
+                "mean_latency_s": 0.01 / rate,
+                "queued": 1.0,
+                "in_flight": part,
+            }
+    return found
+
+
+QUIET, TAKEN = (1.0, 0.95), (0.9, 0.855)
+
+
+@pytest.mark.parametrize(
+    ("shown", "taken", "outcome", "window", "disturbed"),
+    [
+        # A tenth of each latency, which nothing else shows.
+        ([QUIET] * 3 + [TAKEN] + [QUIET] * 2, (), "steady", [1, 2, 3, 5, 6], [4]),
+        # The first rounds are judged again once there are three.
+        ([TAKEN, TAKEN, *[QUIET] * 5], (), "steady", [3, 4, 5, 6, 7], [1, 2]),
+        # The rate counts, whatever was taken.
+        ([QUIET] * 5, (4,), "steady", [1, 2, 3, 4, 5], []),
+        ([(1.0, 0.95), QUIET, (0.9, 0.95), *[QUIET] * 3], (3,), "steady", [1, 2, 4, 5, 6], [3]),
+        # In all rounds it may have changed all figures, and nothing shows what they are without.
+        ([QUIET] * 10, range(1, 11), "invalid", None, list(range(1, 11))),
+        # The drive itself is slower, and the host as ever.
+        ([QUIET] * 3 + [(0.95, 0.9525)] * 2, (), "steady", [1, 2, 3, 4, 5], []),
+    ],
+)
+def test_rounds_are_judged_beside_the_cells_quiet_rounds(shown, taken, outcome, window, disturbed):
+    events = compared(shown, taken)
+    made = reduced(events[:-1])
+    assert made.is_complete() and made.count == len(shown)
+    result = reduced(events).result()
+    assert result.outcome == outcome
+    assert [
+        number
+        for item in result.validity
+        if item.level == "disturbs"
+        for first, last in item.rounds
+        for number in range(first, last + 1)
+    ] == disturbed
+    if window:
+        assert result.steady_state[0].window_rounds == window
+        assert result.metrics["write_iops"] == pytest.approx(sum(100 * shown[n - 1][0] for n in window) / len(window))
+    assert collected(json.loads(json.dumps(events))) == result
+
+
+def test_the_limits_of_the_plan_hold():
+    events = compared([QUIET] * 3 + [TAKEN, QUIET])
+    lenient = reducer.AttemptReducer(steady_test.spec(), 1, Validity(False, {"host_excess_max": 0.2, "later": 1}))
+    for event in events:
+        lenient.take(event)
+    assert lenient.result().outcome == "steady" and lenient.result().metrics["write_iops"] == 98.0
+    assert reduced(events).result().outcome == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("shown", "left", "percentile"),
+    [
+        ([QUIET] * 5, [], 80.384),
+        # The host took a twentieth of the latency at the same rate.
+        ([QUIET] * 3 + [(0.985, 0.90)] + [QUIET], [4], 80.384),
+        ([QUIET, (0.985, 0.90), QUIET, (0.985, 0.90), QUIET], [2, 4], 80.384),
+        ([QUIET, *[(0.985, 0.90)] * 3, QUIET], [2, 3, 4], None),
+    ],
+)
+def test_a_round_of_which_the_host_took_latency_gives_no_percentiles(shown, left, percentile):
+    made = reduced(compared(shown)[:-1])
+    assert made.latencies_left_out() == ({steady_test.CELL: set(left)} if left else {})
+    histogram = {"event": "histogram", "cell": steady_test.CELL, "direction": "write", "bins": {"80384": 5000}}
+    result = reduced([*compared(shown)[:-1], histogram, steady_test.end()]).result()
+    assert result.outcome == "steady" and result.metrics["write_p99_latency_us"] == percentile
+
+
+def test_too_few_rounds_give_no_percentiles_and_leave_the_rate_as_it_is():
+    odd = (0.985, 0.90)
+    shown = [QUIET] * 5 + [odd] * 3 + [QUIET] * 2
+    test = steady_test.spec(steady_state=None, last_rounds=5, rounds={**planned.ROUNDS, "max": 10})
+    test = base.parse(PlannedTest, {**base.to_json(test), "latency_targets_us": [1000]})
+    result = reduced(compared(shown), test).result()
+    assert result.outcome == "complete" and result.metrics["write_iops"] == pytest.approx(99.1)
+    names = [name for name, value in result.metrics.items() if value is None]
+    assert "write_p99_latency_us" in names and "write_within_1ms_pct" in names and "within_1ms_pct" in names
+    assert result.metrics["write_max_latency_us"] > 0
+    (tails,) = [item for item in result.validity if item.cause == "no_percentiles"]
+    assert (tails.level, tails.rounds) == ("told", [[6, 8]])
+    assert "5% more of each latency" in tails.first or "4% more of each latency" in tails.first
+
+
+def test_what_a_cell_that_decides_nothing_loses_to_the_host_leaves_its_own_figures_out():
+    events = []
+    for event in compared([QUIET] * 5):
+        events.append(event)
+        if event["event"] == "cell":
+            busy = event["round"] == 4
+            other = compared([TAKEN if busy else QUIET] * 5)[1]
+            events.append({**event, "cell": OTHER, "write": {**other["write"]}, "seen": other["seen"]})
+    cells = [{"id": name, "read_pct": 0} for name in (steady_test.CELL, OTHER)]
+    test = steady_test.spec(cells=planned.spec_json(cells=cells)["cells"])
+    result = reduced(events, test).result()
+    assert result.outcome == "steady" and result.steady_state[0].window_rounds == [1, 2, 3, 4, 5]
+    assert [one.metrics["write_iops"] for one in result.cells] == [100.0, 100.0]
+
+
+@given(st.lists(st.tuples(st.floats(0.5, 1.5), st.floats(0.3, 1.0), st.booleans()), min_size=1, max_size=30))
+def test_the_journal_gives_what_the_running_job_decided(shown):
+    """Whatever rounds are judged again: the controller sees them in the same order."""
+    events = compared([one[:2] for one in shown], [number for number, one in enumerate(shown, 1) if one[2]])
+    running, taken = reducer.AttemptReducer(steady_test.spec()), []
+    for event in events[:-1]:
+        running.take(event)
+        taken.append(event)
+        if event["event"] == "round" and running.is_complete():
+            break
+    result = running.result(steady_test.end_record())
+    assert collected(json.loads(json.dumps([*taken, steady_test.end()]))) == result
+    assert set(running.span()).isdisjoint(
+        number
+        for item in result.validity
+        if item.level == "disturbs"
+        for first, last in item.rounds
+        for number in range(first, last + 1)
+    )
 
 
 def test_a_round_is_due_until_the_test_is_steady():

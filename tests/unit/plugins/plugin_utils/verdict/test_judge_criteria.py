@@ -265,6 +265,21 @@ def test_a_figure_that_is_not_there_is_no_pass(named, value):
     assert found["verdict"] == "invalid" and "write_iops has no figure" in found["reasons"][0]
 
 
+def test_a_percentile_that_the_host_left_too_few_rounds_for_is_invalid_with_that_reason():
+    """The rate counts, and only what needs percentiles does not."""
+    first = "round 6, c: the host took 5% more of each latency than in quiet rounds: no percentiles of this round"
+    left_out = {"cause": "no_percentiles", "level": "told", "rounds": [[6, 8]], "count": 3, "first": first}
+    record = test_record(metrics={"write_iops": 600, "write_p99_latency_us": None}, validity=[left_out])
+    rate = {"metric": "write_iops", "min": 500}
+    assert one([drive_record(), record], criteria=[rate])["verdict"] == "pass"
+    found = one([drive_record(), record], criteria=[rate, {"metric": "write_p99_latency_us", "max": 900}])
+    assert found["verdict"] == "invalid"
+    assert (
+        "write_p99_latency_us is unknown: too few rounds are left (no percentiles in rounds 6-8" in found["reasons"][0]
+    )
+    assert first in found["reasons"][0]
+
+
 @pytest.mark.parametrize(
     ("identity", "verdict"),
     [
