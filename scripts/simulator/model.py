@@ -23,12 +23,13 @@ CATCH_UP_S = 0.1
 class Pacer:
     """Deadlines of one direction (read or write), in seconds of the caller's clock. Not thread-safe."""
 
-    def __init__(self):
+    def __init__(self, catch_up_s=CATCH_UP_S):
         self.next_s = float("-inf")
+        self._catch_up_s = catch_up_s
 
     def admit(self, now_s, cost_s):
         """Take a request that costs ``cost_s`` of the drive's time; return when it may complete."""
-        idle = now_s - self.next_s > CATCH_UP_S
+        idle = now_s - self.next_s > self._catch_up_s
         self.next_s = (now_s if idle else self.next_s) + cost_s
         return self.next_s
 
@@ -96,7 +97,8 @@ class Model:
     ``idle_gc_bandwidth`` bytes a second, until ``spare_pct`` of the capacity is free; that room is written at the fresh
     rate. Streams over pages that small writes scattered cost up to ``scatter_cost`` times as much again: the data
     around them has to move. Writes keep reads waiting, ``reads_wait`` times as long as they take themselves. Each
-    request takes ``latency_s`` besides, in parallel: d in flight are at most d / latency_s a second.
+    request takes ``latency_s`` besides, in parallel: d in flight are at most d / latency_s a second. With
+    ``catch_up_s`` 0 none makes good what its host lost: each takes a fixed time from when the drive is free for it.
 
     ``fresh_iops``, ``steady_iops``: small writes per second. ``read_iops``: small reads per second.
     ``write_bandwidth``, ``read_bandwidth``: bytes per second, for large requests.
@@ -120,6 +122,7 @@ class Model:
         latency_s=0.0,
         collect_after_s=0.0,
         reads_wait=0.0,
+        catch_up_s=CATCH_UP_S,
     ):
         if size_bytes <= 0 or size_bytes % PAGE_BYTES:
             raise ValueError(f"size_bytes must be a positive multiple of {PAGE_BYTES}, not {size_bytes}")
@@ -142,6 +145,7 @@ class Model:
             "latency_s": latency_s,
             "collect_after_s": collect_after_s,
             "reads_wait": reads_wait,
+            "catch_up_s": catch_up_s,
         }.items():
             if not value >= 0:
                 raise ValueError(f"{name} must be 0 or more, not {value}")
@@ -149,7 +153,7 @@ class Model:
         self.recovered = Recovered(idle_gc_bandwidth, size_bytes * spare_pct / 100)
         self.scatter_cost, self.latency_s, self.collect_after_s = scatter_cost, latency_s, collect_after_s
         self.reads_wait = reads_wait
-        self.reads, self.writes = Pacer(), Pacer()
+        self.reads, self.writes = Pacer(catch_up_s), Pacer(catch_up_s)
         self.fresh_iops, self.steady_iops, self.read_iops = fresh_iops, steady_iops, read_iops
         self.write_bandwidth, self.read_bandwidth = write_bandwidth, read_bandwidth
         self.noise_pct, self.seed = noise_pct, seed

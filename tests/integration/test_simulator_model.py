@@ -44,6 +44,15 @@ def test_discard_of_all_pages_in_pieces_makes_it_fresh_and_not_before():
     assert drive.write_iops() == pytest.approx(2500)
 
 
+@pytest.mark.parametrize(("more", "iops"), [({}, 500), ({"catch_up_s": 0}, 250)])
+def test_a_drive_that_does_not_catch_up_loses_what_its_host_does(more, iops):
+    """The host hands each read in 2 ms after the one before it is done, and the drive takes 2 ms."""
+    drive, now_s = model(read_iops=500, **more), 0.0
+    for _each in range(1000):
+        now_s = max(now_s, drive.read(now_s, PAGE_BYTES)) + 0.002
+    assert 1000 / now_s == pytest.approx(iops, rel=0.01)
+
+
 def test_noise_is_bounded_seen_and_the_same_for_a_seed():
     def rates(seed):
         drive = model(noise_pct=2, seed=seed)
