@@ -8,7 +8,10 @@ from __future__ import annotations
 import argparse
 
 # Of `ssd_validity_limits`: what others take from fio is no matter where no drive is measured.
-OTHERS_LOAD = {"waited_max": 1, "steal_max": 1, "throttled_max": 1}
+OTHERS_LOAD = {
+    **dict.fromkeys(("waited_max", "steal_max", "throttled_max"), 1),
+    **dict.fromkeys(("host_excess_max", "host_backlog_excess_max", "tail_excess_max", "host_part_max"), 1),
+}
 
 # Of a test's `steady_state`: a busy machine makes a round of a second slow, and no rate is judged here.
 ANY_RATES = {"range_limit": 1, "slope_limit": 1}

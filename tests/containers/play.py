@@ -49,7 +49,17 @@ class Fleet:
             ssd_watch_interval_s=2,
             ssd_give_up_s=8,
             # Loop devices answer too fast to outlast what a busy machine takes.
-            ssd_validity_limits={"waited_max": 1, "steal_max": 1, "throttled_max": 1},
+            ssd_validity_limits=dict.fromkeys(
+                (
+                    "waited_max",
+                    "steal_max",
+                    "throttled_max",
+                    "host_excess_max",
+                    "host_backlog_excess_max",
+                    "host_part_max",
+                ),
+                1,
+            ),
         )
         self.inventory.write_text(json.dumps(inventory, indent=2))
 

@@ -10,7 +10,12 @@ import typing as t
 # Steady whatever the rates of the rounds are, so that such tests don't depend on the machine's.
 ANY_RATES = {"range_limit": 1, "slope_limit": 1}
 # Loop devices in memory answer before fio asks, and a busy machine keeps fio from its CPUs, and a round waiting.
-ANY_MACHINE = {"in_flight_min": 0, "idle_gap_s": 3600, "steal_max": 1, "throttled_max": 1, "waited_max": 1}
+ANY_MACHINE = {
+    "in_flight_min": 0,
+    "idle_gap_s": 3600,
+    **dict.fromkeys(("steal_max", "throttled_max", "waited_max"), 1),
+    **dict.fromkeys(("host_excess_max", "host_backlog_excess_max", "tail_excess_max", "host_part_max"), 1),
+}
 
 
 def writes(rate_iops: int, queue_depth: int = 1, runtime_s: int = 1) -> dict[str, t.Any]:

@@ -30,12 +30,11 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_ch
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.data_scan import Terms
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import HeldDrive, Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, begun, methods, purge_step
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import Work
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.identity import Identity
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge, Validity
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents, planned
 
 KINDS = {"sata": ("ata", ata_drive), "sas": ("scsi", scsi_drive)}
@@ -237,8 +236,7 @@ def run_campaign(made, history):
         fio_path="fio",
         same_boot=True,
         terms=Terms(),
-        limits=Limits(),
-        strict=False,
+        validity=Validity(False, {}),
         leave="as_is",
         criteria=[],
         sample_interval_s=0,

@@ -315,6 +315,7 @@ def _load(cell: PlannedCell, seen: Seen, limits: Limits) -> list[Cause]:
                 HOST_LIMITED,
                 DISTURBS,
                 "{0}; {1}: stop other load, or give fio other CPUs".format("; ".join(short), said),
+                time_taken=True,
             )
         )
     elif short:
