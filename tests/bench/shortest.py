@@ -30,6 +30,9 @@ BENCHES = {
     "demo_under_load": Bench(
         "--beside 1 --limited 1 --stop-after 3", r"\| 2 \| half of the CPU \| \d+:\d\d \| stopped \| – \|"
     ),
+    "effects": Bench(
+        "--seconds 1 --depths 1 --only loops --drive parallel --busy", r"6 cells: rates \d false alarms, \d misses; .*"
+    ),
     "false_alarms": Bench("--cells 1 --drives 1 --busy", r"1 cells, \d false alarms; load average .*"),
     "false_refusals": Bench("--looks 1 --drives 1 --only fresh", r"\| fresh \| 0 of 1 \|"),
     "fleet": Bench("--hosts 2 --busy", r"2 hosts.*CPU-s.*"),

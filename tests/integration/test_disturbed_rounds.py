@@ -19,6 +19,7 @@ import measuring
 import pytest
 import shares
 import simulated_ssd as simulator
+import taking_time
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import Place
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import kernel_counters
@@ -142,32 +143,12 @@ def test_a_queue_that_is_too_short(cells, simulated):
 @contextlib.contextmanager
 def cpu_quota(share):
     """This process, and what it starts, in a control group that may use so much of one CPU."""
-    v1 = Path("/sys/fs/cgroup/cpu")
-    base = v1 if v1.is_dir() else Path("/sys/fs/cgroup")
-    if not (base / "cgroup.procs").exists():
-        pytest.skip("no control groups here")
-    group, period_us = base / f"ssdlab-test-{os.getpid()}", 100_000
-    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    home = [path for _number, names, path in lines if names.split(",")[0] == ("cpu" if v1.is_dir() else "")][0]
-    try:
-        group.mkdir()
-        if v1.is_dir():
-            (group / "cpu.cfs_quota_us").write_text(str(int(share * period_us)))
-        else:
-            (group / "cpu.max").write_text(f"{int(share * period_us)} {period_us}")
-        (group / "cgroup.procs").write_text(str(os.getpid()))
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            group.rmdir()
-        pytest.skip(f"control groups can't be used here: {error}")
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(taking_time.quota(share))
+        except taking_time.Unavailable as error:
+            pytest.skip(str(error))
         yield
-    finally:
-        # What it started meanwhile may go on, such as a bench's timer.
-        for pid in (group / "cgroup.procs").read_text().split():
-            with contextlib.suppress(ProcessLookupError):
-                (base / home.lstrip("/") / "cgroup.procs").write_text(pid)
-        group.rmdir()
 
 
 @pytest.mark.exclusive(depth=32)

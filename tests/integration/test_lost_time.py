@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import subprocess
-import threading
-import time
 
 import measuring
 import pytest
 import simulated_ssd as simulator
+import taking_time
 from test_disturbed_rounds import cpu_quota
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.cpus import Place
@@ -53,40 +50,10 @@ def cells(simulated, tmp_path):
         made.close()
 
 
-@contextlib.contextmanager
-def stopped(for_s, every_s):
-    """fio, as it is found among our children, stopped again and again, as a guest whose host gives it no time is."""
-    over = threading.Event()
-
-    def run():
-        while not over.wait(every_s):
-            for pid in _fio():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGSTOP)
-                    time.sleep(for_s)
-                    os.kill(pid, signal.SIGCONT)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def _fio():
-    found = []
-    for thread in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{thread}/children") as source:
-            found += [int(pid) for pid in source.read().split()]
-    return [pid for pid in found if open(f"/proc/{pid}/comm").read() == "fio\n"]
-
-
 def test_a_gap_is_found_and_none_is_made_up(cells):
     """A process that is stopped has neither stolen time nor waits for a CPU: only a timer can tell."""
     quiet = cells.cell(**DEEP).seen
-    with stopped(0.4, 0.5):
+    with taking_time.stopped(0.4, 0.5):
         gaps = cells.cell(**DEEP).seen
     assert gaps.longest_gap_s >= 0.4 > quiet.longest_gap_s, quiet
     assert gaps.cpu_steal < 0.4 and gaps.waited_s < 0.4
@@ -94,13 +61,8 @@ def test_a_gap_is_found_and_none_is_made_up(cells):
 
 def test_a_real_time_process_on_fios_cpu_makes_a_gap(cells):
     cells.bench.place = Place("0", None, None, "")
-    code = "import time\nwhile True:\n t = time.monotonic()\n while time.monotonic() < t + 0.3: pass\n time.sleep(0.3)"
-    hog = subprocess.Popen(["taskset", "-c", "0", "chrt", "-f", "1", "python3", "-c", code])
-    try:
+    with taking_time.slices(0, 0.3, 0.3):
         seen = cells.cell(**DEEP).seen
-    finally:
-        hog.kill()
-        hog.wait()
     assert seen.longest_gap_s >= 0.25 and seen.waited_s >= 0.5
 
 
@@ -125,13 +87,8 @@ def _has_lost(seen):
 def loops(cells):
     """Busy loops of normal priority on the CPU that fio has."""
     cells.bench.place = Place("0", None, None, "")
-    busy = [subprocess.Popen(["taskset", "-c", "0", "sh", "-c", "while :; do :; done"]) for _each in range(2)]
-    try:
+    with taking_time.loops(0, 2):
         yield
-    finally:
-        for process in busy:
-            process.kill()
-            process.wait()
 
 
 @pytest.mark.parametrize("taking", [lambda _cells: cpu_quota(0.04), loops], ids=["quota", "busy loops"])
