@@ -66,6 +66,11 @@ class Rounds:
         return len(self._windows.clean)
 
     @property
+    def evaluations(self) -> int:
+        """How many rounds were held to the rule."""
+        return self._windows.evaluations
+
+    @property
     def steady_at(self) -> int | None:
         """The round at which the rule was first met."""
         return self._windows.steady_at

@@ -35,6 +35,8 @@ class Windows:
         self.size_bytes = size_bytes
         # The round at which the rule was first met.
         self.steady_at: int | None = None
+        # How often it was looked whether it is.
+        self.evaluations = 0
         # The metrics of each round's cells.
         self.cells: list[dict[str, Metrics]] = []
         # Of each round, what was written since the purge and how long it took until the round ended.
@@ -53,7 +55,10 @@ class Windows:
             return
         self.clean.append(self.count)
         sampled = self.steady_at is None and self._steady and len(self.clean) % self.every == 0
-        if sampled and self._are_confirmed():
+        if not sampled:
+            return
+        self.evaluations += 1
+        if self._are_confirmed():
             self.steady_at = self.count
 
     def judge_again(self, number: int, disturbed: bool) -> None:

@@ -96,10 +96,10 @@ class AttemptReducer:
         self._rounds.add(self._cells, self.written_bytes, event["elapsed_s"], is_disturbed, left_out)
         self._cells = {}
 
-    def evaluates_next(self) -> bool:
-        """Return whether the next round, once it is taken, is held to the rule of steady state if it is undisturbed."""
-        every = self._test.steady_state.sample_every if self._test.steady_state else 1
-        return self._rounds.steady_at is None and (self._rounds.undisturbed + 1) % every == 0
+    @property
+    def evaluations(self) -> int:
+        """How many rounds were held to the rule of steady state."""
+        return self._rounds.evaluations
 
     @property
     def count(self) -> int:
@@ -261,9 +261,10 @@ class JournalAttempt:
         if self._lacks or self._result or not self._reducer or kind not in EVENTS:
             return
         try:
-            if kind == "round" and self._reducer.evaluates_next():
-                self._spend()
+            before = self._reducer.evaluations
             self._reducer.take(event)
+            if self._reducer.evaluations > before:
+                self._spend()
             if kind == "test_finished":
                 self._spend()
                 self._last_tracked = self.tracked()

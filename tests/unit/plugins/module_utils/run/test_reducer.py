@@ -325,6 +325,19 @@ def test_only_rounds_that_are_held_to_the_rule_cost_of_a_hosts_budget(monkeypatc
     assert "more than 30 figures" in results[1].reasons[0] and "damaged" not in results[1].reasons[0]
 
 
+def test_a_round_that_is_held_to_the_rule_after_others_were_judged_again_costs_too(monkeypatch):
+    """Of samples of two: the third round is the second undisturbed one once more, as the first one is no longer."""
+    test = planned.spec_json(**{**steady_test.planned_json(), "rounds": {"max": 11}})
+    test["steady_state"]["sample_every"] = 2
+    events = compared([TAKEN, *[QUIET] * 10])
+    for allowed, outcome in ((5 * 7, "steady"), (5 * 7 - 1, "invalid")):
+        monkeypatch.setattr(reducer, "MOST_FIGURES", allowed)
+        attempt = reducer.JournalAttempt(base.parse(PlannedTest, test), reducer.Budget())
+        for event in events:
+            attempt.take(event)
+        assert attempt.result().outcome == outcome
+
+
 def collected(events, test=None):
     made = reducer.JournalAttempt(test or steady_test.spec())
     for event in events:
