@@ -209,7 +209,7 @@ def test_check_mode_and_a_plan_with_findings_leave_no_plan_to_approve(site, driv
     code, said = site.play("qualify", "--check")
     assert code == 0 and "To be approved" not in said and not site.results.exists(), said
     site.hosts[HOST]["ssd_drives"].append({"backing_file": "/no/such/drive"})
-    code, said = site.play("preflight", "-e", "ssd_mode=plan")
+    code, said = site.play("preflight", "-e", "ssd_mode=plan", "-e", "ssd_refused=stop")
     assert code != 0 and "To be approved" not in said and not site.results.exists(), said
 
 

@@ -6,11 +6,49 @@
 from __future__ import annotations
 
 import json
+import subprocess
+
+import pytest
 
 
 def records(site, name):
     (run,) = site.results.glob(f"*/{name}")
     return json.loads(run.read_text())
+
+
+@pytest.fixture
+def mounted(loop_drive, tmp_path):
+    """A drive whose file system is mounted."""
+    drive, place = loop_drive("mounted"), tmp_path / "mnt"
+    place.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", drive.path], check=True)
+    subprocess.run(["mount", drive.path, place], check=True)
+    try:
+        (place / "file").write_text("somebody's")
+        # So that nothing but a test writes to it from here on.
+        subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+        yield drive
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def test_beside_a_drive_in_use_the_good_one_is_measured_and_no_override_counts(site, loop_drive, mounted):
+    good, given_up = loop_drive("good"), loop_drive("given_up")
+    given_up.file.write_bytes(b"\xa5" * given_up.file.stat().st_size)
+    before = mounted.digest(), given_up.digest()
+    overridden = {**given_up.selector, "ssd_overwrite_data": True}
+    site.hosts = {"rack1-07": {"ssd_drives": [good.selector, mounted.selector, overridden]}}
+    code, output = site.play("qualify")
+    assert code != 0 and (mounted.digest(), given_up.digest()) == before, output
+    found = {drive["drive"]: drive for drive in records(site, "report/summary.json")["drives"]}
+    told = {
+        name: (drive["verdict"], drive["reasons"][0].partition("left out: ")[2][:10]) for name, drive in found.items()
+    }
+    assert told == {
+        str(good.file): ("pass", ""),
+        str(mounted.file): ("not_tested", "mounted: i"),
+        str(given_up.file): ("not_tested", "wrong_list"),
+    }
 
 
 def test_a_drive_with_a_byte_of_data_is_left_out_and_the_good_one_measured(site, loop_drive):

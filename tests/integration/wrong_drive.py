@@ -145,6 +145,7 @@ class Bench(contextlib.ExitStack):
     def __init__(self, site):
         super().__init__()
         self.site = site
+        site.vars["ssd_refused"] = "stop"  # every reason is told, not the first of each drive
         site.vars["preflight_traffic_s"] = 0  # no checks of health: they are another suite's, and take time
         self.folder = tempfile.mkdtemp(prefix="ssdlab-fleet-wrong-", dir="/dev/shm")
         self.callback(shutil.rmtree, self.folder)
