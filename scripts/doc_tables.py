@@ -35,6 +35,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
     disturbances,
     drive_environment,
     fio_result,
+    hidden_variation,
     histogram,
     lost_time,
     quiet_runs,
@@ -130,7 +131,8 @@ def metrics_table() -> Rows:
         name, prefix = (rest, f"`{side}_`") if side in fio_result.SIDES else (metric, "none: reads and writes together")
         prefixes.setdefault(name, []).append(prefix)
     rows: Rows = [("metric", "unit", "prefixes")]
-    return rows + [(f"`{name}`", units.base(name), ", ".join(found)) for name, found in prefixes.items()]
+    rows += [(f"`{name}`", units.base(name), ", ".join(found)) for name, found in prefixes.items()]
+    return rows + [(f"`{name}`", units.base(name), "none") for name in hidden_variation.LIMITS]
 
 
 def columns_table(of: str) -> Rows:
@@ -310,11 +312,19 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:g}"
 
 
+def variations_table() -> Rows:
+    """Return the metrics of what averages hide, with the remark above their limit."""
+    rows: Rows = [("metric", "a remark above", "the remark")]
+    told = hidden_variation.LIMITS.items()
+    return rows + [(f"`{name}`", f"{limit.most_pct:g} %", limit.text.format("so many %")) for name, limit in told]
+
+
 TABLES: dict[str, t.Callable[..., Rows]] = {
     "checks": checks_table,
     "refusals": refusals_table,
     "purge_commands": purge_commands_table,
     "metrics": metrics_table,
+    "variations": variations_table,
     "columns": columns_table,
     "record": record_table,
     "parts": parts_table,

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from ..core.host import Host
 from ..records.measurement import Seen
 from ..records.plan import PlannedCell
-from . import io_pattern, kernel_counters
+from . import hidden_variation, io_pattern, kernel_counters
 from .fio_result import FioResult
 from .rounds import cell_s
 from .submissions import Monitor, Submissions
@@ -36,6 +36,7 @@ class CellWatch:
         self._submissions = Submissions()
         self._members = members
         self._counts: list[dict[str, list[int] | None]] = []
+        self._samples: list[hidden_variation.CounterSample] = []
         self._before: kernel_counters.CounterSnapshot | None = None
         self.after: kernel_counters.CounterSnapshot | None = None
         self._process: dict[str, int] | None = None
@@ -43,12 +44,18 @@ class CellWatch:
     def begin(self) -> None:
         """To be called last before fio."""
         self._monitor.begin()
+        self._samples = []
         self._counts = [{name: member.stat() for name, member in self._members.items()}]
         self._before = self._eyes.look()
 
     def started(self, pid: int) -> None:
         """To be called once fio has started."""
         self._monitor.watch(pid)
+
+    def sample(self) -> None:
+        """To be called every STEP_S while fio runs."""
+        sample = self._eyes.sample()
+        self._samples += [sample] if sample else []
 
     def end(self, pid: int) -> None:
         """To be called once fio has ended and before it is reaped."""
@@ -85,12 +92,19 @@ class CellWatch:
             found,
             longest_gap_s=longest_gap_s,
             waited_s=waited_s,
+            slowest_second_pct=self._slowest_second_pct(cell),
             # An I/O of seconds makes fio run longer; that is no idling.
             idle_s=None if gap_s is None else round(max(0.0, gap_s - max(0.0, found.run_s - cell.runtime_s)), 3),
             between_bytes=kernel_counters.between(settled, before.stat),
             clock_jump_s=round(after.wall_s - since.wall_s - boot_s, 3),
             suspended_s=round(boot_s - (after.time_s - since.time_s), 3),
         )
+
+    def _slowest_second_pct(self, cell: PlannedCell) -> float | None:
+        if not hidden_variation.has_seconds(cell):
+            return None
+        found = hidden_variation.slowest_second_pct(self._samples, cell.ramp_s or 0, cell.runtime_s)
+        return None if found is None else round(found, 2)
 
     def _gaps_of(self, cell: PlannedCell) -> tuple[float | None, float | None]:
         """Return how long fio submitted nothing at a stretch, and for how long its threads waited for a CPU."""

@@ -44,6 +44,10 @@ class DisturbedRounds:
         """Return whether one of these causes disturbed a round."""
         return any(cause in self._disturbed for cause in causes)
 
+    def count(self, cause: CauseName) -> int:
+        """Return how many rounds a cause disturbed."""
+        return len(self._disturbed.get(cause, ()))
+
     def disturbances(self) -> list[Disturbance]:
         """`validity` of a test's record."""
         return [

@@ -29,6 +29,8 @@ NAMING = frozenset(
 # Of the placeholders; None: this host has no such thing.
 Value = t.Union[str, int, None]
 Values = t.Mapping[str, Value]
+# How often a run looks at what else is to be done, and tells how far it is.
+WAKE_S, TICK_S = 0.5, 1.0
 TERMINATE_GRACE_S = 5.0
 # After SIGKILL only a process that waits in the kernel for a drive is still there.
 KILL_GRACE_S = 10.0
@@ -126,8 +128,9 @@ class Runner:
         deadline_s: float | None = None,
         at_end: t.Callable[[int], None] | None = None,
         at_start: t.Callable[[int], None] | None = None,
+        tick_s: float = TICK_S,
     ) -> tuple[int, str]:
-        """Run fio to its end: (exit code, stderr). `tick` is called about once a second. Raises Interrupted, Killed,
+        """Run fio to its end: (exit code, stderr). `tick` is called about every `tick_s`. Raises Interrupted, Killed,
         and Hangs for a fio that can't be ended.
 
         deadline_s: fio is ended, and FioError raised, when it takes longer. at_start: called with its pid. at_end:
@@ -145,7 +148,7 @@ class Runner:
         try:
             if at_start:
                 at_start(process.pid)
-            stderr = self._wait(process, tick, deadline_s, at_end)
+            stderr = self._wait(process, tick, tick_s, deadline_s, at_end)
         finally:
             end_process(process)
         if self._stop.is_set():
@@ -161,6 +164,7 @@ class Runner:
         self,
         process: subprocess.Popen[bytes],
         tick: t.Callable[[], None] | None,
+        tick_s: float,
         deadline_s: float | None,
         at_end: t.Callable[[int], None] | None,
     ) -> str:
@@ -171,7 +175,7 @@ class Runner:
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_READ)
             while not self._stop.is_set():
-                if selector.select(timeout=0.5):
+                if selector.select(timeout=min(WAKE_S, tick_s)):
                     chunk = os.read(pipe.fileno(), 65536)
                     if not chunk:
                         if at_end:
@@ -183,7 +187,7 @@ class Runner:
                     stderr += chunk
                 if deadline_s is not None and time.monotonic() - began > deadline_s:
                     raise FioError(f"fio did not end within {deadline_s:g} s: the drive or fio hangs; fio was killed")
-                if tick and time.monotonic() - last_tick >= 1.0:
+                if tick and time.monotonic() - last_tick >= tick_s:
                     tick()
                     last_tick = time.monotonic()
         return stderr.decode(errors="replace")

@@ -18,6 +18,7 @@ from ..records.plan import PlannedCell, PlannedFill
 from . import disturbances, fio, fio_result, fio_sanity, io_pattern, kernel_counters, precondition_curve
 from .cell_observer import CellWatch
 from .fio_result import FioResult
+from .hidden_variation import STEP_S
 from .histogram import Bins
 from .rounds import cell_s
 from .submissions import Monitor
@@ -295,8 +296,10 @@ class Workbench:
         self._host.note(self._runner.argv(base + ".fio", base + ".json"))
         if watch:
             watch.begin()
-        hooks = (watch.end, watch.started) if watch else ()
-        rc, stderr = self._runner.run(base + ".fio", base + ".json", tick, deadline_s, *hooks)
+        hooks = (watch.end, watch.started, STEP_S) if watch else ()
+        rc, stderr = self._runner.run(
+            base + ".fio", base + ".json", watch.sample if watch else tick, deadline_s, *hooks
+        )
         text = fio.take_in(base + ".json")
         if stderr:
             with open(base + ".err", "w") as out:

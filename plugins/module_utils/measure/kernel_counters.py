@@ -21,6 +21,7 @@ from ..records.measurement import QueueLimits, Seen, StreamQueue
 from ..records.plan import PlannedCell
 from . import fio_result
 from .fio_result import FioJob, FioResult
+from .hidden_variation import CounterSample
 
 # Where the controller `cpu` of each version is mounted, the key of its cpu.stat and how many of its units are a second.
 _CGROUP_V2 = (("/sys/fs/cgroup", "/sys/fs/cgroup/unified"), "throttled_usec", 1e6)
@@ -117,6 +118,14 @@ class Witness:
         """Return the drive's counters alone; None where the kernel does not count."""
         off = self._host.get(self._base + "queue/iostats") == "0"
         return None if off else counters(self._host.get(self._base + "stat") or "")
+
+    def sample(self) -> CounterSample | None:
+        """Return the drive's counts of I/O, as they were between two moments; None where the kernel does not count."""
+        began_s, stat = time.monotonic(), self.stat()
+        if stat is None:
+            return None
+        done = (stat[SECTORS["read"]] + stat[SECTORS["write"]]) * SYSFS_SECTOR_BYTES
+        return CounterSample(began_s, time.monotonic(), done, sum(stat[field] for field in IOS), stat[IN_FLIGHT])
 
     def limits(self) -> QueueLimits:
         """Return what bounds the drive's queue."""

@@ -9,7 +9,7 @@ import typing as t
 
 from ..records.attempt import CellAverage, Outcome, Saturation, Steadiness, Window
 from ..records.plan import AnyLoad, PlannedTest, RoundLimits, Tracked
-from . import histogram
+from . import hidden_variation, histogram
 from .histogram import Bins
 from .windows import Metrics, Windows
 
@@ -222,10 +222,18 @@ class Rounds:
     def _average(self, cell: str, numbers: list[int], seen: list[Metrics]) -> CellAverage:
         own = [number for number in numbers if cell not in self._left_out.get(number, ())]
         combined = _combine([self._windows.cells[number - 1][cell] for number in own], seen)
-        figures = {**combined, **self._tail_metrics(cell, combined)}
+        figures = {**combined, **self._tail_metrics(cell, combined), **self._variation(cell)}
         if not own or self._is_fresh_curve():
             figures = {name: value if is_maximum(name) else None for name, value in figures.items()}
         return CellAverage(cell, figures, self._steadiness(cell, own))
+
+    def _variation(self, cell: str) -> dict[str, float | None]:
+        """Return what its averages hide, over the rounds of the span."""
+        own = [number for number in self.span() if cell not in self._left_out.get(number, ())]
+        windows = self._windows
+        return hidden_variation.metrics(
+            [hidden_variation.Round(one, windows.ends[one - 1][1], windows.cells[one - 1][cell]) for one in own]
+        )
 
     def _is_fresh_curve(self) -> bool:
         return bool(self._steady and not self._steady.required and self._windows.too_early())

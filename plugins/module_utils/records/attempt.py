@@ -17,8 +17,9 @@ from .measurement import Cause, CauseName, Chosen, Condition, Level, Rates, Seen
 
 # The only names that a figure may have: a column of results.csv is named like it.
 METRIC_PATTERN = (
-    r"^((read|write|trim|sync)_)?((iops|bandwidth|mean_latency_us)(_fitted_end)?"
-    r"|(max|min|p[0-9]{1,3}(_[0-9]{1,6})?)_latency_us|ios|within_[0-9]{1,8}(us|ms)_pct)$"
+    r"^(((read|write|trim|sync)_)?((iops|bandwidth|mean_latency_us)(_fitted_end)?"
+    r"|(max|min|p[0-9]{1,3}(_[0-9]{1,6})?)_latency_us|ios|within_[0-9]{1,8}(us|ms)_pct)"
+    r"|(alternation|slowest_second|hourly_drift|throttled)_pct)$"
 )
 Metric = Annotated[str, Limits(pattern=METRIC_PATTERN)]
 Metrics = Annotated[t.Dict[str, t.Optional[float]], Limits(max_properties=300, property_names=METRIC_PATTERN)]
@@ -40,6 +41,13 @@ class MeasuredStream:
 
 
 @dataclass(frozen=True)
+class MeasuredSeen(SeenQueue):
+    """What a result takes of what was seen of a cell."""
+
+    slowest_second_pct: t.Optional[float] = None
+
+
+@dataclass(frozen=True)
 class MeasuredCell:
     """What a result takes of a cell's event: a journal has many, and most of each is not needed again."""
 
@@ -52,7 +60,7 @@ class MeasuredCell:
     sync: t.Optional[Rates] = None
     streams: t.Optional[t.List[MeasuredStream]] = None
     chosen: t.Optional[Chosen] = None
-    seen: t.Optional[SeenQueue] = None
+    seen: t.Optional[MeasuredSeen] = None
 
 
 @dataclass(frozen=True)

@@ -169,6 +169,8 @@ class Seen(SeenQueue):
     suspended_s: t.Optional[float] = None
     # The longest I/O.
     longest_s: t.Optional[NotNegative] = None
+    # How far below its mean the rate of the slowest second was, by the kernel's count.
+    slowest_second_pct: t.Optional[Annotated[float, Limits(minimum=0, maximum=100)]] = None
     trimmed_bytes: OrMissing[Count] = None
     # Of several streams, by name.
     streams: OrMissing[Annotated[t.Dict[str, StreamQueue], Limits(max_properties=64)]] = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..measure import disturbances, fio_result, validity_limits
+from ..measure import disturbances, fio_result, hidden_variation, validity_limits
 from ..measure.disturbed_rounds import DisturbedRounds
 from ..measure.judged_rounds import JudgedRounds
 from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds, is_maximum
@@ -30,6 +30,8 @@ LEAST_ROUNDS = 3
 USUAL = Validity(False, {})
 # What figures of an impossible form raise in arithmetic.
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
+# What leaves unknown whether a drive was throttled, or slowed down by itself (drive_environment.py).
+UNSEEN_THROTTLING = {"throttled", "temperature", "world", "health", "samples"}
 # The events that a result is made of.
 EVENTS = ("measurement_started", "cell", "round", "histogram", "test_finished")
 
@@ -73,6 +75,8 @@ class AttemptReducer:
     def _take_cell(self, event: Event) -> None:
         cell = base.parse(MeasuredCell, event)
         self._cells[cell.cell] = fio_result.metrics(cell.read, cell.write, cell.trim, cell.sync)
+        if cell.seen and cell.seen.slowest_second_pct is not None:
+            self._cells[cell.cell][hidden_variation.SLOWEST_SECOND] = cell.seen.slowest_second_pct
         for each in cell.streams or ():
             self._cells[each.name] = fio_result.metrics(each.read, each.write, each.trim, each.sync)
         self.written_bytes += cell.write.bytes if cell.write else 0
@@ -161,13 +165,19 @@ class AttemptReducer:
             saturation=self._rounds.saturation(),
             written_bytes=self.written_bytes,
             validity=causes.disturbances(),
-            metrics=_metrics(windows, averages),
+            metrics={**_metrics(windows, averages), **self._throttled(end, causes)},
             cells=averages,
             conditions=end.conditions,
             vendor_settings=end.vendor_settings,
             wear=end.wear,
             loads=loads or None,
         )
+
+    def _throttled(self, end: TestEnd, causes: DisturbedRounds) -> dict[str, float | None]:
+        unknown = {item.cause for item in end.conditions if item.level == disturbances.UNKNOWN}
+        rounds, is_known = self._rounds.count, unknown.isdisjoint(UNSEEN_THROTTLING)
+        share = hidden_variation.throttled_pct(causes.count("throttled"), rounds, is_known)
+        return {hidden_variation.THROTTLED: share} if rounds else {}
 
     def _load(self, name: str) -> LoadOfCell:
         found = self._loads[name]

@@ -134,7 +134,9 @@ def with_distinct_serials(frame: pandas.DataFrame) -> pandas.DataFrame:
 def counts(frame: pandas.DataFrame) -> t.Any:
     """Return which rows are no figures of how good a drive is."""
     return (
-        frame["metric"].isin([name for name in frame["metric"].unique() if metric_kinds.is_count(str(name))]).to_numpy()
+        frame["metric"]
+        .isin([name for name in frame["metric"].unique() if not metric_kinds.is_compared(str(name))])
+        .to_numpy()
     )
 
 
@@ -167,7 +169,7 @@ def _rows(about: Row, figures: t.Iterable[tuple[str, Mapping]]) -> list[Row]:
         (*about, None, cell, metric, units.base(metric), value)
         for cell, found in figures
         for metric, given in found.items()
-        if (value := number(given)) is not None and not metric_kinds.is_count(metric)
+        if (value := number(given)) is not None and metric_kinds.is_compared(metric)
     ]
 
 

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import re
 
+from ...module_utils.measure import hidden_variation
 from ...module_utils.measure.rounds import FITTED_END
 
 _TAIL = re.compile(r"(^|_)(p9[0-9](_[0-9]+)?|max)_latency_us$")
 
 
-def is_count(metric: str) -> bool:
-    """Return how many I/Os there were: it says how long a window was, not how good a drive is."""
-    return metric.endswith("_ios")
+def is_compared(metric: str) -> bool:
+    """Return whether drives are compared by a metric: not by how many I/Os there were, which says how long a window
+    was, and not by what is 0 on most drives and has a limit of its own.
+    """
+    return not metric.endswith("_ios") and metric not in hidden_variation.LIMITS
 
 
 def is_latency(metric: str) -> bool:

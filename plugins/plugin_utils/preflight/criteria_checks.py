@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...module_utils.measure import fio_result, histogram, io_pattern
+from ...module_utils.measure import fio_result, hidden_variation, histogram, io_pattern
 from ...module_utils.measure.rounds import FITTED_END, is_maximum
 from ...module_utils.records.plan import AnyLoad, Plan, PlannedCell, PlannedDrive, PlannedTest
 from ...module_utils.run.criteria import Criterion, is_for, is_of_model
@@ -33,11 +33,11 @@ MEASURED = (
 TRACKABLE = tuple(
     f"{direction}{name}" for direction in ("read_", "write_", "") for name in ("iops", "bandwidth", "mean_latency_us")
 )
-METRICS = (*MEASURED, *(metric + FITTED_END for metric in TRACKABLE))
+METRICS = (*MEASURED, *(metric + FITTED_END for metric in TRACKABLE), *hidden_variation.LIMITS)
 SHOWN_METRICS = (
     f"{', '.join(OF_BOTH)}; with the prefix read_, write_, trim_ or sync_ (flushes) also ios and p50_latency_us to "
     f"p99_9999_latency_us; for a tracked metric its name with {FITTED_END}; for a test with latency_targets_us shares "
-    "such as read_within_1ms_pct"
+    f"such as read_within_1ms_pct; {', '.join(hidden_variation.LIMITS)}"
 )
 
 
@@ -136,6 +136,8 @@ def _problem(criterion: Criterion, drive: PlannedDrive) -> str:
         return ""
     figure = f"{criterion['metric']} of cell {criterion['cell']}" if criterion.get("cell") else criterion["metric"]
     advice = "a test reports the figures of its (first) tracked cell; for another cell, set the criterion's key cell"
+    if criterion["metric"] in hidden_variation.LIMITS:
+        advice = "docs/validity.md says how many rounds, and how long cells, it takes; throttled_pct is of no cell"
     if WITHIN.fullmatch(criterion["metric"]):
         advice += "; a test reports only the shares of the times in its latency_targets_us"
     return f"{', '.join(lacking)} does not report {figure}; {advice}"
@@ -162,6 +164,10 @@ def _yields(test: PlannedTest, criterion: Criterion) -> bool:
         return not criterion.get("cell") and any(
             item.cell == name and item.metric + FITTED_END == criterion["metric"] for item in tracked
         )
+    if criterion["metric"] == hidden_variation.THROTTLED:
+        return not criterion.get("cell")
+    if criterion["metric"] in hidden_variation.OF_CELL:
+        return criterion["metric"] in hidden_variation.possible(test, cell)
     share = WITHIN.fullmatch(criterion["metric"])
     if share and share[1] not in [histogram.within_metric(limit_us) for limit_us in test.latency_targets_us]:
         return False

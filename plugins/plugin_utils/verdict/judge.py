@@ -258,6 +258,8 @@ def _judge_test(
         *chosen_threads.remarks(record, facts.model(host, drive), facts.streams),
         *result_warnings.not_attained(record),
         *result_warnings.below_rate(record),
+        *result_warnings.hidden_variations(record),
+        *result_warnings.fast_fill(record, facts.test_records[host, drive].values()),
         *result_warnings.passed_over(record, about),
         *result_warnings.loosened(limits),
         *result_warnings.looser_rule(about),

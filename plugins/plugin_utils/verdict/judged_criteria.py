@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.drive.attributes import VIRTUAL
-from ...module_utils.measure import histogram
+from ...module_utils.measure import hidden_variation, histogram
 from ...module_utils.measure.disturbances import NO_PERCENTILES
 from ...module_utils.measure.disturbed_rounds import sentence
 from ...module_utils.records import base
@@ -147,6 +147,8 @@ def _unit_problem(criterion: Record, limit: str) -> str:
 def _share_problems(criterion: Record, given: t.Sequence[str]) -> list[str]:
     """Return why a relative limit is no share that some drives meet and others miss."""
     shares = {limit: number(criterion[limit]) for limit in given if limit in RELATIVE}
+    if shares and criterion.get("metric") in hidden_variation.LIMITS:
+        return [f"{next(iter(shares))}: it is 0 on most drives, so it is not compared with others; give max"]
     low = [
         f"{limit} must be a share above 0, such as 0.9"
         for limit, share in shares.items()
@@ -166,6 +168,8 @@ def _wrong_way(criterion: Record, given: t.Sequence[str]) -> str:
     if "_latency_us" in metric and ways == {"min"}:
         name = given[0].replace("min", "max")
         return f"a latency with a {given[0]} alone passes the slowest drive; did you mean {name}?"
+    if metric in hidden_variation.LIMITS and ways == {"min"}:
+        return f"more of it is worse, so a {given[0]} alone passes the worst drive; give max"
     if ways == {"max"} and any(word in metric for word in ("iops", "bandwidth", "within_")):
         name = given[0].replace("max", "min")
         return f"a rate or a share with a {given[0]} alone passes the slowest drive; did you mean {name}?"

@@ -7,9 +7,11 @@ that they are probably in another unit. Pure.
 
 from __future__ import annotations
 
+import re
 import statistics
 import typing as t
 
+from ...module_utils.measure import hidden_variation
 from ...module_utils.measure.disturbed_rounds import sentence
 from ...module_utils.measure.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW
 from ...module_utils.measure.validity_limits import Limits
@@ -26,6 +28,11 @@ USUAL = {"range_limit": RANGE_LIMIT, "slope_limit": SLOPE_LIMIT}
 REACHED = ("device_depth",)
 # Of a rate that a test asks for: the tolerance of a rate.
 RATE_REACHED = 0.98
+# What writes in sequence as a fill does: large blocks, enough of them in flight, nothing that slows it down.
+FILL_LIKE = re.compile(r"seq-[0-9]+k-w100-tc[0-9]+-qd[0-9]+(-ramp[0-9]+s)?")
+FILL_BLOCK_BYTES, FILL_OUTSTANDING_BYTES = 128 << 10, 1 << 20
+# A fill that is so many times faster was taken by a cache, or not written.
+FILL_TIMES = 2.0
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -61,6 +68,59 @@ def below_rate(record: Mapping) -> list[str]:
         if asked and iops is not None and iops < RATE_REACHED * asked:
             found.append(f"{entry['cell']}: it did {iops:.4g} of the {asked} IOPS that the test asks for")
     return found
+
+
+def hidden_variations(record: Mapping) -> list[str]:
+    """Return what a test's averages hide, a sentence for each metric: of the cell that has most of it."""
+    cells = {entry["cell"]: entry.get("metrics") or {} for entry in record.get("cells") or []}
+    found = []
+    for metric, limit in hidden_variation.LIMITS.items():
+        figures = cells if metric in hidden_variation.OF_CELL else {"": record.get("metrics") or {}}
+        above = {
+            cell: value
+            for cell, metrics in figures.items()
+            if (value := number(metrics.get(metric))) is not None and value > limit.most_pct
+        }
+        if above:
+            most = max(above, key=lambda cell: above[cell])
+            more = f", and above that in {len(above) - 1} more" if len(above) > 1 else ""
+            text = limit.text.format(units.show(metric, above[most]))
+            found.append(f"{most}{': ' * bool(most)}{text} (limit {limit.most_pct:g} %{more}; {metric})")
+    return found
+
+
+def fast_fill(record: Mapping, records: t.Iterable[Mapping]) -> list[str]:
+    """That a fill was acknowledged faster than the drive writes in sequence by itself, as a sentence. records: of all
+    tests of the drive.
+    """
+    fill = number((record.get("precondition") or {}).get("bandwidth_bytes_per_s"))
+    alike = [one for one in records if one is record or not (_is_not_raw(one) or _is_not_raw(record))]
+    rates = [
+        (rate, f"{one['test']} {entry['cell']}")
+        for one in alike
+        for entry in one.get("cells") or []
+        if _writes_like_a_fill(entry["cell"])
+        and (rate := number((entry.get("metrics") or {}).get("write_bandwidth"))) is not None
+        and rate > 0
+    ]
+    own, where = max(rates, default=(0.0, ""))
+    if not fill or not own or fill < FILL_TIMES * own:
+        return []
+    return [
+        f"its fill was acknowledged at {units.show('bandwidth', fill)}, {fill / own:.1f} times what it writes in "
+        f"sequence by itself ({units.show('bandwidth', own)}, {where}): a cache took it, or it was not written"
+    ]
+
+
+def _is_not_raw(record: Mapping) -> bool:
+    """Return whether a test was of something else than the drive by itself."""
+    return bool(record.get("array") or record.get("filesystem"))
+
+
+def _writes_like_a_fill(cell: str) -> bool:
+    load = cell_names.parse(cell) if FILL_LIKE.fullmatch(cell) else {}
+    size = load.get("block_size_bytes", 0)
+    return size >= FILL_BLOCK_BYTES and size * load["threads"] * load["queue_depth"] >= FILL_OUTSTANDING_BYTES
 
 
 def _asked_iops(cell: str) -> int:

@@ -74,6 +74,16 @@ def test_a_stop_ends_fio(fake_fio, tmp_path):
     assert not alive(int((tmp_path / "pid").read_text()))
 
 
+def test_a_run_ticks_as_often_as_it_is_asked(tmp_path):
+    path, ticks = tmp_path / "fio", []
+    path.write_text("#!/bin/sh\nexec sleep 1\n")
+    path.chmod(0o755)
+    runner = fio.Runner(threading.Event(), str(path))
+    runner.run(str(tmp_path / "x.fio"), str(tmp_path / "x.json"), lambda: ticks.append(time.monotonic()), tick_s=0.05)
+    # Never sooner, and on a busy machine later.
+    assert ticks and all(after - before >= 0.05 for before, after in zip(ticks, ticks[1:]))
+
+
 PARENT = """
 import sys, threading
 sys.path.insert(0, sys.argv[1])

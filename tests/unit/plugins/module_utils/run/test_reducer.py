@@ -310,6 +310,43 @@ def test_a_round_that_lacks_a_cell_or_does_not_follow_is_damage():
         assert result.outcome == "invalid" and "its journal is damaged" in result.reasons[0]
 
 
+def test_what_averages_hide_is_in_the_figures_of_cell_and_test():
+    rates = [600.0, 509.0, 600.0, 509.0, 600.0]
+    events = steady_test.events()
+    for event in events:
+        if event["event"] == "cell":
+            event["write"] = {**event["write"], "iops": rates[event["round"] - 1]}
+            event["seen"] = {"slowest_second_pct": 80.0 + event["round"]}
+    for figures in (reduced(events).result().metrics, reduced(events).result().cells[0].metrics):
+        assert figures["alternation_pct"] == pytest.approx(8.07, abs=0.01)
+        assert figures["slowest_second_pct"] == 83.0 and figures["hourly_drift_pct"] is None
+
+
+THROTTLED = {"cause": "throttled", "level": "disturbs", "message": "2 s more"}
+
+
+@pytest.mark.parametrize(
+    ("rounds", "unknown", "pct"),
+    [
+        ((), [], 0.0),
+        ((2, 3), [], 40.0),
+        ((), ["throttled"], None),
+        ((), ["world"], None),
+        ((), ["temperature"], None),
+        ((), ["link"], 0.0),
+        ((2,), ["samples"], 20.0),
+    ],
+)
+def test_the_share_of_throttled_rounds_is_a_figure_of_the_test(rounds, unknown, pct):
+    events = steady_test.events()
+    for event in events:
+        if event["event"] == "round" and event["round"] in rounds:
+            event["causes"] = [THROTTLED]
+    conditions = [{"cause": cause, "level": "unknown", "message": "nobody counts"} for cause in unknown]
+    result = reduced([*events[:-1], {**events[-1], "conditions": conditions}]).result()
+    assert result.metrics["throttled_pct"] == pct and "throttled_pct" not in result.cells[0].metrics
+
+
 def test_only_rounds_that_are_held_to_the_rule_cost_of_a_hosts_budget(monkeypatch):
     """Five figures for each sampled round until the test is steady, and for the result."""
     monkeypatch.setattr(reducer, "MOST_FIGURES", 30)

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, histogram
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, hidden_variation, histogram
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.attempt import METRIC_PATTERN
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Figures
@@ -31,8 +31,29 @@ def test_the_known_metrics_are_those_that_a_cell_gives():
         "enum"
     ]
     assert set(criteria_checks.METRICS) - set(criteria_checks.MEASURED) == {
-        metric + "_fitted_end" for metric in tracked
+        *(metric + "_fitted_end" for metric in tracked),
+        *hidden_variation.LIMITS,
     }
+
+
+@pytest.mark.parametrize(
+    ("criterion", "runtime_s", "lacks"),
+    [
+        ({"metric": "throttled_pct", "max": 0}, 1, False),
+        ({"metric": "throttled_pct", "max": 0, "cell": "c4096"}, 1, True),
+        ({"metric": "slowest_second_pct", "max": 50}, 15, False),
+        ({"metric": "slowest_second_pct", "max": 50, "cell": "c4096"}, 15, False),
+        ({"metric": "slowest_second_pct", "max": 50}, 4, True),
+        ({"metric": "alternation_pct", "max": 5}, 4, True),
+    ],
+)
+def test_what_averages_hide_takes_rounds_and_cells_that_can_show_it(criterion, runtime_s, lacks):
+    cells = [{"id": "c4096", "read_pct": 0, "runtime_s": runtime_s}]
+    tests = [{"cells": cells, "rounds": {"max": 3}}]
+    drives = [planned.drive(drive="D", expected={"model": "M"}, tests=tests)]
+    plans = {"h": dataclasses.replace(planned.plan_of(), drives=drives)}
+    told = criteria_checks.findings([criterion], [], {"h": ["t"]}, plans)
+    assert [("docs/validity.md" in finding.message) for finding in told] == [True] * lacks
 
 
 def drive(block_sizes=(4096, 8192)):

@@ -23,6 +23,9 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judged
         ({"metric": "write_p99_latency_us", "max": 2e7}, "beyond what the histogram resolves"),
         ({"metric": "write_within_1ms_pct", "min": 0.999}, "shares are in % (99.9 %: 99.9)"),
         ({"metric": "write_iops", "min": 0}, "every figure is at least 0"),
+        ({"metric": "alternation_pct", "min": 5}, "a min alone passes the worst drive; give max"),
+        ({"metric": "slowest_second_pct", "max_of_median": 1.5}, "it is 0 on most drives"),
+        ({"metric": "throttled_pct", "max": 101}, "above 100 %"),
         ({"metric": "write_p99_latency_us", "max_of_median": 120}, "120 of it is met by all; 120 % is 1.2"),
     ],
 )
@@ -42,6 +45,8 @@ def test_what_every_drive_meets_is_no_criterion(criterion, says):
         {"metric": "write_p99_latency_us", "max": 5e6},
         {"metric": "write_within_1ms_pct", "min": 99.9},
         {"metric": "write_iops", "min": 5},
+        {"metric": "hourly_drift_pct", "max": 0.5},
+        {"metric": "throttled_pct", "max": 0},
     ],
 )
 def test_what_a_drive_can_miss_is_one(criterion):

@@ -87,6 +87,68 @@ def test_a_cell_that_does_not_reach_its_rate_shows_another_load(cell, iops, says
     assert told == [f"{cell}: {text}" for text in says]
 
 
+@pytest.mark.parametrize(
+    ("own", "cells", "says"),
+    [
+        ({"throttled_pct": 0.0}, {"a": {"alternation_pct": 5.0, "slowest_second_pct": 50, "hourly_drift_pct": 2}}, []),
+        ({"throttled_pct": None}, {"a": {"alternation_pct": None}}, []),
+        ({"throttled_pct": 12.5}, {}, ["12.5 % of its rounds were throttled (limit 0 %; throttled_pct)"]),
+        (
+            {},
+            {"a": {"alternation_pct": 8.2}, "b": {"alternation_pct": 11}, "c": {"hourly_drift_pct": 3.1}},
+            [
+                "b: its rounds alternate by 11 % above and below their trend (limit 5 %, and above that in 1 more; "
+                "alternation_pct)",
+                "c: its rate changes by 3.1 % an hour (limit 2 %; hourly_drift_pct)",
+            ],
+        ),
+        (
+            {},
+            {"a": {"slowest_second_pct": 76.4}},
+            [
+                "a: its slowest second was 76.4 % below its mean, on average over the rounds (limit 50 %; "
+                "slowest_second_pct)"
+            ],
+        ),
+    ],
+)
+def test_what_averages_hide_is_told_above_its_limit(own, cells, says):
+    record = {"metrics": own, "cells": [{"cell": name, "metrics": figures} for name, figures in cells.items()]}
+    assert result_warnings.hidden_variations(record) == says
+
+
+def filled(name, fill=None, **cells):
+    found = [{"cell": cell.replace("_", "-"), "metrics": {"write_bandwidth": rate}} for cell, rate in cells.items()]
+    return {"test": name, "precondition": fill and {"bandwidth_bytes_per_s": fill}, "cells": found}
+
+
+LARGE = "seq_128k_w100_tc1_qd32"
+
+
+@pytest.mark.parametrize(
+    ("record", "others", "told"),
+    [
+        (filled("t", 2.5e9, **{LARGE: 5e8}), [], "2,500 MB/s, 5.0 times"),
+        (filled("t", 2.5e9), [filled("o", **{LARGE: 5e8}), filled("p", **{LARGE: 4e8})], "(500 MB/s, o seq-128k"),
+        (filled("t", 9e8, **{LARGE: 5e8}), [], ""),
+        (filled("t", None, **{LARGE: 5e8}), [], ""),
+        (filled("t", 2.5e9), [], ""),
+        (filled("t", 2.5e9, **{LARGE: None}), [], ""),
+        # What does not write as a fill does shows nothing.
+        (filled("t", 2.5e9, seq_4k_w100_tc1_qd256=5e8), [], ""),
+        (filled("t", 2.5e9, seq_128k_w100_tc1_qd1=5e8), [], ""),
+        (filled("t", 2.5e9, seq_128k_w100_tc1_qd32_100iops=5e8), [], ""),
+        (filled("t", 2.5e9, rand_128k_w100_tc1_qd32=5e8), [], ""),
+        ({**filled("t", 2.5e9), "array": {"level": 0}}, [filled("o", **{LARGE: 5e8})], ""),
+        (filled("t", 2.5e9), [{**filled("o", **{LARGE: 5e8}), "filesystem": {}}], "5.0 times"),
+        (filled("t", 2.5e9), [{**filled("o", **{LARGE: 5e8}), "filesystem": {"type": "xfs"}}], ""),
+    ],
+)
+def test_a_fill_faster_than_the_drives_own_writes_is_told(record, others, told):
+    found = result_warnings.fast_fill(record, [record, *others])
+    assert [told in text for text in found] == [True] * bool(told)
+
+
 @pytest.mark.parametrize(("required", "verdict"), [(True, "invalid"), (False, "pass")])
 def test_a_curve_that_is_the_result_counts_and_the_judge_tells_that_it_is_not_steady(required, verdict):
     window = {"window_rounds": [6, 8], "steady": False, "reasons": ["the range is 30 %"], "cell": "c", "metric": "iops"}
