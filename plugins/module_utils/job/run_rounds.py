@@ -9,7 +9,7 @@ import contextlib
 import time
 import typing as t
 
-from ..measure import fio
+from ..measure import cell_order, fio
 from ..measure.disturbances import DISTURBS
 from ..measure.histogram import RoundHistograms
 from ..measure.rounds import cell_s
@@ -81,7 +81,7 @@ class Measuring:
         while not (self._reducer.is_complete() or (self._reducer.only_repeats() and self._station.is_budget_spent())):
             number = self._reducer.count + 1
             histograms = {}
-            for cell in test.cells:
+            for cell in cell_order.of_round(test, lambda name: self._seed(number, name)):
                 news_s = NEWS_S + 1.1 * cell_s(cell)
                 left_s = self._reducer.time_left_s()
                 self._station.show(round=number, cell=cell.id, time_left_s=left_s, news_within_s=news_s)
@@ -105,9 +105,12 @@ class Measuring:
         shown = {"metric": metric, "value": figures.get(metric), "mean_latency_us": latency, "progress": None}
         self._station.show(last=shown)
 
+    def _seed(self, number: int, cell: str) -> int:
+        return self._station.seed(self._attempt, number, cell)
+
     def _cell(self, cell: PlannedCell, number: int, size_bytes: int, load: Chosen | None) -> Histograms:
         """Run one cell and note it; its latencies, "" being the cell's own name."""
-        value = self._station.seed(self._attempt, number, cell.id)
+        value = self._seed(number, cell.id)
         name = self._station.file(self._attempt, f"{number:04d}-{cell.id}")
         fields = {**self._attempt._asdict(), "round": number, "cell": cell.id, "seed": value}
         fields.update({"chosen": sparse_json(load)} if load else {})

@@ -53,6 +53,7 @@ class MeasuredCell:
 
     round: int
     cell: str
+    seed: int
     causes: t.List[Cause]
     read: t.Optional[Rates] = None
     write: t.Optional[Rates] = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..measure import disturbances, fio_result, hidden_variation, validity_limits
+from ..measure import cell_order, disturbances, fio_result, hidden_variation, validity_limits
 from ..measure.disturbed_rounds import DisturbedRounds
 from ..measure.judged_rounds import JudgedRounds
 from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds, is_maximum
@@ -51,6 +51,8 @@ class AttemptReducer:
         self._judged = JudgedRounds(test.cells, self._decides, limits, validity.strict)
         # Of the round that is under way, by cell; a stream's figures are those of a cell named <cell>.<stream>.
         self._cells: dict[str, dict[str, float]] = {}
+        # Its cells and their seeds, in the order in which they ran.
+        self._ran: list[tuple[str, int]] = []
         self._loads: dict[str, Chosen] = {}
         self._end: TestEnd | None = None
         self.written_bytes = 0
@@ -77,6 +79,7 @@ class AttemptReducer:
         self._cells[cell.cell] = fio_result.metrics(cell.read, cell.write, cell.trim, cell.sync)
         if cell.seen and cell.seen.slowest_second_pct is not None:
             self._cells[cell.cell][hidden_variation.SLOWEST_SECOND] = cell.seen.slowest_second_pct
+        self._ran.append((cell.cell, cell.seed))
         for each in cell.streams or ():
             self._cells[each.name] = fio_result.metrics(each.read, each.write, each.trim, each.sync)
         self.written_bytes += cell.write.bytes if cell.write else 0
@@ -92,13 +95,20 @@ class AttemptReducer:
         if event["round"] != self._rounds.count + 1 or lacking:
             after = f" without {lacking[0]}" if lacking else ""
             raise ValueError(f"round {event['round']} follows round {self._rounds.count}{after}")
+        planned = cell_order.of_round(self._test, dict(self._ran).__getitem__)
+        if [cell.id for cell in planned] != [name for name, _seed in self._ran]:
+            raise ValueError(f"round {event['round']} has its cells in another order than planned")
         number, causes = event["round"], [base.parse(Cause, item) for item in event.get("causes") or ()]
         judged = self._judged
         for other in judged.end_round(number, causes, self._rounds.steady_at or 0):
             self._rounds.judge_again(other, judged.is_disturbed(other), judged.left_out(other))
         is_disturbed, left_out = judged.is_disturbed(number), judged.left_out(number)
-        self._rounds.add(self._cells, self.written_bytes, event["elapsed_s"], is_disturbed, left_out)
-        self._cells = {}
+        # In the order of the plan, whatever that of the round: the first one's figures are the test's.
+        place = {cell.id: position for position, cell in enumerate(self._test.cells)}
+        names = sorted(self._cells, key=lambda name: place[name.partition(".")[0]])
+        cells = {name: self._cells[name] for name in names}
+        self._rounds.add(cells, self.written_bytes, event["elapsed_s"], is_disturbed, left_out)
+        self._cells, self._ran = {}, []
 
     @property
     def evaluations(self) -> int:

@@ -32,6 +32,7 @@ SOURCE_KEYS = (
     "after_steady_rounds",
     "last_rounds",
     "refill_buffers",
+    "cell_order",
     "filesystem",
     "array",
 )

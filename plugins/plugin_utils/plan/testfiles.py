@@ -185,6 +185,8 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     if steady:
         steady["tracked"], wrong = celling.track(steady["tracked"], cells)
         problems += wrong
+    if test["cell_order"] == "shuffled" and test.get("lead"):
+        problems.append("cell_order: shuffled cannot be combined with lead, the cell that begins every round")
     laid = None
     try:
         laid = filesystems.rendered(test["filesystem"], celling.size_bytes)
@@ -221,6 +223,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
         "write_cache": {True: "on", False: "off"}.get(test["write_cache"], test["write_cache"]),
         "refill_buffers": test["refill_buffers"],
         "follows": test["follows"],
+        **({"cell_order": "shuffled"} if test["cell_order"] == "shuffled" else {}),
         **({"filesystem": laid} if laid else {}),
         **({"array": several} if several else {}),
     }

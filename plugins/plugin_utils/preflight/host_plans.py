@@ -49,6 +49,7 @@ def about_test(test: Test) -> Definition:
         "follows",
         "write_cache",
         "refill_buffers",
+        "cell_order",
         "filesystem",
         "array",
         "departs",

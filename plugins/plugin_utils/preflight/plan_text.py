@@ -282,7 +282,9 @@ def _steps(test: PlannedTest) -> str:
         steps.append(f"precondition {fill.passes} x the ActiveRange of {test.active_range_pct} %{written}{with_zeros}")
     if cells:
         shown = cells[0].id if len(cells) == 1 else f"{len(cells)} cells"
-        steps.append(f"rounds of {shown} ({plan_duration(sum(cell_s(cell) for cell in cells))}) {_until(test)}")
+        order = ", in another order each round" if test.cell_order else ""
+        round_s = plan_duration(sum(cell_s(cell) for cell in cells))
+        steps.append(f"rounds of {shown} ({round_s}{order}) {_until(test)}")
     return ", ".join(steps)
 
 

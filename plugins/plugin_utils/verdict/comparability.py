@@ -31,6 +31,7 @@ COMPARED = (
     "last_rounds",
     "write_cache",
     "refill_buffers",
+    "cell_order",
     "filesystem",
     "array",
     "cells",

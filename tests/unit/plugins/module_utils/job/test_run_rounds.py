@@ -46,6 +46,9 @@ class Station:
     def guard(self, _step, **_shown):
         self.held.identity = {"size_bytes": self._after}
 
+    def seed(self, *_place):
+        return 1
+
     def active_bytes(self, _test):
         return self._after
 
@@ -60,6 +63,18 @@ def test_the_user_capacity_is_that_after_the_purge(after, written):
     Measuring(station, Attempt("t", 1), station.reducer, RoundHistograms(), list).run(TEST, {})
     shown = station.reducer.result(steady_test.end_record()).saturation
     assert (shown.user_capacity_bytes, shown.written_before_bytes) == (after, written)
+
+
+def test_a_shuffled_test_runs_its_cells_by_their_seeds_of_each_round():
+    seeds = {(1, "a"): 3, (1, "b"): 1, (1, "c"): 2, (2, "a"): 1, (2, "b"): 3, (2, "c"): 2}
+    test = planned.spec(cells=[{"id": name} for name in "abc"], rounds={"max": 2}, cell_order="shuffled")
+    station, ran = Station(800), []
+    station.reducer = AttemptReducer(test)
+    station.seed = lambda _attempt, number, cell: seeds[number, cell]
+    take = station.note
+    station.note = lambda event, **fields: (ran.append(fields.get("cell")), take(event, **fields))
+    Measuring(station, Attempt("t", 1), station.reducer, RoundHistograms(), list).run(test, {})
+    assert "".join(filter(None, ran)) == "bca" + "acb" and station.reducer.count == 2
 
 
 def test_what_disturbs_between_two_rounds_disturbs_the_one_that_ends():

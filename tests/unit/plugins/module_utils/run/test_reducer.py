@@ -310,6 +310,41 @@ def test_a_round_that_lacks_a_cell_or_does_not_follow_is_damage():
         assert result.outcome == "invalid" and "its journal is damaged" in result.reasons[0]
 
 
+def shuffled_events(orders, names=("a", "b", "c")):
+    """Rounds of cells in these orders; the seeds make b, c, a the one of round 1 and c, a, b that of round 2."""
+    seeds = {1: {"a": 9, "b": 3, "c": 5}, 2: {"a": 4, "b": 8, "c": 2}}
+    (started, cell, ended), found = steady_test.events()[:3], []
+    for number, order in enumerate(orders, start=1):
+        for name in order:
+            write = {**cell["write"], "iops": 100.0 * (1 + names.index(name))}
+            found.append({**cell, "round": number, "cell": name, "seed": seeds[number][name], "write": write})
+        found.append({**ended, "round": number})
+    return [started, *found, steady_test.end()]
+
+
+@pytest.mark.parametrize(
+    ("order", "rounds", "counts"),
+    [
+        ("shuffled", ["bca", "cab"], True),
+        ("shuffled", ["bca", "abc"], False),
+        ("shuffled", ["abc", "abc"], False),
+        (None, ["abc", "abc"], True),
+        (None, ["bca", "cab"], False),
+        (None, ["abc", "aabc"], False),
+    ],
+)
+def test_a_round_counts_only_in_the_order_of_its_plan_or_its_seeds(order, rounds, counts):
+    cells = [{"id": name, "read_pct": 0} for name in "abc"]
+    test = planned.spec(cells=cells, rounds={"max": 2}, **({"cell_order": order} if order else {}))
+    result = collected(shuffled_events(rounds), test)
+    assert result.outcome == ("complete" if counts else "invalid")
+    if counts:
+        # The first cell of the plan is that of the test, whichever ran first.
+        assert result.metrics["write_iops"] == 100.0 and [cell.cell for cell in result.cells] == ["a", "b", "c"]
+    else:
+        assert "another order" in result.reasons[0]
+
+
 def test_what_averages_hide_is_in_the_figures_of_cell_and_test():
     rates = [600.0, 509.0, 600.0, 509.0, 600.0]
     events = steady_test.events()

@@ -33,6 +33,7 @@ def text_of(plan):
     lines, shared = [], set()
     for test in rendered_tests(plan):
         limits = ", ".join(f"{key} {value}" for key, value in test["rounds"].items() if value)
+        limits += f", cell_order {test['cell_order']}" if test.get("cell_order") else ""
         steady = test["steady_state"] and {
             key: value for key, value in test["steady_state"].items() if key != "tracked"
         }

@@ -63,6 +63,13 @@ def test_wsat_begins_fresh_and_is_not_limited_to_25_rounds():
     assert [cell["id"] for cell in test["cells"]] == ["rand-4k-w100-tc4-qd32"]
 
 
+def test_cells_are_shuffled_where_no_source_fixes_their_order():
+    shuffled = [
+        test["name"] for plan in ("smoke", "nightly", "full") for test in load_plan(plan) if "cell_order" in test
+    ]
+    assert shuffled == ["smoke", "nightly-corners", "nightly-latency"]
+
+
 def test_a_margin_is_a_rule_where_it_is_asked_for():
     (asked,) = load_plan([{"base": "wsat", "name": "mine", "steady_state": {"margin": 0.1}}])
     assert asked["steady_state"]["margin"] == 0.1 and asked["departs"]["keys"] == ["steady_state"]
@@ -267,6 +274,11 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         ([{"base": "iops", "rounds": {"max": 4}}], "rounds.max: 4 rounds can't hold a window of 5"),
         ([{"base": "wsat", "rounds": {"max": 25}}], "at least 300"),
         ([{"base": "iops", "active_range_pct": 0}], "active_range_pct: 0 must be at least 1"),
+        (
+            [{"name": "x", "cells": [CELL], "lead": {**CELL, "read_pct": 50}, "cell_order": "shuffled"}],
+            "cell_order: shuffled cannot be combined with lead",
+        ),
+        ([{"base": "iops", "cell_order": "random"}], "cell_order: 'random' must be one of"),
         (["wsat", {"base": "wsat"}], "name: 'wsat' is in the plan twice"),
     ],
 )

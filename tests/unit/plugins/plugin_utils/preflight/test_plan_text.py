@@ -184,6 +184,12 @@ def test_plan_mode_says_what_would_be_erased_and_run():
     assert "if it writes 524.3 MB/s (ssd_assumed_write_mib_s: 500)" in lines[-1]
 
 
+def test_plan_mode_says_that_cells_are_shuffled():
+    test = {"name": "x", "cells": [CELL, {**CELL, "read_pct": 100}], "cell_order": "shuffled", "rounds": {"max": 1}}
+    text = "\n".join(plan_text.describe(make([test]), {}, 500))
+    assert "rounds of 2 cells (2 min, in another order each round) until 1 rounds" in text
+
+
 def test_a_plan_that_only_reads_does_not_claim_to_erase():
     test = {"name": "x", "cells": [{"block_size": "4KiB", "read_pct": 100}], "purge": False, "precondition": False}
     assert "would use /dev/x" in plan_text.describe(make([test]), {"S1": "/dev/x"}, 500)[1]
