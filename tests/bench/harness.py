@@ -4,10 +4,13 @@
 """What the harness costs: a host job of 20 cells of 5 s against the same fio commands run bare, in turn, on a loop
 device of its own.
 
-Prints the wall times, the ratio of each pair, and the largest time without I/O between two cells. The limit holds for
-what is measured: from the first cell's begin to the test's end. What comes once before it, mostly the guard's looks
-(docs/wrong-drives.md), costs the same seconds however long the test is, and is printed beside. Run as root from the
-repository's root:  .venv/bin/python tests/bench/harness.py [--pairs 3] [--cells 20] [--seconds 5]
+Prints the wall times, the ratio of each pair, the largest time without I/O between two cells, and for which share of
+the time between the first cell's begin and the last one's end the drive had I/O. The limit holds for what is measured:
+from the first cell's begin to the test's end. What comes once before it, mostly the guard's looks
+(docs/wrong-drives.md), costs the same seconds however long the test is, and is printed beside. --load: beside so many
+busy loops. Run as root from the repository's root:
+
+    .venv/bin/python tests/bench/harness.py [--pairs 3] [--cells 20] [--seconds 5] [--load 0]
 """
 
 from __future__ import annotations
@@ -81,7 +84,9 @@ def make_plan(run_id, backing, cells, seconds, variables):
 
 
 def harness(folder, number, backing, options, variables):
-    """Wall time of the test, the job's time beside it, the largest gap, and the fio jobs that it ran, in order."""
+    """Wall time of the test, the job's time beside it, the largest gap, the share of time with I/O, and the fio jobs
+    that it ran, in order.
+    """
     engine = zipapp.build("bench")
     path = os.path.join(folder, engine.name)
     with open(path, "wb") as out:
@@ -98,8 +103,9 @@ def harness(folder, number, backing, options, variables):
     gap = max(record["gap_s"] for record in cells if record["gap_s"] is not None)
     jobs = [os.path.join(run.path, record["raw"][: -len(".json.gz")] + ".fio") for record in cells]
     (ended,) = [time_s(record) for record in journal if record["event"] == "test_finished"]
-    test = ended - (time_s(cells[0]) - cells[0]["seconds"])
-    return test, wall - test, gap, jobs
+    began = time_s(cells[0]) - cells[0]["seconds"]
+    share = sum(record["seen"]["run_s"] for record in cells) / (time_s(cells[-1]) - began)
+    return ended - began, wall - (ended - began), gap, share, jobs
 
 
 def time_s(record):
@@ -135,28 +141,46 @@ def loop_device(folder):
         subprocess.run(["losetup", "--detach", device], check=True)
 
 
+@contextlib.contextmanager
+def busy_loops(count):
+    """So many processes that compute all the time."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--cells", type=int, default=20)
     parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--load", type=int, default=0)
     busy_machine.add_argument(parser)
     options = parser.parse_args()
-    ratios, gaps = [], []
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ssdlab-bench-") as folder, loop_device(folder) as backing:
+    ratios, gaps, shares = [], [], []
+    with busy_loops(options.load), tempfile.TemporaryDirectory(
+        dir="/dev/shm", prefix="ssdlab-bench-"
+    ) as folder, loop_device(folder) as backing:
         for number in range(options.pairs):
-            test, rest, gap, jobs = harness(folder, number, backing, options, {})
+            test, rest, gap, share, jobs = harness(folder, number, backing, options, {})
             plain = bare(jobs, folder)
             ratios.append(test / plain)
             gaps.append(gap)
+            shares.append(share)
             print(
-                f"harness {test:.2f} s, bare {plain:.2f} s, ratio {ratios[-1]:.4f}, largest gap {gap:.3f} s; once, "
-                f"before and after the test, {rest:.2f} s"
+                f"harness {test:.2f} s, bare {plain:.2f} s, ratio {ratios[-1]:.4f}, largest gap {gap:.3f} s, "
+                f"with I/O {share:.2f} of the time; once, before and after the test, {rest:.2f} s"
             )
     print(
         f"median ratio {statistics.median(ratios):.4f} (limit {RATIO_LIMIT}), largest gap {max(gaps):.3f} s (limit "
-        f"{GAP_LIMIT_S})"
+        f"{GAP_LIMIT_S}), with I/O {statistics.median(shares):.2f} of the time"
     )
+    # Beside other load only the figures are told.
+    options.busy = options.busy or options.load > 0
     return busy_machine.exit_code(options, statistics.median(ratios) > RATIO_LIMIT or max(gaps) > GAP_LIMIT_S)
 
 
