@@ -13,6 +13,7 @@ from ..core.host import BOOT_ID
 from ..drive import health
 from ..guard import ledger, ledger_format, rules
 from ..guard.held import Refused
+from ..machine import cpus
 from ..measure import fio
 from ..purge import ata
 from ..purge.begun import has_our_password, may_be_running
@@ -68,6 +69,8 @@ class Campaign:
         self._station.show(
             phase="done", outcome=outcome, message=message, cell=None, last=None, time_left_s=0, later_s=0
         )
+        with contextlib.suppress(Exception):  # The journal has all of it.
+            self._station.beside.flush()
         return outcome
 
     def _run_or_stop(self) -> tuple[str, str]:
@@ -126,6 +129,7 @@ class Campaign:
         station.guard("start")
         self._refuse_another()
         place = station.bench.place = station.job.tuned.take_place(station.drive)
+        station.beside.cpus = cpus.without(place.cpus)
         seen = {"identity": station.held.identity, "path": station.held.path}
         station.note("drive_started", tests=names, place=place._asdict(), power=base.to_json(self._power()), **seen)
         station.held.keep_as_evidence(self._tests.missed())

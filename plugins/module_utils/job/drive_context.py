@@ -7,11 +7,13 @@ purge method gets of that.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
 import typing as t
 
+from ..core.background import Background
 from ..core.deadline import Watchdog
 from ..core.host import Host
 from ..drive import entry
@@ -34,6 +36,8 @@ from ..tuning.tuned_host import TunedHost
 from . import release_drive
 from .test_conditions import Conditions
 
+# Events that are written beside what comes next. Of all others a dead job's successor may need to know.
+WRITTEN_BESIDE = ("cell", "round", "histogram")
 # What a purge method gets outside a test.
 NO_PURGE = PlannedPurge("none")
 
@@ -100,6 +104,8 @@ class DriveContext:
         # Of the test that is under way.
         self.reducer: AttemptReducer | None = None
         self.watchdog = Watchdog(job.stop)
+        # What is written of this drive, in its order.
+        self.beside = Background("writes of " + self.drive)
         state_dir = job.run_dir.state_dir
         self.conditions = Conditions(job.host, lambda: self.held.identity, plan.vendor, self.note, state_dir)
         owner = {"run": job.run_dir.run_id, "drive": self.drive}
@@ -108,8 +114,9 @@ class DriveContext:
         # What fio works on, and the kernel names of the drives that it is made of: an array's, while there is one.
         self.target: HeldDrive | HeldArray = self.held
         self.members: list[str] = []
-        runner = fio.Runner(job.stop, job.fio_path, reads_only)
-        self.bench = Workbench(job.host, self.held, runner, job.run_dir.raw(self.drive))
+        # Those that only read are run by threads that come and go.
+        runner = fio.Runner(job.stop, job.fio_path, reads_only, starts_early=not reads_only)
+        self.bench = Workbench(job.host, self.held, runner, job.run_dir.raw(self.drive), self.beside.submit)
         self.bench.limits, self.bench.strict = validity_limits.parse(job.validity.limits), job.validity.strict
 
     @property
@@ -127,6 +134,7 @@ class DriveContext:
         """
         if shown:
             self.show(**dict({"round": 0, "cell": None, "last": None}, **shown))
+        self.beside.flush()
         if self.bench.file is not None or self.target is not self.held:
             # The file system on it, or the array of it, is ours and keeps everybody else out.
             self.look()
@@ -199,14 +207,24 @@ class DriveContext:
         return seed(self.job.run_dir.run_id, self.drive, *attempt, *more)
 
     def note(self, event: str, **fields: t.Any) -> None:
-        """Add a journal record of this drive; the result of the test under way is made of what the journal has."""
-        record = self.job.journal.add(event, drive=self.drive, **fields)
+        """Add a journal record of this drive; the result of the test under way is made of what the journal has. Raises
+        OSError, also of a record before that was written beside.
+        """
+        record = self.job.journal.record(event, drive=self.drive, **fields)
+        self.beside.submit(functools.partial(self.job.journal.write, record))
+        if event not in WRITTEN_BESIDE:
+            self.beside.flush()
         if self.reducer and event in EVENTS:
             self.reducer.take(record)
 
+    def note_sample(self, event: str, **fields: t.Any) -> None:
+        """Add a journal record from a thread that goes on whatever becomes of it."""
+        record = self.job.journal.record(event, drive=self.drive, **fields)
+        self.beside.put(functools.partial(self.job.journal.write, record))
+
     def show(self, **fields: t.Any) -> None:
         """Fields of its entry in status.json."""
-        self.job.status.set_drive(self.drive, **fields)
+        self.beside.put(functools.partial(self.job.status.set_drive, self.drive, **fields))
 
 
 def purge_work(station: DriveContext, purge: PlannedPurge, attempt: Attempt = NO_TEST) -> Work:

@@ -189,7 +189,7 @@ class DriveTests:
         return Sampler(
             self._station.job.host,
             identity=lambda: self._station.held.identity,
-            note=lambda event, **fields: self._station.note(event, **dict(fields, **attempt._asdict())),
+            note=lambda event, **fields: self._station.note_sample(event, **dict(fields, **attempt._asdict())),
             interval_s=self._station.job.sample_interval_s,
             io_cpus=lambda: self._station.bench.place.cpus,
             baseline=lambda: self._station.conditions.baseline,

@@ -95,6 +95,15 @@ def parse(text: str) -> list[int]:
     return sorted(found)
 
 
+def without(text: str | None) -> list[int]:
+    """Return the CPUs that this process may use beside those of a list; beside none where it is no list."""
+    allowed = os.sched_getaffinity(0)
+    try:
+        return sorted(allowed.difference(parse(text or "")))
+    except ValueError:
+        return sorted(allowed)
+
+
 def format_cpu_list(cpus: t.Iterable[int]) -> str:
     """CPUs as the kernel writes them: `0-3,8`."""
     ranges: list[list[int]] = []

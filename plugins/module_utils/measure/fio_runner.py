@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 import typing as t
 
+from ..core.background import Step, at_once
 from ..core.files import now
 from ..core.host import Host
 from ..drive.held_drive import HeldDrive
@@ -57,13 +59,23 @@ class Fill(t.NamedTuple):
 
 
 class Workbench:
-    """Runs fio jobs on a held drive. `raw_dir`: where jobs and results are kept."""
+    """Runs fio jobs on a held drive. `raw_dir`: where jobs and results are kept. beside: does what the next job need
+    not wait for.
+    """
 
-    def __init__(self, host: Host, held: HeldDrive, runner: fio.Runner, raw_dir: str) -> None:
+    def __init__(
+        self,
+        host: Host,
+        held: HeldDrive,
+        runner: fio.Runner,
+        raw_dir: str,
+        beside: t.Callable[[Step], None] = at_once,
+    ) -> None:
         self._host = host
         self._held = held
         self._runner = runner
         self._raw_dir = raw_dir
+        self._beside = beside
         self._last_end: float | None = None
         # The moment that the cell before ended in.
         self._last: kernel_counters.CounterSnapshot | None = None
@@ -81,13 +93,14 @@ class Workbench:
 
     def on(self, held: HeldDrive, members: t.Sequence[str]) -> Workbench:
         """Return a bench like this one for an array of drives; members: their kernel names."""
-        bench = Workbench(self._host, held, self._runner, self._raw_dir)
+        bench = Workbench(self._host, held, self._runner, self._raw_dir, self._beside)
         bench.limits, bench.strict, bench.place, bench.members = self.limits, self.strict, self.place, members
         return bench
 
     def close(self) -> None:
-        """End the process that watches fio; the next cell would start another."""
+        """End the process that watches fio, and a fio that waits for the next cell, which would start others."""
         self._monitor.close()
+        self._runner.close()
 
     def placeholders(self, **more: fio.Value) -> fio.Values:
         """Values of the job placeholders on this host, after the last identity check."""
@@ -296,11 +309,13 @@ class Workbench:
         self._host.note(self._runner.argv(base + ".fio", base + ".json"))
         if watch:
             watch.begin()
-        hooks = (watch.end, watch.started, STEP_S) if watch else ()
+        # Each cell is followed by another, but for a test's last.
+        hooks = (watch.end, watch.started, STEP_S, True) if watch else ()
         rc, stderr = self._runner.run(
             base + ".fio", base + ".json", watch.sample if watch else tick, deadline_s, *hooks
         )
-        text = fio.take_in(base + ".json")
+        text = fio.read_output(base + ".json")
+        self._beside(functools.partial(fio.compress, base + ".json"))
         if stderr:
             with open(base + ".err", "w") as out:
                 out.write(stderr)

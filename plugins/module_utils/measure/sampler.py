@@ -267,7 +267,7 @@ class Sampler:
         self._path = [device.address for device in path]
         self._look(ask=True)
         if self._interval_s > 0:
-            others = sorted(set(os.sched_getaffinity(0)) - set(_listed(self._io_cpus())))
+            others = cpus.without(self._io_cpus())
             self._thread = threading.Thread(target=self._run, args=(others,), daemon=True)
             self._thread.start()
         return self
@@ -324,10 +324,3 @@ class Sampler:
         self._disturbed.update(disturbed(self._baseline() or first, last, sample))
         self.of_all.update({**_warnings(first, sample), **_minutes_above(first, sample, "critical")})
         self._last = _with_last_known(sample, last)
-
-
-def _listed(text: str | None) -> list[int]:
-    try:
-        return cpus.parse(text or "")
-    except ValueError:
-        return []

@@ -182,7 +182,7 @@ class Reserve:
 
 
 class Journal:
-    """Append-only records, each on the disk before `add` returns, or not at all."""
+    """Append-only records, each on the disk before `write` returns, or not at all."""
 
     def __init__(self, path: str, **common: t.Any) -> None:
         self._path = path
@@ -197,11 +197,19 @@ class Journal:
         if size and os.pread(self._handle, 1, size - 1) != b"\n":
             os.write(self._handle, b"\n")
 
-    def add(self, event: str, **fields: t.Any) -> Event:
-        """Write one record and return it. Raises OSError, which names the file."""
-        record = dict(self._common, time=now(), event=event, **fields)
+    def record(self, event: str, **fields: t.Any) -> Event:
+        """Return a record of now."""
+        return dict(self._common, time=now(), event=event, **fields)
+
+    def write(self, record: Event) -> None:
+        """Append a record. Raises OSError, which names the file."""
         with self._lock:
             self._append((json.dumps(record, sort_keys=True) + "\n").encode())
+
+    def add(self, event: str, **fields: t.Any) -> Event:
+        """Write a record of now and return it. Raises OSError, which names the file."""
+        record = self.record(event, **fields)
+        self.write(record)
         return record
 
     def _put_back(self) -> None:

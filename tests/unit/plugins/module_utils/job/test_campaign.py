@@ -10,6 +10,7 @@ import types
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.background import Background
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs, Watchdog
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign, release_drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
@@ -69,7 +70,7 @@ def test_the_end_says_whether_the_drive_itself_led_to_its_error(monkeypatch, rai
         hung={},
         ended={},
         host=nothing(get=lambda _path: "boot"),
-        tuned=nothing(take_place=lambda _drive: nothing(_asdict=dict), leave_place=lambda _drive: None),
+        tuned=nothing(take_place=lambda _drive: nothing(_asdict=dict, cpus=None), leave_place=lambda _drive: None),
     )
     held = nothing(
         identity={},
@@ -87,6 +88,7 @@ def test_the_end_says_whether_the_drive_itself_led_to_its_error(monkeypatch, rai
         results=[],
         held=held,
         bench=nothing(check_fio=lambda: None),
+        beside=Background("writes"),
         conditions=nothing(begin=lambda _history: None, baseline=None),
         watchdog=Watchdog(threading.Event()),
         show=lambda **_shown: None,
