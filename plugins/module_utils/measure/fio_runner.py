@@ -60,7 +60,7 @@ class Fill(t.NamedTuple):
 
 class Workbench:
     """Runs fio jobs on a held drive. `raw_dir`: where jobs and results are kept. beside: does what the next job need
-    not wait for.
+    not wait for. monitor: watches fio's threads.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Workbench:
         runner: fio.Runner,
         raw_dir: str,
         beside: t.Callable[[Step], None] = at_once,
+        monitor: Monitor | None = None,
     ) -> None:
         self._host = host
         self._held = held
@@ -89,7 +90,7 @@ class Workbench:
         self.limits, self.strict = Limits(), False
         # Where fio runs; the campaign sets it once the drive has one.
         self.place = NOWHERE
-        self._monitor = Monitor()
+        self._monitor = monitor or Monitor()
 
     def on(self, held: HeldDrive, members: t.Sequence[str]) -> Workbench:
         """Return a bench like this one for an array of drives; members: their kernel names."""

@@ -1,0 +1,33 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nights with a few disturbances each: tests of healthy drives count, their rates are right, and bad drives fail."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.tests.fixtures import simulated_night
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a host job trusts the folders of root alone")
+
+
+def test_a_night_with_disturbances_gives_figures_that_count(tmp_path):
+    found = simulated_night.night(str(tmp_path), 1, hosts=2, drives=4)
+    assert found.holds() and found.tests >= 10, (found.told(), found.wrong)
+
+
+def test_a_busy_host_that_nobody_sees_gives_wrong_rates(tmp_path):
+    """So the nights could fail."""
+    found = simulated_night.night(str(tmp_path), 1, hosts=1, drives=5, steal_max=1, waited_max=1)
+    assert found.worst == pytest.approx(simulated_night.STOLEN, abs=0.01), (found.told(), found.wrong)
+
+
+@pytest.mark.thorough
+def test_a_week_of_nights_of_a_fleet(tmp_path):
+    found = simulated_night.Outcome()
+    for number in range(1, 8):
+        found = found.with_night(simulated_night.night(str(tmp_path), number, hosts=4, drives=24))
+    assert found.holds(), (found.told(), found.wrong)
