@@ -114,8 +114,7 @@ class DriveContext:
         # What fio works on, and the kernel names of the drives that it is made of: an array's, while there is one.
         self.target: HeldDrive | HeldArray = self.held
         self.members: list[str] = []
-        # Those that only read are run by threads that come and go.
-        runner = fio.Runner(job.stop, job.fio_path, reads_only, starts_early=not reads_only)
+        runner = fio.Runner(job.stop, job.fio_path, reads_only)
         self.bench = Workbench(job.host, self.held, runner, job.run_dir.raw(self.drive), self.beside.submit)
         self.bench.limits, self.bench.strict = validity_limits.parse(job.validity.limits), job.validity.strict
 

@@ -98,19 +98,12 @@ def strays(job: str, device: str) -> list[str]:
 
 
 class Runner:
-    """Runs one fio at a time for one drive and ends it when the job is stopped. `reads_only`: fio refuses to write.
-    starts_early: while a job runs that another follows, the next fio links its libraries and waits for its job, which
-    takes a busy machine up to a second; for who calls from one thread, as fio dies with the one that started it.
-    """
+    """Runs one fio at a time for one drive and ends it when the job is stopped. `reads_only`: fio refuses to write."""
 
-    def __init__(
-        self, stop: threading.Event, fio_path: str = "fio", reads_only: bool = False, starts_early: bool = False
-    ) -> None:
+    def __init__(self, stop: threading.Event, fio_path: str = "fio", reads_only: bool = False) -> None:
         self._stop = stop
         self._fio_path = fio_path
         self._options = ["--readonly"] if reads_only else []
-        self._starts_early = starts_early
-        self._waiting: _Waiting | None = None
 
     def argv(self, job_path: str, output_path: str) -> list[str]:
         """Return the command line. setpriv makes the kernel kill fio when we die, also by SIGKILL and without
@@ -137,32 +130,28 @@ class Runner:
         at_end: t.Callable[[int], None] | None = None,
         at_start: t.Callable[[int], None] | None = None,
         tick_s: float = TICK_S,
-        followed: bool = False,
     ) -> tuple[int, str]:
         """Run fio to its end: (exit code, stderr). `tick` is called about every `tick_s`. Raises Interrupted, Killed,
         and Hangs for a fio that can't be ended.
 
         deadline_s: fio is ended, and FioError raised, when it takes longer. at_start: called with its pid. at_end:
-          called with its pid once it has ended, while the kernel still has its counts. followed: another job probably
-          comes next.
+          called with its pid once it has ended, while the kernel still has its counts.
         """
         if self._stop.is_set():
             raise Interrupted()
-        waiting, self._waiting = self._waiting, None
-        process = waiting.process if waiting else self._start(job_path, output_path, subprocess.DEVNULL)
+        process = subprocess.Popen(
+            self.argv(job_path, output_path),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=os.path.dirname(output_path),
+        )
         try:
             if at_start:
                 at_start(process.pid)
-            if waiting:
-                waiting.give(job_path)
-            if followed and self._starts_early:
-                self._start_next(output_path, waiting)
             stderr = self._wait(process, tick, tick_s, deadline_s, at_end)
         finally:
             end_process(process)
-            if waiting:
-                with contextlib.suppress(FileNotFoundError):
-                    os.replace(waiting.output_path, output_path)
         if self._stop.is_set():
             raise Interrupted()
         if -process.returncode in FROM_OUTSIDE:
@@ -171,28 +160,6 @@ class Runner:
             )
             raise Killed(text.format(-process.returncode))
         return process.returncode, stderr
-
-    def _start(self, job_path: str, output_path: str, stdin: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            self.argv(job_path, output_path),
-            stdin=stdin,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            cwd=os.path.dirname(output_path),
-        )
-
-    def _start_next(self, output_path: str, running: _Waiting | None) -> None:
-        """Start the fio of the next job. Its output is that job's once it is known which."""
-        names = [os.path.join(os.path.dirname(output_path), name) for name in (".next-0.json", ".next-1.json")]
-        path = names[1] if running and running.output_path == names[0] else names[0]
-        with contextlib.suppress(OSError):  # The next job starts its own.
-            self._waiting = _Waiting(self._start("-", path, subprocess.PIPE), path)
-
-    def close(self) -> None:
-        """End a fio that waits for a job which does not come."""
-        waiting, self._waiting = self._waiting, None
-        if waiting:
-            waiting.end()
 
     def _wait(
         self,
@@ -225,28 +192,6 @@ class Runner:
                     tick()
                     last_tick = time.monotonic()
         return stderr.decode(errors="replace")
-
-
-class _Waiting(t.NamedTuple):
-    """A fio that waits for its job on its standard input, and where it will write."""
-
-    process: subprocess.Popen[bytes]
-    output_path: str
-
-    def give(self, job_path: str) -> None:
-        """Have it run a job. One that somebody killed meanwhile is told by its exit code."""
-        pipe = t.cast("t.IO[bytes]", self.process.stdin)
-        with contextlib.suppress(BrokenPipeError), open(job_path, "rb") as job, pipe:
-            pipe.write(job.read())
-
-    def end(self) -> None:
-        """It has touched no drive, so nothing keeps it."""
-        self.process.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stderr):
-            t.cast("t.IO[bytes]", pipe).close()
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.output_path)
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:

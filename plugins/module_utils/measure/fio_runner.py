@@ -99,9 +99,8 @@ class Workbench:
         return bench
 
     def close(self) -> None:
-        """End the process that watches fio, and a fio that waits for the next cell, which would start others."""
+        """End the process that watches fio; the next cell would start another."""
         self._monitor.close()
-        self._runner.close()
 
     def placeholders(self, **more: fio.Value) -> fio.Values:
         """Values of the job placeholders on this host, after the last identity check."""
@@ -310,8 +309,7 @@ class Workbench:
         self._host.note(self._runner.argv(base + ".fio", base + ".json"))
         if watch:
             watch.begin()
-        # Each cell is followed by another, but for a test's last.
-        hooks = (watch.end, watch.started, STEP_S, True) if watch else ()
+        hooks = (watch.end, watch.started, STEP_S) if watch else ()
         rc, stderr = self._runner.run(
             base + ".fio", base + ".json", watch.sample if watch else tick, deadline_s, *hooks
         )

@@ -164,7 +164,7 @@ def test_only_a_missed_criterion_and_an_error_leave_data(monkeypatch, ends, purg
         ended={},
         leave=about.get("leave", "blank"),
         host=nothing(get=lambda _path: "boot"),
-        tuned=nothing(take_place=lambda _drive: nothing(_asdict=dict), leave_place=lambda _drive: None),
+        tuned=nothing(take_place=lambda _drive: nothing(_asdict=dict, cpus=None), leave_place=lambda _drive: None),
     )
     held = nothing(
         identity={}, path="/dev/x", handle=7, evidence="", blank=False, unsettled=about.get("unsettled", False)
@@ -185,6 +185,7 @@ def test_only_a_missed_criterion_and_an_error_leave_data(monkeypatch, ends, purg
         show=lambda **_shown: None,
         guard=lambda _step: None,
         note=lambda event, **fields: noted.update({event: fields}),
+        beside=Background("writes"),
     )
     tests = Measured(zip(("iops", "wsat"), ends), about.get("missed", ""))
     tests.finished = list(before)

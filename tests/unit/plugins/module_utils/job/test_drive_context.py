@@ -64,6 +64,7 @@ def test_all_is_on_the_disk_before_a_destructive_step(station, disk):
     station.note("cell")
     threading.Timer(0.1, disk.go.set).start()
     station.held.take = lambda: disk.written.append("guarded")
+    station.held.bytes_written = lambda: None
     station.guard("purge", phase="purge", cell="c")
     assert disk.written == ["cell", "c", "guarded", "guard"]
 

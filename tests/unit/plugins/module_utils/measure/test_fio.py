@@ -3,9 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import glob
 import gzip
-import os
 import signal
 import subprocess
 import sys
@@ -104,71 +102,6 @@ def test_fio_dies_with_a_parent_that_is_killed(fake_fio, tmp_path):
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     wait_for(lambda: not alive(pid))
-
-
-# Says when it starts, and how: it copies its job to its output, as fio reads a job file or its standard input.
-COPYING = """#!/bin/sh
-for word; do case $word in --output=*) out=${{word#--output=}};; esac; last=$word; done
-echo "$last" >> {log}
-[ "$last" = - ] && exec cat > "$out"
-cat "$last" > "$out"
-"""
-
-
-class Copying:
-    """Runs jobs by such a stand-in."""
-
-    def __init__(self, folder, **options):
-        self._folder, self.log = folder, folder / "log"
-        path = folder / "fio"
-        path.write_text(COPYING.format(log=self.log))
-        path.chmod(0o755)
-        self.runner = fio.Runner(threading.Event(), str(path), **options)
-
-    def run(self, name, **options):
-        """The output of a job."""
-        job, out = self._folder / f"{name}.fio", self._folder / f"{name}.json"
-        job.write_text(f"[{name}]\n")
-        assert self.runner.run(str(job), str(out), **options) == (0, "")
-        return out.read_text()
-
-    def started(self):
-        return self.log.read_text().split()
-
-
-def test_the_next_fio_starts_while_one_runs_and_gets_its_job_once_it_is_due(tmp_path):
-    copying = Copying(tmp_path, starts_early=True)
-    assert [copying.run(name, followed=True) for name in "abc"] == ["[a]\n", "[b]\n", "[c]\n"]
-    wait_for(lambda: len(copying.started()) == 4)
-    assert copying.started() == [str(tmp_path / "a.fio"), "-", "-", "-"]
-    copying.runner.close()
-    # Nothing is left of the fio that got no job.
-    assert sorted(path.name for path in tmp_path.glob("*.json")) == ["a.json", "b.json", "c.json"]
-    assert list(tmp_path.glob(".next*")) == []
-    assert copying.run("d") == "[d]\n" and copying.started()[4:] == [str(tmp_path / "d.fio")]
-
-
-@pytest.mark.parametrize(("early", "followed"), [(False, True), (True, False)])
-def test_no_fio_is_started_early_where_nothing_follows_or_its_thread_may_end(tmp_path, early, followed):
-    copying = Copying(tmp_path, starts_early=early)
-    assert copying.run("a", followed=followed) == "[a]\n"
-    assert copying.run("b", followed=followed) == "[b]\n"
-    assert copying.started() == [str(tmp_path / "a.fio"), str(tmp_path / "b.fio")]
-
-
-def test_a_waiting_fio_that_somebody_killed_is_told(tmp_path):
-    copying = Copying(tmp_path, starts_early=True)
-    pids = []
-    copying.run("a", followed=True)
-    wait_for(lambda: len(copying.started()) == 2)
-    for path in glob.glob("/proc/self/task/*/children"):
-        pids += [int(pid) for pid in open(path).read().split() if b"cat" in open(f"/proc/{pid}/cmdline", "rb").read()]
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-    assert len(pids) == 1
-    with pytest.raises(fio.Killed, match="signal 9"):
-        copying.run("b", followed=True)
-    copying.runner.close()
 
 
 def test_raw_output_is_there_whole_whatever_becomes_of_its_compression(tmp_path):

@@ -175,4 +175,5 @@ def test_it_is_in_every_output(tmp_path):
     assert junit.count('<error type="host_fault"') == 4 and junit.count("<failure") == 1
     assert 'failures="1" errors="4"' in junit
     lines = final_tables.lines(run, records, summary)
-    assert sum("the host's fault: h3" in line for line in lines) == 4
+    (told,) = [line for line in lines if "the host's fault: h3" in line]
+    assert told.startswith("[1] 4 drives") and sum(line.endswith("[1]") for line in lines) == 4
