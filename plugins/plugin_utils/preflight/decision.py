@@ -197,9 +197,9 @@ def decide(request: Request) -> Decision:
         return decide(request._replace(without=request.without | Without(compared.unapproved)))
     checked = _check_hosts(request, chosen, taking_part.views, requested)
     found += [*overlap.found, *taking_part.found, *checked, *planned.found, *compared.found]
-    refused = refused_drives.without(found, taking_part.views, chosen.run)
-    if refused != Without():
-        return decide(request._replace(without=request.without | refused))
+    without = request.without | refused_drives.without(found, taking_part.views, chosen.run)
+    if without != request.without:
+        return decide(request._replace(without=without))
     return _decision(request, chosen, taking_part, requested, planned, compared, overlap.attached, found)
 
 
