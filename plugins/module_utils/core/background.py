@@ -53,8 +53,8 @@ class Background:
             self._changed.wait_for(lambda: len(self._steps) < MOST_WAITING)
             self._steps.append(step)
             if not self._works:
-                self._works = True
                 threading.Thread(target=self._work, name=self._name, daemon=True).start()
+                self._works = True
 
     def flush(self) -> None:
         """Wait until all steps are done. Raises what one of them raised, once."""

@@ -22,7 +22,7 @@ from ..core.host import TIMED_OUT, Host
 from ..core.locks import Locked, host_lock
 from ..drive.entry import GUARD_OPTIONS
 from ..records.base import Json
-from ..records.plan import Plan, PlannedTest
+from ..records.plan import Plan
 from ..run.folder import RunDir, Status, read_journal
 from ..run.liveness import Process, first_status, is_live, pid_start, starter, state_of
 from ..run.states import FAILED, FINISHED, LIVE_STATES, STARTING
@@ -46,12 +46,9 @@ def decide(run_dir: RunDir, state: str, plan: Plan) -> str:
         return "nothing"
     # A job that lives goes on as it was started: how it tunes may have changed since, in the inventory or with the
     # collection.
-    is_live = state in LIVE_STATES
-    keys = [] if is_live else [field.name for field in dataclasses.fields(Plan) if field.name not in UNCOMPARED]
-    then, now = _drives(stored), _drives(plan)
-    # A drive may be refused by now, and be back another time. A job that lives takes none in.
-    is_same = all(drive in then for drive in now) or not is_live and all(drive in now for drive in then)
-    if not is_same or [getattr(stored, key) for key in keys] != [getattr(plan, key) for key in keys]:
+    names = [field.name for field in dataclasses.fields(Plan) if field.name not in UNCOMPARED]
+    keys = () if state in LIVE_STATES else tuple(names)
+    if _comparable(stored, keys) != _comparable(plan, keys):
         raise JobError(
             f"run {run_dir.run_id} was started on this host with another plan; use another ssd_run_id, or stop it "
             "(stop.yml) and remove it (cleanup.yml)"
@@ -59,9 +56,10 @@ def decide(run_dir: RunDir, state: str, plan: Plan) -> str:
     return "attach" if state in LIVE_STATES else "resume"
 
 
-def _drives(plan: Plan) -> list[tuple[Json, list[PlannedTest]]]:
-    """Return what is asked for: names below /dev may change between two plays."""
-    return [(_measured(drive.selector), drive.tests) for drive in plan.drives]
+def _comparable(plan: Plan, keys: t.Collection[str]) -> t.Any:
+    # Names below /dev may change between two plays; what is asked for may not.
+    drives = [(_measured(drive.selector), drive.tests) for drive in plan.drives]
+    return [getattr(plan, key) for key in keys], drives
 
 
 def _measured(entry: Json) -> Json:

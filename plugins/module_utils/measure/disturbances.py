@@ -124,6 +124,15 @@ def counted_in_flight(seen: SeenQueue, limits: Limits) -> float | None:
     return seen.in_flight if seen.kernel_bytes is not None and is_counted and is_whole else None
 
 
+def has_room(cell: PlannedCell, queue: QueueLimits) -> bool:
+    """Return whether all I/Os that a cell asks for can be at the drive. Where not, those that wait for a place are not
+    in the kernel's count, and wait for the drive all the same.
+    """
+    asked, requests = io_pattern.asked_in_flight(cell), queue.nr_requests
+    room = asked if requests is None else requests * min(cell.threads, queue.hw_queues or 1)
+    return asked <= min(room, asked if queue.device_depth is None else queue.device_depth)
+
+
 def _reachable(cell: AnyLoad, queue: QueueLimits, limits: Limits) -> tuple[int, list[str]]:
     """Return how many of the I/Os asked for the drive can have in flight, and what keeps them fewer than that.
 

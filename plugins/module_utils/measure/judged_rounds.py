@@ -21,7 +21,9 @@ from .validity_limits import Limits
 
 
 class JudgedRounds:
-    """Causes as cells and rounds come in. cells: of the plan; decide: cells and streams that windows are made of."""
+    """Causes as cells and rounds come in. cells: of the plan whose rounds are compared; decide: cells and streams that
+    windows are made of.
+    """
 
     def __init__(self, cells: t.Iterable[PlannedCell], decide: t.Container[str], limits: Limits, strict: bool) -> None:
         self._planned = {cell.id: cell for cell in cells}
@@ -47,13 +49,13 @@ class JudgedRounds:
         own = [item for item in cell.causes if not item.time_taken]
         taken = [item for item in cell.causes if item.time_taken]
         self._stands(cell.round, cell.cell, own)
-        one = quiet_runs.of_round(cell.round, cell.seen, taken, self._limits) if cell.seen else None
         planned = self._planned.get(cell.cell)
-        if one is None or planned is None or _disturbs(own):
+        if planned and cell.chosen:
+            planned = replace(planned, threads=cell.chosen.threads, queue_depth=cell.chosen.queue_depth)
+        one = planned and cell.seen and quiet_runs.of_round(cell.round, planned, cell.seen, taken, self._limits)
+        if not one or not planned or _disturbs(own):
             self._stands(cell.round, cell.cell, taken)
             return
-        if cell.chosen:
-            planned = replace(planned, threads=cell.chosen.threads, queue_depth=cell.chosen.queue_depth)
         self._pending[cell.cell] = planned, one
 
     def end_round(self, number: int, causes: t.Sequence[Cause], decided: int) -> list[int]:

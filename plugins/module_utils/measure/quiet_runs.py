@@ -17,7 +17,7 @@ from dataclasses import replace
 from ..records.measurement import Cause, SeenQueue
 from ..records.plan import PlannedCell
 from . import io_pattern, lost_time
-from .disturbances import DISTURBS, HOST_LIMITED, NO_PERCENTILES, TOLD, UNKNOWN, counted_in_flight
+from .disturbances import DISTURBS, HOST_LIMITED, NO_PERCENTILES, TOLD, UNKNOWN, counted_in_flight, has_room
 from .validity_limits import Limits
 
 # Fewer show nothing: one of two may be the odd one.
@@ -29,7 +29,7 @@ SAME_RATE = "; the rate is as in quiet rounds"
 
 class Round(t.NamedTuple):
     """A cell in one round. host_s: the host's part of its mean latency; None: the kernel does not count the drive's
-    I/O. taken: causes by time that was taken from fio.
+    I/O, or not all of what waits for the drive (disturbances.has_room). taken: causes by time that was taken from fio.
     """
 
     number: int
@@ -39,11 +39,11 @@ class Round(t.NamedTuple):
     taken: tuple[Cause, ...]
 
 
-def of_round(number: int, seen: SeenQueue, taken: t.Iterable[Cause], limits: Limits) -> Round | None:
+def of_round(number: int, cell: PlannedCell, seen: SeenQueue, taken: t.Iterable[Cause], limits: Limits) -> Round | None:
     """Return what is compared of a cell's round; None where fio told no latency."""
     if not seen.queued or not seen.mean_latency_s:
         return None
-    at_drive = counted_in_flight(seen, limits)
+    at_drive = counted_in_flight(seen, limits) if has_room(cell, seen.limits) else None
     host_s = None if not at_drive else seen.mean_latency_s * (1 - at_drive / seen.queued)
     return Round(number, seen.queued / seen.mean_latency_s, seen.mean_latency_s, host_s, tuple(taken))
 

@@ -138,6 +138,7 @@ class SeenQueue:
     queued: t.Optional[NotNegative]
     # I/Os in flight by the kernel's count.
     in_flight: t.Optional[float]
+    limits: QueueLimits
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,6 @@ class Seen(SeenQueue):
 
     process_bytes: t.Optional[t.Dict[str, int]]
     run_s: NotNegative
-    limits: QueueLimits
     # Share of a CPU, by thread.
     fio_cpu: NotNegative
     cpus: Positive

@@ -48,7 +48,9 @@ class AttemptReducer:
         # Those that windows are made of; all of a test without a rule, whose rounds are whole ones.
         self._decides = {item.cell for item in tracked} | {cell.id for cell in test.cells if cell.lead or not tracked}
         limits = validity_limits.parse(validity.limits)
-        self._judged = JudgedRounds(test.cells, self._decides, limits, validity.strict)
+        # What waits for one drive of an array is not in the count of what the others work on.
+        compared = [] if test.array else test.cells
+        self._judged = JudgedRounds(compared, self._decides, limits, validity.strict)
         # Of the round that is under way, by cell; a stream's figures are those of a cell named <cell>.<stream>.
         self._cells: dict[str, dict[str, float]] = {}
         # Its cells and their seeds, in the order in which they ran.

@@ -197,6 +197,8 @@ def decide(request: Request) -> Decision:
         return decide(request._replace(without=request.without | Without(compared.unapproved)))
     checked = _check_hosts(request, chosen, taking_part.views, requested)
     found += [*overlap.found, *taking_part.found, *checked, *planned.found, *compared.found]
+    found, goes_on = refused_drives.of_begun(found, taking_part.views, chosen.run)
+    planned.warnings.extend(goes_on)
     without = request.without | refused_drives.without(found, taking_part.views, chosen.run)
     if without != request.without:
         return decide(request._replace(without=without))
@@ -340,9 +342,7 @@ def _decision(
     record = None
     if run and not found:
         asked = _told(views, chosen.before)
-        begun = {(one.host, one.drive) for one in chosen.before.drives if one.host in run.attach and not one.left_out}
-        warnings = [*planned.warnings, *excluded_drives.warnings(asked, begun)]
-        record = run_json.record(asked, run, request.now, planned.tests, requested, warnings, begun)
+        record = run_json.record(asked, run, request.now, planned.tests, requested, planned.warnings)
     began = chosen.before.hosts()
     may_be_approved = plan and plan.lines and not (destructive or request.approved or found)
     return Decision(

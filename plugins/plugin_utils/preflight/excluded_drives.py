@@ -12,7 +12,6 @@ from types import MappingProxyType
 
 from ...module_utils.drive.entry import parse
 from ...module_utils.records import base
-from ..run_folder.run_record import RunWarning
 from ..store import import_records, quarantine
 from . import approval, approval_check
 from .begun_run import BegunRun
@@ -33,8 +32,7 @@ def exclude(
     without: Kept = MappingProxyType({}),
 ) -> list[HostAnswer]:
     """Return the views without the drives that are left out; those stand in `left_out`. A host that has begun the run
-    goes on with the drives that it began with, but for refused ones, and a single step (purge.yml) takes any drive that
-    is there.
+    goes on with the drives that it began with, and a single step (purge.yml) takes any drive that is there.
 
     approved: what it leaves out, nobody approved to erase. without: of decision.Request.
     """
@@ -44,11 +42,10 @@ def exclude(
     mine = [mark for mark in marks if mark.run_name == run.name and qualifies]
     found = []
     for view in views:
-        if view.name in run.attach:
-            known = {drive: why for (host, drive), why in kept.items() if host == view.name}
-        else:
-            known = {**_marked(view, mine), **approval_check.left_out(approved, view.name)}
-        known.update({drive: why for (host, drive), why in without.items() if host == view.name})
+        begun = view.name in run.attach
+        known = {drive: why for (host, drive), why in (kept if begun else without).items() if host == view.name}
+        if not begun:
+            known = {**_marked(view, mine), **approval_check.left_out(approved, view.name), **known}
         found.append(_without(view, {drive: known[drive] for drive in _asked(view) if drive in known}))
     return found
 
@@ -67,17 +64,6 @@ def lines(views: t.Sequence[HostAnswer]) -> list[str]:
         else:
             found += [f"{view.name}: drive {drive}: {why}" for drive, why in view.left_out.items()]
     return found
-
-
-def warnings(views: t.Sequence[HostAnswer], begun: t.Collection[tuple[str, str]]) -> list[RunWarning]:
-    """Tell the report of drives that a run goes on without. begun: those with which it began."""
-    remedy = "what was measured of it before counts; mend the cause and play the run again to measure the rest"
-    return [
-        RunWarning(view.name, "left_out", drive, "warning", f"the run goes on without it: {why}", remedy)
-        for view in views
-        for drive, why in view.left_out.items()
-        if (view.name, drive) in begun
-    ]
 
 
 def _marked(view: HostAnswer, marks: Marks) -> dict[str, str]:

@@ -60,13 +60,14 @@ def _found(view: HostAnswer, run: Run | None) -> list[CheckFinding]:
 
 
 def blocking(view: HostAnswer, run: Run | None) -> list[Finding]:
-    """Return what stops the run on this host."""
+    """Return what stops the run on this host. What it says of a drive that nobody asked for is about itself."""
+    labels = {entry.label for entry in view.entries or ()}
     return [
         Finding(
             f"{item.check}: {item.message}. To fix this: {item.remedy}",
             view.name,
             item.drive or "",
-            concerns=item.drive or "",
+            concerns=item.drive if item.drive in labels else "",
         )
         for item in _found(view, run)
         if item.level == BLOCKS

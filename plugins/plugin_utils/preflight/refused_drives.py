@@ -13,10 +13,26 @@ from types import MappingProxyType
 
 from ...module_utils.drive.entry import GUARD_OPTIONS
 from ...module_utils.run.states import SETTLED_STATES
+from ..run_folder.run_record import RunWarning
+from . import examine_arguments
 from .findings import Finding, HostAnswer, Run, shared_value, standing
 
 # What no drive of a right list is: such a host's list may be that of another host.
-WRONG_LIST = ("root_disk", "mounted", "swap", "hibernation", "held", "busy", "opened", "identity_changed")
+WRONG_LIST = (
+    "root_disk",
+    "mounted",
+    "swap",
+    "hibernation",
+    "held",
+    "busy",
+    "opened",
+    "exported",
+    "reserved",
+    "configured",
+    "identity_changed",
+)
+# Steps that reach the host, or all of its drives, and not only those that take part.
+PREPARED = "this play would restart the host, or set up all of its drives by a vendor's tool"
 # Checks that call the drive itself bad, without measuring it.
 SICK = ("health", "spare")
 
@@ -40,12 +56,17 @@ def without(found: t.Sequence[Finding], views: t.Sequence[HostAnswer], run: Run 
     """Return what can be left out so that nothing of `found` stops the others; nothing where that would leave nobody,
     or where something concerns them all.
     """
-    if not found or run is None or not is_enabled(views) or any(finding.concerns is None for finding in found):
+    if run is None or not is_enabled(views) or any(finding.concerns is None for finding in found):
         return Without()
     of_hosts: dict[str, list[Finding]] = {}
     of_drives: dict[tuple[str, str], list[Finding]] = {}
+    prepared = {view.name for view in views if examine_arguments.prepares(view.asked or {})}
     for finding in found:
-        if finding.concerns:
+        if finding.concerns and finding.host in prepared:
+            of_hosts.setdefault(finding.host, []).append(
+                finding._replace(message=f"drive {finding.drive}: {finding.message} ({PREPARED})")
+            )
+        elif finding.concerns:
             of_drives.setdefault((finding.host, finding.concerns), []).append(finding)
         else:
             of_hosts.setdefault(finding.host, []).append(finding)
@@ -53,6 +74,33 @@ def without(found: t.Sequence[Finding], views: t.Sequence[HostAnswer], run: Run 
     drives.update({place: _told(own) for place, own in of_drives.items() if place[0] not in of_hosts})
     left = Without(drives, {host: _told(own) for host, own in of_hosts.items()})
     return left if _remains(views, left) else Without()
+
+
+def of_begun(
+    found: t.Sequence[Finding], views: t.Sequence[HostAnswer], run: Run | None
+) -> tuple[list[Finding], list[RunWarning]]:
+    """Return the findings that count, and warnings in place of those about drives with which a host began the run: its
+    job has them in its plan, refuses them itself and goes on with the others. It needs a drive that is gone to tell
+    which it is.
+    """
+    if run is None or not is_enabled(views):
+        return list(found), []
+    counting, warned = [], []
+    for finding in found:
+        begun = finding.concerns and run.attach.get(finding.host) not in (None, *SETTLED_STATES)
+        if not begun:
+            counting.append(finding)
+        elif finding.message.startswith("not_found"):
+            text = (
+                f"it began run {run.id} with drive {finding.concerns}, and cannot continue without it "
+                f"({finding.message}); keep what it measured with stop.yml -e ssd_run_id={run.id}"
+            )
+            counting.append(Finding(text, finding.host, concerns=""))
+        else:
+            text = f"the host job will refuse it and go on with the others: {finding.message}"
+            remedy = "mend the cause before the run goes on, or measure the drive in another run"
+            warned.append(RunWarning(finding.host, "refused", finding.concerns, "warning", text, remedy))
+    return counting, warned
 
 
 def sick(view: HostAnswer) -> dict[str, str]:
@@ -73,9 +121,10 @@ def _told(found: t.Sequence[Finding]) -> str:
 
 def _suspected(view: HostAnswer, run: Run) -> dict[tuple[str, str], str]:
     """Return the drives of a host whose list seems wrong that only an override lets through."""
-    if run.attach.get(view.name) in SETTLED_STATES:
+    if view.name in run.attach:
         return {}
-    refused = {str(one.drive): [refusal.code for refusal in standing(one, run)] for one in view.drives or ()}
+    known = [*(view.drives or ()), *(found for _entry, found in view.unseen if found)]
+    refused = {str(one.drive): [refusal.code for refusal in standing(one, run)] for one in known}
     wrong = {drive: code for drive, codes in refused.items() for code in codes if code in WRONG_LIST}
     if not wrong:
         return {}

@@ -23,7 +23,7 @@ from ..common.version import collection_version
 from ..plan import cells, criteria_files
 from ..plan.testfiles import PlanError
 from ..run_folder.run_record import Definition, RequestedDrive, RunRecord, RunWarning
-from . import findings, remeasurement_checks, wear
+from . import findings, refused_drives, remeasurement_checks, wear
 from .findings import HostAnswer, Run
 from .host_tests import HostTests, Requested, TestsOfHosts
 
@@ -58,11 +58,8 @@ def record(
     tests: TestsOfHosts,
     requested: Requested,
     warnings: t.Sequence[RunWarning],
-    begun: t.Collection[tuple[str, str]] = (),
 ) -> RunRecord:
-    """Return run.json. tests: what it tells about those of each host. begun: (host, drive) of those with which the run
-    began: what it measured of them counts, though they are left out by now.
-    """
+    """Return run.json. tests: what it tells about those of each host."""
     asked = [
         RequestedDrive(
             host=view.name,
@@ -76,8 +73,8 @@ def record(
             model=models.get(drive),
             left_out_tests=list(left_out) or None,
             left_out_cells=left_out or None,
-            left_out=None if (view.name, drive) in begun else why,
-            sick=view.sick.get(drive) if why else None,
+            left_out=why,
+            sick=sick.get(drive),
             again=remeasurement_checks.counting_tests(view, drive),
         )
         for view in views
@@ -88,6 +85,7 @@ def record(
         for sizes in [_preferred(view, run, tests[view.name])]
         for budgets in [wear.budgets(view)]
         for models in [_models(view)]
+        for sick in [{**refused_drives.sick(view), **view.sick}]
         for left_out in [_left_out_cells(requested[view.name])]
         for labels in [[entry.label for entry in view.entries or ()]]
         for last in labels[-1:] or [""]

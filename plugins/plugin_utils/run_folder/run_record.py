@@ -51,7 +51,7 @@ class RequestedDrive:
     left_out_cells: OrMissing[dict[str, list[str]]] = None
     # Why the drive was left out, as in quarantine; without it, it was not.
     left_out: OrMissing[Text] = None
-    # Why a drive that is left out is bad, by its own account: it fails without being measured.
+    # Why a drive is bad by its own account: it fails, measured or not.
     sick: OrMissing[Text] = None
     # Of a second measurement: the tests whose result there counts for the run again_of.
     again: OrMissing[list[str]] = None

@@ -109,15 +109,15 @@ def load(record: Mapping) -> str:
     """Return what the host gave a test: of how many drives its array was ("array of 4 drives"), and the threads and
     depth that its cells had by the CPUs (per_cpu): "4 threads x depth 64"; "": they are those of its definition.
 
-    Not of cells with threads: auto: what is in flight together is the same, and a drive that needs more threads is
-    still a peer (chosen_threads.py).
+    Not of random cells with threads: auto: what is in flight together is the same, and a drive that needs more threads
+    is still a peer. Several sequential streams are another load than one.
     """
     members = (record.get("array") or {}).get("members") or []
     told = {f"array of {len(members)} drives"} if members else set()
     told |= {
         f"{item['threads']} threads x depth {item['queue_depth']}"
         for item in record.get("loads") or []
-        if not cell_names.has_auto_threads(item["cell"])
+        if not (cell_names.has_auto_threads(item["cell"]) and item["cell"].startswith("rand-"))
     }
     return ", ".join(sorted(told))
 

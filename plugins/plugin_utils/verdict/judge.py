@@ -90,6 +90,7 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
         for text in (judged_criteria.of_unknown_model(sound, identity) if measured else [])
     ]
     asked = facts.asked.get((host, drive)) or {}
+    findings += [VerdictReason("fail", asked["sick"])] if asked.get("sick") else []
     findings += [VerdictReason("invalid", text) for text in judged_criteria.of_another_model(asked, identity)]
     findings += _not_held(facts, criteria, measured, tests, asked)
     verdict = worst([finding.verdict for finding in findings])
@@ -177,10 +178,8 @@ def _drive_findings(
     """Return what the campaign as a whole says: a drive passes only if its campaign was completed."""
     outcome = record.outcome if record else ""
     # Nobody asked for what a host says of it all the same.
-    asked = facts.asked.get((host, drive)) or {}
-    if asked.get("left_out"):
-        sick = [VerdictReason("fail", asked["sick"])] if asked.get("sick") else []
-        return [*sick, VerdictReason("not_tested", _why_no_record(facts, host, drive, record))]
+    if (facts.asked.get((host, drive)) or {}).get("left_out"):
+        return [VerdictReason("not_tested", _why_no_record(facts, host, drive, record))]
     if outcome == "complete" and tests:
         return []
     if outcome == "complete":

@@ -223,7 +223,7 @@ def lines(run: Mapping, records: t.Sequence[Mapping], summary: Mapping | None) -
     text = _fleet(run, summary) + told + (progress.columns(table, indent="") if shown else [])
     if len(shown) > MOST_ROWS:
         text.append(f"… and {len(shown) - MOST_ROWS} more drives that need attention")
-    return text + _most(why.shared) + [_total(rows)]
+    return text + why.shared + [_total(rows)]
 
 
 def _fleet(run: Mapping, summary: Mapping | None) -> list[str]:

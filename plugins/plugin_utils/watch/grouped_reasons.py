@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 import typing as t
 
-NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+DEVICE = re.compile(r"/dev/[^\s;,)]+")
+# Not those in names, such as rand-4k-w100.
+NUMBER = re.compile(r"(?<![\w.,:/-])\d+(?:[.,:]\d+)*(?![\w/-])")
 
 
 class DriveReasons(t.NamedTuple):
@@ -40,10 +42,11 @@ def grouped(drives: t.Sequence[DriveReasons]) -> Grouped:
 
 
 def _by_kind(one: DriveReasons) -> dict[str, str]:
-    """Return a drive's reasons, of each kind the first."""
+    """Return a drive's reasons; of one kind, each but the first is a kind of its own."""
     found: dict[str, str] = {}
     for reason in one.reasons:
-        found.setdefault(_kind(reason, one.host, one.drive), reason)
+        kind = _kind(reason, one.host, one.drive)
+        found.setdefault(kind if kind not in found else reason, reason)
     return found
 
 
@@ -57,4 +60,4 @@ def _kind(reason: str, host: str, drive: str) -> str:
     """Return a reason without what differs between drives."""
     for name in sorted(filter(None, (host, drive)), key=len, reverse=True):
         reason = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "@", reason)
-    return NUMBER.sub("#", reason)
+    return NUMBER.sub("#", DEVICE.sub("@", reason))

@@ -140,6 +140,8 @@ TEXT = b"".join(b"line %d of somebody's notes\n" % number for number in range(20
         scrambled(bytes(4096), 1 << 30, 86_400, 5),
         scrambled(b"\xff" * 4096, 1 << 30, 86_400, 5),
         struct.pack("<64Q", *(b % 2**64 for b in range(64))),
+        struct.pack("<Q", 1 << 63) * 512,  # INT64_MIN: nothing, in many a table
+        struct.pack("<d", -2.0) * 512,
         b"x" * 100,
     ],
     ids=lambda data: data[:8].hex(),

@@ -73,23 +73,6 @@ def test_a_run_never_goes_on_with_another_plan(run_dir, state, plan):
         control.decide(run_dir, state, plan)
 
 
-SECOND = dataclasses.replace(PLAN.drives[0], drive="S2", selector={"serial": "S2"})
-TWO = changed(drives=[*PLAN.drives, SECOND])
-
-
-@pytest.mark.parametrize("state", ["dead", "running"])
-def test_a_run_goes_on_without_a_drive_that_is_refused_by_now(run_dir, state):
-    files.write_atomic(run_dir.plan, json.dumps(base.sparse_json(TWO)))
-    assert control.decide(run_dir, state, PLAN) == {"dead": "resume", "running": "attach"}[state]
-
-
-def test_a_drive_that_is_back_is_measured_by_the_next_job_and_by_no_live_one(run_dir):
-    files.write_atomic(run_dir.plan, json.dumps(base.sparse_json(PLAN)))
-    assert control.decide(run_dir, "dead", TWO) == "resume"
-    with pytest.raises(control.JobError, match="another plan"):
-        control.decide(run_dir, "running", TWO)
-
-
 def test_an_unknown_run_is_started(run_dir):
     assert control.decide(run_dir, "dead", PLAN) == "start"
 

@@ -36,6 +36,7 @@ def seen(rate, share, depth=1, iops=1000.0, **changes):
         "mean_latency_s": depth / (rate * iops),
         "queued": float(depth),
         "in_flight": share * depth,
+        "limits": {"nr_requests": None, "hw_queues": None, "device_depth": None},
         **changes,
     }
     return base.parse(SeenQueue, found)
@@ -46,7 +47,7 @@ def judged(rounds, depth=1, strict=False, decided=(), **cell):
     made, load = quiet_runs.CellRounds(Limits(), strict), planned.cell(queue_depth=depth, **cell)
     for number, told in enumerate(rounds, start=1):
         given_seen, taken = (told, ()) if isinstance(told, SeenQueue) else (seen(*told[:2], depth), told[2:])
-        one = quiet_runs.of_round(number, given_seen, taken, Limits())
+        one = quiet_runs.of_round(number, load, given_seen, taken, Limits())
         made.take(load, one, max([each for each in decided if each < number], default=0))
     return made
 
@@ -138,13 +139,26 @@ def test_where_the_kernel_does_not_count_latencies_count_as_they_are():
     for nothing in unknown:
         rounds = [seen(1, 0.95, **nothing)] * 3 + [seen(0.9, 0.5, **nothing)]
         assert judged(rounds).found == {} and not judged(rounds).without_percentiles
-    assert quiet_runs.of_round(1, seen(1, 1, mean_latency_s=None), (), Limits()) is None
+    assert quiet_runs.of_round(1, planned.cell(), seen(1, 1, mean_latency_s=None), (), Limits()) is None
     # Its rate can be compared all the same.
     bare = seen(1, 0.95, in_flight=None)
     made = quiet_runs.CellRounds(Limits(), False)
     for number, taken in enumerate([(), (), (), (STOLEN,)], start=1):
-        made.take(planned.cell(), quiet_runs.of_round(number, bare, taken, Limits()), 0)
+        made.take(planned.cell(), quiet_runs.of_round(number, planned.cell(), bare, taken, Limits()), 0)
     assert [item.level for item in made.found[4]] == [TOLD, TOLD]
+
+
+FEW_TAGS = {"nr_requests": 64, "hw_queues": 1, "device_depth": 32}
+
+
+@pytest.mark.parametrize("room", [FEW_TAGS, {**FEW_TAGS, "device_depth": None}])
+def test_what_waits_for_a_tag_waits_for_the_drive_and_not_for_the_host(room):
+    """128 asked of a SATA drive that has 32: three quarters of each latency are in no count of the kernel's, and grow
+    as the drive slows down.
+    """
+    rounds = [seen(rate, 0.25, depth=128, limits=room) for rate in (1, 1, 1, 1, 0.6, 0.6)]
+    made = judged(rounds, depth=128)
+    assert made.found == {} and not made.without_percentiles
 
 
 def test_the_texts_are_lines_that_a_person_would_say():

@@ -172,6 +172,7 @@ def compared(shown, taken=(), before=(), test=None):
                 "mean_latency_s": 0.01 / rate,
                 "queued": 1.0,
                 "in_flight": part,
+                "limits": {"nr_requests": None, "hw_queues": None, "device_depth": None},
             }
     return found
 
@@ -345,7 +346,8 @@ def test_a_round_counts_only_in_the_order_of_its_plan_or_its_seeds(order, rounds
         assert "another order" in result.reasons[0]
 
 
-UNCOUNTED = {"fio_bytes": {"write": 4096}} | dict.fromkeys(
+UNBOUND = {"nr_requests": None, "hw_queues": None, "device_depth": None}
+UNCOUNTED = {"fio_bytes": {"write": 4096}, "limits": UNBOUND} | dict.fromkeys(
     ("kernel_bytes", "merged_share", "mean_latency_s", "queued", "in_flight")
 )
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.refusals import REFUSALS
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import OF_INVENTORY
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.refused_drives import SICK, WRONG_LIST
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import quarantine
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
 from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
-from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import decide, recorded
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, decide, recorded
 
 REFUSED = sorted(set(REFUSALS) - set(OF_INVENTORY))
 
@@ -71,6 +73,26 @@ def test_a_drive_in_use_speaks_against_the_overrides_of_its_hosts_list(fleet, co
     assert decided.findings == [] and decided.left_out == {"h1": ["S1", "S2"]}
     assert reasons(decided)["h1", "S2"].startswith(f"wrong_list: S1 in the same list is refused ({code})")
     assert next(iter(option)) in reasons(decided)["h1", "S2"]
+
+
+def test_a_drive_in_use_speaks_against_overrides_though_it_is_left_out_for_something_else(fleet):
+    view = refused(fleet(drives=["S1", {"serial": "S2", "allow": ["signature"]}, "S3"], model="M"), 0, "root_disk")
+    mark = quarantine.Quarantined("qualify", "serial M S1", "S1", "h1", "S1", 3, "r0", "slow")
+    decided = decision.decide(decision.Request([view], False, NOW, marks=[mark]))
+    assert decided.findings == [] and decided.left_out == {"h1": ["S1", "S2"]}
+
+
+@pytest.mark.parametrize("variable", [{"tune_boot_enabled": True}, {"vendor_iomemory": [{"serial": "S2"}]}])
+def test_a_host_that_would_be_restarted_or_set_up_is_left_out_with_its_refused_drive(fleet, variable):
+    """A restart reaches what uses the drive that is left out, and a vendor's tool the drive itself."""
+    view = refused(fleet(drives=["S1", "S2"], **variable), 0, "mounted")
+    decided = decide(view, fleet("h2", ["S3"]))
+    assert list(decided.plans) == ["h2"] and "drive S1: mounted: it is mounted" in decided.hosts_left_out["h1"]
+
+
+def test_a_finding_about_a_drive_that_nobody_named_is_its_hosts(fleet):
+    decided = decide(checked(fleet(), ("temperature", "nobody")), fleet("h2", ["S3"]))
+    assert list(decided.plans) == ["h2"] and list(decided.hosts_left_out) == ["h1"]
 
 
 def test_a_drive_that_is_merely_not_blank_speaks_against_no_override(fleet):

@@ -224,14 +224,28 @@ def test_a_host_that_was_lost_when_the_run_began_and_is_back_takes_part(night):
     assert back.left_out == {} and reasons(back) == {} and sorted(back.plans) == ["h1", "h2"]
 
 
-def test_a_run_goes_on_without_a_drive_that_is_gone_since_it_began_and_keeps_what_it_measured_of_it(night):
+def test_a_host_whose_drive_is_gone_since_it_began_is_left_out_as_its_run_has_that_drive(night):
+    """Its host job would refuse a plan without the drive, and with it nothing can be planned."""
     begun(night, ("h1", "S1"), ("h2", "S2"), ("h2", "S3"))
     decided = decide(night(runs=RUN_1), gone(night("h2", ["S2", "S3"], runs=RUN_1), "S3"))
-    assert decided.findings == [] and decided.left_out == {"h2": ["S3"]}
-    assert [drive.drive for drive in decided.plans["h2"].drives] == ["S2"]
-    assert reasons(decided) == {}, "the record says nothing that would void its results"
-    (warned,) = [one for one in recorded(decided)["warnings"] if one["check"] == "left_out"]
-    assert (warned["host"], warned["drive"]) == ("h2", "S3") and "not_found" in warned["message"]
+    assert decided.findings == [] and list(decided.plans) == ["h1"] and decided.left_out == {"h2": ["S2", "S3"]}
+    assert any(line.startswith("h2: it began run r1 with drive S3") for line in decided.leaves)
+    assert reasons(decided) == {}
+
+
+def test_the_host_job_of_a_run_that_goes_on_refuses_a_drive_itself(night):
+    """Its plan has all drives that it began with, so what it measured of them stays in the results."""
+    begun(night, ("h1", "S1"), ("h2", "S2"), ("h2", "S3"))
+    view = night("h2", ["S2", "S3"], runs=RUN_1)
+    refused = host_answers.with_drive(view, 1, refusals=[{"code": "mounted", "message": "it is mounted"}])
+    decided = decide(night(runs=RUN_1), refused)
+    assert decided.findings == [] and decided.left_out == {} and reasons(decided) == {}
+    assert [drive.drive for drive in decided.plans["h2"].drives] == ["S2", "S3"]
+    (warned,) = [one for one in recorded(decided)["warnings"] if one["check"] == "refused"]
+    assert (warned["host"], warned["drive"]) == ("h2", "S3") and "mounted" in warned["message"]
+    assert decide(
+        night(runs=RUN_1, ssd_refused="stop"), refused._replace(asked={**refused.asked, "ssd_refused": "stop"})
+    ).findings
 
 
 def test_a_second_measurement_that_lost_a_host_leaves_its_first_result_and_says_so(night):

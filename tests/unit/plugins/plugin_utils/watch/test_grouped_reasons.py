@@ -36,7 +36,14 @@ def test_reasons_that_are_alike_to_the_letter_name_no_first_one():
 
 def test_one_drive_with_one_kind_twice_shares_it_with_nobody():
     found = grouped([DriveReasons("h", "a", ["limited in 3 of 9 rounds", "limited in 4 of 9 rounds"])])
-    assert found.shared == [] and found.own["h", "a"] == ["limited in 3 of 9 rounds"]
+    assert found.shared == [] and found.own["h", "a"] == ["limited in 3 of 9 rounds", "limited in 4 of 9 rounds"]
+
+
+def test_another_cell_is_another_reason():
+    """Its name has numbers too."""
+    texts = {cell: f"iops: {cell} p99_us 900 > 500" for cell in ("rand-4k-r100", "rand-8k-r100")}
+    found = grouped([DriveReasons("h", "a", [texts["rand-4k-r100"]]), DriveReasons("h", "b", [texts["rand-8k-r100"]])])
+    assert found.shared == [] and found.own["h", "b"] == [texts["rand-8k-r100"]]
 
 
 def test_other_words_are_another_reason():
