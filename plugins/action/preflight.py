@@ -27,6 +27,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     controller,
     decision,
     duplicates,
+    refused_drives,
     spelling,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import UNSET, HostAnswer, shared_value
@@ -40,6 +41,7 @@ ARGUMENTS = {
     "seen": {"type": "dict", "required": True},
     "store": {"type": "dict"},
     "hosts_left_out": {"type": "dict", "default": {}},
+    "drives_left_out": {"type": "dict", "default": {}},
     "approved_plan": {"type": "raw"},
 }
 
@@ -86,7 +88,16 @@ class ActionModule(ActionBase):
             now = datetime.datetime.now(datetime.timezone.utc)
             others = _others(task_vars or {}, heard["seen"], load_extra_vars(self._loader))
             decided = decision.decide(
-                decision.Request(views, self._task.check_mode, now, marks, others, heard["hosts_left_out"], approved)
+                decision.Request(
+                    views,
+                    self._task.check_mode,
+                    now,
+                    marks,
+                    others,
+                    heard["hosts_left_out"],
+                    approved,
+                    refused_drives.Without(_places(heard["drives_left_out"])),
+                )
             )
             findings = decided.findings + _fleet_drives(task_vars or {}) + _store(heard["store"])
             if decided.shows_plan:
@@ -121,6 +132,10 @@ class ActionModule(ActionBase):
     def _show(self, lines: t.Sequence[str]) -> None:
         for line in lines:
             self._display.display(printable.line(line))
+
+
+def _places(left_out: t.Mapping[str, t.Mapping[str, str]]) -> dict[tuple[str, str], str]:
+    return {(host, drive): why for host, drives in left_out.items() for drive, why in drives.items()}
 
 
 def _run_name(seen: Seen) -> str:

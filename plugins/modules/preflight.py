@@ -47,6 +47,11 @@ options:
       (RV(decision.hosts_left_out)). They stay left out, as only the others were prepared.
     type: dict
     default: {}
+  drives_left_out:
+    description: The drives that an earlier decision of this play left out, with the reasons
+      (RV(decision.drives_left_out)). They stay left out.
+    type: dict
+    default: {}
   approved_plan:
     description: The plan that was approved (C(ssd_approved_plan)), as a path or as RV(decision.plan_to_approve). Empty
       for none.
@@ -103,6 +108,11 @@ decision:
       returned: always
       type: dict
       sample: {rack1-07: [22123A4F5B6C]}
+    drives_left_out:
+      description: Why, by host and drive, but for hosts that are left out as a whole.
+      returned: always
+      type: dict
+      sample: {rack1-07: {22123A4F5B6C: "mounted: it is mounted: /dev/sdb on /srv. Unmount it everywhere ..."}}
     hosts_left_out:
       description: Why a host is left out as a whole, by host (C(ssd_refused=leave_out)).
       returned: always

@@ -56,7 +56,8 @@ class Decision(t.NamedTuple):
     warnings: lines. plans: by host.
 
     skipped: why nothing is to be done (ssd_overlap), or empty. attached: that it goes on with a run that is still at
-    work, or empty. left_out: drives, by host; hosts_left_out: why, of hosts that are left out as a whole.
+    work, or empty. left_out: drives, by host; drives_left_out: why, by host and drive; hosts_left_out: why, of
+    hosts that are left out as a whole.
     to_approve: what plan mode may have approved; None where there is nothing. takes: lines about each drive that is
     erased; leaves: about each drive and host that is left out. prepare: whether a host needs something before its job
     starts.
@@ -75,6 +76,7 @@ class Decision(t.NamedTuple):
     skipped: str = ""
     attached: str = ""
     left_out: t.Mapping[str, t.Sequence[str]] = {}
+    drives_left_out: t.Mapping[str, t.Mapping[str, str]] = {}
     hosts_left_out: t.Mapping[str, str] = {}
     hosts_without_run: t.Sequence[str] = ()
     to_approve: approval.ApprovedPlan | None = None
@@ -99,6 +101,7 @@ class Decision(t.NamedTuple):
             "skipped": self.skipped,
             "attached": self.attached,
             "left_out": self.left_out,
+            "drives_left_out": self.drives_left_out,
             "hosts_left_out": self.hosts_left_out,
             "hosts_without_run": list(self.hosts_without_run),
             "prepare": self.prepare,
@@ -358,6 +361,7 @@ def _decision(
         plans=planned.plans,
         attached="".join(attached),
         left_out={view.name: list(view.left_out) for view in views if view.left_out},
+        drives_left_out={view.name: dict(view.left_out) for view in views if view.left_out and not view.gone},
         hosts_left_out=taking_part.gone,
         hosts_without_run=[host for host in taking_part.gone if run and host not in {*run.attach, *began}],
         to_approve=plan if may_be_approved else None,

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.refusals import REFUSALS
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import OF_INVENTORY
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.refused_drives import SICK, WRONG_LIST
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.refused_drives import SICK, WRONG_LIST, Without
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import quarantine
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import judge
 from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
@@ -88,6 +88,15 @@ def test_a_host_that_would_be_restarted_or_set_up_is_left_out_with_its_refused_d
     view = refused(fleet(drives=["S1", "S2"], **variable), 0, "mounted")
     decided = decide(view, fleet("h2", ["S3"]))
     assert list(decided.plans) == ["h2"] and "drive S1: mounted: it is mounted" in decided.hosts_left_out["h1"]
+
+
+def test_what_one_decision_of_a_play_left_out_the_next_one_leaves_out(fleet):
+    """A restart of another host has all examined again; what used the drive may have gone with that."""
+    view = fleet(drives=["S1", {"serial": "S2", "allow": ["signature"]}, "S3"])
+    first = decide(refused(view, 0, "opened"))
+    places = {("h1", drive): why for drive, why in first.fact()["drives_left_out"]["h1"].items()}
+    again = decision.decide(decision.Request([view], False, NOW, without=Without(places)))
+    assert again.findings == [] and again.fact()["drives_left_out"] == first.fact()["drives_left_out"]
 
 
 def test_a_finding_about_a_drive_that_nobody_named_is_its_hosts(fleet):
