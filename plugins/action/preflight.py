@@ -12,6 +12,7 @@ import os
 import typing as t
 
 from ansible import constants as C
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
@@ -97,6 +98,7 @@ class ActionModule(ActionBase):
                     heard["hosts_left_out"],
                     approved,
                     refused_drives.Without(_places(heard["drives_left_out"])),
+                    boolean(self._templar.template((task_vars or {}).get("ssd_slice") or False), strict=False),
                 )
             )
             findings = decided.findings + _fleet_drives(task_vars or {}) + _store(heard["store"])
@@ -117,6 +119,7 @@ class ActionModule(ActionBase):
                 ]
         if not findings and decided.destructive:
             self._show(decided.takes)
+            findings = list(decided.nobody_left)
         if not findings and decided.to_approve and not self._task.check_mode:
             try:
                 path = "" if in_awx else approval.write(decided.to_approve, decided.results_dir)

@@ -43,7 +43,7 @@ REPORT = "ssdlab.fleet.report"
 # A worker that looked for garbage in what it shares with the main process, the whole fleet's variables, would write to
 # all of it, and so copy it (docs/fleet-size.md).
 os.register_at_fork(after_in_child=gc.freeze)
-HINT = "no report was written: ansible-playbook playbooks/report.yml -e ssd_run_id={0}"
+HINT = "no report was written: ansible-playbook playbooks/report.yml -i <inventory> -e ssd_run_id={0}"
 
 
 class TaskResult(t.NamedTuple):

@@ -106,7 +106,7 @@ def measured(made, depth, seconds, only, repeat, told):
 
 def _row(made, number, cause, depth, seconds):
     details = made.cell(read_pct=100, queue_depth=depth, runtime_s=seconds)
-    event = {**base.sparse_json(details), "round": number, "cell": CELL}
+    event = {**base.sparse_json(details), "round": number, "cell": CELL, "seed": number}
     cell = base.parse(MeasuredCell, event)
     return Row(number, cause, details.read.iops, details.read.percentiles_us.get("99"), cell)
 

@@ -144,7 +144,7 @@ def loop_device(folder):
 @contextlib.contextmanager
 def busy_loops(count):
     """So many processes that compute all the time."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _loop in range(count)]
     try:
         yield
     finally:

@@ -230,7 +230,10 @@ def run_campaign(made, history):
     job = types.SimpleNamespace(
         host=made.host,
         run_dir=types.SimpleNamespace(run_id="test", raw=lambda name: None, state_dir=None),
-        journal=types.SimpleNamespace(add=made.note),
+        journal=types.SimpleNamespace(
+            record=lambda event, **fields: {"event": event, **fields},
+            write=lambda record: made.note(**record),
+        ),
         status=types.SimpleNamespace(set_drive=lambda *args, **kwargs: None),
         stop=None,
         fio_path="fio",

@@ -59,8 +59,8 @@ class Decision(t.NamedTuple):
     work, or empty. left_out: drives, by host; drives_left_out: why, by host and drive; hosts_left_out: why, of
     hosts that are left out as a whole.
     to_approve: what plan mode may have approved; None where there is nothing. takes: lines about each drive that is
-    erased; leaves: about each drive and host that is left out. prepare: whether a host needs something before its job
-    starts.
+    erased; leaves: about each drive and host that is left out; nobody_left: that this is everybody, which a start
+    records before it fails. prepare: whether a host needs something before its job starts.
     """
 
     findings: list[str]
@@ -81,6 +81,7 @@ class Decision(t.NamedTuple):
     hosts_without_run: t.Sequence[str] = ()
     to_approve: approval.ApprovedPlan | None = None
     takes: t.Sequence[str] = ()
+    nobody_left: t.Sequence[str] = ()
     leaves: t.Sequence[str] = ()
     prepare: bool = False
     starts: t.Sequence[str] = ()
@@ -116,7 +117,8 @@ class Request(t.NamedTuple):
 
     marks: of the drives in quarantine. others: ssd_drives of hosts that are not in this play. gone_before:
     hosts_left_out of the play's earlier decision. approved: the plan that everything has to be in (ssd_approved_plan).
-    without: what a decision with it found to be refused, or not in the approved plan.
+    without: what a decision with it found to be refused, or not in the approved plan. is_slice: AWX gave this job a
+    part of the hosts (ssd_slice), so others may be left.
     """
 
     views: t.Sequence[HostAnswer]
@@ -127,6 +129,7 @@ class Request(t.NamedTuple):
     gone_before: t.Mapping[str, str] = MappingProxyType({})
     approved: approval.ApprovedPlan | None = None
     without: Without = Without()
+    is_slice: bool = False
 
 
 class _Chosen(t.NamedTuple):
@@ -367,6 +370,9 @@ def _decision(
         to_approve=plan if may_be_approved else None,
         takes=approval_check.takes(plan, request.approved, run.attach) if run and plan else [],
         leaves=excluded_drives.lines(views),
+        nobody_left=[]
+        if found or not destructive or request.is_slice
+        else _lines(unavailable_hosts.nothing_left(views, run)),
         prepare=any(examine_arguments.prepares(view.asked or {}) for view in views),
         starts=[view.name for view in views if run and destructive and _starts(view, run)],
     )

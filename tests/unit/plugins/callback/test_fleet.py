@@ -199,7 +199,7 @@ def test_the_table_at_the_end_has_every_drive_and_says_how_to_get_a_report(callb
         ["h1", "D0"],
         ["h2", "X"],
     ]
-    assert lines[-1] == "no report was written: ansible-playbook playbooks/report.yml -e ssd_run_id=r1"
+    assert lines[-1] == "no report was written: ansible-playbook playbooks/report.yml -i <inventory> -e ssd_run_id=r1"
 
 
 @pytest.mark.parametrize("failed", [False, True])

@@ -42,7 +42,7 @@ def test_steps_of_several_threads_are_done_one_at_a_time(background):
         time.sleep(0.0005)
         inside.pop()
 
-    threads = [threading.Thread(target=lambda: [background.put(step) for _ in range(30)]) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: [background.put(step) for _step in range(30)]) for _thread in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

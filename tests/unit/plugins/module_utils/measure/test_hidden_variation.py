@@ -45,7 +45,8 @@ def test_noise_of_two_percent_is_no_remark():
     noise = random.Random(1)
     for rounds in (5, 10, 25):
         found = [
-            hidden_variation.alternation_pct(numbered([noise.gauss(100, 2) for _ in range(rounds)])) for _ in range(500)
+            hidden_variation.alternation_pct(numbered([noise.gauss(100, 2) for _round in range(rounds)]))
+            for _test in range(500)
         ]
         assert max(found) < hidden_variation.LIMITS[hidden_variation.ALTERNATION].most_pct
 

@@ -97,7 +97,7 @@ def test_another_plan_of_a_run_does_not_replace_an_approved_one(tmp_path):
 @pytest.mark.parametrize("path", ["/plain/path.jsonl", '/a folder/it\'s "quoted".jsonl'])
 def test_the_command_that_is_printed_gives_the_path(path):
     (_what, line) = approval.command_text(PLAN, path)
-    assert "qualify.yml -e ssd_mode=destructive" in line
+    assert "qualify.yml -i <inventory> -e ssd_mode=destructive" in line
     given = shlex.split(line[line.index("-e ssd_mode") :])[3]
     assert given == f"ssd_approved_plan={path}" or json.loads(given) == {"ssd_approved_plan": path}
 

@@ -178,9 +178,13 @@ def test_a_plan_of_which_nothing_is_left_is_refused(night, check):
 
 
 def test_a_start_of_which_nothing_is_left_is_recorded_and_cannot_pass(night):
-    """A job slice may consist of lost hosts alone: its drives stand in the report all the same."""
-    decided = decide(*(LOST["unreachable"](night(name, [f"S-{name}"])) for name in ("h1", "h2")))
+    """Its drives stand in the report all the same. A job slice may consist of lost hosts alone, and others remain."""
+    hosts = [LOST["unreachable"](night(name, [f"S-{name}"])) for name in ("h1", "h2")]
+    decided = decide(*hosts)
     assert decided.findings == [] and decided.plans == {} and len(reasons(decided)) == 2
+    assert "no drive is left" in decided.nobody_left[0] and "timed out" in decided.nobody_left[1]
+    assert not decision.decide(decision.Request(hosts, False, NOW, is_slice=True)).nobody_left
+    assert not decide(hosts[0], night("h3", ["S3"])).nobody_left
     found = judge.judge(recorded(decided), [])
     assert not found["all_passed"] and found["verdicts"]["not_tested"] == 2
 
