@@ -62,6 +62,8 @@ def test_a_test_that_fixes_its_threads_has_no_remark(loads):
     assert remarks(("S1", loads)) == {"S1": []}
 
 
-def test_drives_are_peers_whatever_number_was_chosen():
-    one, other = ({"loads": [load(SEQUENTIAL, count), load(RANDOM, 8 // count)]} for count in (1, 2))
+def test_drives_are_peers_whatever_number_was_chosen_but_for_sequential_streams():
+    one, other = ({"loads": [load(RANDOM, count)]} for count in (1, 2))
     assert comparability.load(one) == comparability.load(other) == ""
+    one, other = ({"loads": [load(SEQUENTIAL, count), load(RANDOM, 1)]} for count in (1, 2))
+    assert comparability.load(one) == "1 threads x depth 32" and comparability.load(other) == "2 threads x depth 16"
