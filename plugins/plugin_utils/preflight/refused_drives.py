@@ -12,10 +12,11 @@ import typing as t
 from types import MappingProxyType
 
 from ...module_utils.drive.entry import GUARD_OPTIONS
+from ...module_utils.guard.refusals import REFUSALS
 from ...module_utils.run.states import SETTLED_STATES
 from ..run_folder.run_record import RunWarning
 from . import examine_arguments
-from .findings import Finding, HostAnswer, Run, shared_value, standing
+from .findings import OF_INVENTORY, Finding, HostAnswer, Run, shared_value, standing
 
 # What no drive of a right list is: such a host's list may be that of another host.
 WRONG_LIST = (
@@ -31,6 +32,8 @@ WRONG_LIST = (
     "configured",
     "identity_changed",
 )
+# What the guard of a host job refuses again. Without a drive that is gone no plan can be made.
+REPEATED = frozenset(REFUSALS) - {"not_found", *OF_INVENTORY}
 # Steps that reach the host, or all of its drives, and not only those that take part.
 PREPARED = "this play would restart the host, or set up all of its drives by a vendor's tool"
 # Checks that call the drive itself bad, without measuring it.
@@ -53,8 +56,8 @@ def is_enabled(views: t.Sequence[HostAnswer]) -> bool:
 
 
 def without(found: t.Sequence[Finding], views: t.Sequence[HostAnswer], run: Run | None) -> Without:
-    """Return what can be left out so that nothing of `found` stops the others; nothing where that would leave nobody,
-    or where something concerns them all.
+    """Return what is to be left out so that nothing of `found` stops the others; nothing where `found` would leave
+    nobody, or concerns them all.
     """
     if run is None or not is_enabled(views) or any(finding.concerns is None for finding in found):
         return Without()
@@ -73,15 +76,16 @@ def without(found: t.Sequence[Finding], views: t.Sequence[HostAnswer], run: Run 
     drives = {place: why for view in views for place, why in _suspected(view, run).items()}
     drives.update({place: _told(own) for place, own in of_drives.items() if place[0] not in of_hosts})
     left = Without(drives, {host: _told(own) for host, own in of_hosts.items()})
-    return left if _remains(views, left) else Without()
+    # Where nothing else is found, a suspected drive is left out though nobody remains.
+    return left if _remains(views, left) or not found else Without()
 
 
 def of_begun(
     found: t.Sequence[Finding], views: t.Sequence[HostAnswer], run: Run | None
 ) -> tuple[list[Finding], list[RunWarning]]:
-    """Return the findings that count, and warnings in place of those about drives with which a host began the run: its
-    job has them in its plan, refuses them itself and goes on with the others. It needs a drive that is gone to tell
-    which it is.
+    """Return the findings that count, and warnings in place of the guard's refusals of drives with which a host began
+    the run: its job has them in its plan, refuses them itself and goes on with the others. Of anything else its job
+    does not know, and a plan without the drive would be another one: that concerns the host.
     """
     if run is None or not is_enabled(views):
         return list(found), []
@@ -90,16 +94,16 @@ def of_begun(
         begun = finding.concerns and run.attach.get(finding.host) not in (None, *SETTLED_STATES)
         if not begun:
             counting.append(finding)
-        elif finding.message.startswith("not_found"):
+        elif finding.message.partition(":")[0] in REPEATED:
+            text = f"the host job will refuse it and go on with the others: {finding.message}"
+            remedy = "mend the cause before the run goes on, or measure the drive in another run"
+            warned.append(RunWarning(finding.host, "refused", finding.concerns, "warning", text, remedy))
+        else:
             text = (
                 f"it began run {run.id} with drive {finding.concerns}, and cannot continue without it "
                 f"({finding.message}); keep what it measured with stop.yml -e ssd_run_id={run.id}"
             )
             counting.append(Finding(text, finding.host, concerns=""))
-        else:
-            text = f"the host job will refuse it and go on with the others: {finding.message}"
-            remedy = "mend the cause before the run goes on, or measure the drive in another run"
-            warned.append(RunWarning(finding.host, "refused", finding.concerns, "warning", text, remedy))
     return counting, warned
 
 

@@ -82,6 +82,13 @@ def test_a_drive_in_use_speaks_against_overrides_though_it_is_left_out_for_somet
     assert decided.findings == [] and decided.left_out == {"h1": ["S1", "S2"]}
 
 
+def test_the_only_drive_that_is_left_is_not_taken_by_an_override_either(fleet):
+    view = refused(fleet(drives=["S1", {"serial": "S2", "allow": ["signature"]}], model="M"), 0, "root_disk")
+    mark = quarantine.Quarantined("qualify", "serial M S1", "S1", "h1", "S1", 3, "r0", "slow")
+    decided = decision.decide(decision.Request([view], False, NOW, marks=[mark]))
+    assert decided.left_out == {"h1": ["S1", "S2"]} and decided.plans == {} and decided.starts == []
+
+
 @pytest.mark.parametrize("variable", [{"tune_boot_enabled": True}, {"vendor_iomemory": [{"serial": "S2"}]}])
 def test_a_host_that_would_be_restarted_or_set_up_is_left_out_with_its_refused_drive(fleet, variable):
     """A restart reaches what uses the drive that is left out, and a vendor's tool the drive itself."""

@@ -252,6 +252,22 @@ def test_the_host_job_of_a_run_that_goes_on_refuses_a_drive_itself(night):
     ).findings
 
 
+def test_what_the_host_job_of_a_run_that_goes_on_would_not_refuse_keeps_its_host_out(night):
+    """Its guard knows nothing of other hosts, of a budget or of the checks."""
+    begun(night, ("h1", "S1"), ("h2", "S2"), ("h2", "S3"))
+    other = night(runs=RUN_1)
+    lost = LOST["unreachable"](night("h3", ["S3"]))
+    sick = [{"check": "health", "drive": "S3", "level": "blocks", "message": "bad", "remedy": "replace it"}]
+    for hosts in (
+        [night("h2", ["S2", "S3"], runs=RUN_1), lost],
+        [night("h2", ["S2", "S3"], runs=RUN_1, ssd_wear_budget="0.000001TB")],
+        [host_answers.replaced(night("h2", ["S2", "S3"], runs=RUN_1), checks=sick)],
+    ):
+        decided = decide(other, *hosts)
+        assert decided.findings == [] and list(decided.plans) == ["h1"], decided.findings
+        assert decided.hosts_left_out["h2"].startswith("it began run r1 with drive S")
+
+
 def test_a_second_measurement_that_lost_a_host_leaves_its_first_result_and_says_so(night):
     again = {"of": "r1", "run_id": "r1-again", "tests": ["iops"], "counts": {"S2": ["iops"]}, "identities": {}}
     lost = LOST["unreachable"](night("h2", ["S2"], ssd_again=again))
