@@ -34,7 +34,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="ssdlab-nights-") as folder:
         for number in range(1, options.nights + 1):
             began = time.process_time()
-            one = simulated_night.night(folder, number, options.hosts, options.drives)
+            one = simulated_night.play(folder, simulated_night.Night(number, options.hosts, options.drives))
             found = found.with_night(one)
             print(f"night {number}: {one.told()}; {time.process_time() - began:.0f} s of CPU time", flush=True)
     print("\n".join([*found.wrong, f"all: {found.told()}"]))

@@ -9,25 +9,32 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.tests.fixtures import simulated_night
+from ansible_collections.ssdlab.fleet.tests.fixtures import simulated_fleet, simulated_night
+from ansible_collections.ssdlab.fleet.tests.fixtures.simulated_night import Night
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a host job trusts the folders of root alone")
 
 
 def test_a_night_with_disturbances_gives_figures_that_count(tmp_path):
-    found = simulated_night.night(str(tmp_path), 1, hosts=2, drives=4)
+    found = simulated_night.play(str(tmp_path), Night(1, hosts=2, drives=4))
     assert found.holds() and found.tests >= 10, (found.told(), found.wrong)
 
 
 def test_a_busy_host_that_nobody_sees_gives_wrong_rates(tmp_path):
     """So the nights could fail."""
-    found = simulated_night.night(str(tmp_path), 1, hosts=1, drives=5, steal_max=1, waited_max=1)
-    assert found.worst == pytest.approx(simulated_night.STOLEN, abs=0.01), (found.told(), found.wrong)
+    found = simulated_night.play(str(tmp_path), Night(1, hosts=1, drives=5, limits={"steal_max": 1, "waited_max": 1}))
+    assert found.worst == pytest.approx(simulated_fleet.STOLEN, abs=0.01), (found.told(), found.wrong)
+
+
+def test_what_is_refused_or_does_not_answer_costs_the_others_nothing(tmp_path):
+    night = Night(2, hosts=2, drives=4, staged=["refused"], lost=["blocked", "unreachable"])
+    found = simulated_night.play(str(tmp_path), night)
+    assert found.holds() and found.tests == 14, (found.told(), found.wrong)
 
 
 @pytest.mark.thorough
 def test_a_week_of_nights_of_a_fleet(tmp_path):
     found = simulated_night.Outcome()
     for number in range(1, 8):
-        found = found.with_night(simulated_night.night(str(tmp_path), number, hosts=4, drives=24))
+        found = found.with_night(simulated_night.play(str(tmp_path), Night(number, hosts=4, drives=24)))
     assert found.holds(), (found.told(), found.wrong)
