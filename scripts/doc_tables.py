@@ -45,8 +45,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import ata, methods, scsi
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events, results, run_files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.base import Limits
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Figures
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedPurge
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Figures, QueueLimits, Seen
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedCell, PlannedPurge
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import ScsiDrive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import active_settings
@@ -319,6 +319,49 @@ def variations_table() -> Rows:
     return rows + [(f"`{name}`", f"{limit.most_pct:g} %", limit.text.format("so many %")) for name, limit in told]
 
 
+# What the hypervisor takes of the time of fio's CPUs; fio's longest gaps, and drives by their rates, at this depth.
+STOLEN, GAPS_MS, RATES_IOPS, DEPTH, RUN_S = 0.06, (0.1, 1.0, 10.0, 100.0), (1_000, 10_000, 100_000, 1_000_000), 32, 10.0
+
+
+def interruptions_table() -> Rows:
+    """Return whether the rate of a drive counts of whose fio a share of the time was stolen, by its longest gap."""
+    rows: Rows = [("drive", "work in flight", *(f"gap of {gap:g} ms" for gap in GAPS_MS))]
+    for iops in RATES_IOPS:
+        told = [_interrupted(iops, gap / 1000) for gap in GAPS_MS]
+        rows.append((f"{iops:,} IOPS", f"{1000 * DEPTH / iops:g} ms", *told))
+    return rows
+
+
+def _interrupted(iops: int, gap_s: float) -> str:
+    cell = PlannedCell(
+        id="c", runtime_s=int(RUN_S), access="random", block_size_bytes=4096, read_pct=0, threads=1, queue_depth=DEPTH
+    )
+    seen = Seen(
+        fio_bytes={"read": 0, "write": int(RUN_S * iops) * 4096},
+        kernel_bytes=None,
+        merged_share=0.0,
+        mean_latency_s=DEPTH / iops,
+        queued=DEPTH,
+        in_flight=DEPTH,
+        limits=QueueLimits(None, None, None),
+        process_bytes=None,
+        run_s=RUN_S,
+        fio_cpu=0.5,
+        cpus=1,
+        cpu_idle=0.4,
+        cpu_steal=STOLEN,
+        throttled_s=0.0,
+        elapsed_s=RUN_S,
+        idle_s=0.0,
+        clock_jump_s=0.0,
+        longest_gap_s=gap_s,
+        waited_s=0.0,
+    )
+    (found,) = lost_time.find(cell, seen, validity_limits.Limits(), is_short=False)
+    error = STOLEN if found.disturbs else lost_time.lost_by_gap(STOLEN, gap_s, DEPTH / iops)
+    return f"{'disturbed' if found.disturbs else 'counts'}: at most {100 * error:.2g} % off"
+
+
 TABLES: dict[str, t.Callable[..., Rows]] = {
     "checks": checks_table,
     "refusals": refusals_table,
@@ -332,6 +375,7 @@ TABLES: dict[str, t.Callable[..., Rows]] = {
     "purge_methods": purge_methods_table,
     "settings": settings_table,
     "causes": causes_table,
+    "interruptions": interruptions_table,
     "validity_limits": validity_limits_table,
 }
 

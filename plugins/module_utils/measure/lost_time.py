@@ -110,17 +110,23 @@ def find(cell: PlannedCell, seen: Seen, limits: Limits, is_short: bool) -> list[
     waits = seen.fio_cpu < limits.fio_cpu_max * left
     if is_short or not waits or work_s is None or gap_s is None or work_s <= gap_s:
         return [Found(True, text) for text in above]
-    if sum(_error(cell, seen, row, share or 0, gap_s / (2 * work_s)) for row, share in shares) > limits.rate_error_max:
+    if sum(_error(cell, seen, row, share or 0, gap_s, work_s) for row, share in shares) > limits.rate_error_max:
         return [Found(True, text) for text in above]
     return [Found(False, text + OUTLASTED.format(1000 * work_s, 1000 * gap_s)) for text in above]
 
 
-def _error(cell: PlannedCell, seen: Seen, row: Loss, share: float, idle: float) -> float:
-    """Return what a loss may have cost a drive whose rate falls with its queue, as a share of the rate: half of what it
-    works off in a gap, on average; where the kernel's count holds, no more than the queue was short of what it is by
-    itself.
+def lost_by_gap(share: float, gap_s: float, work_s: float) -> float:
+    """Return what gaps of this length, for a share of the time, may cost a drive whose rate falls with its queue, as a
+    share of the rate: half of what it works off in a gap, on average. work_s: how long it has work without fio.
     """
-    by_gap = share * min(1.0, idle)
+    return share * min(1.0, gap_s / (2 * work_s))
+
+
+def _error(cell: PlannedCell, seen: Seen, row: Loss, share: float, gap_s: float, work_s: float) -> float:
+    """Return what a loss may have cost, as a share of the rate: where the kernel's count holds, no more than the queue
+    was short of what it is by itself.
+    """
+    by_gap = lost_by_gap(share, gap_s, work_s)
     if not row.is_counted:
         return by_gap
     # At its end a run lets the queue drain, for as long as the drive works on it.
