@@ -209,7 +209,7 @@ def test_a_finished_test_is_kept_and_an_interrupted_one_starts_from_its_purge(jo
     [
         ("exec sleep 600", "did not end within"),
         ('echo \'{"jobs": [{"write": 5}]}\' > "$out"', "unknown form"),
-        ('echo garbage > "$out"', "no JSON result"),
+        ('echo garbage > "$out"', "no JSON"),
     ],
 )
 def test_an_odd_fio_is_an_error_with_its_reason(jobs, loop_drive, tmp_path, monkeypatch, behaviour, words):

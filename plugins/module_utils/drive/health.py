@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import typing as t
 
+from ..core import tool_json
 from ..core.host import COMMAND_NOT_FOUND, Host
 from ..tools.nvme import nvme_number
 from ..vendors import vendor_health
@@ -120,12 +120,14 @@ def ask(host: Host, argv: list[str], any_code: bool = False) -> tuple[dict[str, 
     if result.rc == COMMAND_NOT_FOUND:
         return {}, f"{argv[0]} is not installed"
     try:
-        data = json.loads(result.stdout)
-    except (ValueError, RecursionError):
-        data = None
-    if isinstance(data, dict) and (any_code or result.rc == 0):
+        data, wrong = tool_json.read(result.stdout), ""
+    except tool_json.NotOneObject as broken:
+        data, wrong = {}, f"{broken}"
+    if not wrong and (any_code or result.rc == 0):
         return data, ""
-    error = data.get("error") if isinstance(data, dict) else None  # nvme-cli 2 puts it into the JSON
+    if wrong and result.rc == 0:
+        return {}, "{} printed {}".format(" ".join(argv[:2]), wrong)
+    error = data.get("error")  # nvme-cli 2 puts it into the JSON
     said = [error] if isinstance(error, str) else (result.stderr or result.stdout).strip().splitlines()
     return {}, "{0} failed with exit code {1}{2}".format(" ".join(argv[:2]), result.rc, ": " + said[0] if said else "")
 

@@ -10,10 +10,10 @@ Sources: NVM Express Base Specification 2.0, Identify Controller (TNVMCAP, UNVMC
 
 from __future__ import annotations
 
-import json
 import re
 import typing as t
 
+from ..core import tool_json
 from ..core.host import Host
 from ..tools.nvme import nvme_number
 
@@ -65,10 +65,9 @@ def read(host: Host, identity: t.Mapping[str, t.Any]) -> Hidden:
 def of_nvme(text: str, size_bytes: t.Any) -> Hidden:
     """From `nvme id-ctrl` in JSON. A controller without namespace management may report 0, which tells nothing."""
     try:
-        told = json.loads(text)
-    except (ValueError, RecursionError):
+        total = nvme_number(tool_json.read(text).get("tnvmcap"))
+    except tool_json.NotOneObject:
         return UNTOLD
-    total = nvme_number(told.get("tnvmcap")) if isinstance(told, dict) else None
     if not total or not isinstance(size_bytes, int) or size_bytes > total:
         return UNTOLD
     return Hidden(total, size_bytes, "this namespace (tnvmcap)")

@@ -9,10 +9,10 @@ Source: NVM Express Base Specification 2.0, Power Management (feature 02h) and t
 
 from __future__ import annotations
 
-import json
 import re
 import typing as t
 
+from ..core import tool_json
 from ..core.host import Host
 from ..tools.nvme import nvme_number
 
@@ -54,8 +54,8 @@ def operational(text: str, number: int) -> bool | None:
     ways.
     """
     try:
-        states = json.loads(text).get("psds")
-    except (ValueError, RecursionError, AttributeError):
+        states = tool_json.read(text).get("psds")
+    except tool_json.NotOneObject:
         return None
     entry = states[number] if isinstance(states, list) and number < len(states) else None
     if not isinstance(entry, dict):

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import typing as t
 
-from ..core import sysfs
+from ..core import sysfs, tool_json
 from ..core.host import Host
 from ..drive.identity import SYSFS_SECTOR_BYTES
 from ..records.base import Json
@@ -45,9 +44,9 @@ def probe_wipefs(host: Host, facts: Facts) -> None:
         return
     kinds: list[str] = []
     try:
-        listed = json.loads(result.stdout)["signatures"]
+        listed = tool_json.read(result.stdout, "signatures")["signatures"]
         kinds = [str(entry["type"]) for entry in listed]
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         listed = None
     if not isinstance(listed, list):  # an empty mapping or text would look like no signature
         facts.failures.append(f"wipefs printed no list of signatures: {result.stdout!r:.80}")

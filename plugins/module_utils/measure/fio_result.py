@@ -10,11 +10,11 @@ a mounted disk refused with exit code 0), so `problems` compares what was asked 
 from __future__ import annotations
 
 import errno
-import json
 import math
 import typing as t
 from dataclasses import dataclass, replace
 
+from ..core import tool_json
 from ..records.base import Json
 from ..records.measurement import Figures, Rates, Stream
 from ..records.plan import PlannedCell
@@ -108,17 +108,14 @@ class FioResult:
 
 
 def load(text: str) -> Json:
-    """Return fio's JSON; warnings may precede it in the same file. Raises FioError when there is none."""
-    for start in (0, text.find("{")):
-        if start < 0:
-            break
-        try:
-            data = json.loads(text[start:])
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(data, dict) and isinstance(data.get("jobs"), list):
-            return data
-    raise FioError(f"fio wrote no JSON result; its output begins {text[:200]!r}")
+    """Return fio's JSON, which may have warnings around it in the same file. Raises FioError."""
+    try:
+        data = tool_json.read(text, "jobs")
+    except tool_json.NotOneObject as error:
+        raise FioError(f"fio wrote {error}") from None
+    if not isinstance(data["jobs"], list):
+        raise FioError("fio's JSON has no list of jobs")
+    return data
 
 
 def parse(data: Json) -> FioResult:

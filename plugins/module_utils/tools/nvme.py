@@ -10,14 +10,14 @@ NVM Command Set Specification) and the Sanitize Status log page (figure 271).
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import typing as t
 
-from ..core import sysfs
+from ..core import sysfs, tool_json
 from ..core.host import COMMAND_NOT_FOUND, Host, Result
 from ..core.progress import DONE, FAILED, IDLE, RUNNING, Progress
+from ..core.tool_json import Json
 from ..records.purge import LbaFormat
 
 ASK_S = 60.0
@@ -29,8 +29,6 @@ _STATUS = re.compile(r"\(([0-9]+)\)")
 _CONTROLLER = re.compile(r"nvme[0-9]+")
 _SHOWN = 160
 _WHOLE = re.compile(r"([+-]?[0-9]{1,100})(?:\.0*)?")
-# An object as nvme-cli prints it.
-Json = t.Mapping[str, t.Any]
 
 
 class NvmeError(Exception):
@@ -80,20 +78,16 @@ def query(host: Host, words: t.Sequence[str]) -> Json:
 
 
 def parse(result: Result) -> Json:
-    """Return the JSON object in a command's output; warnings may stand before it. Raises NvmeError."""
+    """Return the JSON object in a command's output. Raises NvmeError."""
     name = " ".join(result.argv[:3])
     if result.rc == COMMAND_NOT_FOUND:
         raise NvmeError("nvme-cli is not installed")
     if result.rc != 0:
         raise NvmeError(f"{name} ended with {result.rc}: {said(result)}")
-    for start in (0, result.stdout.find("{")):
-        try:
-            data = json.loads(result.stdout[start:]) if start >= 0 else None
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(data, dict):
-            return data
-    raise NvmeError(f"{name} printed no JSON: {said(result)}")
+    try:
+        return tool_json.read(result.stdout)
+    except tool_json.NotOneObject as error:
+        raise NvmeError(f"{name} printed {error}" + (f" ({said(result)})" if result.stderr.strip() else "")) from None
 
 
 def said(result: Result) -> str:

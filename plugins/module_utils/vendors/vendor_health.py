@@ -11,11 +11,11 @@ VSL 3.2.9, and public programs that read it.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import typing as t
 
+from ..core import tool_json
 from ..core.host import Host
 from ..records.vendor_tools import Card
 from . import iomemory, rssdm
@@ -101,8 +101,8 @@ def from_card(card: Card) -> Found:
 def throttle_c(text: str, path: str) -> int | None:
     """Return the temperature at which the card with this block device begins to throttle, by `fio-status -fj`."""
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
+        data = tool_json.read(text)
+    except tool_json.NotOneObject:
         return None
     modules = [module for adapter in _list(data, "adapter") for module in _list(adapter, "iomemory")]
     own = [module for module in modules if path in [vsu.get("device_path") for vsu in _list(module, "vsu")]]

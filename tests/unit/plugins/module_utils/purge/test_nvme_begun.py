@@ -114,7 +114,7 @@ def test_one_that_ended_while_nobody_looked_counts_by_its_sentinels(bed):
     "facts, message",
     [
         ({"mode": "stuck"}, "stuck"),
-        ({"mode": "silent"}, "sanitize-log /dev/nvme0 printed no JSON"),
+        ({"mode": "silent"}, "sanitize-log /dev/nvme0 printed broken JSON"),
         ({"sn": "other"}, "does not report"),
     ],
 )

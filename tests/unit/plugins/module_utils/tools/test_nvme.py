@@ -171,7 +171,7 @@ def test_names_are_compared_by_their_digits(text, digits):
         (1, "{}", "NVMe status: Invalid Field", "ended with 1: NVMe status: Invalid Field"),
         (0, "", "", "no JSON"),
         (0, "[1]", "", "no JSON"),
-        (0, '{"sn": ', "", "no JSON"),
+        (0, '{"sn": ', "", "broken JSON"),
         (124, "", "nvme gave no answer in 60 s", "no answer"),
     ],
 )
