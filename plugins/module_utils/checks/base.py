@@ -25,6 +25,8 @@ Rule = t.TypeVar("Rule")
 
 # How the wanted part of a version rule compares with what is there: ">=3.28"; anything else is a shell pattern.
 _AT_LEAST = re.compile(r">=\s*(\d.*)")
+# What `git describe` writes behind a tag.
+_GIT_BUILD = re.compile(r"-[0-9]+-g[0-9a-f]{4,}")
 
 
 class Driver(t.NamedTuple):
@@ -181,6 +183,13 @@ def version_key(text: str) -> tuple[int, ...]:
     while len(parts) > 1 and parts[-1] == 0:
         parts.pop()
     return tuple(parts)
+
+
+def is_older(actual: str, least: str) -> bool:
+    """Return whether a version is known to be older. A build of a git clone never is: it names the last tag that the
+    clone has, which may lie thousands of commits back.
+    """
+    return not _GIT_BUILD.search(actual) and version_key(actual) < version_key(least)
 
 
 def wanted_for(rules: t.Mapping[str, Rule], name: str | None) -> Rule | None:

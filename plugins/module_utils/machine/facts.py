@@ -14,6 +14,9 @@ from ..core.host import BOOT_ID, Host
 from ..records import base
 from ..records.host_snapshot import HostIdentity, Tool
 
+# A build of a git clone tells its commits after the last tag that the clone has ("3.3-3118-ga1ce").
+_VERSION = re.compile(r"[0-9]+(\.[0-9]+)+(-[0-9]+-g[0-9a-f]+)?")
+
 TOOLS = ("fio", "wipefs", "blkid", "blkdiscard", "setpriv", "systemd-run")
 OPTIONS: dict[str, t.Any] = {"tools": {"type": "list", "elements": "str", "default": list(TOOLS)}}
 
@@ -45,7 +48,7 @@ def tool(host: Host, name: str, option: str = "--version") -> Tool | None:
         return None
     result = host.run([path, option], timeout_s=20)
     # sg3_utils print theirs on stderr.
-    match = re.search(r"[0-9]+(\.[0-9]+)+", result.stdout or result.stderr) if result.rc == 0 else None
+    match = _VERSION.search(result.stdout or result.stderr) if result.rc == 0 else None
     return Tool(path, match.group(0) if match else None)
 
 

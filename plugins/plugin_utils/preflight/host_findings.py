@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.checks.base import BLOCKS, LEVELS, WARNING, version_key
+from ...module_utils.checks.base import BLOCKS, LEVELS, WARNING, is_older
 from ...module_utils.checks.table import CODES
 from ...module_utils.machine import snapshot
 from ...module_utils.records.check_finding import CheckFinding
@@ -219,10 +219,10 @@ def _tool_findings(view: HostAnswer, tests: t.Sequence[Test]) -> list[Finding]:
                 view.name,
             )
         )
-    elif fio and version_key(str(fio.version)) < version_key(least):
+    elif fio and is_older(str(fio.version), least):
         old = f"fio {fio.version} ({fio.path}) is older than {least} (ssd_fio_min_version)"
         found.append(Finding(f"{old}; install a newer one", view.name))
-    elif fio and version_key(str(fio.version)) < version_key(RATE_OF_MIX_SINCE):
+    elif fio and is_older(str(fio.version), RATE_OF_MIX_SINCE):
         unlike = [_unlike_rate(test, cell, str(fio.version)) for test, cell in _rates_of_mixes(tests)]
         found += [Finding(text, view.name) for text in unlike]
     return found
