@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""summary.json, results.csv and junit.xml from a judgement. Pure: each function returns the file's text."""
+"""summary.json, two results*.csv and junit.xml from a judgement. Pure: each function returns the file's text."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ CSV_COLUMNS = (
     " precondition_bandwidth_bytes_per_s precondition_kernel_bytes_written"
     " started finished reasons remarks"
 ).split()
+# What says who something is: of digits alone too it is a text.
+_IDENTITIES = ("host", "drive", "serial", "model", "firmware")
+# More makes a spreadsheet refuse the text of a formula.
+_MOST_QUOTED = 255
+_BYTE_ORDER_MARK = "\ufeff"
 # Of each tracked variable, after tracked_1_, tracked_2_ …; `unit` is that of average and fitted_end.
 TRACKED_COLUMNS = "cell metric unit steady average fitted_end range_ratio slope_ratio".split()
 # JUnit has no word for these: a test that cannot be trusted is an error, one that was not run is skipped.
@@ -122,6 +127,26 @@ def csv_text(run: Record, judgement: Record, records: Records) -> str:
             }
             writer.writerow({name: spreadsheet_cell(value) for name, value in row.items()})
     return out.getvalue()
+
+
+def spreadsheet_text(csv_text_: str) -> str:
+    """results-spreadsheet.csv: results.csv for people who open it in a spreadsheet, which takes 00012345 and 22123E45
+    for numbers, however they are quoted, and a file without a byte order mark for one of its own code page.
+    """
+    rows = csv.reader(io.StringIO(csv_text_))
+    columns = next(rows)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow(_as_text(cell) if name in _IDENTITIES else cell for name, cell in zip(columns, row))
+    return _BYTE_ORDER_MARK + out.getvalue()
+
+
+def _as_text(cell: str) -> str:
+    """A formula that is nothing but a text: within its quotes nothing is computed."""
+    quoted = '="{}"'.format(cell.replace('"', '""'))
+    return quoted if cell and len(cell) <= _MOST_QUOTED else cell
 
 
 def _row(run: Record, drive: Record, test: Record, record: Record) -> Record:

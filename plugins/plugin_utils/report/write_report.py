@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Judge a run's folder and write its report: pages for people, summary.json, results.csv, junit.xml, message.txt."""
+"""Judge a run's folder and write its report: pages for people, summary.json, results*.csv, junit.xml, message.txt."""
 
 from __future__ import annotations
 
@@ -165,7 +165,9 @@ def files(sources: Sources, run_dir: str, asked: ReportOptions = ReportOptions()
     shown = page_list.chosen(rows, asked.drives, os.path.join(run_dir, "report"))
     yield "pages.css", render.css()
     yield "pages.js", render.script("tables", "charts")
-    yield "results.csv", download_files.csv_text(sources.run, sources.judgement, sources.tests)
+    table = download_files.csv_text(sources.run, sources.judgement, sources.tests)
+    yield "results.csv", table
+    yield "results-spreadsheet.csv", download_files.spreadsheet_text(table)
     yield (
         "summary.json",
         download_files.summary(

@@ -123,6 +123,9 @@ def test_what_a_drive_says_of_itself_acts_on_no_reader(tmp_path, honest, what):
     rows = list(csv.reader(io.StringIO(made["results.csv"])))
     assert len(rows) == 1 + len(generator.DEMO)
     assert not [cell for row in rows for cell in row if cell[:1] in ("=", "+", "@", "\t") or cell[:2] == "-c"]
+    sheet = list(csv.reader(io.StringIO(made["results-spreadsheet.csv"].lstrip("\ufeff"))))
+    text = re.compile(r'="([^"]|"")*"')
+    assert not [cell for row in sheet for cell in row if cell[:1] in ("=", "+", "@", "\t") and not text.fullmatch(cell)]
     of_other_programs(sources)
 
 
