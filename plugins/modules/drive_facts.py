@@ -31,8 +31,9 @@ options:
       - Values are strings, compared as a whole. Put them in quotes, because YAML reads V(0123), V(1e5) and V(NO) as
         something else.
       - An entry may also have options for that drive. C(allow) lists codes of refusals to override; only
-        V(partition_table), V(signature), V(efi_system_partition), V(transport), V(removable), V(sanitize_failed),
-        V(mentioned) and V(unseen_users) can be. C(ssd_overwrite_data=true) overrides V(unsigned_data).
+        V(partition_table), V(signature), V(efi_system_partition), V(transport), V(removable), V(hard_disk),
+        V(sanitize_failed), V(mentioned) and V(unseen_users) can be. C(ssd_overwrite_data=true) overrides
+        V(unsigned_data).
     type: list
     elements: raw
     default: []

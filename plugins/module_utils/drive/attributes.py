@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import typing as t
 
 from ..core.host import Host
 from ..core.sysfs import number, nvme_controllers
@@ -24,9 +25,18 @@ _TRANSPORTS = (
     (r"/mmc[0-9]", "mmc"),
     (r"/virtio[0-9]", "virtio"),
 )
+# Of SCSI disks behind another path or an unknown one, the drive's own words say what it is; a network's is not asked.
+CommandSet = t.Literal["nvme", "ata", "scsi"]
+_COMMAND_SETS: t.Mapping[str, CommandSet] = {"nvme": "nvme", "sata": "ata", "sas": "scsi"}
+_NETWORKS = ("iscsi", "fc")
+_ATA_VENDOR = "ATA"  # of every ATA drive that a translation (SAT) shows
+_SAS_PROTOCOL = 6  # PROTOCOL IDENTIFIER (SPC-4, 7.6.1)
+# MEDIUM ROTATION RATE (SBC-3, 6.6.2; ACS-3, IDENTIFY word 217): below it, not reported, none, or reserved.
+_LEAST_RPM = 0x401
 # Transports of devices of software: no model that says anything of them, no link, temperature or health.
 VIRTUAL = ("loop", "virtio", "nbd")
 _ATA_IDENTIFY = 60  # where IDENTIFY DEVICE starts in VPD page 89h (SAT-3, ATA Information)
+_ATA_ROTATION = slice(_ATA_IDENTIFY + 2 * 217, _ATA_IDENTIFY + 2 * 218)
 _ATA_FIRMWARE = slice(_ATA_IDENTIFY + 46, _ATA_IDENTIFY + 54)
 _ATA_MODEL = slice(_ATA_IDENTIFY + 54, _ATA_IDENTIFY + 94)
 
@@ -115,8 +125,46 @@ def transport(host: Host, name: str) -> str | None:
     found = vendor_identity.transport(name) or next(
         (kind for pattern, kind in _TRANSPORTS if re.search(pattern, path)), None
     )
-    behind_hba = found == "sas" and host.get(f"/sys/block/{name}/device/vendor") == "ATA"
-    return "sata" if behind_hba else found
+    if found not in (None, "sas") or not name.startswith("sd"):
+        return found
+    # Behind an HBA, also one whose driver has no transport class (MegaRAID, PERC, Adaptec).
+    return "sata" if _is_ata(host, name) else "sas" if _says_sas(host, name) else found
+
+
+def command_set(host: Host, name: str, transport_: str | None) -> CommandSet | None:
+    """Return in which commands a drive answers, whatever leads to it; None for one that takes none of them."""
+    found = _COMMAND_SETS.get(transport_ or "")
+    if found or not name.startswith("sd") or transport_ in _NETWORKS:
+        return found
+    return "ata" if _is_ata(host, name) else "scsi"
+
+
+def _is_ata(host: Host, name: str) -> bool:
+    """Return whether a SCSI disk is an ATA drive behind a translation, by its vendor or VPD page 89h (SAT-3)."""
+    vendor = host.get(f"/sys/block/{name}/device/vendor")
+    return vendor == _ATA_VENDOR or bool(_page(host, name, "vpd_pg89"))
+
+
+def _says_sas(host: Host, name: str) -> bool:
+    """Return whether a designator of VPD page 83h is of a SAS port (SPC-4, 7.8.6). A RAID volume has no such port."""
+    page = _page(host, name, "vpd_pg83")
+    rest = page[4 : 4 + int.from_bytes(page[2:4], "big")]
+    while len(rest) >= 4:
+        if rest[1] & 0x80 and rest[0] >> 4 == _SAS_PROTOCOL:
+            return True
+        rest = rest[4 + rest[3] :]
+    return False
+
+
+def rotation_rpm(host: Host, name: str) -> int | None:
+    """Return how fast a disk says that it turns; None for an SSD, and where it does not tell. The kernel's `rotational`
+    is also set where nothing is told.
+    """
+    told = (
+        int.from_bytes(_page(host, name, "vpd_pgb1")[4:6], "big"),
+        int.from_bytes(_page(host, name, "vpd_pg89")[_ATA_ROTATION], "little"),
+    )
+    return next((rate for rate in told if _LEAST_RPM <= rate < 0xFFFF), None)
 
 
 def numa_node(host: Host, name: str) -> int | None:

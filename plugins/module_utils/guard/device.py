@@ -7,12 +7,14 @@ twice.
 
 from __future__ import annotations
 
+import os
 import re
 import typing as t
 
 from ..core.host import Host
+from ..core.sysfs import nvme_controllers
 from ..drive import identity as drive
-from ..drive.attributes import udev_lags
+from ..drive.attributes import rotation_rpm, udev_lags
 from .facts import Facts, add
 
 LOCAL = ("nvme", "sata", "sas", "pcie", "loop")
@@ -35,9 +37,15 @@ _RAID_HOSTS: tuple[tuple[str, str | None], ...] = (
     ("megaraid", None),
     ("megaraid_legacy", None),
 )
+# VD: volumes of Marvell's SATA controllers, under any server's name (DELLBOSS VD, ThinkSystem M.2 VD).
 _RAID_MODEL: t.Pattern[str] = re.compile(
-    r"\b(PERC|MegaRAID|MR\d{4}|Logical Volume|LOGICAL VOLUME|Virtual Disk|BOSS|RAID)\b|DELLBOSS|ServeRAID"
+    r"\b(PERC|MegaRAID|MR\d{4}|Logical Volume|LOGICAL VOLUME|Virtual Disk|VD|BOSS|RAID|Boot Controller)\b"
+    r"|DELLBOSS|ServeRAID|\bNS204i"
 )
+# (vendor, device) of controllers that show nothing but volumes of their own, as NVMe drives. Source: pci.ids.
+_RAID_FUNCTIONS: t.Mapping[tuple[str | None, str | None], str] = {
+    ("0x1b4b", "0x2241"): "Marvell 88NR2241 (Dell BOSS-N1, HPE NS204i, Lenovo M.2 kits)",
+}
 # Of a server's management controller, or a file of a hypervisor's.
 _VIRTUAL_MEDIA = re.compile(
     r"Virtual (CD|Floppy|Media|HDisk|Disk ?\d*$|NVMe Disk|SATA)|VBOX|iDRAC|LCDRIVE", re.IGNORECASE
@@ -76,6 +84,11 @@ def probe_device(host: Host, facts: Facts) -> None:
     if _NETWORK_MODEL.search(model):
         add(facts.fabric, f"{model} is a volume on a network")
     _raid(host, facts, block, model)
+    if host.get(block + "/queue/zoned") == "host-managed":
+        add(facts.zoned, "{} zones".format(host.get(block + "/queue/nr_zones") or "its zones are host-managed"))
+    rpm = rotation_rpm(host, facts.name)
+    if rpm:
+        add(facts.hard_disk, f"it turns {rpm} times a minute")
     _twins(host, facts)
 
 
@@ -98,6 +111,10 @@ def _raid(host: Host, facts: Facts, block: str, model: str) -> None:
     vendor = host.get(block + "/device/vendor") or ""
     if _RAID_MODEL.search(f"{vendor} {model}"):
         add(facts.raid_volume, f"it calls itself {model}")
+    for controller in nvme_controllers(host, facts.name):
+        function = os.path.dirname(os.path.dirname(host.realpath(controller)))
+        found = _RAID_FUNCTIONS.get((host.get(function + "/vendor"), host.get(function + "/device")))
+        add(facts.raid_volume, *([f"its controller is a {found}"] if found else []))
     address = re.search(r"/host(\d+)/.*/(\d+):(\d+):\d+:\d+/", host.realpath(block) + "/")
     driver = host.get(f"/sys/class/scsi_host/host{address.group(1)}/proc_name") if address else None
     for name, channels in _RAID_HOSTS:

@@ -152,6 +152,8 @@ class Facts:
     transport: list[str] = dataclasses.field(default_factory=list)
     removable: list[str] = dataclasses.field(default_factory=list)
     raid_volume: list[str] = dataclasses.field(default_factory=list)
+    zoned: list[str] = dataclasses.field(default_factory=list)
+    hard_disk: list[str] = dataclasses.field(default_factory=list)
     sanitizing: list[str] = dataclasses.field(default_factory=list)
     sanitize_failed: list[str] = dataclasses.field(default_factory=list)
     ata_security: list[str] = dataclasses.field(default_factory=list)

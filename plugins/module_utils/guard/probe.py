@@ -18,6 +18,7 @@ import typing as t
 
 from ..core.host import Host
 from ..drive import identity as drive
+from ..drive.attributes import CommandSet, command_set
 from ..records import base
 from ..records.identity import Identity
 from ..records.ledger import LedgerEntry
@@ -45,8 +46,12 @@ from .scsi import probe_ata, probe_scsi
 _SUPERBLOCKS_WITHIN = 5 << 20
 _BLKGETSIZE64 = 0x80081272
 _BLKGETDISKSEQ = 0x80081280  # Linux 5.15
-# What only a drive of this transport can tell, and needs a tool for. A loop device has nothing to tell.
-_BY_TRANSPORT: dict[str, t.Callable[[Host, Facts], None]] = {"nvme": probe_nvme, "sata": probe_ata, "sas": probe_scsi}
+# What only a drive with these commands can tell, and needs a tool for. A loop device has nothing to tell.
+_BY_COMMAND_SET: dict[CommandSet | None, t.Callable[[Host, Facts], None]] = {
+    "nvme": probe_nvme,
+    "ata": probe_ata,
+    "scsi": probe_scsi,
+}
 
 
 def machine(host: Host, names: t.Sequence[str], quick: bool = False) -> Machine:
@@ -81,9 +86,9 @@ def probe(
     device_users.probe_users(host, facts, shared)
     config_references.read_tags(host, facts)
     probe_device(host, facts)
-    by_transport = _BY_TRANSPORT.get(facts.identity.transport or "")
-    if by_transport is not None:
-        by_transport(host, facts)
+    ask = _BY_COMMAND_SET.get(command_set(host, name, facts.identity.transport))
+    if ask is not None:
+        ask(host, facts)
     if ledger is not None:
         facts.own_data = ledger_format.known(ledger)
         if ledger_format.keeps_evidence(ledger):

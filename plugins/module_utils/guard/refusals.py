@@ -193,8 +193,19 @@ REFUSALS: dict[str, Text] = {
     ),
     "raid_volume": Text(
         "it is a volume of a RAID controller: {detail}",
-        "Set the controller to HBA or JBOD mode, so that it shows the drives themselves, " + _KEEP_OUT,
-        found="a RAID controller's logical volume",
+        "Set the controller to HBA or JBOD mode, if it has one, so that it shows the drives themselves, " + _KEEP_OUT,
+        found="a RAID controller's logical volume, or a boot device's mirror (Dell BOSS, HPE NS204i, Lenovo M.2 kits)",
+    ),
+    "zoned": Text(
+        "it is zoned: {detail}",
+        "It takes no random writes, and no shipped plan is for such drives; take the drive out of ssd_drives.",
+        found="host-managed zones (ZNS, SMR)",
+    ),
+    "hard_disk": Text(
+        "it is a hard disk: {detail}",
+        "The tests are for SSDs; to run them on it all the same, set allow: [hard_disk], " + _KEEP_OUT,
+        ALLOW,
+        found="a rotation rate that the drive reports",
     ),
     "sanitize_running": Text(
         "a sanitize is running that this run did not start: {detail}",

@@ -58,6 +58,8 @@ RULES: tuple[tuple[str, t.Callable[[Facts], t.Iterable[str]]], ...] = (
     ("transport", lambda facts: facts.transport),
     ("removable", lambda facts: facts.removable),
     ("raid_volume", lambda facts: facts.raid_volume),
+    ("zoned", lambda facts: facts.zoned),
+    ("hard_disk", lambda facts: facts.hard_disk),
     ("sanitize_running", lambda facts: facts.sanitizing),
     ("sanitize_failed", lambda facts: facts.sanitize_failed),
     ("ata_security", lambda facts: facts.ata_security),

@@ -19,6 +19,7 @@ from dataclasses import asdict, replace
 
 from ..core.host import Host, Result
 from ..core.progress import RUNNING, Progress, Unreadable
+from ..drive.attributes import command_set
 from ..records.identity import Identity
 from ..records.plan import PlannedPurge
 from ..records.purge import AtaDrive as Capabilities
@@ -301,7 +302,7 @@ SECURITY_METHODS = tuple(
 
 def capabilities(host: Host, identity: Identity) -> Capabilities | None:
     """Return what a SATA drive offers; None for another. Raises PurgeError when it can't be asked."""
-    if identity.transport != "sata":
+    if command_set(host, str(identity.kernel_name), identity.transport) != "ata":
         return None
     path = str(identity.path)
     found = identify(host, identity)

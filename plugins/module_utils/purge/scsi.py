@@ -15,6 +15,7 @@ import typing as t
 
 from ..core.host import Host
 from ..core.progress import RUNNING, Progress, Unreadable
+from ..drive.attributes import command_set
 from ..records.identity import Identity
 from ..records.plan import PlannedPurge
 from ..records.purge import ScsiDrive as Capabilities
@@ -88,7 +89,7 @@ _KINDS = {
 
 def capabilities(host: Host, identity: Identity) -> Capabilities | None:
     """Return what a SAS drive offers; None for another. Raises PurgeError when it can't be asked."""
-    if identity.transport != "sas":
+    if command_set(host, str(identity.kernel_name), identity.transport) != "scsi":
         return None
     path = str(identity.path)
     return Capabilities(

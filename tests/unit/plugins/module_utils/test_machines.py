@@ -25,6 +25,9 @@ from ansible_collections.ssdlab.fleet.tests.fixtures import machine_trees
 
 NVME_PURGES = ["nvme_format_crypto", "nvme_format_user_data", "overwrite"]
 ATA_PURGES = ["ata_sanitize_block", "ata_security_erase_enhanced", "ata_security_erase", "overwrite"]
+# Security erase only where no adapter translates.
+BEHIND_HBA = ["ata_sanitize_block", "overwrite"]
+SAS_PURGES = ["overwrite"]
 
 
 def examine(host, *entries):
@@ -46,15 +49,11 @@ def decided(drive):
     "machine, expected",
     [
         ("vmd", {"nvme0n1": ("nvme", [], NVME_PURGES)}),
-        # Wrong: a zoned drive takes neither random writes nor an overwrite from its start, and is offered all the same.
-        ("zoned-namespace", {"nvme0n2": ("nvme", [], NVME_PURGES)}),
-        # Wrong: a hard disk is offered as if it were an SSD.
-        ("hard-disk", {"sda": ("sata", [], ATA_PURGES)}),
-        # Wrong: a SATA and a SAS drive are refused, as only a SAS transport class in their paths says what they are.
-        ("megaraid-jbod", {"sda": (None, ["transport"], []), "sdb": (None, ["transport"], [])}),
-        # Wrong: two mirrored drives count as one SSD, as only one vendor's name for such a device is known.
-        ("boot-mirror-nvme", {"nvme0n1": ("nvme", [], NVME_PURGES)}),
-        ("boot-mirror-sata", {"sda": ("sata", [], ATA_PURGES)}),
+        ("zoned-namespace", {"nvme0n2": ("nvme", ["zoned"], [])}),
+        ("hard-disk", {"sda": ("sata", ["hard_disk"], [])}),
+        ("megaraid-jbod", {"sda": ("sata", [], BEHIND_HBA), "sdb": ("sas", [], SAS_PURGES)}),
+        ("boot-mirror-nvme", {"nvme0n1": ("nvme", ["raid_volume"], [])}),
+        ("boot-mirror-sata", {"sda": ("sata", ["raid_volume"], [])}),
     ],
 )
 def test_each_drive_is_decided(fake, machine, expected):
@@ -63,31 +62,88 @@ def test_each_drive_is_decided(fake, machine, expected):
 
 
 @pytest.mark.parametrize(
-    "model, refusals", [("SAMSUNG MZQL21T9HCJR-00A07", []), ("Dell BOSS-N1", ["raid_volume"])], ids=["SSD", "BOSS"]
+    "model, function, refusals",
+    [
+        ("SAMSUNG MZQL21T9HCJR-00A07", "0x144d 0xa80a", []),
+        ("WDC SN840 VDX", "0x1b96 0x2500", []),
+        ("Dell BOSS-N1", "0x1b4b 0x2241", ["raid_volume"]),
+        ("Dell BOSS-N1", "", ["raid_volume"]),
+        # Under a name that nobody knows.
+        ("M.2 Mirror", "0x1b4b 0x2241", ["raid_volume"]),
+    ],
 )
-def test_of_boot_mirrors_one_vendors_name_is_known(fake, model, refusals):
+def test_a_boot_mirror_is_known_by_its_controller_or_its_name(fake, model, function, refusals):
     machine_trees.build(fake, "boot-mirror-nvme")
     fake.put("/sys/class/nvme/nvme0/model", model)
+    for file, value in zip(("vendor", "device"), function.split()):
+        fake.put(f"/sys/devices/pci0000:00/0000:00:03.1/0000:01:00.0/{file}", value)
     (drive,) = examine(fake)
     assert [refusal["code"] for refusal in drive["refusals"]] == refusals
 
 
-def test_an_allowed_transport_skips_the_questions_behind_it(fake):
-    """Wrong: nobody asks for ATA security, sanitize state, reservations and Opal, and overwrite is the only purge."""
+ASKED = {
+    "ata": {"hdparm", "sg_raw"},
+    "scsi": {"sg_turs", "sg_requests", "sg_persist", "sg_raw", "sg_opcodes"},
+}
+
+
+def is_asked(fake, commands):
+    return commands <= {command[0] for command in fake.commands}
+
+
+def test_drives_behind_a_raid_controller_are_asked_what_they_are(fake):
     machine_trees.build(fake, "megaraid-jbod")
-    found = examine(fake, *({"serial": serial, "allow": ["transport"]} for serial in ("SN-SATA-1", "SN-SAS-1")))
-    assert [decided(drive) for drive in found] == [(None, [], ["overwrite"])] * 2
-    assert [[code["code"] for code in drive["overridden"]] for drive in found] == [["transport"]] * 2
-    assert {command[0] for command in fake.commands} == {"wipefs", "blkid"}
+    examine(fake, {"serial": "SN-SATA-1"}, {"serial": "SN-SAS-1"})
+    assert is_asked(fake, ASKED["ata"] | ASKED["scsi"])
 
 
-def test_a_hard_disk_is_listed_like_an_ssd(fake):
-    """Wrong: the list to copy into an inventory does not say that it rotates."""
+@pytest.mark.parametrize("serial, commands", [("SN-SATA-1", "ata"), ("SN-SAS-1", "scsi")])
+def test_an_allowed_transport_skips_no_question(fake, serial, commands):
+    """As on USB: the path is allowed, and what the drive is decides what it is asked."""
+    machine_trees.build(fake, "megaraid-jbod")
+    name = {"SN-SATA-1": "sda", "SN-SAS-1": "sdb"}[serial]
+    usb = "/sys/devices/pci0000:00/0000:00:14.0/usb1/1-1/1-1:1.0/host9/target9:0:0/9:0:0:0"
+    old = os.path.dirname(os.path.dirname(fake.realpath(f"/sys/block/{name}")))
+    os.makedirs(os.path.dirname(fake.path(usb)))
+    os.rename(fake.path(old), fake.path(usb))
+    for link in (f"/sys/block/{name}", f"/sys/class/block/{name}", f"{usb}/block/{name}/device"):
+        os.unlink(fake.path(link))
+    fake.link(f"{usb}/block/{name}/device", usb)
+    for link in (f"/sys/block/{name}", f"/sys/class/block/{name}"):
+        fake.link(link, f"{usb}/block/{name}")
+    (drive,) = examine(fake, {"serial": serial, "allow": ["transport"]})
+    assert (drive["identity"]["transport"], drive["refusals"]) == ("usb", [])
+    assert [code["code"] for code in drive["overridden"]] == ["transport"]
+    assert is_asked(fake, ASKED[commands])
+
+
+def test_an_allowed_transport_lifts_no_password(fake):
+    machine_trees.build(fake, "megaraid-jbod")
+    told = fake.answers["hdparm --Istdout"][1]
+    # Word 128: security supported, enabled, locked.
+    fake.answers["hdparm --Istdout"] = (0, security_enabled(told), "")
+    (drive,) = examine(fake, {"serial": "SN-SATA-1", "allow": ["transport"]})
+    assert [refusal["code"] for refusal in drive["refusals"]] == ["ata_security"]
+
+
+def security_enabled(text):
+    head, *lines = text.splitlines()
+    words = [int(word, 16) for line in lines for word in line.split()]
+    words[128] |= 0x6
+    data = b"".join(word.to_bytes(2, "little") for word in words[:-1]) + b"\xa5"
+    words[255] = -sum(data) % 256 << 8 | 0xA5
+    return "\n".join(
+        [head, *(" ".join(f"{word:04x}" for word in words[place : place + 8]) for place in range(0, 256, 8))]
+    )
+
+
+def test_a_hard_disk_is_no_ssd_and_can_be_allowed(fake):
     machine_trees.build(fake, "hard-disk")
     (drive,) = examine(fake)
     text = drive_list.render({"rack1-07": {"drives": [drive]}})
-    assert '        - serial: "SN-HDD-1"  # EXAMPLE HDD 4TB, 33.55 MB, sata, /dev/sda\n' in text
-    assert drive["identity"]["rotational"] is True
+    assert "hard_disk: it is a hard disk: it turns 7200 times a minute" in text
+    (drive,) = examine(fake, {"serial": "SN-HDD-1", "allow": ["hard_disk"]})
+    assert decided(drive) == ("sata", [], ATA_PURGES)
 
 
 def test_drives_beside_each_other_get_cores_of_different_speed(fake):
