@@ -66,7 +66,7 @@ def test_a_night_from_the_plan_to_the_message_with_one_bad_drive(awx, chat):
     status, said = awx.run("notify", report_webhook_url=address)
     assert status == "successful" and "secret-path" not in said
     (message,) = posted
-    assert message["text"].startswith(f"{run_id}: 1 of 2 drives did not pass (") and "No earlier run" in message["text"]
+    assert message["text"].startswith(f"{run_id}: 1 of 2 drives passed; 1 ") and "No earlier run" in message["text"]
     assert awx.site.drives[1].file.name in message["text"]
 
 

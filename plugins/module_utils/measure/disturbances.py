@@ -31,7 +31,7 @@ TITLES = {
     OTHER_IO: "other I/O",
     DISCARDED: "discarded",
     NOT_FILLED: "queue not filled",
-    HOST_LIMITED: "host limited",
+    HOST_LIMITED: "host busy",
     IDLE_GAP: "idle gap",
     SUSPENDED: "suspended",
     CLOCK_JUMP: "clock jump",

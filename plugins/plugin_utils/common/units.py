@@ -7,6 +7,7 @@ what is written to it, is decimal as on its label (GB, TB, MB/s); block sizes ar
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ...module_utils.measure.rounds import FITTED_END
@@ -19,6 +20,17 @@ def unit(metric: str) -> tuple[str, float]:
     """Return the unit to show a metric in, and what to divide its value by."""
     measured = metric[: -len(FITTED_END)] if metric.endswith(FITTED_END) else metric
     return next(((name, divisor) for end, name, divisor in UNITS if measured.endswith(end)), ("", 1.0))
+
+
+# (end of the metric's name, how it is said)
+_SAID = (("_latency_us", " latency"), ("_bandwidth", " bandwidth"), ("_iops", " IOPS"), ("_us", ""), ("_pct", ""))
+
+
+def metric_words(metric: str) -> str:
+    """Return a metric's name as it is said: read p99.9 latency, write IOPS, media errors."""
+    end, said = next(((end, said) for end, said in _SAID if metric.endswith(end)), ("", ""))
+    words = re.sub(r"(p[0-9]+)_([0-9]+)", r"\1.\2", metric[: len(metric) - len(end)]).replace("_", " ")
+    return words.replace("iops", "IOPS") + said
 
 
 def rounded(value: float, digits: int = 4) -> str:

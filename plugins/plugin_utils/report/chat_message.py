@@ -11,11 +11,12 @@ import re
 import typing as t
 
 from ..validation import printable as texts
+from ..verdict import headline
 from ..verdict.verdicts import VERDICTS
 
 # Chats cut what is longer than 2,000 characters (the shortest limit of those in use).
 MOST = 1800
-MOST_NAME, MOST_REASON, MOST_FINDING = 60, 160, 300
+MOST_NAME, MOST_REASON, MOST_FINDING, MOST_HEADLINE = 60, 160, 300, 600
 # What chats and templates read as a mention, a link, markup or an expression; names and reasons come from hosts.
 _INERT = str.maketrans(
     {"<": "‹", ">": "›", "@": "(at)", "`": "'", "[": "(", "]": ")", "{": "(", "}": ")", "|": "/", "&": "+"}
@@ -38,18 +39,7 @@ def run_message(run: Mapping, judgement: Mapping, before: Mapping | None = None)
         (drive for drive in drives if drive["verdict"] != "pass"),
         key=lambda drive: (VERDICTS.index(drive["verdict"]), bool(drive.get("host_fault"))),
     )
-    counts = ", ".join(
-        f"{judgement['verdicts'][verdict]} {_words(verdict)}"
-        for verdict in VERDICTS
-        if judgement["verdicts"].get(verdict)
-    )
-    name = inert(run["run"]["id"], MOST_NAME)
-    if not drives:
-        head = [f"{name}: no drive was asked for"]
-    elif not bad:
-        head = [f"{name}: all {len(drives)} drives passed"]
-    else:
-        head = [f"{name}: {len(bad)} of {len(drives)} drives did not pass ({counts})"]
+    head = [f"{inert(run['run']['id'], MOST_NAME)}: {_unlinked(headline.of_run(drives), MOST_HEADLINE)}"]
     changes = _changes(drives, before) if before else ["No earlier run to compare with"]
     return _fitting(head, changes, [_line(drive) for drive in bad])
 
@@ -58,13 +48,18 @@ def of_findings(run_name: str, findings: t.Sequence[str]) -> str:
     """Return the message of a run that preflight refused: its findings, as many as fit; the rest is counted."""
     count = f"{len(findings)} thing{'s' * (len(findings) != 1)}"
     name = inert(run_name, MOST_NAME) or "run"
-    lines = [_DOMAIN.sub(". ", inert(line, MOST_FINDING)) for line in findings]
+    lines = [_unlinked(line, MOST_FINDING) for line in findings]
     return _fitting([f"{name}: not started, preflight found {count} to fix"], [], lines)
 
 
 def inert(value: t.Any, most: int) -> str:
     """One printable line in which a chat finds no mention, link or markup."""
     return texts.line(texts.line(value, most).translate(_INERT).replace("://", ": //"), most)
+
+
+def _unlinked(value: t.Any, most: int) -> str:
+    """Return such a line, in which no name reads as one of a host."""
+    return _DOMAIN.sub(". ", inert(value, most))
 
 
 def _words(verdict: str) -> str:
@@ -78,7 +73,7 @@ def _who(drive: Mapping) -> str:
 def _line(drive: Mapping) -> str:
     return (
         f"{_words(drive['verdict'])}: {_who(drive)}: "
-        f"{_DOMAIN.sub('. ', inert(next(iter(drive['reasons']), 'no reason known'), MOST_REASON))}"
+        f"{_unlinked(next(iter(drive['reasons']), 'no reason known'), MOST_REASON)}"
     )
 
 

@@ -17,7 +17,7 @@ from ...module_utils.core.files import SCHEMA_VERSION
 from ...module_utils.records.attempt import METRIC_PATTERN
 from ..common import units
 from ..validation import printable
-from ..verdict import comparability, result_warnings
+from ..verdict import comparability, headline, result_warnings
 
 METRIC = re.compile(METRIC_PATTERN.rstrip("$"))
 # A table with more columns is of no use to anybody, and a record from outside could ask for any number.
@@ -75,12 +75,14 @@ def summary(
         under = {"conditions": comparability.of_drive(asked.get(key, {}), identity, mine)} if identity else {}
         power = (records or {}).get(key, {}).get("power")
         under.update({"power": power} if power else {})
-        drives.append({**_with_derived(drive, (derived or {}).get(key, {})), **under})
+        told = {"headline": headline.of_drive(drive)}
+        drives.append({**_with_derived(drive, (derived or {}).get(key, {})), **told, **under})
     about = {"id": run["run"]["id"], "name": run["run"]["name"], "started": run.get("started")}
     content = {
         "schema_version": SCHEMA_VERSION,
         "run": about,
         "verdicts": judgement["verdicts"],
+        "headline": headline.of_run(judgement["drives"]),
         "warnings": result_warnings.implausible_limits(run, judgement),
         "fleet": fleet,
         "definitions": comparability.definitions(run),

@@ -12,8 +12,8 @@ import typing as t
 
 from ..common import units
 from ..common.drives import order
+from ..verdict import headline as run_headline
 from ..verdict import result_warnings
-from ..verdict.verdicts import VERDICTS
 from . import changes, distributions, page_names, thinning
 from .run_sources import Sources
 from .table_data import Record, data, figure_limits, made_page
@@ -163,24 +163,8 @@ def _departures(tests: Record) -> list[Record]:
 
 def headline(rows: list[Record], fleet: Record) -> str:
     """Return the run in one or two sentences."""
-    if not rows:
-        return "No drive was asked for."
-    if all(row["verdict"] == "pass" for row in rows):
-        said = "The drive passed." if len(rows) == 1 else f"All {len(rows):,} drives passed."
-    else:
-        words = {
-            "fail": "failed",
-            "error": "ended in error",
-            "invalid": "not validly measured",
-            "not_tested": "not tested",
-            "pass": "passed",
-        }
-        counts = [(sum(row["verdict"] == verdict for row in rows), words[verdict]) for verdict in VERDICTS]
-        said = (
-            f"Of {len(rows):,} drive{'s' if len(rows) > 1 else ''}, "
-            + ", ".join(f"{count:,} {word}" for count, word in counts if count)
-            + "."
-        )
+    told = run_headline.of_run(rows)
+    said = f"{told[0].upper()}{told[1:]}."
     low = [entry["host"] for entry in fleet.get("low_hosts") or []]
     apart = {(found["host"], found["drive"]) for found in fleet.get("outliers") or []}
     more = []

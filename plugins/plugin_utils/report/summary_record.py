@@ -303,6 +303,8 @@ class DriveOfSummary:
     # Only where the verdict is error: the drive did not do its I/O, or hangs. Quarantine counts it.
     drive_fault: OrMissing[t.Literal[True]] = None
     reasons: Reasons
+    # The verdict and its causes in one line.
+    headline: OrMissing[str] = None
     # What has to be alike before figures of other runs are compared, but for what is unknown.
     conditions: OrMissing[DriveConditions] = None
     # The boot, and how often the drive's own power had come on, when a job of the run took it for the first and the
@@ -323,6 +325,8 @@ class Summary:
     verdicts: Annotated[
         dict[str, Count], Limits(min_properties=5, property_names="^(pass|not_tested|invalid|error|fail)$")
     ]
+    # The verdicts with their causes in one line.
+    headline: OrMissing[str] = None
     # Limits of criteria that are so far from what was measured that they are probably in another unit.
     warnings: OrMissing[list[str]] = None
     fleet: Fleet

@@ -11,7 +11,7 @@ import typing as t
 
 from ...module_utils.drive.attributes import VIRTUAL
 from ...module_utils.measure import hidden_variation, histogram
-from ...module_utils.measure.disturbances import NO_PERCENTILES
+from ...module_utils.measure.disturbances import DISTURBS, NO_PERCENTILES, TITLES
 from ...module_utils.measure.disturbed_rounds import sentence
 from ...module_utils.records import base
 from ...module_utils.records.attempt import Disturbance
@@ -339,9 +339,29 @@ def unresolved_percentile(criterion: Mapping, record: Mapping, described: str) -
     if short is None:
         return []
     there, needed = short
+    disturbed = _why_few_rounds(record, there, needed)
+    if disturbed:
+        return [
+            f"{criterion['metric']} is unknown: {disturbed}; the {there:,} I/Os of the others are too few, "
+            f"{needed:,} are needed for {histogram.LEAST_BEYOND} beyond it ({described})"
+        ]
     text = (
         f"{criterion['metric']} is unknown: {there:,} I/Os in the window are too few, {needed:,} are needed for "
         f"{histogram.LEAST_BEYOND} beyond it"
         f" ({described}); measure longer, or ask for a lower percentile"
     )
     return [text]
+
+
+def _why_few_rounds(record: Mapping, there: int, needed: int) -> str:
+    """Return which cause left too few rounds, where all of them would have had I/Os enough; "" where that is not why.
+    A window is as long as the test has it, whatever was disturbed.
+    """
+    found = [item for item in record.get("validity") or [] if item["level"] == DISTURBS]
+    rounds = record.get("rounds") or 0
+    disturbed = {number for item in found for first, last in item["rounds"] for number in range(first, last + 1)}
+    kept = rounds - len(disturbed)
+    if not disturbed or kept <= 0 or record.get("steady_state") or there * rounds < needed * kept:
+        return ""
+    most = max(found, key=lambda item: item["count"])
+    return f"{TITLES[most['cause']]} in {most['count']} of {rounds} rounds ({most['first']})"

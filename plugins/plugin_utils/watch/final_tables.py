@@ -11,7 +11,7 @@ import re
 import typing as t
 
 from ..common import units
-from ..verdict import judged_criteria
+from ..verdict import headline, judged_criteria
 from ..verdict.verdicts import CHANGED, OTHERWISE, VERDICTS
 from . import grouped_reasons, progress
 from .grouped_reasons import DriveReasons
@@ -181,7 +181,7 @@ def _most(told: list[str]) -> list[str]:
 
 class _Row(t.NamedTuple):
     """A drive: `good` ones give way when there are too many, and those of a higher `rank` when there still are; `why`:
-    what is wrong with it, in sentences.
+    what is wrong with it, in sentences; `verdict`: "" where nobody has judged it.
     """
 
     host: str
@@ -192,6 +192,7 @@ class _Row(t.NamedTuple):
     why: tuple[str, ...]
     good: bool
     rank: tuple[int, bool] = (0, False)
+    verdict: str = ""
 
 
 def lines(run: Mapping, records: t.Sequence[Mapping], summary: Mapping | None) -> list[str]:
@@ -201,29 +202,41 @@ def lines(run: Mapping, records: t.Sequence[Mapping], summary: Mapping | None) -
     rows = [_drive_row(key, run, records, summary) for key in _drives(run, records, summary)]
     shown = rows if len(rows) <= MOST_DRIVES else [row for row in rows if not row.good]
     shown = shown if len(shown) <= MOST_ROWS else sorted(shown, key=lambda row: row.rank)
-    names = {
-        row: progress.short_name(row.drive, [other.drive for other in rows if other.host == row.host])
-        for row in shown[:MOST_ROWS]
-    }
-    why = grouped_reasons.grouped([DriveReasons(row.host, row.drive, row.why) for row in shown])
-    table = [
-        DRIVE_TITLES,
-        *[
-            (
-                row.host,
-                names[row],
-                row.model,
-                row.result,
-                "; ".join(filter(None, (row.tests, *why.own[row.host, row.drive]))),
-            )
-            for row in shown[:MOST_ROWS]
-        ],
-    ]
+    why = grouped_reasons.grouped([DriveReasons(row.host, row.drive, row.why, row.verdict) for row in shown])
+    told_rows = _table_rows(rows, shown, why.own)
+    table = [DRIVE_TITLES, *(line.cells for line in told_rows[:MOST_ROWS])]
     told = [f"warning: {text}" for text in ((summary or {}).get("warnings") or [])[:MOST_WARNINGS]]
     text = _fleet(run, summary) + told + (progress.columns(table, indent="") if shown else [])
-    if len(shown) > MOST_ROWS:
-        text.append(f"… and {len(shown) - MOST_ROWS} more drives that need attention")
-    return text + why.shared + [_total(rows)]
+    more = sum(line.drives for line in told_rows[MOST_ROWS:])
+    if more:
+        text.append(f"… and {more} more drives that need attention")
+    return text + why.shared + [_total(rows, summary)]
+
+
+class _Line(t.NamedTuple):
+    """A line of the table, and how many drives it tells of."""
+
+    cells: tuple[str, ...]
+    drives: int
+
+
+def _table_rows(rows: t.Sequence[_Row], shown: t.Sequence[_Row], why: t.Mapping[Key, list[str]]) -> list[_Line]:
+    """Return the lines of drives. Of many drives those of a host with nothing of their own to tell share one."""
+    of_host: dict[str, list[str]] = {}
+    for row in rows:
+        of_host.setdefault(row.host, []).append(row.drive)
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for row in shown:
+        name = progress.short_name(row.drive, of_host[row.host])
+        own = "" if len(shown) > MOST_DRIVES else name
+        told = "; ".join(filter(None, (row.tests, *why[row.host, row.drive])))
+        alike.setdefault((row.host, row.model, row.result, told, own), []).append(name)
+    return [
+        _Line((host, names[0], model, result, told), 1)
+        if len(names) == 1
+        else _Line((host, f"{len(names)} drives", model, result, f"{told}: {', '.join(names)}"), len(names))
+        for (host, model, result, told, _own), names in alike.items()
+    ]
 
 
 def _fleet(run: Mapping, summary: Mapping | None) -> list[str]:
@@ -263,7 +276,8 @@ def _drive_row(key: Key, run: Mapping, records: t.Sequence[Mapping], summary: Ma
         why = tuple(judged["reasons"][:2]) if not good or judged_criteria.NO_CRITERION in judged["reasons"] else ()
         # What a slow host made fail must not take the room of bad drives.
         rank = VERDICTS.index(judged["verdict"]), bool(judged.get("host_fault"))
-        return _Row(host, drive, model, judged["verdict"].replace("_", " "), tests, why, good, rank)
+        verdict = judged["verdict"]
+        return _Row(host, drive, model, verdict.replace("_", " "), tests, why, good, rank, verdict)
     outcome = campaign.get("outcome") or "no result yet"
     said = next((record["message"] for record in records if record["kind"] == "host" and record["host"] == host), "")
     message = campaign.get("message") or ("" if campaign else said)
@@ -295,10 +309,10 @@ def _headline(metrics: Mapping, about: Mapping) -> str | None:
     return next((name for name in wanted if name in metrics), next(iter(metrics), None))
 
 
-def _total(rows: t.Sequence[_Row]) -> str:
-    """`3 drives: 2 pass, 1 fail`."""
+def _total(rows: t.Sequence[_Row], summary: Mapping | None) -> str:
+    """Return the run in one line; `3 drives: 2 complete, 1 error` where nobody has judged it."""
+    if summary and rows and all(row.verdict for row in rows):
+        return headline.of_run(summary["drives"])
     results = [row.result for row in rows]
     counts = ", ".join(f"{results.count(result)} {result}" for result in dict.fromkeys(results))
-    unjudged = sum(row.good and row.why == (judged_criteria.NO_CRITERION,) for row in rows)
-    counts += f" ({unjudged} without a criterion)" if unjudged else ""
     return f"{len(rows)} drive{'' if len(rows) == 1 else 's'}" + (f": {counts}" if counts else "")

@@ -1,12 +1,16 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reasons of many drives, each told once: those that differ in numbers and names alone are one. Pure."""
+"""Reasons of many drives, each told once: those of one kind (reason_kinds.py), and those that differ in numbers and
+names alone, are one. Pure.
+"""
 
 from __future__ import annotations
 
 import re
 import typing as t
+
+from ..verdict import reason_kinds
 
 DEVICE = re.compile(r"/dev/[^\s;,)]+")
 # Not those in names, such as rand-4k-w100.
@@ -14,15 +18,16 @@ NUMBER = re.compile(r"(?<![\w.,:/-])\d+(?:[.,:]\d+)*(?![\w/-])")
 
 
 class DriveReasons(t.NamedTuple):
-    """Why one drive got its result, in sentences."""
+    """Why one drive got its result, in sentences. verdict: "" for an outcome that nobody has judged."""
 
     host: str
     drive: str
     reasons: t.Sequence[str]
+    verdict: str = ""
 
 
 class Grouped(t.NamedTuple):
-    """own: {(host, drive): its reasons}, those that it shares as a number; shared: lines that tell these."""
+    """own: {(host, drive): its reasons}, shared ones as a cause and a number; shared: lines that tell these."""
 
     own: t.Mapping[tuple[str, str], list[str]]
     shared: list[str]
@@ -37,7 +42,13 @@ def grouped(drives: t.Sequence[DriveReasons]) -> Grouped:
             kinds.setdefault(kind, []).append(reason)
     shared = [kind for kind, reasons in kinds.items() if len(reasons) > 1]
     marks = {kind: f"[{number}]" for number, kind in enumerate(shared, start=1)}
-    own = {place: [marks.get(kind, reason) for kind, reason in reasons.items()] for place, reasons in of_drives.items()}
+    own = {
+        (one.host, one.drive): [
+            _marked(reason, one.verdict, marks[kind]) if kind in marks else reason
+            for kind, reason in of_drives[one.host, one.drive].items()
+        ]
+        for one in drives
+    }
     return Grouped(own, [_line(marks[kind], kinds[kind]) for kind in shared])
 
 
@@ -45,7 +56,7 @@ def _by_kind(one: DriveReasons) -> dict[str, str]:
     """Return a drive's reasons; of one kind, each but the first is a kind of its own."""
     found: dict[str, str] = {}
     for reason in one.reasons:
-        kind = _kind(reason, one.host, one.drive)
+        kind = _kind(reason, one)
         found.setdefault(kind if kind not in found else reason, reason)
     return found
 
@@ -56,8 +67,17 @@ def _line(mark: str, reasons: t.Sequence[str]) -> str:
     return f"{mark} {len(reasons)} drives{differs}: {reasons[0]}"
 
 
-def _kind(reason: str, host: str, drive: str) -> str:
+def _marked(reason: str, verdict: str, mark: str) -> str:
+    """Return a shared reason's cause, where it is known, and its number."""
+    return " ".join(filter(None, (reason_kinds.cause_of(reason, verdict), mark)))
+
+
+def _kind(reason: str, one: DriveReasons) -> str:
     """Return a reason without what differs between drives."""
-    for name in sorted(filter(None, (host, drive)), key=len, reverse=True):
+    known = reason_kinds.kind_of(reason, one.verdict)
+    if known and not (known.general or known.coded):
+        # What stands before says of which test and metric it is.
+        reason = reason[: reason.index(known.says.partition(reason_kinds.ANYTHING)[0])] + known.says
+    for name in sorted(filter(None, (one.host, one.drive)), key=len, reverse=True):
         reason = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "@", reason)
     return NUMBER.sub("#", DEVICE.sub("@", reason))

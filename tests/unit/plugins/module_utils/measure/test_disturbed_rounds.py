@@ -68,6 +68,4 @@ def test_a_cell_that_decides_nothing_disturbs_no_round_by_what_is_its_own():
     tally.add(3, "b", [own])
     assert [number for number in (1, 2, 3) if tally.has(number)] == [2, 3]
     assert [item.count for item in tally.disturbances()] == [2, 1]
-    assert tally.summary(3).startswith("other I/O in 1 of 3 rounds") and tally.summary(3).endswith(
-        "; host limited in 1"
-    )
+    assert tally.summary(3).startswith("other I/O in 1 of 3 rounds") and tally.summary(3).endswith("; host busy in 1")

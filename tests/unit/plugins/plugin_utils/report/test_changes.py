@@ -110,8 +110,8 @@ def test_drives_that_share_a_reason_and_a_host_are_told_once(tmp_path):
     ("hosts", "drives", "outcome", "headline"),
     [
         (1, 0, "steady", "No drive was asked for."),
-        (1, 1, "steady", "The drive passed."),
-        (6, 4, "invalid", "Of 24 drives, 24 not validly measured."),
+        (1, 1, "steady", "The drive passed (held to no criterion)."),
+        (6, 4, "invalid", "0 of 24 drives passed; 24 not measured validly: "),
     ],
 )
 def test_a_fleet_of_none_of_one_and_of_nothing_that_counts_has_its_page(tmp_path, hosts, drives, outcome, headline):

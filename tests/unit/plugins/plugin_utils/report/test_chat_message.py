@@ -58,7 +58,7 @@ def test_the_drives_of_a_slow_host_hide_no_bad_drive():
         (
             [drive("a", "S1", "pass")],
             before(drive("a", "S1", "pass")),
-            ["20261122T200000Z-nightly: all 1 drives passed", "Nothing changed since 20261121T200000Z-nightly"],
+            ["20261122T200000Z-nightly: the drive passed", "Nothing changed since 20261121T200000Z-nightly"],
         ),
         (
             [
@@ -74,7 +74,8 @@ def test_the_drives_of_a_slow_host_hide_no_bad_drive():
                 drive("c", "S9", "pass"),
             ),
             [
-                "20261122T200000Z-nightly: 3 of 4 drives did not pass (1 fail, 1 invalid, 1 not tested, 1 pass)",
+                "20261122T200000Z-nightly: 1 of 4 drives passed; 1 failed: slow; 1 not measured validly: throttled; "
+                "1 not tested: no reason known",
                 "changed: a S1: fail before, pass now",
                 "changed: b S3: pass before, fail now",
                 "new: b S4: not tested",

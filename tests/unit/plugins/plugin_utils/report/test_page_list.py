@@ -37,8 +37,8 @@ def fixture_index(tmp_path_factory):
 def test_what_is_wrong_comes_first(index):
     html = index.read_text()
     assert (
-        "Of 24 drives, 1 failed, 23 passed. Host h4 is slow as a whole, drive S1-2 on h1 stands out from its peers."
-        in html
+        "23 of 24 drives passed; 1 failed: write IOPS below its limit. "
+        "Host h4 is slow as a whole, drive S1-2 on h1 stands out from its peers." in html
     )
     assert "bios: AMI 2.4 where 5 of 5 others have AMI 2.6" in html and "It is the drive, not the host." in html
     drives = fleets.data_of(index)["drives"]
@@ -190,7 +190,7 @@ def test_a_suppliers_page_tells_nothing_of_other_models(tmp_path):
     html = (run_dir / "report" / page_names.supplier_page("SIM*")).read_text()
     own = without_plotly(html)
     assert not re.search("RIVAL|other-1|OTHER1|12,?345", own)
-    assert "Of 3 drives, 1 failed, 2 passed." in own and "SIM0003" in own and "class not_pts" in own
+    assert "2 of 3 drives passed; 1 failed: " in own and "SIM0003" in own and "class not_pts" in own
     # One file: its charts' data and the scripts that draw them are in it.
     assert len(own) + 1e6 < len(html) and "<script src" not in own
     assert [data["test"] for data in charts(own)] == ["wsat", "iops"] * 3 and own.count('class="chart"') >= 3 * 8

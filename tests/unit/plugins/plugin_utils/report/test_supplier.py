@@ -63,7 +63,7 @@ def test_nothing_of_another_model_is_on_it(page, secret):
 
 
 def test_what_is_known_of_its_own_drives_is(page):
-    assert "Of 32 drives" in page and "80 % of its life is used" in page
+    assert " of 32 drives passed" in page and "80 % of its life is used" in page
     assert page.count("the host&#39;s fault: h3 is slow as a whole") >= 4
     assert "left out here, as it names other drives" in page
 

@@ -234,6 +234,29 @@ def test_a_percentile_that_too_few_ios_lie_beyond_is_invalid_and_no_error(criter
         )
 
 
+@pytest.mark.parametrize(
+    ("ios", "rounds", "steady_state", "is_disturbance"),
+    [
+        # All 5 rounds would have had enough: 4 of them were disturbed.
+        (2_100_000, 5, [], True),
+        # Nor would all of them.
+        (1_900_000, 5, [], False),
+        # The window is as long as it is, whatever was disturbed.
+        (2_100_000, 5, None, False),
+    ],
+)
+def test_a_percentile_that_disturbed_rounds_left_too_few_ios_for_names_what_disturbed(
+    ios, rounds, steady_state, is_disturbance
+):
+    busy = {"cause": "host_limited", "level": "disturbs", "rounds": [[1, 4]], "count": 4, "first": "round 1, c: busy"}
+    metrics = {"write_iops": 800, "write_ios": ios, "write_p99_9999_latency_us": None}
+    more = {} if steady_state is None else {"steady_state": steady_state}
+    record = test_record(**{"rounds": rounds, "metrics": metrics, "validity": [busy], **more})
+    (reason,) = judged_criteria.unresolved_percentile(TAIL, record, "criterion")
+    assert ("is unknown: host busy in 4 of 5 rounds (round 1, c: busy); the" in reason) == is_disturbance
+    assert ("measure longer" in reason) != is_disturbance
+
+
 def test_a_host_cannot_make_up_a_percentile_of_too_few_ios():
     record = test_record(metrics={"write_iops": 800, "write_ios": 2_100_000, "write_p99_9999_latency_us": 12.0})
     assert one([drive_record(), record], criteria=[TAIL])["verdict"] == "invalid"

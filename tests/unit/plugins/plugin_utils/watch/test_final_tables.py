@@ -46,7 +46,7 @@ def test_a_fleet_has_a_line_a_model_then_what_stands_out_and_only_drives_in_need
     assert text[-2].startswith("[1] 5 drives, the first: iops: write_iops 80,") and all(
         "[1]" in line for line in text[6:-2]
     )
-    assert text[-1] == "24 drives: 19 pass, 5 fail"
+    assert text[-1] == "19 of 24 drives passed; 5 failed: write IOPS below its limit"
 
 
 def test_a_small_fleet_says_that_it_is_too_small_to_judge():
@@ -194,7 +194,7 @@ def test_with_a_report_its_verdicts_count():
         "HOST DRIVE MODEL RESULT TESTS",
         "h1 A1 Sim 1 pass iops steady after 7 rounds, write 41,201 IOPS",
         "h1 B2 Sim 2 not tested the host did not answer; twice",
-        "2 drives: 1 pass, 1 not tested",
+        "1 of 2 drives passed; 1 not tested: the host did not answer",
     ]
 
 
@@ -233,8 +233,17 @@ def test_of_too_many_bad_drives_those_that_failed_by_themselves_come_first():
         of_host = {"host_fault": True} if host == "a" else {}
         judged.append({"host": host, "drive": name, "verdict": verdict, "reasons": [why], **of_host})
     text = words(lines(asked(*keys), [], {"drives": judged}))
-    assert text[1:4] == ["b T1 fail worn", "a S0 fail [1]", "a S1 fail [1]"]
-    assert text[-3:-1] == ["… and 22 more drives that need attention", "[1] 60 drives: the host's fault"]
+    names = ", ".join(name for host, name in keys if host == "a")
+    assert text[1:3] == ["b T1 fail worn", f"a 60 drives fail [1]: {names}"] and text[3].startswith("b T0 error")
+    assert text[-2] == "[1] 60 drives: the host's fault"
+
+
+def test_drives_of_one_host_that_have_figures_of_their_own_keep_their_lines():
+    keys = [("a", f"S{n}") for n in range(30)]
+    records = [measured(host, name, rounds=n, metrics={}) for n, (host, name) in enumerate(keys, start=1)]
+    judged = [{"host": host, "drive": name, "verdict": "fail", "reasons": ["worn"]} for host, name in keys]
+    text = words(lines(asked(*keys), records, {"drives": judged}))
+    assert len([line for line in text if line.startswith("a S")]) == 30
 
 
 def test_an_empty_run_has_no_table():
@@ -268,4 +277,4 @@ def test_a_pass_against_nothing_says_so():
         for name, reason in (("A1", "no criterion applied"), ("B2", "met"))
     ]
     text = words(lines({}, [], {"drives": drives}))
-    assert text[1:] == ["h1 A1 pass no criterion applied", "h1 B2 pass", "2 drives: 2 pass (1 without a criterion)"]
+    assert text[1:] == ["h1 A1 pass no criterion applied", "h1 B2 pass", "all 2 drives passed (1 held to no criterion)"]

@@ -7,15 +7,15 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.watch.grouped_reasons import DriveReasons, grouped
 
-BUSY = "iops: host limited in {0} of {1} rounds (round {2}: fio waited for {3} % of the time); too few others are left"
+BUSY = "iops: host busy in {0} of {1} rounds (round {2}: fio waited for {3} % of the time); too few others are left"
 
 
 @pytest.mark.parametrize("count", [6, 96])
 def test_a_cause_that_many_drives_share_is_told_once(count):
-    drives = [DriveReasons(f"h{n % 4}", f"S{n}", [BUSY.format(n, 9, n, n / 7)]) for n in range(count)]
+    drives = [DriveReasons(f"h{n % 4}", f"S{n}", [BUSY.format(n, 9, n, n / 7)], "invalid") for n in range(count)]
     found = grouped(drives)
     assert found.shared == [f"[1] {count} drives, the first: {BUSY.format(0, 9, 0, 0.0)}"]
-    assert set(map(tuple, found.own.values())) == {("[1]",)} and len(found.own) == count
+    assert set(map(tuple, found.own.values())) == {("host busy [1]",)} and len(found.own) == count
 
 
 def test_what_one_drive_alone_has_stands_beside_it():
@@ -49,3 +49,20 @@ def test_another_cell_is_another_reason():
 def test_other_words_are_another_reason():
     drives = [DriveReasons("h", name, [why]) for name, why in (("a", "mounted on /x"), ("b", "mounted on /y"))]
     assert grouped(drives).shared == []
+
+
+def test_a_cause_that_each_drive_tells_in_other_words_is_one():
+    words = ["fio's threads used 98 % of a CPU each", "the hypervisor took 9 %", "fio waited"]
+    texts = [f"iops: host busy in {n} of 9 rounds (round {n}: {why}); too few" for n, why in enumerate(words, start=1)]
+    found = grouped([DriveReasons("h1", f"S{n}", [text], "invalid") for n, text in enumerate(texts)])
+    assert found.shared == [f"[1] 3 drives, the first: {texts[0]}"]
+
+
+def test_the_same_cause_in_another_test_is_another_reason():
+    texts = [f"{test}: host busy in 3 of 9 rounds (round 1: fio waited); too few" for test in ("iops", "latency")]
+    assert grouped([DriveReasons("h1", f"S{n}", [text], "invalid") for n, text in enumerate(texts)]).shared == []
+
+
+def test_errors_in_other_words_stay_apart():
+    texts = ["iops: the test ended with an error: no space left", "iops: the test ended with an error: bad magic"]
+    assert grouped([DriveReasons("h1", f"S{n}", [text], "error") for n, text in enumerate(texts)]).shared == []

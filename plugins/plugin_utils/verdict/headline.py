@@ -1,0 +1,109 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What became of a run and of each drive in one line: equal causes are one, whatever their numbers are. Pure."""
+
+from __future__ import annotations
+
+import collections
+import re
+import typing as t
+
+from ..common import units
+from . import judged_criteria
+from .reason_kinds import cause_of
+from .verdicts import VERDICTS
+
+WORDS = {
+    "fail": "failed",
+    "error": "ended with an error",
+    "invalid": "not measured validly",
+    "not_tested": "not tested",
+    "pass": "passed",
+}
+# Of one verdict of a run; the page and summary.json have all.
+MOST_CAUSES = 4
+LONGEST = 60
+HOST_FAULT = "slow host"
+# judged_criteria.comparison, after the test's name: "iops: write_iops 352 < 500 (criterion iops write_iops min 500)".
+_MISSED = re.compile(r"(?:[^:]+: )?(?P<metric>[a-z][a-z0-9_]*) [^(]*? (?P<sign>[<>]) [^(]*\(criterion (?P<rest>.*)")
+# Where none is allowed, the name alone says it.
+_NONE_ALLOWED = re.compile(r" max 0(?=[ ):])")
+_SICK = re.compile(r"(?:health|spare): ")
+
+Mapping = t.Mapping[str, t.Any]
+
+
+def of_drive(drive: Mapping) -> str:
+    """Return a drive's verdict and its causes. drive: of judge.judge or summary.json."""
+    verdict = drive["verdict"]
+    if verdict == "pass":
+        return WORDS[verdict] + (", held to no criterion" if _is_unjudged(drive) else "")
+    return f"{WORDS[verdict]}: {', '.join(causes(drive)) or 'no reason known'}"
+
+
+def of_run(drives: t.Sequence[Mapping]) -> str:
+    """Return the verdicts of a run's drives, each with its causes: "23 of 96 drives passed; 2 failed: media errors;
+    6 not measured validly: host busy 4, throttled 2".
+    """
+    if not drives:
+        return "no drive was asked for"
+    of_verdict = {verdict: [drive for drive in drives if drive["verdict"] == verdict] for verdict in VERDICTS}
+    passed = len(of_verdict["pass"])
+    unjudged = sum(_is_unjudged(drive) for drive in of_verdict["pass"])
+    plural = "" if len(drives) == 1 else "s"
+    head = f"{passed:,} of {len(drives):,} drive{plural} passed"
+    if passed == len(drives):
+        head = f"all {passed:,} drives passed" if passed > 1 else "the drive passed"
+    number = f"{unjudged:,} " if len(drives) > 1 else ""
+    told = [head + (f" ({number}held to no criterion)" if unjudged else "")]
+    told += [
+        f"{len(those):,} {WORDS[verdict]}: {_shared(those)}"
+        for verdict, those in of_verdict.items()
+        if those and verdict != "pass"
+    ]
+    return "; ".join(told)
+
+
+def causes(drive: Mapping) -> list[str]:
+    """Return why a drive has its verdict, in few words each."""
+    verdict, reasons = drive["verdict"], list(drive["reasons"])
+    if drive.get("host_fault"):
+        return [HOST_FAULT]
+    # Reasons come worst first, and do not say of which verdict they are: the first one is of the drive's.
+    known = [_cause(str(reason), verdict) for reason in reasons]
+    return list(dict.fromkeys(cause or _beginning(str(reasons[0])) for cause in known[:1])) + [
+        cause for cause in dict.fromkeys(known[1:]) if cause and cause != known[0]
+    ]
+
+
+def _cause(reason: str, verdict: str) -> str:
+    """Return the cause of one reason of a verdict; "" where its words are not known."""
+    if verdict != "fail":
+        return cause_of(reason, verdict)
+    missed = _MISSED.match(reason)
+    if missed:
+        words = units.metric_words(missed["metric"])
+        side = "below" if missed["sign"] == "<" else "above"
+        return words if _NONE_ALLOWED.search(missed["rest"]) else f"{words} {side} its limit"
+    return reason.partition(". ")[0][:LONGEST] if _SICK.match(reason) else ""
+
+
+def _beginning(reason: str) -> str:
+    """Return the first words of a reason of no known kind."""
+    text = re.split(r"[;(]", reason)[0].strip()
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _shared(drives: t.Sequence[Mapping]) -> str:
+    """Return the first cause of each drive, most frequent first; with numbers where there are several."""
+    counts = collections.Counter((causes(drive) or ["no reason known"])[0] for drive in drives).most_common()
+    if len(counts) == 1:
+        return counts[0][0]
+    told = [f"{cause} {count:,}" for cause, count in counts[:MOST_CAUSES]]
+    more = sum(count for _cause, count in counts[MOST_CAUSES:])
+    return ", ".join(told + ([f"other causes {more:,}"] if more else []))
+
+
+def _is_unjudged(drive: Mapping) -> bool:
+    return list(drive["reasons"]) == [judged_criteria.NO_CRITERION]

@@ -1,0 +1,94 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import headline, judged_criteria
+
+BUSY = (
+    "iops: host busy in {0} of 60 rounds (round {0}: fio waited); other I/O in 1; too few others are left for a window"
+)
+SLOW = "iops: write_iops {0} < 500 (criterion iops write_iops min 500)"
+MEDIA = "run: media_errors {0} > 0 (criterion media_errors max 0)"
+
+
+def drive(verdict, *reasons, **more):
+    return {"host": "h1", "drive": "S1", "verdict": verdict, "reasons": list(reasons), **more}
+
+
+@pytest.mark.parametrize(
+    ("judged", "said"),
+    [
+        (drive("pass", "iops: write_iops 800 >= 500 (criterion iops write_iops min 500)"), "passed"),
+        (drive("pass", judged_criteria.NO_CRITERION), "passed, held to no criterion"),
+        (drive("fail", SLOW.format(352)), "failed: write IOPS below its limit"),
+        (drive("fail", MEDIA.format(3), SLOW.format(352)), "failed: media errors, write IOPS below its limit"),
+        (
+            drive(
+                "fail",
+                "latency: read_p99_9_latency_us 91.3 µs > 80 µs (criterion latency read_p99_9_latency_us max 80)",
+            ),
+            "failed: read p99.9 latency above its limit",
+        ),
+        (
+            drive("fail", "iops: write_iops 0.4 > 0.3 (criterion write_iops max 0.3)"),
+            "failed: write IOPS above its limit",
+        ),
+        (drive("fail", "the host's fault: h1 is slow", SLOW.format(1), host_fault=True), "failed: slow host"),
+        (drive("fail", "health: it warns: read-only. Replace it"), "failed: health: it warns: read-only"),
+        (drive("invalid", BUSY.format(31)), "not measured validly: host busy"),
+        # A reason of another verdict is no cause of this one.
+        (
+            drive("error", "iops: the test ended with an error: the drive hangs: no answer", BUSY.format(3)),
+            "ended with an error: the drive hangs",
+        ),
+        (drive("not_tested", "S1 on h1 was left out: mounted: it is mounted: /mnt"), "not tested: left out (mounted)"),
+        (drive("not_tested", "S1 was refused on h1: opened (it is open in qemu)"), "not tested: refused (opened)"),
+        (
+            drive("not_tested", "S1 on h1 was left out: wrong_list: S2 in the same list"),
+            "not tested: left out (wrong_list)",
+        ),
+        (drive("not_tested", "S1 on h1 was left out: the host is unreachable: ssh"), "not tested: host unreachable"),
+        (drive("invalid", "words of a host; of no known kind"), "not measured validly: words of a host"),
+        (drive("not_tested"), "not tested: no reason known"),
+    ],
+)
+def test_a_drive_in_one_line(judged, said):
+    assert headline.of_drive(judged) == said
+
+
+@pytest.mark.parametrize(
+    ("drives", "said"),
+    [
+        ([], "no drive was asked for"),
+        ([drive("pass", "met")], "the drive passed"),
+        (
+            [drive("pass", "met"), drive("pass", judged_criteria.NO_CRITERION)],
+            "all 2 drives passed (1 held to no criterion)",
+        ),
+        (
+            [
+                *[drive("pass", "met")] * 88,
+                drive("fail", MEDIA.format(3)),
+                drive("fail", SLOW.format(352)),
+                *[drive("invalid", BUSY.format(number)) for number in range(2, 8)],
+            ],
+            "88 of 96 drives passed; 2 failed: media errors 1, write IOPS below its limit 1; "
+            "6 not measured validly: host busy",
+        ),
+        (
+            [drive("invalid", f"cause {name}") for name in "abcdefabc"],
+            "0 of 9 drives passed; 9 not measured validly: cause a 2, cause b 2, cause c 2, cause d 1, other causes 2",
+        ),
+    ],
+)
+def test_a_run_in_one_line(drives, said):
+    assert headline.of_run(drives) == said
+
+
+@pytest.mark.parametrize("text", ["x" * 4000, "a: " * 700, "iops: write_iops < " + "(" * 2000, ": " * 1000])
+@pytest.mark.parametrize("verdict", ["fail", "invalid", "error", "not_tested"])
+def test_words_of_a_host_of_any_length_make_a_short_line(text, verdict):
+    assert len(headline.of_drive(drive(verdict, text))) < 120
