@@ -54,6 +54,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argumen
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import summary_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import frames
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import reason_kinds
 
 Rows = t.List[t.Tuple[str, ...]]
 Fields = t.Dict[str, t.Tuple[str, str]]
@@ -98,6 +99,19 @@ def refusals_table() -> Rows:
         lifted_by = f"`{text.overridable}`" if text.overridable else "nothing"
         rows.append((f"`{code}`", problem, text.found, text.remedy, lifted_by))
     return rows
+
+
+def reasons_table(verdict: str) -> Rows:
+    """Return each kind of reason of a verdict: its words, the cause in a headline, what it means, what to do."""
+    rows: Rows = [("the reason says", "cause in a headline", "what it means", "what to do")]
+    kinds = [kind for kind in reason_kinds.KINDS if kind.verdict == verdict]
+    return rows + [(f"`{kind.says.strip(' (')}`", kind.cause, kind.means, kind.remedy) for kind in kinds]
+
+
+def further_codes_table() -> Rows:
+    """Return the codes for which preflight leaves drives out, beside those of the guard and of the checks."""
+    rows: Rows = [("code", "what is wrong", "what to do")]
+    return rows + [(f"`{code}`", *told) for code, told in reason_kinds.FURTHER_CODES.items()]
 
 
 def purge_commands_table() -> Rows:
@@ -365,6 +379,8 @@ def _interrupted(iops: int, gap_s: float) -> str:
 TABLES: dict[str, t.Callable[..., Rows]] = {
     "checks": checks_table,
     "refusals": refusals_table,
+    "reasons": reasons_table,
+    "further_codes": further_codes_table,
     "purge_commands": purge_commands_table,
     "metrics": metrics_table,
     "variations": variations_table,

@@ -43,6 +43,7 @@ REPORT = "ssdlab.fleet.report"
 # A worker that looked for garbage in what it shares with the main process, the whole fleet's variables, would write to
 # all of it, and so copy it (docs/fleet-size.md).
 os.register_at_fork(after_in_child=gc.freeze)
+MEANING = "what each reason means, and what to do: docs/invalid.md"
 HINT = "no report was written: ansible-playbook playbooks/report.yml -i <inventory> -e ssd_run_id={0}"
 
 
@@ -160,6 +161,8 @@ class CallbackModule(CallbackBase):
         records = remeasurement.merged(self._results_file.folder, results_log.load(self._results_file.path))
         for line in final_tables.lines(run, records, summary):
             self._display.display(printable.line(line))
+        if summary and any(drive["verdict"] != "pass" for drive in summary["drives"]):
+            self._display.display(MEANING)
         self._display.display(f"report: {self._report}" if self._report else HINT.format(run_id))
 
 
