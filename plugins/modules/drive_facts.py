@@ -306,6 +306,11 @@ drives:
           description: What else it would erase; empty if nothing.
           type: str
           sample: ""
+        unknown:
+          description: Why nobody knows whether the drive has it; then it is taken only by its name.
+          returned: when the drive does not tell
+          type: str
+          sample: the drive does not report which commands it supports
         purge_class:
           description: V(pts), or V(not_pts) for a method that does not meet the SNIA PTS definition of a purge.
           type: str

@@ -90,12 +90,13 @@ class Method(t.Generic[Kind]):
 
     strength: `auto` takes the highest that is supported and hits nothing else. supported: "" or why the drive can't.
     commands: exactly what `run` would run, in order; raises PurgeError for options that the drive can't do. run: does
-    it; raises PurgeError. hits_others: "" or what else it would erase. timeout_s: how long it may take. progress: how
-    far such a purge is that goes on in the drive by itself, for one that was left behind; None: it ends with its
-    command. read_again: what is known of one that was left behind, by what the drive tells now; it gets the
-    capabilities before it; raises PurgeError. sets_lba_size: whether it can do the option lba_size_bytes. slow: it
-    writes or erases block by block, so it takes as long as a full overwrite, as far as anybody can tell before. what:
-    the command, as its standard names it (docs/purge.md).
+    it; raises PurgeError. hits_others: "" or what else it would erase. unknown: "" or why nobody knows whether the
+    drive has it: then only who names it gets it. timeout_s: how long it may take. progress: how far such a purge is
+    that goes on in the drive by itself, for one that was left behind; None: it ends with its command. read_again: what
+    is known of one that was left behind, by what the drive tells now; it gets the capabilities before it; raises
+    PurgeError. sets_lba_size: whether it can do the option lba_size_bytes. slow: it writes or erases block by block, so
+    it takes as long as a full overwrite, as far as anybody can tell before. what: the command, as its standard names it
+    (docs/purge.md).
     """
 
     name: str
@@ -106,6 +107,7 @@ class Method(t.Generic[Kind]):
     commands: t.Callable[[Kind, PlannedPurge], list[Command]]
     run: t.Callable[[Work, Kind], Done]
     hits_others: t.Callable[[Kind], str] = _nobody
+    unknown: t.Callable[[Kind], str] = _nobody
     timeout_s: t.Callable[[Kind, PlannedPurge], float] = _by_capacity
     progress: t.Callable[[Work, Kind], Progress] | None = None
     read_again: t.Callable[[Work, Kind], Done] = _nothing

@@ -100,6 +100,7 @@ def _offer(
         purge_class=method.purge_class,
         commands=commands,
         timeout_s=None if reason else method.timeout_s(capabilities, options),
+        unknown=(None if reason else method.unknown(capabilities)) or None,
     )
 
 
@@ -121,6 +122,7 @@ def choose(method: str, offered: t.Sequence[OfferedPurge]) -> OfferedPurge:
     usable = [offer for offer in offered if offer.supported and not offer.hits_others]
     names = ", ".join(offer.method for offer in usable) or "none"
     if method == "auto":
+        usable = [offer for offer in usable if not offer.unknown]
         if not usable:
             raise PurgeError("no purge method can be used: " + _left_out(offered), "purge_unsupported")
         stronger = offered[: offered.index(usable[0])]
@@ -142,12 +144,12 @@ def choose(method: str, offered: t.Sequence[OfferedPurge]) -> OfferedPurge:
             f"{method} would erase more than this drive: {offer.hits_others}; it offers: {names}",
             "purge_hits_others",
         )
-    return replace(offer, why="named")
+    return replace(offer, why="named" + (f"; {offer.unknown}" if offer.unknown else ""))
 
 
 def _left_out(offered: t.Iterable[OfferedPurge]) -> str:
     """Return why not these; methods with the same reason together."""
     reasons: dict[str, list[str]] = {}
     for offer in offered:
-        reasons.setdefault(offer.reason or offer.hits_others, []).append(offer.method)
+        reasons.setdefault(offer.reason or offer.hits_others or offer.unknown or "", []).append(offer.method)
     return "; ".join("not {0}: {1}".format(", ".join(methods), reason) for reason, methods in reasons.items())

@@ -86,29 +86,44 @@ _KINDS = {
     "scsi_format_unit": _Kind(60, 0x04, None, "FORMAT UNIT", _format, True),
 }
 
+# SBC-3, table 33: of these four, every disk has this one.
+_MANDATORY = "scsi_format_unit"
+# sg3_utils(8): illegal request, invalid opcode.
+_NO_REPORT = (5, 9)
+
 
 def capabilities(host: Host, identity: Identity) -> Capabilities | None:
     """Return what a SAS drive offers; None for another. Raises PurgeError when it can't be asked."""
     if command_set(host, str(identity.kernel_name), identity.transport) != "scsi":
         return None
     path = str(identity.path)
+    unknown: dict[str, str] = {}
+    commands = [name for name, kind in _KINDS.items() if _has(host, path, name, unknown)]
     return Capabilities(
         path=path,
         size_bytes=identity.size_bytes,
         lba_size_bytes=identity.logical_block_size_bytes,
         protection_type=_protection_type(host, str(identity.kernel_name)),
-        commands=[name for name, kind in _KINDS.items() if _has(host, path, kind)],
+        commands=commands,
+        unknown=unknown or None,
     )
 
 
-def _has(host: Host, path: str, kind: _Kind) -> bool:
+def _has(host: Host, path: str, method: str, unknown: dict[str, str]) -> bool:
+    """Return whether it has the command. What it does not tell goes to `unknown`: that is no no."""
+    kind = _KINDS[method]
     asked = f"{kind.opcode:#04x}" + ("" if kind.action is None else f",{kind.action:#x}")
     result = sg3.run(host, ["sg_opcodes", "--opcode=" + asked, "--hex", path])
+    if result.rc in _NO_REPORT:
+        unknown[method] = "the drive does not report which commands it supports"
+        return False
     if result.rc != 0:
-        more = ": it does not report which commands it supports" if result.rc in (5, 9) else ""
-        raise PurgeError(f"the drive could not be asked for {kind.title}{more}; {sg3.explain(result)}")
+        raise PurgeError(f"the drive could not be asked for {kind.title}; {sg3.explain(result)}")
     try:
         return sg3.has_command(sg3.hex_bytes(result.stdout), kind.opcode, kind.action)
+    except sg3.NotTold as error:
+        unknown[method] = f"the drive does not tell whether it has {kind.title}: {error}"
+        return False
     except ValueError as error:
         raise PurgeError("{0}: {1}".format(" ".join(result.argv), error)) from None
 
@@ -122,7 +137,7 @@ def _protection_type(host: Host, name: str) -> int | None:
 
 def _supported(method: str) -> t.Callable[[Capabilities], str]:
     def supported(found: Capabilities) -> str:
-        if method not in found.commands:
+        if method not in found.commands and method not in (found.unknown or {}):
             has = ", ".join(_KINDS[name].title for name in found.commands) or "none of those that purge"
             return f"the drive does not have {_KINDS[method].title}; it has: {has}"
         if method == "scsi_format_unit" and found.protection_type is None:
@@ -130,6 +145,10 @@ def _supported(method: str) -> t.Callable[[Capabilities], str]:
         return ""
 
     return supported
+
+
+def _unknown(method: str) -> t.Callable[[Capabilities], str]:
+    return lambda found: "" if method == _MANDATORY else (found.unknown or {}).get(method, "")
 
 
 def _commands(method: str) -> t.Callable[[Capabilities, PlannedPurge], list[Command]]:
@@ -187,6 +206,7 @@ METHODS = tuple(
         _supported(name),
         _commands(name),
         _run(name),
+        unknown=_unknown(name),
         timeout_s=_timeout_s(name),
         progress=progress,
         sets_lba_size=name == "scsi_format_unit",

@@ -35,6 +35,8 @@ class OfferedPurge:
     timeout_s: t.Optional[NotNegative]
     # Why it is the one, where the controller chose.
     why: OrMissing[str] = None
+    # Why nobody knows whether the drive has it: it is taken only by its name.
+    unknown: OrMissing[str] = None
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,8 @@ class ScsiDrive:
     protection_type: t.Optional[int]
     # The methods whose command it has.
     commands: t.List[str]
+    # Those of which it does not tell, and why that is.
+    unknown: OrMissing[t.Dict[str, str]] = None
 
 
 @dataclass(frozen=True)

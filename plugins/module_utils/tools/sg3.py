@@ -65,6 +65,10 @@ class LbaStatus(t.NamedTuple):
     mapped: bool
 
 
+class NotTold(ValueError):
+    """The drive says that it does not tell (SPC-4, 6.35.3: SUPPORT 000b, not available)."""
+
+
 def run(host: Host, argv: t.Sequence[str], timeout_s: float = 60) -> Result:
     """Run a tool of sg3_utils, again after a unit attention."""
     result = host.run(argv, timeout_s=timeout_s)
@@ -103,12 +107,14 @@ def hex_bytes(text: str) -> bytes:
 
 
 def has_command(data: bytes, opcode: int, action: int | None = None) -> bool:
-    """REPORT SUPPORTED OPERATION CODES for one command (SPC-4, 6.35.3): as its standard says? Raises ValueError for
-    another answer.
+    """REPORT SUPPORTED OPERATION CODES for one command (SPC-4, 6.35.3): as its standard says? Raises NotTold where
+    the drive has no data on it, ValueError for another answer.
     """
     if len(data) < 4 or len(data) < 4 + int.from_bytes(data[2:4], "big"):
         raise ValueError(f"a short answer of {len(data)} bytes")
     support = data[1] & 7
+    if support == 0:
+        raise NotTold(f"no answer on command {opcode:#04x}")
     if support in (1, 5):  # 5: in a way of the vendor's own, which nobody can rely on
         return False
     usage = data[4:]

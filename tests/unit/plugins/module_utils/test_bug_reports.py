@@ -17,7 +17,6 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import pa
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import facts
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import methods
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.host_snapshot import Tool
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_findings
@@ -37,23 +36,21 @@ def test_a_control_character_in_the_model_keeps_no_drive_out(fake):
 
 
 @pytest.mark.parametrize(
-    "faults, reason",
+    "faults, auto, unknown, reason",
     [
-        ({"no_rsoc": True}, "it does not report which commands it supports"),
-        ({"unknown": ["crypto"]}, "no answer on command 0x48"),
+        # FORMAT UNIT is mandatory: nobody has to tell that it is there.
+        ({"no_rsoc": True}, "scsi_format_unit", SAS_METHODS[:3], "does not report which commands it supports"),
+        ({"unknown": ["crypto"]}, "scsi_sanitize_block", SAS_METHODS[:1], "no answer on command 0x48"),
     ],
 )
-def test_one_unknown_command_disables_all_sas_methods(emulated_drive, faults, reason):
-    """Wrong: "unknown" counts as "no": methods that the drive has are unsupported, and naming one is refused."""
-    drive = emulated_drive("scsi", faults=faults)
-    drive.identity["max_discard_bytes"] = 1 << 30
-    offers = drive.offers()
-    assert [offers[name].supported for name in SAS_METHODS] == [False] * 4
-    assert [reason in offers[name].reason for name in SAS_METHODS] == [True] * 4
+def test_an_unknown_sas_command_is_there_for_who_names_it(emulated_drive, faults, auto, unknown, reason):
+    offers = emulated_drive("scsi", faults=faults).offers()
+    assert [offers[name].supported for name in SAS_METHODS] == [True] * 4
+    assert tuple(name for name in SAS_METHODS if offers[name].unknown) == unknown
     chosen = methods.choose("auto", list(offers.values()))
-    assert (chosen.method, chosen.purge_class) == ("deallocate", "not_pts")
-    with pytest.raises(PurgeError, match="scsi_sanitize_block"):
-        methods.choose("scsi_sanitize_block", list(offers.values()))
+    assert (chosen.method, chosen.purge_class) == (auto, "pts") and reason in chosen.why
+    named = methods.choose("scsi_sanitize_crypto", list(offers.values()))
+    assert reason in named.why
 
 
 def test_a_git_build_is_not_known_to_be_old(monkeypatch):

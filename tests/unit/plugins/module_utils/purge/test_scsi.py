@@ -55,11 +55,6 @@ def test_auto_takes_the_strongest(drive):
             "scsi_sanitize_crypto",
             "does not have SANITIZE, cryptographic erase; it has: SANITIZE, block erase, FORMAT UNIT",
         ),
-        (
-            {"faults": {"no_rsoc": True}},
-            "scsi_sanitize_block",
-            "could not be asked for SANITIZE, .*: it does not report which commands it supports",
-        ),
         ({"faults": {"silent": True}}, "scsi_sanitize_block", "could not be asked.*ended with 72"),
     ],
 )
@@ -70,10 +65,29 @@ def test_what_the_drive_cannot_do_is_said_and_not_tried(drive, facts, method, re
     assert not drive.changing(*READS) and "purge_started" not in drive.events()
 
 
-@pytest.mark.parametrize("transport", ["nvme", "usb", "sata", "loop", "iscsi", None])
+@pytest.mark.parametrize("transport", ["nvme", "sata", "iscsi", "fc"])
 def test_drives_that_are_not_sas_are_left_alone(drive, transport):
     assert scsi.capabilities(drive.host, Identity(**dict(drive.identity, transport=transport))) is None
     assert not drive.commands
+
+
+@pytest.mark.parametrize("transport", ["usb", None])
+def test_a_disk_behind_another_path_is_asked(drive, transport):
+    found = scsi.capabilities(drive.host, Identity(**dict(drive.identity, transport=transport)))
+    assert found and found.commands == METHODS
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_command_that_the_drive_does_not_tell_of_is_tried_when_named(drive, method):
+    drive.change(faults={"no_rsoc": True})
+    record = drive.purge(method)
+    assert (record["method"], record["verified"]) == (method, True)
+
+
+def test_a_named_command_that_the_drive_turns_out_not_to_have(drive):
+    drive.change(faults={"no_rsoc": True}, commands=["format"])
+    with pytest.raises(PurgeError, match="did not start SANITIZE, block erase"):
+        drive.purge("scsi_sanitize_block")
 
 
 def test_a_host_without_sg3_utils_is_told(drive, monkeypatch):
