@@ -45,4 +45,8 @@ class ActionModule(HostAction):
             result.update(unreachable=True, msg=str(error))
         except AnsibleError as error:
             result.update(failed=True, msg=str(error))
+        if result.get("unreachable") or result.get("failed"):
+            # Ansible prints the rest of such a result, and a host's variables fill a screen.
+            told = {key: value for key, value in result.items() if key not in ("asked", "names")}
+            return {**told, "invocation": {"module_args": arguments, **own}}
         return {**result, **own}

@@ -14,7 +14,6 @@ import typing as t
 from ansible import constants as C
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
-from ansible.release import __version__ as ansible_version
 from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
@@ -54,9 +53,6 @@ RESULTS = ("ssd_decision", "ssd_seen", "ssd_job", "ssd_watched", "ssd_collected"
 Seen = t.Mapping[str, Json]
 # The option store: {url, results_dir}; None: the run has none.
 StoreGiven = Json | None
-
-# Before 2.19 a failure's message is only shown as JSON, on one line.
-OLD_ERRORS = tuple(int(part) for part in ansible_version.split(".")[:2]) < (2, 19)
 
 
 class ActionModule(ActionBase):
@@ -127,9 +123,10 @@ class ActionModule(ActionBase):
             except OSError as error:
                 findings = [f"ssd_results_dir: {error.filename} cannot be written: {error.strerror}"]
         if findings:
-            self._show(_message(findings).splitlines() if OLD_ERRORS else [])
+            head = _head(findings)
+            self._show([head, *(f"- {line}" for line in findings)])
             short = chat_message.of_findings(_run_name(heard["seen"]), findings)
-            return {**result, "failed": True, "msg": _message(findings), "message": short}
+            return {**result, "failed": True, "msg": head, "message": short, "findings": findings}
         return {**result, "changed": False, "decision": decided.fact(), "plan_text": decided.plan_text}
 
     def _show(self, lines: t.Sequence[str]) -> None:
@@ -213,11 +210,9 @@ def _given_results(extra: Variables) -> list[str]:
     ]
 
 
-def _message(findings: t.Sequence[str]) -> str:
+def _head(findings: t.Sequence[str]) -> str:
     count = f"{len(findings)} thing{'s' * (len(findings) != 1)}"
-    return "\n".join(
-        [f"Preflight found {count} to fix. Nothing was erased or changed.", *(f"- {line}" for line in findings)]
-    )
+    return f"Preflight found {count} to fix. Nothing was erased or changed."
 
 
 def _left_out(decided: decision.Decision) -> list[str]:
@@ -248,7 +243,8 @@ def _view(name: str, heard: Json) -> HostAnswer:
     unreachable = str(answer.get("msg") or "no connection") if answer.get("unreachable") else ""
     if not unreachable and answer.get("failed"):
         failures["examine"] = str(answer.get("msg") or answer.get("module_stderr") or "no message")
-    asked, names = answer.get("asked"), answer.get("names") or []
+    own = answer if "asked" in answer else {**(answer.get("invocation") or {}), **answer}
+    asked, names = own.get("asked"), own.get("names") or []
     if asked is not None:
         asked = {key: value for key, value in asked.items() if value != UNSET}
     similar = [key for key in names if key.startswith("ssd_d") and key != "ssd_drives"]

@@ -104,7 +104,8 @@ decision:
       type: str
       sample: ""
     left_out:
-      description: The drives that are left out, in quarantine or refused, by host; RV(plan_text) says why.
+      description: The drives that are left out, in quarantine or refused, by host; RV(decision.drives_left_out) says
+        why.
       returned: always
       type: dict
       sample: {rack1-07: [22123A4F5B6C]}

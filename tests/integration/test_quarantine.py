@@ -62,7 +62,7 @@ def test_a_drive_that_failed_night_after_night_is_left_out_until_it_is_released(
     site.hosts["rack1-07"]["ssd_drives"] = [{**bad.selector, "release_evidence": newest_run(site)}]
     before, runs = bad.digest(), len(site.run_folders())
     code, said = site.play("qualify", "-e", "ssd_mode=plan")
-    assert code == 0 and f"{name}: left out: quarantined: failed 2 nights in a row" in said, said
+    assert code == 0 and f"drive {name}: quarantined: failed 2 nights in a row" in said, said
     code, said = site.play("qualify")
     assert code != 0 and len(site.run_folders()) == runs and bad.digest() == before, said
     verdict, (reason, *_more) = verdicts(site)[name]
@@ -90,4 +90,4 @@ def test_a_drive_whose_io_fails_night_after_night_is_left_out_too(site, loop_dri
             assert code != 0 and found[name][0] == "error" and found[str(good.file)][0] == "pass", said
             assert "fio reports error 5" in found[name][1][0], found
         code, said = site.play("qualify", "-e", "ssd_mode=plan")
-        assert code == 0 and f"{name}: left out: quarantined: failed 2 nights in a row" in said, said
+        assert code == 0 and f"drive {name}: quarantined: failed 2 nights in a row" in said, said

@@ -52,6 +52,7 @@ FLEET_WIDE = (
 UNSET = "__preflight_unset"
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 MOST_NAMED = 5
+REACH_IT = "check that it is up and that Ansible reaches it (ansible -m ping)"
 
 
 class Finding(t.NamedTuple):
@@ -252,7 +253,7 @@ def answers(view: HostAnswer, unreachable_counts: bool) -> list[Finding]:
     of its drives.
     """
     if view.unreachable:
-        message = f"is unreachable, so its drives could not be checked: {view.unreachable}"
+        message = f"is unreachable, so its drives could not be checked: {view.unreachable}; {REACH_IT}"
         return [Finding(message, view.name, concerns="")] if unreachable_counts else []
     # Without its variables it was not asked at all: _host_settings says why.
     failures = view.failures if view.asked is not None else {}

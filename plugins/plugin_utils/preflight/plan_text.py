@@ -317,18 +317,22 @@ def fleet_lines(
     plans: t.Mapping[str, Plan],
     chosen: t.Mapping[str, purge_choice.Chosen],
     known: t.Mapping[str, duration_history.Known],
+    is_refused: bool = False,
 ) -> list[str]:
-    """Return the lines; none without a run."""
+    """Return the lines; none without a run. is_refused: something is to be fixed before it can start. Why drives and
+    hosts are left out is told after the plan (excluded_drives.lines).
+    """
     if run is None:
         return []
-    lines = [f"Plan of run {run.id}: nothing was erased or changed; ssd_mode=destructive starts it"]
+    starts = "it cannot start before what is told below is fixed" if is_refused else "ssd_mode=destructive starts it"
+    lines = [f"Plan of run {run.id}: nothing was erased or changed; {starts}"]
     held_to = run_json.criteria(views)
     for view in views:
         state = run.attach.get(view.name)
         if view.unreachable:
             lines.append(f"{view.name}: unreachable; its drives would count as not tested")
         elif view.gone:
-            lines.append(f"{view.name}: left out, so its drives would count as not tested: {view.gone}")
+            lines.append(f"{view.name}: left out, so its drives would count as not tested; see below")
         elif state in SETTLED_STATES:
             lines.append(f"{view.name}: this run is {state} on this host, so nothing would be started")
         elif view.name in plans and view.asked:
@@ -351,7 +355,8 @@ def fleet_lines(
             plan, took = plans[view.name], known.get(view.name)
             lines += describe(plan, eligible, rate, held_to, chosen[view.name], looks, worn, took)
             lines += [f"  {text}" for text in _beyond_budget(view, requested[view.name])]
-        lines += [f"  {drive}: left out: {why}" for drive, why in view.left_out.items() if not view.gone]
+        if view.left_out and not view.gone:
+            lines.append(f"  left out, see below: {', '.join(view.left_out)}")
     return lines + remeasurement_checks.plan_lines(remeasurement_checks.is_requested(views), held_to)
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from ...module_utils.drive.entry import parse
 from ..common.argument_specs import Variables
 from ..validation import printable
-from .findings import Finding, HostAnswer, Run, named_drives
+from .findings import REACH_IT, Finding, HostAnswer, Run, named_drives
 from .refused_drives import is_enabled
 
 MOST_WHY = 500
@@ -72,7 +72,7 @@ def _has_drives(view: HostAnswer, asked: Variables) -> bool:
 
 def _unheard(view: HostAnswer) -> str:
     if view.unreachable:
-        return f"the host is unreachable: {view.unreachable}"
+        return f"the host is unreachable: {view.unreachable}; {REACH_IT}"
     told = "; ".join(f"{module} failed: {message}" for module, message in view.failures.items())
     return told and f"the host could not be examined: {told}"
 
