@@ -111,8 +111,13 @@ def with_defaults(data: t.Any, schema: Schema, root: Schema | None = None) -> t.
 
 def suggestion(word: str, known: t.Iterable[str]) -> str:
     """Return the question that a misspelt word gets: "; did you mean x?", or nothing."""
-    close = difflib.get_close_matches(str(word), list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    close = closest(word, known)
+    return f"; did you mean {close}?" if close else ""
+
+
+def closest(word: str, known: t.Iterable[str]) -> str:
+    """Return the known word that a misspelt one is most like; "": like none."""
+    return next(iter(difflib.get_close_matches(str(word), list(known), n=1)), "")
 
 
 def join_path(parts: t.Iterable[t.Any]) -> str:

@@ -73,8 +73,16 @@ def named(name: str, origin: str, library: Library, visited: tuple[Path, ...]) -
         chain = " -> ".join(str(path) for path in visited)
         raise PlanError([f"{origin}: base: {name!r} leads back to itself ({chain}); remove base from one of them"])
     raise PlanError(
-        [f"{origin}: no test named {name!r}{schemas.suggestion(name, known)} (known tests: {', '.join(known)})"]
+        [f"{origin}: no test named {name!r}{_meant(name, known, library)} (known tests: {', '.join(known)})"]
     )
+
+
+def _meant(name: str, known: t.Sequence[str], library: Library) -> str:
+    """Return what a name that no test has may mean: a plan is given without brackets."""
+    test, plan = schemas.closest(name, known), schemas.closest(name, library.names("plans"))
+    if plan == name or not test:
+        return f"; did you mean the plan {plan}? Give it without brackets: ssd_plan: {plan}" if plan else ""
+    return f"; did you mean {test}?"
 
 
 def with_source(source: Source, library: Library) -> Source | None:

@@ -251,7 +251,7 @@ def _limit_problems(test: Test) -> list[str]:
         return [
             (
                 f"rounds.max: {rounds['max']} rounds can't hold a window of {steady['window']} (sample_every "
-                f"{steady['sample_every']}); at least {least}"
+                f"{steady['sample_every']}, confirm_windows {steady['confirm_windows']}); at least {least}"
             )
         ]
     return []

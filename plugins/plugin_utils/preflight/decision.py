@@ -32,6 +32,7 @@ from . import (
     host_plans,
     host_tests,
     ledger_age,
+    percentile_feasibility,
     plan_text,
     purge_choice,
     refused_drives,
@@ -288,6 +289,7 @@ def _plan(chosen: _Chosen, taking_part: _Participants, requested: Requested) -> 
     starting = {name: plan for name, plan in plans.items() if not (run and run.attach.get(name))}
     known = saturation_feasibility.saturations(results_dir, saturation_feasibility.wanted_models(starting))
     purges, worn = _purges(views, plans, run)
+    criteria = run_json.criteria(views)
     return _Planned(
         plans=plans,
         tests=tests,
@@ -296,16 +298,18 @@ def _plan(chosen: _Chosen, taking_part: _Participants, requested: Requested) -> 
         found=[
             *wrong,
             *saturation_feasibility.findings(starting, known),
+            *percentile_feasibility.findings(criteria, starting),
             *worn,
             *_folder_findings(results_dir, chosen.destructive),
         ],
         warnings=[
             *host_findings.warnings(views, run),
             *saturation_feasibility.warnings(starting, known),
+            *percentile_feasibility.warnings(criteria, starting),
             *ledger_age.warnings(views, taking_part.last_runs, chosen.own),
             *plan_text.budget_warnings(views, requested, starting),
             *findings.unread(views),
-            *run_selection.dropped_criteria_warnings(views, run, chosen.before, run_json.criteria(views)),
+            *run_selection.dropped_criteria_warnings(views, run, chosen.before, criteria),
         ],
     )
 

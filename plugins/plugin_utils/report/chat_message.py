@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...module_utils.guard.refusals import ALLOW, REFUSALS
 from ..validation import printable as texts
 from ..verdict import headline
 from ..verdict.verdicts import VERDICTS
@@ -23,6 +24,9 @@ _INERT = str.maketrans(
 )
 # Chats make links of bare names of hosts too: of "www.", and of what ends like a domain; playbooks do not.
 _DOMAIN = re.compile(r"(?<=[^\W_])\.(?!yml\b)(?=[^\W\d_]{2})")
+# An override of the guard: no chat makes a link of a word in brackets that no address follows.
+_CODES = "|".join(code for code, text in REFUSALS.items() if text.overridable == ALLOW)
+_TYPED = re.compile(rf"allow: \(({_CODES})\)(?![(:])")
 
 Mapping = t.Mapping[str, t.Any]
 
@@ -58,8 +62,8 @@ def inert(value: t.Any, most: int) -> str:
 
 
 def _unlinked(value: t.Any, most: int) -> str:
-    """Return such a line, in which no name reads as one of a host."""
-    return _DOMAIN.sub(". ", inert(value, most))
+    """Return such a line, in which no name reads as one of a host; what is to be typed stays as it is typed."""
+    return _TYPED.sub(r"allow: [\1]", _DOMAIN.sub(". ", inert(value, most)))
 
 
 def _words(verdict: str) -> str:

@@ -223,6 +223,8 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         (["iosp"], "ssd_plan[0]: no test named 'iosp'; did you mean iops?"),
         (["wsat", 7], "ssd_plan[1]: must be a test name or a mapping"),
         ([{"base": "iosp"}], "ssd_plan[0]: no test named 'iosp'"),
+        (["smok"], "no test named 'smok'; did you mean the plan smoke? Give it without brackets: ssd_plan: smoke ("),
+        (["smoke"], "no test named 'smoke'; did you mean the plan smoke? Give it without brackets: ssd_plan: smoke ("),
         (["smoke/smok"], "no test named 'smoke/smok'; did you mean smoke/smoke? (known tests: smoke/smoke)"),
         ([{"base": "smok/smoke"}], "no test named 'smok/smoke'; did you mean smoke/smoke?"),
         ([{"cells": [CELL]}], "ssd_plan[0]: name: is missing"),
@@ -271,7 +273,10 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
             [{"name": "x", "cells": [{**CELL, "read_pct": 100}], "rounds": {"capacity_multiple": 4}}],
             "no cell of the test writes",
         ),
-        ([{"base": "iops", "rounds": {"max": 4}}], "rounds.max: 4 rounds can't hold a window of 5"),
+        (
+            [{"base": "iops", "rounds": {"max": 4}}],
+            "rounds.max: 4 rounds can't hold a window of 5 (sample_every 1, confirm_windows 0)",
+        ),
         ([{"base": "wsat", "rounds": {"max": 25}}], "at least 300"),
         ([{"base": "iops", "active_range_pct": 0}], "active_range_pct: 0 must be at least 1"),
         (

@@ -131,3 +131,16 @@ def test_findings_are_told_and_name_their_playbooks():
         "h1: wait for it (watch.yml), see www. evil. example",
         "h2: no tool",
     ]
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("or set allow: [partition_table], or take", "or set allow: [partition_table], or take"),
+        ("allow: [partition_table](evil)", "allow: (partition_table)(evil)"),
+        ("allow: [partition_table]: evil", "allow: (partition_table): evil"),
+        ("allow: [here]", "allow: (here)"),
+    ],
+)
+def test_an_override_stays_as_it_is_typed_and_nothing_else_in_brackets(told, said):
+    assert chat_message.of_findings("n", [told]).splitlines()[1] == said
