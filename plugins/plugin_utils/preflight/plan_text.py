@@ -7,6 +7,7 @@ Pure.
 
 from __future__ import annotations
 
+import re
 import typing as t
 from dataclasses import dataclass
 
@@ -37,6 +38,8 @@ from .findings import HostAnswer, Run
 from .host_tests import HostTests, Requested
 
 Span = tuple[float, float]
+_DEVICE = re.compile(r"/dev/[^\s;,)]+")
+ITS_DEVICE = "<its device>"
 IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
 
@@ -106,38 +109,94 @@ def describe(
     looks: what was looked at of each drive. wear: what wear.wear_text says of each drive. known: of
     duration_history.known.
     """
+    known = known or {}
     lines = [f"{plan.host}: {len(plan.drives)} drive{'s' * (len(plan.drives) != 1)}, {_at_once(plan)}"]
     reads_s = parallel_drives.span_s(plan.together, len(plan.drives))
-    for drive, took_all in zip(plan.drives, estimate(plan, write_mib_s, chosen)):
-        where = paths.get(drive.drive, REFUSED)
-        lines.append(f"  {drive.drive}: {_verb(drive)} {where} ({identity_text(drive)})")
-        looked_at = (looks or {}).get(drive.drive)
-        if looked_at:
-            lines.append(f"    {scan_offsets.scan_text(looked_at, units.data_size)}")
-        for number, (test, took) in enumerate(zip(drive.tests, took_all.tests), start=1):
-            as_before = (known or {}).get((drive.drive, test.name))
-            took_s = known_text(as_before) if as_before else plan_duration_span(took.min_s, took.max_s)
-            lines.append(f"    {number}. {test.name}: {_steps(test)}; {took_s}")
-            lines += [f"       {line}" for line in _saturation_lines(test, drive.expected["size_bytes"])]
-            offer = (chosen or {}).get((drive.drive, test.name))
-            lines += [f"       {line}" for line in (purge_choice.plan_lines(offer) if offer else [])]
-            lines += [f"       {line}" for line in _preferred_lines(test) + _by_host_lines(test)]
-            lines += [
-                f"       not applicable: {reason}: {', '.join(ids)}"
-                for reason, ids in _by_reason(test.not_applicable).items()
-            ]
-        lines += [f"    {line}" for line in arrays.members_text(plan, drive.drive)]
-        if criteria is not None:
-            lines += [f"    {line}" for line in criteria_checks.applying(criteria, drive) or ["no criterion applies"]]
-        if (wear or {}).get(drive.drive):
-            lines.append(
-                f"    {(wear or {})[drive.drive]}, if it writes at most {_rate(write_mib_s * time_estimates.MIB)}"
-            )
-        lines += [f"    {line}" for line in _repeats_lines(plan, drive, write_mib_s, chosen)]
+    budget = f", if it writes at most {_rate(write_mib_s * time_estimates.MIB)}"
+    blocks, spans = [], []
+    for drive, took in zip(plan.drives, estimate(plan, write_mib_s, chosen)):
+        looked_at, worn = (looks or {}).get(drive.drive), (wear or {}).get(drive.drive)
+        whole_s = _whole_s(drive, took, known)
+        spans.append(whole_s)
         included = ", these reads included" if plan.together and len(plan.drives) > 1 else ""
-        whole = _in_all(drive, took_all, write_mib_s, known or {}, reads_s)
-        lines.append(f"    in all {whole}{included}")
+        details = [
+            line for number in range(len(drive.tests)) for line in _test_lines(drive, number, took, chosen, known)
+        ]
+        details += [f"    {line}" for line in arrays.members_text(plan, drive.drive)]
+        if criteria is not None:
+            details += [f"    {line}" for line in criteria_checks.applying(criteria, drive) or ["no criterion applies"]]
+        details += [f"    {line}" for line in _repeats_lines(plan, drive, write_mib_s, chosen)]
+        details.append(f"    in all {_in_all(drive, whole_s, took, write_mib_s, known, reads_s)}{included}")
+        where = paths.get(drive.drive, REFUSED)
+        own = [f"    {scan_offsets.scan_text(looked_at, units.data_size)}"] if looked_at else []
+        own += [f"    {worn}{budget}"] if worn else []
+        blocks.append(_Block(f"  {drive.drive}: {_verb(drive)} {where} ({identity_text(drive)})", own, details))
+    return [*lines, *_drive_lines(blocks), *_host_total(plan, spans, reads_s)]
+
+
+class _Block(t.NamedTuple):
+    """What is told of a drive: who it is; what its own look and wear say; its tests and times."""
+
+    head: str
+    own: list[str]
+    details: list[str]
+
+
+def _drive_lines(blocks: t.Sequence[_Block]) -> list[str]:
+    """Return the lines of a host's drives: what is the same for several is told once, after them."""
+    alike: dict[tuple[str, ...], list[_Block]] = {}
+    for block in blocks:
+        # A purge's commands name each drive's own device.
+        alike.setdefault(tuple(_DEVICE.sub(ITS_DEVICE, line) for line in block.details), []).append(block)
+    lines: list[str] = []
+    for details, mates in alike.items():
+        if len(mates) == 1:
+            lines += [mates[0].head, *mates[0].own, *mates[0].details]
+            continue
+        shared = [line for line in mates[0].own if all(line in block.own for block in mates)]
+        for block in mates:
+            lines += [block.head, *(line for line in block.own if line not in shared)]
+        lines += [f"  each of these {len(mates)} drives:", *shared, *details]
     return lines
+
+
+def _host_total(plan: Plan, spans: t.Sequence[Span], reads_s: Span) -> list[str]:
+    """Return how long all drives of a host take; none for a single one. spans: of each, without the reads."""
+    if len(spans) < 2:
+        return []
+    low, high = ([span[end] for span in spans] for end in (0, 1))
+    if plan.together:
+        text = (
+            f"{plan_duration(reads_s[0] + max(low))} if all run at a time, to "
+            f"{plan_duration(reads_s[1] + sum(high))} one at a time"
+        )
+    else:
+        number = min(plan.parallel_drives, len(spans))
+        # Nobody knows which drive comes last.
+        longest = sum(high) / number + max(high) * (1 - 1 / number) if number < len(spans) else max(high)
+        text = f"{plan_duration_span(max(max(low), sum(low) / number), longest)}, {number} at a time"
+    return [f"  all {len(spans)} drives: {text}"]
+
+
+def _test_lines(
+    drive: PlannedDrive,
+    number: int,
+    took_all: DriveEstimate,
+    chosen: purge_choice.Chosen | None,
+    known: duration_history.Known,
+) -> list[str]:
+    """Return the lines of a drive's test. number: from 0."""
+    test, took = drive.tests[number], took_all.tests[number]
+    as_before, offer = known.get((drive.drive, test.name)), (chosen or {}).get((drive.drive, test.name))
+    took_s = known_text(as_before) if as_before else plan_duration_span(took.min_s, took.max_s)
+    more = [
+        *_saturation_lines(test, drive.expected["size_bytes"]),
+        *(purge_choice.plan_lines(offer) if offer else []),
+        *_preferred_lines(test),
+        *_by_host_lines(test),
+        *(f"not applicable: {reason}: {', '.join(ids)}" for reason, ids in _by_reason(test.not_applicable).items()),
+    ]
+    return [f"    {number + 1}. {test.name}: {_steps(test)}; {took_s}", *(f"       {line}" for line in more)]
 
 
 def _repeats_lines(
@@ -161,19 +220,32 @@ def _at_once(plan: Plan) -> str:
     return f"{plan.parallel_drives} at a time"
 
 
-def _in_all(
-    drive: PlannedDrive, took: DriveEstimate, write_mib_s: float, known: duration_history.Known, reads_s: Span
-) -> str:
-    """Return the time of the whole plan on a drive. What earlier runs tell counts where they tell it. reads_s: of
-    together.
-    """
+def _whole_s(drive: PlannedDrive, took: DriveEstimate, known: duration_history.Known) -> Span:
+    """Return the time of the whole plan on a drive. What earlier runs tell counts where they tell it."""
     whole = duration_history.of_drive(drive, known)
     if whole:
-        return known_text(whole._replace(low_s=whole.low_s + reads_s[0], high_s=whole.high_s + reads_s[1]))
+        return whole.low_s, whole.high_s
     told = [(test, known.get((drive.drive, test.test))) for test in took.tests]
-    low = reads_s[0] + sum(as_before.low_s if as_before else test.min_s for test, as_before in told)
-    high = reads_s[1] + sum(as_before.high_s if as_before else test.max_s for test, as_before in told)
-    names = [test.test for test, as_before in told if as_before]
+    return (
+        sum(as_before.low_s if as_before else test.min_s for test, as_before in told),
+        sum(as_before.high_s if as_before else test.max_s for test, as_before in told),
+    )
+
+
+def _in_all(
+    drive: PlannedDrive,
+    whole_s: Span,
+    took: DriveEstimate,
+    write_mib_s: float,
+    known: duration_history.Known,
+    reads_s: Span,
+) -> str:
+    """Return that time in words. reads_s: of together."""
+    low, high = whole_s[0] + reads_s[0], whole_s[1] + reads_s[1]
+    whole = duration_history.of_drive(drive, known)
+    if whole:
+        return known_text(whole._replace(low_s=low, high_s=high))
+    names = [test.test for test in took.tests if (drive.drive, test.test) in known]
     some = f"; the time of {', '.join(names)} is known from earlier runs" if names else ""
     assumed = f"if it writes {_rate(write_mib_s * time_estimates.MIB)} (ssd_assumed_write_mib_s: {write_mib_s:g})"
     return f"{plan_duration_span(low, high)}, {assumed}{some}"
