@@ -35,6 +35,7 @@ READ_ONLY = tuple(
         "nvme list-ns /dev/* --all --output-format=json",
         "nvme list-ctrl /dev/* --output-format=json",
         "nvme list-ctrl /dev/* --namespace-id=* --output-format=json",
+        "nvme self-test-log /dev/* --output-format=json",
         "nvme sanitize-log /dev/* --output-format=json",
         "nvme resv-report /dev/* --output-format=json",
         "nvme resv-report /dev/* --eds --output-format=json",
@@ -49,6 +50,7 @@ READ_ONLY = tuple(
         "sg_get_lba_status --readonly --hex --maxlen=* --lba=* /dev/*",
         "sg_persist --in --read-keys --hex ...",
         "smartctl --json=c -a ...",
+        "smartctl --json=c -c -l selftest /dev/*",
     )
 )
 

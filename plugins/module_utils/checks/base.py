@@ -12,6 +12,7 @@ import typing as t
 from ..drive.attributes import VIRTUAL
 from ..drive.entry import NO_OPTIONS, Options
 from ..drive.health import Health
+from ..drive.self_test import SelfTest
 from ..machine.pcie import Device, Errors, is_bridge
 from ..records.check_finding import CheckLevel
 
@@ -99,6 +100,7 @@ class CheckedDrive(t.NamedTuple):
     aer_rose: t.Mapping[str, Errors] | None = None
     traffic: str = ""
     write_cache: str | None = None
+    self_test: SelfTest = SelfTest()
 
     @property
     def endpoint(self) -> Device:

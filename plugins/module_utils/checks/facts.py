@@ -14,7 +14,7 @@ import typing as t
 from dataclasses import replace
 
 from ..core.host import COMMAND_NOT_FOUND, Host
-from ..drive import health
+from ..drive import health, self_test
 from ..drive import identity as drives_util
 from ..drive.entry import Entry
 from ..machine import pcie
@@ -142,6 +142,7 @@ def _drive(
         aer_rose=None if untouched else pcie.aer_increase(_errors(before), _errors(after)),
         traffic=untouched or "",
         write_cache=None if write_cache is None else str(write_cache),
+        self_test=self_test.read(host, identity),
     )
 
 

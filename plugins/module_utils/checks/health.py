@@ -10,6 +10,7 @@ Sources: NVM Express Base Specification 2.0 (SMART / Health Information; WCTEMP 
 
 from __future__ import annotations
 
+from ..drive import self_test
 from ..drive.health import Health, critical_texts
 from .base import BLOCKS, WARNING, Check, CheckedDrive, HostFacts, Unknown
 
@@ -145,6 +146,15 @@ def throttled_before(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     return ["in its life it had " + ", ".join(told)] if told else []
 
 
+def self_test_running(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
+    """Find a self-test of the drive that is under way; the host job waits for it.
+
+    Reads: `nvme self-test-log`, `smartctl -c -l selftest`. Source: NVM Express base specification.
+    """
+    seen = drive.self_test
+    return [f"its {self_test.text(seen)}, is under way; the host job waits for it"] if seen.is_running else []
+
+
 def write_cache(facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """Find a volatile write cache that is on without being asked for.
 
@@ -180,6 +190,12 @@ CHECKS: tuple[Check, ...] = (
         WARNING,
         "make sure that its slot has enough airflow; throttling during the run makes a test invalid",
         throttled_before,
+    ),
+    Check(
+        "self_test",
+        WARNING,
+        "count the time in, or end it (nvme device-self-test -s 0xf, smartctl -X)",
+        self_test_running,
     ),
     Check(
         "write_cache",

@@ -104,6 +104,15 @@ def test_a_driver_whose_module_has_another_name(server):
     assert gather(server).drives[0].driver == Driver("iodrive", "iomemory_vsl", "3.2.16.1731")
 
 
+def test_a_self_test_under_way_is_among_the_facts(server):
+    server.nvme_says("id-ctrl", {"oacs": 0x10})
+    server.nvme_says(
+        "self-test-log", {"Current Device Self-Test Operation": 1, "Current Device Self-Test Completion": 20}
+    )
+    (drive,) = gather(server).drives
+    assert (drive.self_test.kind, drive.self_test.left_pct) == ("short", 80)
+
+
 def test_drives_that_may_be_read_are_read_with_readonly_and_others_not(server):
     assert gather(server, 2, []).drives[0].traffic == "it was not read"
     assert not [command for command in server.commands if command[0] == "fio"]

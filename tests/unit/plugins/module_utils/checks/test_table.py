@@ -15,6 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import (
     Driver,
     LinkRule,
 )
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.self_test import SelfTest
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.checks.machines import (
     GB,
     GOOD_HEALTH,
@@ -259,6 +260,11 @@ HEALTH_ROWS = [
         "smartctl does not report whether it was ever throttled",
     ),
     ("throttled_before", {"one": drive(told={"critical_temp_min": 2})}, "2 min above its critical temperature"),
+    (
+        "self_test",
+        {"one": drive(self_test=SelfTest(True, True, "extended", 40))},
+        "its self-test (extended), 40 % left, is under way; the host job waits for it",
+    ),
     ("write_cache", {"one": drive(write_cache="write back")}, "its volatile write cache is on"),
     ("write_cache", {"one": drive(write_cache=None, told={"volatile_write_cache": None})}, "is unknown"),
 ]
@@ -285,3 +291,7 @@ def test_errors_that_a_bridge_counted_before_say_nothing_but_those_of_the_drive_
     (remedy,) = [check.remedy for check in table.TABLE if check.check == "pcie_errors"]
     order = [remedy.index(step) for step in ("reseat", "swap the riser", "then the drive", "then the board")]
     assert order == sorted(order)
+
+
+def test_a_self_test_that_a_drive_can_not_tell_of_is_none():
+    assert "self_test" not in {**found(drive(self_test=SelfTest())), **found(drive(self_test=SelfTest(False, False)))}

@@ -1,0 +1,174 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A drive's own self-test: whether one is under way, of which kind and how far, and which ended. It is only read.
+
+Fields: NVM Express Base Specification 2.0, Device Self-test log page (06h), OACS bit 4 and EDSTT; ATA/ATAPI Command
+Set 4, self-test execution status and log; SCSI Primary Commands 5, Self-Test Results log page. nvme-cli's JSON has the
+same keys from 1.16 to 2.16. smartctl's tells of NVMe drives since 7.4 and of SAS drives since 7.3, how far these are
+only after 7.5.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import typing as t
+
+from ..core.host import Host
+from ..tools.nvme import nvme_number
+from .health import ask
+
+SHORT, EXTENDED = "short", "extended"
+_NVME_KINDS = {0x1: SHORT, 0x2: EXTENDED, 0xE: "vendor specific"}
+_ATA_KINDS = {0x1: SHORT, 0x2: EXTENDED, 0x3: "conveyance", 0x4: "selective"}
+# Background and foreground.
+_SCSI_KINDS = {1: SHORT, 2: EXTENDED, 5: SHORT, 6: EXTENDED}
+_OACS_SELF_TEST = 0x10
+# What a log has for a self-test that is under way (ATA, SCSI), or for no entry (NVMe).
+_NOT_ENDED = 0xF
+_SCSI_ENTRY = re.compile(r"scsi_self_test_[0-9]+")
+
+Json = t.Mapping[str, t.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class SelfTest:
+    """What a drive tells of its self-tests. None: it, or this host's tools, do not tell."""
+
+    is_offered: bool | None = None
+    is_running: bool | None = None
+    # Of the one that is under way.
+    kind: str | None = None
+    left_pct: int | None = None
+    # How long an extended one takes, by the drive's own word.
+    extended_s: int | None = None
+    # Those in its log that ended, newest first, each as its tool tells it.
+    ended: tuple[str, ...] = ()
+
+
+UNKNOWN = SelfTest()
+
+
+def read(host: Host, identity: t.Mapping[str, t.Any], before: SelfTest = UNKNOWN) -> SelfTest:
+    """Return what the drive with this identity tells now. before: of an earlier look, for what does not change."""
+    transport, path = identity.get("transport"), str(identity.get("path"))
+    if before.is_offered is False or transport not in ("nvme", "sata", "sas"):
+        return before
+    if transport == "nvme":
+        known = before if before.is_offered else _nvme_offer(host, path)
+        # A drive notes an error of its own where it is asked for a log page that it does not have.
+        if known.is_offered is False:
+            return known
+        if known.is_offered:
+            log, error = ask(host, ["nvme", "self-test-log", path, "--output-format=json"])
+            if not error:
+                return dataclasses.replace(from_nvme(log), extended_s=known.extended_s)
+    log, error = ask(host, ["smartctl", "--json=c", "-c", "-l", "selftest", path], any_code=True)
+    return UNKNOWN if error else from_smartctl(log)
+
+
+def _nvme_offer(host: Host, path: str) -> SelfTest:
+    controller, _error = ask(host, ["nvme", "id-ctrl", path, "--output-format=json"])
+    oacs, minutes = nvme_number(controller.get("oacs")), nvme_number(controller.get("edstt"))
+    if oacs is None:
+        return UNKNOWN
+    is_offered = bool(oacs & _OACS_SELF_TEST)
+    return SelfTest(is_offered, None if is_offered else False, extended_s=60 * minutes if minutes else None)
+
+
+def from_nvme(log: Json) -> SelfTest:
+    """From `nvme self-test-log`."""
+    listed = _list(log.get("List of Valid Reports"))
+    ended = [item for item in listed if nvme_number(item.get("Self test result")) not in (None, _NOT_ENDED)]
+    return _nvme(log.get("Current Device Self-Test Operation"), log.get("Current Device Self-Test Completion"), ended)
+
+
+def _nvme(operation: t.Any, completion: t.Any, ended: t.Iterable[Json]) -> SelfTest:
+    code, done_pct = nvme_number(operation), nvme_number(completion)
+    if code is None:
+        return UNKNOWN
+    code &= 0xF
+    left_pct = _left_pct(None if done_pct is None else done_pct & 0x7F) if code else None
+    return SelfTest(True, bool(code), _NVME_KINDS.get(code), left_pct, ended=_told(ended))
+
+
+def _left_pct(done_pct: int | None) -> int | None:
+    return None if done_pct is None else min(100, max(0, 100 - done_pct))
+
+
+def from_smartctl(data: Json) -> SelfTest:
+    """From `smartctl --json -c -l selftest`, of an NVMe, ATA or SCSI drive."""
+    log = _part(data, "nvme_self_test_log")
+    if log:
+        operation = _part(log, "current_self_test_operation").get("value")
+        return _nvme(operation, log.get("current_self_test_completion_percent"), _list(log.get("table")))
+    return _from_ata(data) if "ata_smart_data" in data else _from_scsi(data)
+
+
+def _from_ata(data: Json) -> SelfTest:
+    told, log = _part(data, "ata_smart_data", "self_test"), _part(data, "ata_smart_self_test_log", "standard")
+    status = nvme_number(_part(told, "status").get("value"))
+    if status is None:
+        return UNKNOWN
+    is_running = status >> 4 == _NOT_ENDED
+    minutes = nvme_number(_part(told, "polling_minutes").get("extended"))
+    entries = [(nvme_number(_part(item, "status").get("value")), item) for item in _list(log.get("table"))]
+    ended = [item for code, item in entries if code is not None and code >> 4 != _NOT_ENDED]
+    # Many drives have an entry for the one that is under way.
+    under_way = [item for code, item in entries if code is not None and code >> 4 == _NOT_ENDED]
+    code = nvme_number(_part(under_way[0], "type").get("value")) if is_running and under_way else None
+    return SelfTest(
+        is_offered=True,
+        is_running=is_running,
+        kind=None if code is None else _ATA_KINDS.get(code & 0x7F),
+        left_pct=min(100, (status & 0xF) * 10) if is_running else None,
+        extended_s=60 * minutes if minutes else None,
+        ended=_told(ended),
+    )
+
+
+def _from_scsi(data: Json) -> SelfTest:
+    entries = [_part(data, key) for key in data if _SCSI_ENTRY.fullmatch(key)]
+    status = _part(data, "scsi_self_test_status")
+    if not entries and not status:
+        return UNKNOWN
+    under_way = [item for item in entries if item.get("self_test_in_progress") is True]
+    is_running = bool(under_way) or status.get("in_progress") is True
+    code = nvme_number(_part(under_way[0], "code").get("value")) if under_way else None
+    return SelfTest(
+        is_offered=True,
+        is_running=is_running,
+        kind=None if code is None else _SCSI_KINDS.get(code),
+        left_pct=_left_pct(nvme_number(status.get("completion_percent"))) if is_running else None,
+        extended_s=nvme_number(data.get("scsi_extended_self_test_seconds")) or None,
+        ended=_told(item for item in entries if item not in under_way),
+    )
+
+
+def text(seen: SelfTest) -> str:
+    """Return what a self-test that is under way is: "self-test (extended), 40 % left"."""
+    kind = f" ({seen.kind})" if seen.kind else ""
+    return f"self-test{kind}" + ("" if seen.left_pct is None else f", {seen.left_pct} % left")
+
+
+def abort_command(identity: t.Mapping[str, t.Any]) -> str:
+    """Return the command with which the drive's owner ends a self-test."""
+    path = identity.get("path")
+    return f"nvme device-self-test {path} -s 0xf" if identity.get("transport") == "nvme" else f"smartctl -X {path}"
+
+
+def _told(entries: t.Iterable[Json]) -> tuple[str, ...]:
+    return tuple(json.dumps(item, sort_keys=True) for item in entries)
+
+
+def _part(data: Json, *keys: str) -> dict[str, t.Any]:
+    value: t.Any = data
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: t.Any) -> list[dict[str, t.Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

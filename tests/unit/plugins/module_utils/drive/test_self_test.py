@@ -1,0 +1,178 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What tools print of a drive's self-tests, in the form that the sources of nvme-cli (1.16 to 2.16) and smartctl (7.2
+to 7.5, and what follows it) give it.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import self_test
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.self_test import SelfTest
+
+NVME = {"transport": "nvme", "path": "/dev/nvme0n1"}
+SATA, SAS = {"transport": "sata", "path": "/dev/sda"}, {"transport": "sas", "path": "/dev/sdb"}
+UNUSED = {"Self test result": 15}
+DONE = {"Self test result": 0, "Self test code": 1, "Segment number": 0, "Power on hours": 4092}
+
+
+def nvme_log(operation, completion=0, *reports):
+    return {
+        "Current Device Self-Test Operation": operation,
+        "Current Device Self-Test Completion": completion,
+        "List of Valid Reports": [*reports, *[UNUSED] * (20 - len(reports))],
+    }
+
+
+def smartctl_nvme(operation, **more):
+    named = {"value": operation, "string": "Extended self-test in progress"}
+    return {"nvme_self_test_log": {"nsid": -1, "current_self_test_operation": named, **more}}
+
+
+def smartctl_ata(status, *entries, **more):
+    return {
+        "ata_smart_data": {
+            "self_test": {"status": {"value": status}, "polling_minutes": {"short": 2, "extended": 85}},
+            "capabilities": {"self_tests_supported": True},
+        },
+        "ata_smart_self_test_log": {"standard": {"revision": 1, "table": list(entries), "count": len(entries)}},
+        **more,
+    }
+
+
+def ata_entry(kind, status, hours=100):
+    return {"type": {"value": kind}, "status": {"value": status}, "lifetime_hours": hours}
+
+
+def scsi_entry(code, result, **more):
+    return {"code": {"value": code}, "result": {"value": result}, **more}
+
+
+SCSI_DONE = scsi_entry(1, 0, power_on_time={"hours": 31})
+SCSI_NOW = scsi_entry(2, 15, self_test_in_progress=True)
+
+
+@pytest.mark.parametrize(
+    ("log", "is_running", "kind", "left_pct", "ended"),
+    [
+        (nvme_log(0), False, None, None, 0),
+        (nvme_log(1, 0, DONE), True, "short", 100, 1),
+        (nvme_log(2, 60, DONE, DONE), True, "extended", 40, 2),
+        (nvme_log(14, 99), True, "vendor specific", 1, 0),
+        (nvme_log(3, 5), True, None, 95, 0),
+        # Bits that are reserved, and a drive that does not count.
+        (nvme_log(0xF2, 0x80 | 30), True, "extended", 70, 0),
+        (nvme_log(2, 127), True, "extended", 0, 0),
+        ({"Current Device Self-Test Operation": 2}, True, "extended", None, 0),
+        ({}, None, None, None, 0),
+        ({"Current Device Self-Test Operation": "x", "List of Valid Reports": 3}, None, None, None, 0),
+    ],
+)
+def test_nvme_cli(log, is_running, kind, left_pct, ended):
+    seen = self_test.from_nvme(log)
+    assert (seen.is_running, seen.kind, seen.left_pct, len(seen.ended)) == (is_running, kind, left_pct, ended)
+
+
+@pytest.mark.parametrize(
+    ("printed", "is_running", "kind", "left_pct", "extended_s", "ended"),
+    [
+        (smartctl_nvme(0, table=[{"power_on_hours": 3}]), False, None, None, None, 1),
+        (smartctl_nvme(2, current_self_test_completion_percent=10), True, "extended", 90, None, 0),
+        # smartctl before 7.4 tells nothing of an NVMe drive's.
+        ({"nvme_smart_health_information_log": {"media_errors": 0}}, None, None, None, None, 0),
+        (smartctl_ata(0x00, ata_entry(1, 0x00)), False, None, None, 5100, 1),
+        (smartctl_ata(0x19), False, None, None, 5100, 0),
+        (smartctl_ata(0xF4), True, None, 40, 5100, 0),
+        (smartctl_ata(0xF9, ata_entry(2, 0xF9), ata_entry(1, 0)), True, "extended", 90, 5100, 1),
+        (smartctl_ata(0xF0, ata_entry(0x81, 0xF0)), True, "short", 0, 5100, 0),
+        # Of a self-test that lost its power the log may keep that it is under way.
+        (smartctl_ata(0x21, ata_entry(2, 0xF9)), False, None, None, 5100, 0),
+        ({"ata_smart_data": {}}, None, None, None, None, 0),
+        # smartctl 7.2 tells of a SAS drive's self-tests as text only.
+        ({"scsi_error_counter_log": {}}, None, None, None, None, 0),
+        ({"scsi_self_test_0": SCSI_DONE, "scsi_extended_self_test_seconds": 900}, False, None, None, 900, 1),
+        ({"scsi_self_test_0": SCSI_NOW, "scsi_self_test_1": SCSI_DONE}, True, "extended", None, None, 1),
+        (
+            {
+                "scsi_self_test_status": {"in_progress": True, "completion_percent": 25},
+                "scsi_self_test_0": {**SCSI_NOW, "code": {"value": 1}},
+            },
+            True,
+            "short",
+            75,
+            None,
+            0,
+        ),
+        ({"scsi_self_test_status": {"in_progress": False}}, False, None, None, None, 0),
+    ],
+)
+def test_smartctl(printed, is_running, kind, left_pct, extended_s, ended):
+    seen = self_test.from_smartctl(printed)
+    told = (seen.is_running, seen.kind, seen.left_pct, seen.extended_s, len(seen.ended))
+    assert told == (is_running, kind, left_pct, extended_s, ended)
+
+
+def test_a_log_that_has_one_more_entry_is_another_log():
+    """A short self-test may begin and end between two looks, twice within an hour of its power-on time."""
+    logs = [self_test.from_nvme(nvme_log(0, 0, *[DONE] * count)).ended for count in (0, 1, 2)]
+    assert len(set(logs)) == 3
+
+
+def asked(fake):
+    return [" ".join(argv[:2]) for argv in fake.commands]
+
+
+def test_an_nvme_drive_is_asked_with_nvme_cli_and_what_does_not_change_once(fake):
+    fake.nvme_says("id-ctrl", {"oacs": 0x16, "edstt": 10})
+    fake.nvme_says("self-test-log", nvme_log(2, 60))
+    first = self_test.read(fake, NVME)
+    assert (first.is_running, first.left_pct, first.extended_s) == (True, 40, 600)
+    assert self_test.read(fake, NVME, first) == first
+    assert asked(fake) == ["nvme id-ctrl", "nvme self-test-log", "nvme self-test-log"]
+
+
+def test_a_drive_without_self_tests_is_never_asked_for_their_log(fake):
+    """It would count that as an error."""
+    seen = self_test.read(fake, NVME)
+    assert (seen.is_offered, seen.is_running) == (False, False)
+    assert self_test.read(fake, NVME, seen) == seen
+    assert asked(fake) == ["nvme id-ctrl"]
+
+
+@pytest.mark.parametrize("broken", ["nvme id-ctrl", "nvme self-test-log"])
+def test_without_nvme_cli_smartctl_is_asked(fake, broken):
+    fake.nvme_says("id-ctrl", {"oacs": 0x10})
+    fake.nvme_says("self-test-log", nvme_log(0))
+    fake.answers[broken] = (127, "", "cannot run nvme")
+    fake.answers["smartctl"] = (0, json.dumps(smartctl_nvme(1, current_self_test_completion_percent=30)), "")
+    assert self_test.read(fake, NVME) == SelfTest(True, True, "short", 70)
+    del fake.answers["smartctl"]
+    assert self_test.read(fake, NVME).is_running is None
+
+
+@pytest.mark.parametrize(
+    ("identity", "printed", "is_running"),
+    [
+        # smartctl's exit code tells of the drive: 4 is a command that it lacks.
+        (SATA, smartctl_ata(0xF4), True),
+        (SAS, {"scsi_self_test_0": SCSI_NOW}, True),
+        (SAS, {}, None),
+        (dict(SATA, transport="virtio"), smartctl_ata(0xF4), None),
+        (dict(SATA, transport="loop"), smartctl_ata(0xF4), None),
+    ],
+)
+def test_other_drives_are_asked_with_smartctl_and_those_of_software_not(fake, identity, printed, is_running):
+    fake.answers["smartctl"] = (4, json.dumps(printed), "")
+    assert self_test.read(fake, identity).is_running is is_running
+    assert bool(fake.commands) == (identity["transport"] in ("sata", "sas"))
+
+
+def test_words():
+    assert self_test.text(SelfTest(True, True, "extended", 40)) == "self-test (extended), 40 % left"
+    assert self_test.text(SelfTest(True, True)) == "self-test"
+    assert self_test.abort_command(NVME) == "nvme device-self-test /dev/nvme0n1 -s 0xf"
+    assert self_test.abort_command(SATA) == "smartctl -X /dev/sda"
