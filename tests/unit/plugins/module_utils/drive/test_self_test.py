@@ -8,14 +8,19 @@ to 7.5, and what follows it) give it.
 from __future__ import annotations
 
 import json
+import os
+import sys
+import time
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import self_test
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.self_test import SelfTest
 
 NVME = {"transport": "nvme", "path": "/dev/nvme0n1"}
 SATA, SAS = {"transport": "sata", "path": "/dev/sda"}, {"transport": "sas", "path": "/dev/sdb"}
+EMULATOR = os.path.join(os.path.abspath(__file__).split("/tests/unit/")[0], "tests", "emulators", "nvme")
 UNUSED = {"Self test result": 15}
 DONE = {"Self test result": 0, "Self test code": 1, "Segment number": 0, "Power on hours": 4092}
 
@@ -176,3 +181,23 @@ def test_words():
     assert self_test.text(SelfTest(True, True)) == "self-test"
     assert self_test.abort_command(NVME) == "nvme device-self-test /dev/nvme0n1 -s 0xf"
     assert self_test.abort_command(SATA) == "smartctl -X /dev/sda"
+
+
+@pytest.mark.parametrize(
+    ("self_test_of", "is_offered", "is_running", "ended"),
+    [
+        (None, False, False, 0),
+        ({"code": 2, "started": 0, "seconds": 1}, True, False, 1),
+        ({"code": 2, "started": time.time(), "seconds": 9999}, True, True, 0),
+    ],
+)
+def test_an_emulated_drive(tmp_path, monkeypatch, self_test_of, is_offered, is_running, ended):
+    class Emulated(Host):
+        def run(self, argv, *more, **options):
+            return super().run([sys.executable, EMULATOR, *argv[1:]], *more, **options)
+
+    drive = {"nodes": ["/dev/nvme0n1"], "sn": "S1", **({"self_test": self_test_of} if self_test_of else {})}
+    (tmp_path / "state.json").write_text(json.dumps({"real": "/nowhere", "drives": [drive]}))
+    monkeypatch.setenv("SSDLAB_EMULATED_NVME", str(tmp_path / "state.json"))
+    seen = self_test.read(Emulated(str(tmp_path)), NVME)
+    assert (seen.is_offered, seen.is_running, len(seen.ended)) == (is_offered, is_running, ended)
