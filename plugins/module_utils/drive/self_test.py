@@ -147,10 +147,14 @@ def _from_scsi(data: Json) -> SelfTest:
     )
 
 
+def name(seen: SelfTest) -> str:
+    """Return which self-test is under way: "self-test (extended)"."""
+    return f"self-test ({seen.kind})" if seen.kind else "self-test"
+
+
 def text(seen: SelfTest) -> str:
-    """Return what a self-test that is under way is: "self-test (extended), 40 % left"."""
-    kind = f" ({seen.kind})" if seen.kind else ""
-    return f"self-test{kind}" + ("" if seen.left_pct is None else f", {seen.left_pct} % left")
+    """Return which one, and how far it is: "self-test (extended), 40 % left"."""
+    return name(seen) + ("" if seen.left_pct is None else f", {seen.left_pct} % left")
 
 
 def abort_command(identity: t.Mapping[str, t.Any]) -> str:

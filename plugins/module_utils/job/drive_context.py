@@ -188,12 +188,12 @@ class DriveContext:
         size_bytes: int = self.target.identity["size_bytes"]
         return size_bytes * test.active_range_pct // 100 // block * block
 
-    def tick(self, share: float | None) -> None:
-        """Show how far a purge or a fill is (None: nobody knows), and let a stop through."""
+    def tick(self, share: float | None, news_within_s: float | None = NEWS_S) -> None:
+        """Show how far a purge, a fill or a self-test is (None: nobody knows), and let a stop through."""
         progress = None if share is None else round(share, 3)
         # A drive that does not tell how far it is has no news to give.
         last = {"metric": None, "value": None, "mean_latency_us": None, "progress": progress}
-        self.show(last=last, news_within_s=None if share is None else NEWS_S)
+        self.show(last=last, news_within_s=None if share is None else news_within_s)
         if self.job.stop.is_set():
             raise fio.Interrupted()
 

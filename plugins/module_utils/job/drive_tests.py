@@ -32,6 +32,7 @@ from .failure_logs import is_of_drive
 from .operating_points import NoPoint, on_cpus, with_points
 from .resume_state import NOT_BEGUN, crash_text, discarded, failed, not_begun, prepares, unprepared, without_its_state
 from .run_rounds import RESEAT, LinkDown, Measuring
+from .self_test_wait import SelfTests, SelfTestStuck
 from .thread_trials import ThreadTrials
 
 NOT_TUNED = "the host was not tuned as planned: "
@@ -43,6 +44,7 @@ class DriveTests:
     def __init__(self, station: DriveContext) -> None:
         self._station = station
         self._trials = ThreadTrials(station)
+        self._self_tests = SelfTests(station)
         self._rate_bytes_per_s = station.job.write_bytes_per_s
         self._drift: list[Drift] = []
         self._unready = not_begun(station.results)
@@ -109,7 +111,7 @@ class DriveTests:
             raise
         except (precondition_curve.Short, NoPoint, array_members.NoArray, LinkDown) as error:
             ended, reasons = "invalid", [str(error)]
-        except (fio.FioError, PurgeError) as error:
+        except (fio.FioError, PurgeError, SelfTestStuck) as error:
             ended, reasons = "error", [str(error)]
             self.error, self.drive_fault = f"{test.name}: {error}", is_of_drive(error)
         if reducer.discarded:
@@ -117,7 +119,7 @@ class DriveTests:
         self._look_for_drift()
         cache = "" if ended else self._cache_problem(test)
         told = [Condition("settings", TOLD, f"{NOT_TUNED}{item.text}") for item in self._drift if not item.bears]
-        self._station.conditions.found += told
+        self._station.conditions.found += told + self._self_tests.told()
         disturbed = self._untuned() + disturbed + ([cache] if cache else [])
         self._end_test(attempt, reducer, ended, reasons, disturbed)
 
@@ -125,6 +127,7 @@ class DriveTests:
         self, test: PlannedTest, attempt: Attempt, reducer: AttemptReducer, sampler: Sampler
     ) -> array.Array | None:
         """Purge, fill and rounds; the array that they were made on."""
+        self._self_tests.settle()
         self._unprepared = failed(test.name) if prepares(test) else self._unprepared
         self._purge(test, attempt)
         self._make_settings_again(attempt)
@@ -143,6 +146,7 @@ class DriveTests:
         """Return what disturbed the drive, or the host's settings, since the last call; settings are made again."""
         found: list[Cause] = self._look_around(lambda: test_conditions.causes_since_last(sampler))
         found += made.causes_since_last() if made else []
+        found += self._self_tests.causes_since_last()
         station = self._station
         drift = [
             item for name in station.members or [station.name] for item in station.job.tuned.drifted_since_last(name)
@@ -300,7 +304,10 @@ class DriveTests:
     ) -> None:
         settled, loads = with_points(test, self._station.plan.tests, self.finished)
         settled, of_cpus = on_cpus(settled, cpus.count(self._station.job.host, self._station.bench.place))
-        measuring = Measuring(self._station, attempt, reducer, self._tails, causes_since_last)
+        if test.cells:
+            self._self_tests.settle()
+        wait = self._self_tests.wait
+        measuring = Measuring(self._station, attempt, reducer, self._tails, causes_since_last, wait)
         measuring.run(settled, {**loads, **of_cpus}, self._trials)
 
     def _plan_left_s(self, test: PlannedTest) -> float | None:

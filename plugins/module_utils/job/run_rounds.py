@@ -37,7 +37,8 @@ Histograms = t.Mapping[str, t.Mapping[str, t.Mapping[int, int]]]
 
 class Measuring:
     """A test's rounds. reducer: gets each event that is noted; tails: get the latencies; causes_of_round: what
-    disturbed the drive or its host since the last call.
+    disturbed the drive or its host since the last call; wait: wait for what that saw to end, and return the seconds,
+    which are no time of the rounds.
     """
 
     def __init__(
@@ -47,12 +48,16 @@ class Measuring:
         reducer: AttemptReducer,
         tails: RoundHistograms,
         causes_of_round: t.Callable[[], list[Cause]],
+        wait: t.Callable[[], float],
+        clock: t.Callable[[], float] = time.monotonic,
     ) -> None:
         self._station = station
         self._attempt = attempt
         self._reducer = reducer
         self._tails = tails
         self._causes_of_round = causes_of_round
+        self._wait = wait
+        self._clock = clock
         # For how many rounds in a row.
         self._link_down = 0
 
@@ -76,20 +81,22 @@ class Measuring:
             self._run_rounds(test, loads)
 
     def _run_rounds(self, test: PlannedTest, loads: Loads) -> None:
-        began = time.monotonic()
+        began = self._clock()
         # No budget is refused for rounds that might be measured again, so these end where it does.
         while not (self._reducer.is_complete() or (self._reducer.only_repeats() and self._station.is_budget_spent())):
+            began += self._wait()
             number = self._reducer.count + 1
             histograms = {}
             for cell in cell_order.of_round(test, lambda name: self._seed(number, name)):
                 news_s = NEWS_S + 1.1 * cell_s(cell)
                 left_s = self._reducer.time_left_s()
-                self._station.show(round=number, cell=cell.id, time_left_s=left_s, news_within_s=news_s)
+                shown = {"phase": "measure", "round": number, "cell": cell.id}
+                self._station.show(**shown, time_left_s=left_s, news_within_s=news_s)
                 found = self._cell(cell, number, self._station.active_bytes(test), loads.get(cell.id))
                 # A stream's latencies are kept as those of a cell, <cell>.<stream>.
                 histograms.update({name or cell.id: sides for name, sides in found.items()})
             self._tails.add(number, histograms)
-            self._after_round(number, time.monotonic() - began)
+            self._after_round(number, self._clock() - began)
 
     def _after_round(self, number: int, elapsed_s: float) -> None:
         self._station.look()

@@ -27,6 +27,7 @@ SUSPENDED: t.Final = "suspended"
 CLOCK_JUMP: t.Final = "clock_jump"
 STALLED: t.Final = "stalled"
 NO_PERCENTILES: t.Final = "no_percentiles"
+SELF_TEST: t.Final = "self_test"
 TITLES = {
     OTHER_IO: "other I/O",
     DISCARDED: "discarded",
@@ -37,11 +38,12 @@ TITLES = {
     CLOCK_JUMP: "clock jump",
     STALLED: "stalled",
     NO_PERCENTILES: "no percentiles",
-    # Of the drive and its host, between two rounds (drive_environment.py, tuned_host.py).
+    # Of the drive and its host, between two rounds (drive_environment.py, tuned_host.py, self_test_wait.py).
     "link": "slower link",
     "throttled": "throttled",
     "pcie_errors": "PCI Express errors",
     "settings": "a setting changed",
+    SELF_TEST: "self-test",
 }
 DISTURBS: t.Final = "disturbs"
 UNKNOWN: t.Final = "unknown"
@@ -50,7 +52,7 @@ TOLD: t.Final = "told"
 # What these change of a cell changes nothing of the cells after it.
 OF_CELL = (NOT_FILLED, HOST_LIMITED)
 # What may be the drive's own doing.
-OF_DRIVE = ("link", "throttled", "pcie_errors")
+OF_DRIVE = ("link", "throttled", "pcie_errors", SELF_TEST)
 
 # So much I/O reaches every drive of an array, in chunks of at most 1 MiB, and each has at least this part of its share.
 STRIPED_BYTES, UNEVEN = 1 << 30, 0.5

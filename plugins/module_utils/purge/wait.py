@@ -50,7 +50,7 @@ def watch(
         if progress is not None and (progress.state, progress.share) != last:
             last, moved = (progress.state, progress.share), now
         _check(now - began, now - moved, timeout_s, stuck_s, last, problem)
-        _pause(now - began, tick, last[1] if last else None, sleep)
+        pause(now - began, tick, last[1] if last else None, sleep)
 
 
 def _ended(progress: Progress) -> Progress:
@@ -81,9 +81,10 @@ def _check(
         raise Stuck(f"purge stuck: no progress for {stuck_s:g} s, {where}{more}{advice} (purge_stuck_s)")
 
 
-def _pause(
+def pause(
     elapsed: float, tick: t.Callable[[float | None], None], share: float | None, sleep: t.Callable[[float], None]
 ) -> None:
+    """Wait until the drive may be asked again. elapsed: seconds since the first time; tick: as in watch."""
     rest = min(LONGEST_POLL_S, max(SHORTEST_POLL_S, elapsed * POLL_SHARE))
     while rest > 0:
         tick(share)

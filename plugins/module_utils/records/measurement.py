@@ -192,6 +192,7 @@ CauseName = t.Literal[
     "throttled",
     "pcie_errors",
     "settings",
+    "self_test",
 ]
 
 

@@ -35,7 +35,7 @@ class DriveStatus:
     # The selector's value.
     drive: Label
     path: t.Optional[str]
-    phase: t.Literal["queued", "guard", "purge", "precondition", "measure", "done"]
+    phase: t.Literal["queued", "guard", "purge", "precondition", "measure", "self_test", "done"]
     # Set with the phase done.
     outcome: t.Optional[t.Literal["complete", "refused", "error", "interrupted"]]
     test: t.Optional[str]
@@ -46,7 +46,7 @@ class DriveStatus:
     round: Count
     round_max: t.Optional[Positive]
     cell: t.Optional[str]
-    # The last figure of the round before, or how far a purge or precondition is.
+    # The last figure of the round before, or how far a purge, a precondition or the drive's self-test is.
     last: t.Optional[LastFigure]
     # An upper bound of this test; null: unknown.
     time_left_s: t.Optional[NotNegative]

@@ -21,8 +21,11 @@ MOST_LINES = 50
 MOST_ROWS_OF_HOST = 128
 ENDED_STATES = (*states.FINAL_STATES, states.DEAD, states.ABSENT)
 # How a drive is counted in the summary, in this order. "lost": its host job is gone.
-_COUNTED = ("queued", "guard", "purge", "precondition", "measuring", "done", "refused", "error", "interrupted", "lost")
-_PHASES = {"measure": "measuring"}
+_PHASES = {"measure": "measuring", "self_test": "waiting for a self-test"}
+_COUNTED = (
+    *("queued", "guard", "purge", "precondition", *_PHASES.values()),
+    *("done", "refused", "error", "interrupted", "lost"),
+)
 # Ten years: what a host says beyond is no time.
 LONGEST_S = 3e8
 # A name in /dev/disk/by-id is shorter.
@@ -96,7 +99,7 @@ def time_left(seconds: float | None) -> str:
 
 
 def figure(last: t.Mapping[str, t.Any] | None) -> str:
-    """Return the last figure of a drive: `write 41,201 IOPS, 775.1 µs`, or how far a purge or precondition is."""
+    """Return the last figure of a drive: `write 41,201 IOPS, 775.1 µs`, or how far what it does is."""
     if not last:
         return ""
     if last.get("progress") is not None:
@@ -264,8 +267,15 @@ def _drive_row(host: HostView, drive: t.Mapping[str, t.Any]) -> list[str]:
         return [name, kind]
     where = f"{drive['test']} ({drive['test_index']} of {drive['tests']})" if drive.get("test") else ""
     silent_s = _no_news_s(host, drive)
-    said = f"no news for {units.duration(round(silent_s))}: it may hang" if silent_s else figure(drive.get("last"))
+    said = f"no news for {units.duration(round(silent_s))}: it may hang" if silent_s else _said(drive)
     return [name, kind, where, _round(drive), said, time_left(drive.get("time_left_s"))]
+
+
+def _said(drive: t.Mapping[str, t.Any]) -> str:
+    last = drive.get("last") or {}
+    if drive["phase"] != "self_test":
+        return figure(last)
+    return "" if last.get("progress") is None else f"{100 - 100 * last['progress']:.0f} % left"
 
 
 def _no_news_s(host: HostView, drive: t.Mapping[str, t.Any]) -> float | None:

@@ -56,11 +56,16 @@ class Station:
         return lambda *_args, **_fields: None
 
 
+def measuring(station, causes_of_round=list, tails=None, wait=lambda: 0.0, clock=time.monotonic):
+    tails = tails or RoundHistograms()
+    return Measuring(station, Attempt("t", 1), station.reducer, tails, causes_of_round, wait, clock)
+
+
 @pytest.mark.parametrize(("after", "written"), [(1000, 2000), (800, 1600), (400, 800)])
 def test_the_user_capacity_is_that_after_the_purge(after, written):
     """An ioMemory card is formatted to another size by its purge, and a SAS drive with other blocks."""
     station = Station(after)
-    Measuring(station, Attempt("t", 1), station.reducer, RoundHistograms(), list).run(TEST, {})
+    measuring(station).run(TEST, {})
     shown = station.reducer.result(steady_test.end_record()).saturation
     assert (shown.user_capacity_bytes, shown.written_before_bytes) == (after, written)
 
@@ -73,7 +78,7 @@ def test_a_shuffled_test_runs_its_cells_by_their_seeds_of_each_round():
     station.seed = lambda _attempt, number, cell: seeds[number, cell]
     take = station.note
     station.note = lambda event, **fields: (ran.append(fields.get("cell")), take(event, **fields))
-    Measuring(station, Attempt("t", 1), station.reducer, RoundHistograms(), list).run(test, {})
+    measuring(station).run(test, {})
     assert "".join(filter(None, ran)) == "bca" + "acb" and station.reducer.count == 2
 
 
@@ -86,7 +91,7 @@ def test_what_disturbs_between_two_rounds_disturbs_the_one_that_ends():
     def causes_of_round():
         return [Cause("throttled", DISTURBS, text) for text in next(looks)]
 
-    Measuring(station, Attempt("t", 1), station.reducer, RoundHistograms(), causes_of_round).run(TEST, {})
+    measuring(station, causes_of_round).run(TEST, {})
     rounds = [event for event in noted if event["event"] == "round"]
     assert [event["round"] for event in rounds if "causes" in event] == [2]
     (told,) = station.reducer.result(steady_test.end_record()).validity
@@ -99,12 +104,12 @@ def test_a_link_that_stays_down_ends_the_test(looks, ended):
     """One that came back has disturbed its rounds."""
     station, seen = Station(800), iter([0, *looks, *[0] * 99])
     fell = [Cause("link", DISTURBS, "its link fell from 16 GT/s x4 to 16 GT/s x1")]
-    measuring = Measuring(station, Attempt("t", 1), station.reducer, RoundHistograms(), lambda: fell * next(seen))
+    made = measuring(station, lambda: fell * next(seen))
     if ended is None:
-        measuring.run(TEST, {})
+        made.run(TEST, {})
     else:
         with pytest.raises(LinkDown, match=f"x1, and stayed so for {LINK_ROUNDS} rounds; seat the drive again"):
-            measuring.run(TEST, {})
+            made.run(TEST, {})
         assert station.reducer.count == ended
 
 
@@ -117,7 +122,7 @@ def test_latencies_of_a_disturbed_cell_are_not_kept():
         [CellRun(journal_events.cell_details(write=figures, **busy), bins)] + [CellRun(RESULT.details, bins)] * 99
     )
     station.bench.cell = lambda *_asked: next(runs)
-    Measuring(station, Attempt("t", 1), station.reducer, tails, list).run(TEST, {})
+    measuring(station, tails=tails).run(TEST, {})
     assert tails.merged([1]) == {} and tails.merged([1, 2]) == {"c": {"write": {100: 5}}}
 
 
@@ -138,9 +143,34 @@ def test_disturbed_rounds_are_measured_again_as_far_as_the_budget_goes(disturbed
     station.reducer = AttemptReducer(test)
     station.is_budget_spent = lambda: spent
     looks = iter([[], *([Cause("throttled", DISTURBS, "hot")] * (number in disturbed) for number in range(1, 99))])
-    Measuring(station, Attempt("t", 1), station.reducer, RoundHistograms(), lambda: next(looks)).run(test, {})
+    measuring(station, lambda: next(looks)).run(test, {})
     result = station.reducer.result(steady_test.end_record())
     assert (result.rounds, result.outcome) == (rounds, outcome)
+
+
+def test_a_wait_is_no_time_of_the_rounds():
+    """Else it would end a test with a time limit, or bend a curve."""
+    test = planned.spec(cells=[{"runtime_s": 60}], rounds={"max": 3}, steady_state=None)
+    station, ends, now = Station(800), [], [0.0]
+    station.reducer = AttemptReducer(test)
+    take, waits = station.note, iter([0.0, 5000.0, 0.0])
+
+    def note(event, **fields):
+        ends.extend([fields["elapsed_s"]] if event == "round" else [])
+        take(event, **fields)
+
+    def passes(seconds, result=RESULT):
+        now[0] += seconds
+        return result
+
+    station.note, station.bench.cell = note, lambda *_asked: passes(60)
+
+    def wait():
+        seconds = next(waits)
+        return passes(seconds, seconds)
+
+    measuring(station, wait=wait, clock=lambda: now[0]).run(test, {})
+    assert ends == [60, 120, 180]
 
 
 HOUR_AGO = 3600.0

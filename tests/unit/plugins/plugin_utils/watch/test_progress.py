@@ -21,6 +21,7 @@ from ansible_collections.ssdlab.fleet.tests.fixtures.statuses import MEASURING
 
 NOTHING = {"metric": None, "value": None, "mean_latency_us": None, "progress": None}
 PURGING = {"phase": "purge", "test": "iops", "test_index": 1, "tests": 2, "last": dict(NOTHING, progress=0.421)}
+TESTS_ITSELF = {**PURGING, "phase": "self_test", "last": dict(NOTHING, progress=0.6)}
 DONE = {"phase": "done", "outcome": "complete"}
 REFUSED = {"phase": "done", "outcome": "refused", "message": "mounted on /"}
 NOW = datetime.datetime(2026, 11, 23, 14, 2, 11)
@@ -81,7 +82,7 @@ def test_columns_are_aligned_and_the_last_one_is_free():
 
 def test_a_small_fleet_is_shown_drive_by_drive():
     hosts = [
-        host("a", drives=[MEASURING, PURGING, {}]),
+        host("a", drives=[MEASURING, PURGING, {}, TESTS_ITSELF, {**TESTS_ITSELF, "last": MEASURING["last"]}]),
         host("b", drives=[DONE, REFUSED], silent_s=95.4, problem="ssh: timed out"),
         host("c", "dead", [MEASURING]),
         HostView("d"),
@@ -89,13 +90,15 @@ def test_a_small_fleet_is_shown_drive_by_drive():
     ]
     text = lines(hosts, NOW)
     assert text[0] == (
-        "14:02:11  6 drives on 5 hosts: 1 queued, 1 purge, 1 measuring, 1 done, 1 refused, 1 lost, 1 host without "
-        "an answer, 1 host not asked yet"
+        "14:02:11  8 drives on 5 hosts: 1 queued, 1 purge, 1 measuring, 2 waiting for a self-test, 1 done, 1 refused, "
+        "1 lost, 1 host without an answer, 1 host not asked yet"
     )
     assert [" ".join(line.split()) for line in text[1:]] == [
         "a A1 measuring iops (1 of 2) round 3 of 25 write 41,200 IOPS, 775.1 µs ≤ 1 h 12 min",
         "a A2 purge iops (1 of 2) 42 %",
         "a A3 queued",
+        "a A4 waiting for a self-test iops (1 of 2) 40 % left",
+        "a A5 waiting for a self-test iops (1 of 2)",
         "b no answer for 1 min 35 s, still trying (ssh: timed out)",
         "b B1 done",
         "b B2 refused: mounted on /",

@@ -1,0 +1,129 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Self-tests that a drive runs for somebody else, such as smartd: waited for before the drive is purged and measured,
+and a cause of the rounds that they fall into. None is ever ended by us.
+"""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ..drive import attributes, self_test
+from ..drive.identity import node
+from ..drive.self_test import SelfTest
+from ..measure.disturbances import DISTURBS, SELF_TEST, TOLD
+from ..purge.wait import pause
+from ..records.base import Json
+from ..records.measurement import Cause, Condition
+from ..run.folder import NEWS_S
+from .drive_context import DriveContext
+
+# A drive that tells its progress in tenths shows the next one within a fifth of what an extended self-test takes.
+STILL_S, STILL_SHARE = 3600.0, 0.2
+# In all: of what the drive itself says that an extended one takes; where it does not say it.
+MOST_TIMES, MOST_S = 2, 12 * 3600.0
+
+
+class SelfTestStuck(Exception):
+    """A self-test does not end; the message says what its owner can do."""
+
+
+class SelfTests:
+    """The self-tests of the drives that a station measures: its own, or those of its array."""
+
+    def __init__(
+        self,
+        station: DriveContext,
+        clock: t.Callable[[], float] = time.monotonic,
+        sleep: t.Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._station = station
+        self._clock = clock
+        self._sleep = sleep
+        # By kernel name.
+        self._seen: dict[str, SelfTest] = {}
+        self._waited: list[Condition] = []
+
+    def told(self) -> list[Condition]:
+        """Return what was waited for since the last call.
+
+        self_test told: for how long the host job waited for one. Limit: none
+        """
+        waited, self._waited = self._waited, []
+        return waited
+
+    def settle(self) -> None:
+        """Look, and wait for what is under way."""
+        self._look()
+        self.wait()
+
+    def causes_since_last(self) -> list[Cause]:
+        """Look; return what ran since the last look, or the end of the last wait.
+
+        self_test disturbs: `nvme self-test-log`, `smartctl -l selftest`, after each round: one that is under way, or a
+          new entry of one that ended. Limit: any
+        """
+        before = dict(self._seen)
+        self._look()
+        return [
+            Cause(SELF_TEST, DISTURBS, f"its {text}" if name == self._station.name else f"{name}: its {text}")
+            for name, seen in self._seen.items()
+            for text in _ran(before.get(name, self_test.UNKNOWN), seen)
+        ]
+
+    def wait(self) -> float:
+        """Wait for those that the last look saw under way; return for how long. Raises SelfTestStuck, Interrupted."""
+        began = self._clock()
+        for name, seen in self._seen.items():
+            if seen.is_running:
+                self._wait_for(name, seen)
+        return self._clock() - began
+
+    def _look(self) -> None:
+        self._seen = {name: self._read(name) for name in self._station.members or [self._station.name]}
+
+    def _about(self, name: str) -> Json:
+        return {"transport": attributes.transport(self._station.job.host, name), "path": node(name)}
+
+    def _read(self, name: str) -> SelfTest:
+        host, before = self._station.job.host, self._seen.get(name, self_test.UNKNOWN)
+        look = self._station.watchdog.call
+        return look("look for its self-test", lambda: self_test.read(host, self._about(name), before))
+
+    def _wait_for(self, name: str, first: SelfTest) -> None:
+        station, seen = self._station, first
+        station.show(phase="self_test", cell=None, time_left_s=None)
+        began = moved = now = self._clock()
+        while seen.is_running:
+            share = None if seen.left_pct is None else 1 - seen.left_pct / 100
+            # A step of its progress may take hours.
+            pause(now - began, lambda done: station.tick(done, news_within_s=None), share, self._sleep)
+            before, seen = seen, self._read(name)
+            self._seen[name], now = seen, self._clock()
+            moved = moved if seen.left_pct == before.left_pct else now
+            self._check(name, seen, now - began, now - moved)
+        station.show(last=None, news_within_s=NEWS_S)
+        text = f"the host job waited {(now - began) / 60:.0f} min for the {self_test.name(first)} of {node(name)}"
+        self._waited.append(Condition(SELF_TEST, TOLD, text))
+
+    def _check(self, name: str, seen: SelfTest, elapsed_s: float, still_s: float) -> None:
+        """Raise SelfTestStuck where one of the limits is passed."""
+        if not seen.is_running:
+            return
+        extended_s = seen.extended_s or 0
+        most_s = max(STILL_S, MOST_TIMES * extended_s) if extended_s else MOST_S
+        advice = f"wait for it, or end it ({self_test.abort_command(self._about(name))}), and start again"
+        if elapsed_s > most_s:
+            raise SelfTestStuck(f"its {self_test.text(seen)}, did not end within {most_s:g} s; {advice}")
+        if seen.left_pct is not None and still_s > max(STILL_S, STILL_SHARE * extended_s):
+            raise SelfTestStuck(f"its {self_test.text(seen)}, stood still for {still_s:.0f} s; {advice}")
+
+
+def _ran(before: SelfTest, seen: SelfTest) -> list[str]:
+    if seen.is_running:
+        return [f"{self_test.text(seen)}, was under way; smartd or somebody else started it"]
+    if None in (before.is_running, seen.is_running) or before.ended == seen.ended:
+        return []
+    return ["log has another self-test: one began and ended since the last look"]
