@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Self-tests that a drive runs for somebody else, such as smartd: waited for before the drive is purged and measured,
-and a cause of the rounds that they fall into. None is ever ended by us.
+and a cause of the rounds that they fall into. No command of ours ends one.
 """
 
 from __future__ import annotations

@@ -497,7 +497,7 @@ class Round(TestEvent):
     """All cells of a round ended."""
 
     round: Number
-    # Since the first round began.
+    # Since the first round began, without what was waited for self-tests.
     elapsed_s: NotNegative
     # What samples of the drive and looks at the host's settings showed since the round before.
     causes: t.List[Cause] = field(default_factory=list)
