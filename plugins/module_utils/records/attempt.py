@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from .base import Annotated, CellId, Count, Limits, NotNegative, Number, OrMissing, Positive
 from .events import VendorSettings, Wear
+from .health import HealthChange
 from .measurement import Cause, CauseName, Chosen, Condition, Level, Rates, SeenQueue
 
 # The only names that a figure may have: a column of results.csv is named like it.
@@ -169,3 +170,4 @@ class AttemptResult:
     vendor_settings: t.Optional[VendorSettings]
     wear: t.Optional[Wear]
     loads: OrMissing[t.List[LoadOfCell]] = None
+    health: t.Optional[HealthChange] = None

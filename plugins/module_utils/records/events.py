@@ -31,6 +31,7 @@ from .base import (
     Text,
     Time,
 )
+from .health import HealthChange
 from .host_snapshot import Snapshot
 from .measurement import (
     Calibration,
@@ -515,6 +516,8 @@ class TestEnd:
     conditions: Annotated[t.List[Condition], Limits(max_items=200)]
     vendor_settings: t.Optional[VendorSettings]
     wear: t.Optional[Wear]
+    # Null: nobody looked.
+    health: t.Optional[HealthChange] = None
 
 
 @dataclass(frozen=True)

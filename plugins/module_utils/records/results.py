@@ -27,6 +27,7 @@ from .base import (
     Scalar,
     TestName,
 )
+from .health import HealthChange
 from .identity import Identity
 from .plan import NotApplicable
 
@@ -181,6 +182,8 @@ class TestRecord(RecordOfRun):
     vendor_settings: t.Optional[events.VendorSettings] = None
     # null: the drive does not count.
     wear: t.Optional[events.Wear] = None
+    # null: nobody looked.
+    health: t.Optional[HealthChange] = None
     # How many drives of the host were measured at the same time at most; null: unknown.
     parallel_drives: t.Optional[Annotated[int, Limits(minimum=1, maximum=1000)]] = None
     # Of cells whose threads the host chose.

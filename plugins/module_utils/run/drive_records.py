@@ -184,6 +184,7 @@ class RunReducer:
             conditions=result.conditions,
             vendor_settings=result.vendor_settings,
             wear=result.wear,
+            health=result.health,
             parallel_drives=self._parallel_drives(),
             loads=result.loads,
             array=attempt.array(),

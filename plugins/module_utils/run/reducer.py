@@ -183,6 +183,7 @@ class AttemptReducer:
             vendor_settings=end.vendor_settings,
             wear=end.wear,
             loads=loads or None,
+            health=end.health,
         )
 
     def _throttled(self, end: TestEnd, causes: DisturbedRounds) -> dict[str, float | None]:

@@ -1,0 +1,44 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a test did to a drive's health: `health` of the journal's test_finished."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from .base import Count, NotNegative
+
+
+@dataclass(frozen=True)
+class HealthChange:
+    """What a test did to a drive's health, its purge and fill included (measure/health_change.py). Null: not
+    observed.
+    """
+
+    # New ones since the test began.
+    media_errors: t.Optional[Count] = None
+    # Bits of NVMe's critical_warning that came up, but for that of the temperature.
+    critical_warning: t.Optional[Count] = None
+    interface_crc_errors: t.Optional[Count] = None
+    unsafe_shutdowns: t.Optional[Count] = None
+    # Of the drive's own PCI Express function; those of the ports above it are conditions.
+    uncorrected_pcie_errors: t.Optional[Count] = None
+    corrected_pcie_errors_per_h: t.Optional[NotNegative] = None
+    # By the kernel's log: I/Os that timed out, and resets of the drive's own controller or device, not of an HBA, a bus
+    # or a switch.
+    io_timeouts: t.Optional[Count] = None
+    controller_resets: t.Optional[Count] = None
+    # By thermal management, while it was measured.
+    throttled_s: t.Optional[Count] = None
+    highest_temperature_c: t.Optional[int] = None
+    # At the end of the test, as the drive tells it.
+    available_spare_pct: t.Optional[Count] = None
+    percentage_used: t.Optional[Count] = None
+    # After so long the kernel gives up an I/O.
+    io_timeout_s: t.Optional[NotNegative] = None
+    # Its own link is slower at the end than before its first test.
+    link_degraded: t.Optional[bool] = None
+    # The kernel no longer has it, or has given it up.
+    drive_gone: t.Optional[bool] = None
