@@ -14,6 +14,7 @@ from ..core.host import COMMAND_NOT_FOUND, Host
 from ..tools.nvme import nvme_number
 from ..vendors import vendor_health
 from ..vendors.vendor_identity import TRANSPORT
+from . import ata_health
 from .attributes import VIRTUAL
 
 TIMEOUT_S = 20.0
@@ -30,11 +31,6 @@ CRITICAL_WARNINGS = (
     (0x10, "the backup of its volatile memory has failed"),
     (0x20, "its persistent memory region is unreliable or read-only"),
 )
-# ATA attributes that count what the host could not read back (smartctl's names: Reported_Uncorrect,
-# Current_Pending_Sector, Offline_Uncorrectable).
-ATA_MEDIA_ERRORS = (187, 197, 198)
-ATA_USED = "Percentage Used Endurance Indicator"
-
 WITHOUT_HEALTH = (*VIRTUAL, "mmc")
 
 Json = t.Mapping[str, t.Any]
@@ -64,6 +60,8 @@ class Health:
     spare_threshold_pct: int | None = None
     used_pct: int | None = None
     media_errors: int | None = None
+    interface_crc_errors: int | None = None
+    unsafe_shutdowns: int | None = None
     # Minutes above these temperatures.
     warning_temp_min: int | None = None
     critical_temp_min: int | None = None
@@ -156,6 +154,7 @@ def from_nvme(log: Json) -> Health:
         spare_threshold_pct=threshold,
         used_pct=nvme_number(log.get("percent_used")),
         media_errors=nvme_number(log.get("media_errors")),
+        unsafe_shutdowns=nvme_number(log.get("unsafe_shutdowns")),
         warning_temp_min=nvme_number(log.get("warning_temp_time")),
         critical_temp_min=nvme_number(log.get("critical_comp_time")),
         throttle_counts=_levels(counts),
@@ -181,7 +180,7 @@ def nvme_limits(controller: Json) -> Health:
 def from_smartctl(data: Json) -> Health:
     """From `smartctl --json`, of an NVMe, ATA or SCSI drive."""
     kind = next((part for key, part in _SMARTCTL_PARTS if key in data), None)
-    temperature, spare = _part(data, "temperature"), _part(data, "spare_available")
+    temperature = _part(data, "temperature")
     found = Health(
         source="smartctl",
         temperature_c=nvme_number(temperature.get("current")),
@@ -189,9 +188,6 @@ def from_smartctl(data: Json) -> Health:
         warning_temperature_c=nvme_number(temperature.get("op_limit_max")),
         critical_temperature_c=_first(temperature, "critical_limit_max", "limit_max", "drive_trip"),
         passed=_flag(_part(data, "smart_status").get("passed")),
-        spare_pct=nvme_number(spare.get("current_percent")),
-        spare_threshold_pct=nvme_number(spare.get("threshold_percent")),
-        used_pct=nvme_number(_part(data, "endurance_used").get("current_percent")),
     )
     if kind is None and found.passed is None:
         return dataclasses.replace(found, error=f"smartctl reports no health of this drive{_messages(data)}")
@@ -216,33 +212,22 @@ def _smartctl_nvme(data: Json) -> Health:
         spare_threshold_pct=nvme_number(log.get("available_spare_threshold")),
         used_pct=nvme_number(log.get("percentage_used")),
         media_errors=nvme_number(log.get("media_errors")),
+        unsafe_shutdowns=nvme_number(log.get("unsafe_shutdowns")),
         warning_temp_min=nvme_number(log.get("warning_temp_time")),
         critical_temp_min=nvme_number(log.get("critical_comp_time")),
     )
 
 
 def _smartctl_ata(data: Json) -> Health:
-    rows = ata_attributes(data)
-    raw = [nvme_number(_part(row, "raw").get("value")) for row in rows if row.get("id") in ATA_MEDIA_ERRORS]
-    used = [nvme_number(row.get("value")) for row in ata_statistics(data) if row.get("name") == ATA_USED]
+    # Not spare_available and endurance_used: some versions guess them from the values of attributes.
+    rows = ata_health.attributes(data)
     return Health(
         interface_gbit_s=_gbit_s(_part(data, "interface_speed"), "current"),
         interface_max_gbit_s=_gbit_s(_part(data, "interface_speed"), "max"),
         failing=tuple(str(row.get("name")) for row in rows if row.get("when_failed") == "now"),
-        media_errors=sum(count for count in raw if count is not None) if raw else None,
-        used_pct=used[0] if used else None,
+        used_pct=ata_health.used_pct(data),
+        **ata_health.counters(data),
     )
-
-
-def ata_attributes(data: Json) -> list[dict[str, t.Any]]:
-    """Return the rows of smartctl's table of SMART attributes."""
-    return [row for row in _list(_part(data, "ata_smart_attributes"), "table") if isinstance(row, dict)]
-
-
-def ata_statistics(data: Json) -> list[dict[str, t.Any]]:
-    """Return the rows of smartctl's device statistics."""
-    pages = [page for page in _list(_part(data, "ata_device_statistics"), "pages") if isinstance(page, dict)]
-    return [row for page in pages for row in _list(page, "table") if isinstance(row, dict)]
 
 
 def _gbit_s(speeds: Json, key: str) -> float | None:
@@ -254,11 +239,12 @@ def _gbit_s(speeds: Json, key: str) -> float | None:
 def _smartctl_scsi(data: Json) -> Health:
     counters = _part(data, "scsi_error_counter_log")
     errors = [nvme_number(_part(counters, kind).get("total_uncorrected_errors")) for kind in counters]
+    known = [count for count in errors if count is not None]
     sensor = _part(_part(data, "scsi_environmental_reports"), "temperature_1")
     return Health(
         # Drives that only fill in the environmental page show 0 in the other one.
         temperature_c=nvme_number(_part(data, "temperature").get("current")) or nvme_number(sensor.get("current")),
-        media_errors=sum(count for count in errors if count is not None),
+        media_errors=sum(known) if known else None,
         used_pct=nvme_number(data.get("scsi_percentage_used_endurance_indicator")),
     )
 
@@ -274,11 +260,6 @@ _SMARTCTL_PARTS = (
 def _part(data: Json, key: str) -> dict[str, t.Any]:
     value = data.get(key)
     return value if isinstance(value, dict) else {}
-
-
-def _list(data: Json, key: str) -> list[t.Any]:
-    value = data.get(key)
-    return value if isinstance(value, list) else []
 
 
 def _first(data: Json, *keys: str) -> int | None:

@@ -18,7 +18,7 @@ from ..core.host import Host
 from ..core.sysfs import nvme_controllers
 from ..records.events import Wear
 from ..tools.nvme import nvme_number
-from . import health
+from . import ata_health, health
 
 MIB, GIB = 1 << 20, 1 << 30
 
@@ -131,7 +131,7 @@ def program_pages(told: Mapping) -> tuple[int | None, int | None]:
 
 
 def _attributes(told: Mapping) -> list[tuple[str, int]]:
-    rows = [row for row in health.ata_attributes(told) if isinstance(row.get("raw"), dict)]
+    rows = [row for row in ata_health.attributes(told) if isinstance(row.get("raw"), dict)]
     values = [(str(row.get("name")), nvme_number(row["raw"].get("value"))) for row in rows]
     return [(name, value) for name, value in values if value is not None]
 
@@ -225,7 +225,7 @@ def _vendors(host: Host, identity: Mapping) -> Count | None:
 
 
 def _of_smartctl(told: Mapping) -> Count | None:
-    for row in health.ata_statistics(told):
+    for row in ata_health.statistics(told):
         if row.get("name") == ATA_WRITTEN:
             sectors = nvme_number(row.get("value"))
             block = nvme_number(told.get("logical_block_size")) or SECTOR_BYTES

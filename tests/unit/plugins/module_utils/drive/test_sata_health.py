@@ -15,8 +15,8 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import health as health_checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import link
-from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import CheckedDrive, HostFacts, Machine, Unknown
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import health
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import CheckedDrive, HostFacts, Machine
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import ata_health, health
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "health"
 HOST = HostFacts(Machine())
@@ -42,50 +42,92 @@ def checked(printed):
     return CheckedDrive("S1", {"transport": "sata"}, health=health.from_smartctl(printed))
 
 
+PAGE_7 = {"pages": [{"table": [{"name": "Percentage Used Endurance Indicator", "value": 7}]}]}
+
+
+@pytest.mark.parametrize(
+    "attribute, used_pct",
+    [
+        ((233, "Media_Wearout_Indicator", 15, 0), 85),
+        ((177, "Wear_Leveling_Count", 91, 1661), 9),
+        ((202, "Percent_Lifetime_Remain", 99, 1), 1),
+        ((231, "SSD_Life_Left", 98, 98), 2),
+        ((169, "Remaining_Lifetime_Perc", 100, 96), 4),
+        ((245, "Percent_Life_Remaining", 100, 100), 0),
+        ((202, "Percent_Lifetime_Used", 99, 12), 12),
+        # Not of a hundred, of another meaning, or of no meaning that is known.
+        ((177, "Wear_Leveling_Count", 200, 1661), None),
+        ((230, "Media_Wearout_Indicator", 1, 0), None),
+        ((202, "Data_Address_Mark_Errs", 99, 1), None),
+        ((231, "Unknown_SSD_Attribute", 98, 98), None),
+    ],
+    ids=lambda given: str(given),
+)
+def test_wear_is_in_the_attribute_that_is_named_so(attribute, used_pct):
+    assert health.from_smartctl(smartctl(attribute)).used_pct == used_pct
+    assert health.from_smartctl(smartctl(attribute, ata_device_statistics=PAGE_7)).used_pct == 7
+
+
+def test_of_two_attributes_the_one_that_is_a_percentage_counts():
+    rows = [(177, "Wear_Leveling_Count", 91, 1661), (202, "Percent_Lifetime_Remain", 80, 20)]
+    assert health.from_smartctl(smartctl(*rows)).used_pct == 20
+
+
+@pytest.mark.parametrize(
+    "number, name, counter",
+    [
+        (187, "Reported_Uncorrect", "media_errors"),
+        (195, "Uncorrectable_Error_Cnt", "media_errors"),
+        (198, "Offline_Uncorrectable", "media_errors"),
+        (199, "UDMA_CRC_Error_Count", "interface_crc_errors"),
+        (218, "CRC_Error_Count", "interface_crc_errors"),
+        (174, "Unexpect_Power_Loss_Ct", "unsafe_shutdowns"),
+        (192, "Unsafe_Shutdown_Count", "unsafe_shutdowns"),
+    ],
+)
+def test_a_counter_is_the_attribute_that_is_named_so(number, name, counter):
+    found = health.from_smartctl(smartctl((number, name, 100, 3)))
+    assert getattr(found, counter) == 3
+    assert sum(getattr(found, other) is not None for other in ata_health.COUNTERS) == 1
+
+
 @pytest.mark.parametrize(
     "attribute",
     [
-        (233, "Media_Wearout_Indicator", 15, 0),
-        (177, "Wear_Leveling_Count", 91, 1661),
-        (202, "Percent_Lifetime_Remain", 99, 1),
-        (231, "SSD_Life_Left", 98, 98),
-        (169, "Remaining_Lifetime_Perc", 100, 96),
-        (245, "Percent_Life_Remaining", 100, 100),
-    ],
-    ids=lambda attribute: attribute[1],
-)
-def test_wear_that_only_a_named_attribute_has_is_not_read(attribute):
-    """Wrong: without page 7 of the device statistics the drive's wear counts as unknown."""
-    assert health.from_smartctl(smartctl(attribute)).used_pct is None
-
-
-@pytest.mark.parametrize(
-    "name, before, after, counted",
-    [
-        # Wrong: this attribute flips between 0 and 1 on a healthy drive.
-        ("Current_Pending_ECC_Cnt", (100, 0), (100, 1), 1),
-        # Right: sectors that can't be read.
-        ("Current_Pending_Sector", (100, 0), (100, 1), 1),
+        (197, "Current_Pending_ECC_Cnt", 100, 1),
+        (197, "Current_Pending_Sector", 100, 1),
+        (198, "Host_Reads_GiB", 100, 5000),
+        (187, "Unknown_Attribute", 100, 5),
+        (199, "Host_Writes_32MiB", 100, 5),
+        # Several figures in one.
+        (187, "Reported_Uncorrect", 100, 0x000300000002),
     ],
 )
-def test_attribute_197_counts_whatever_its_name_is(name, before, after, counted):
-    first, last = (
-        health.from_smartctl(smartctl((187, "Reported_Uncorrect", 100, 0), (197, name, *value))).media_errors
-        for value in (before, after)
-    )
-    assert last - first == counted
+def test_what_flips_or_has_another_name_counts_nothing(attribute):
+    found = health.from_smartctl(smartctl(attribute))
+    assert [getattr(found, counter) for counter in ata_health.COUNTERS] == [None] * 3
 
 
-def test_attribute_198_counts_whatever_its_name_is():
-    """Wrong: on an enterprise drive it is Host_Reads_GiB, so each GiB read is a media error."""
-    assert health.from_smartctl(smartctl((198, "Host_Reads_GiB", 100, 5000))).media_errors == 5000
+def test_of_a_model_that_smartctl_does_not_know_only_the_standards_statistics_count():
+    rows = [
+        (187, "Reported_Uncorrect", 100, 9),
+        (199, "UDMA_CRC_Error_Count", 100, 9),
+        (233, "Media_Wearout_Indicator", 2, 0),
+    ]
+    unknown = smartctl(*rows, in_smartctl_database=False)
+    found = health.from_smartctl(unknown)
+    assert (found.media_errors, found.interface_crc_errors, found.used_pct) == (None, None, None)
+    table = [{"name": name, "value": 2} for name in ata_health.STATISTICS.values()]
+    found = health.from_smartctl({**unknown, "ata_device_statistics": {"pages": [{"table": table}]}})
+    assert (found.media_errors, found.interface_crc_errors) == (2, 2)
 
 
-def test_a_spare_that_smartctl_guessed():
-    """Wrong: smartctl 7.5 makes it of attribute 5, without a threshold where that is 0; the drive reports no spare."""
+def test_a_spare_that_one_version_of_smartctl_guesses_is_none():
+    """smartctl 7.5 makes it of attribute 5, without a threshold where that is 0; the drive reports no spare."""
     printed = json.loads((FIXTURES / "smartctl-7.5-sat-guessed-spare.json").read_text(encoding="utf-8"))
-    (finding,) = health_checks.spare(HOST, checked(printed))
-    assert isinstance(finding, Unknown) and finding == "smartctl does not report its spare's threshold"
+    found = checked(printed)
+    assert health_checks.spare(HOST, found) == [] and found.health.spare_pct is None
+    assert found.health.used_pct is None
 
 
 def test_a_drive_in_a_slower_port():
