@@ -104,8 +104,13 @@ def held_to_all(before: Plan | None, plan: Plan) -> Plan:
     """Return the plan with the criteria that the run was held to before: one that a play forgets would take the
     evidence away of a drive that missed it.
     """
-    forgotten = [criterion for criterion in (before.criteria if before else ()) if criterion not in plan.criteria]
-    return dataclasses.replace(plan, criteria=[*plan.criteria, *forgotten]) if forgotten else plan
+    if before is None:
+        return plan
+    criteria, health_criteria = (
+        now + [criterion for criterion in then if criterion not in now]
+        for now, then in ((plan.criteria, before.criteria), (plan.health_criteria, before.health_criteria))
+    )
+    return dataclasses.replace(plan, criteria=criteria, health_criteria=health_criteria)
 
 
 def _refuse_second_run(host: Host, run_dir: RunDir) -> None:

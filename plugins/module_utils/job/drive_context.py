@@ -77,6 +77,7 @@ class Job(t.NamedTuple):
     terms: Terms = Terms()
     leave: str = release_drive.AS_IS
     criteria: t.Sequence[Criterion] = ()
+    health_criteria: t.Sequence[Criterion] = ()
     validity: Validity = USUAL
     # Until a fill showed the drive's own.
     write_bytes_per_s: float | None = None

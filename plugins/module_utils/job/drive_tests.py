@@ -114,6 +114,8 @@ class DriveTests:
         except (fio.FioError, PurgeError, SelfTestStuck) as error:
             ended, reasons = "error", [str(error)]
             self.error, self.drive_fault = f"{test.name}: {error}", is_of_drive(error)
+        if ended:
+            self._look_at_failed(sampler)
         if reducer.discarded:
             self._unprepared = discarded(test.name, reducer.discarded)
         self._look_for_drift()
@@ -122,6 +124,13 @@ class DriveTests:
         self._station.conditions.found += told + self._self_tests.told()
         disturbed = self._untuned() + disturbed + ([cache] if cache else [])
         self._end_test(attempt, reducer, ended, reasons, disturbed)
+
+    def _look_at_failed(self, sampler: Sampler) -> None:
+        """Look at the health of a drive whose test gives no figures; one that gives no answer either is not waited for
+        twice.
+        """
+        with contextlib.suppress(Hangs, OSError):
+            self._look_around(lambda: self._station.conditions.end_failed_test(sampler))
 
     def _prepare_and_measure(
         self, test: PlannedTest, attempt: Attempt, reducer: AttemptReducer, sampler: Sampler
@@ -246,7 +255,8 @@ class DriveTests:
     def missed(self) -> str:
         """Return which criteria the drive missed in the tests that stand by now; "": none."""
         model = self._station.plan.expected.get("model") or ""
-        missed = criteria.missed(self._station.job.criteria, model, self.finished)
+        job = self._station.job
+        missed = criteria.missed(job.criteria, model, self.finished, job.health_criteria)
         return "; ".join(missed)[: release_drive.LONGEST_REASON]
 
     def settle_unfinished(self) -> None:

@@ -191,6 +191,7 @@ class HostJob:
             terms=Terms(self._plan.look.seconds, self._stop.is_set),
             leave=self._plan.leave,
             criteria=self._plan.criteria,
+            health_criteria=self._plan.health_criteria,
             validity=self._plan.validity,
             write_bytes_per_s=self._plan.assumed_write_bytes_per_s,
             time_budget_s=self._plan.time_budget_s,

@@ -16,9 +16,6 @@ from .drive_context import DriveContext
 from .release_drive import LONGEST_REASON
 from .resume_state import crash_text
 
-# What a drive, or the way to it, counted while it was measured (measure/drive_environment.py).
-_COUNTED = ("media_errors", "pcie_errors", "health")
-
 
 def why(outcome: str, message: str, missed: str, finished: t.Iterable[AttemptResult]) -> str:
     """Return why the drive's own logs are worth keeping; "" where it did well, or was not ours to ask. Pure.
@@ -27,13 +24,13 @@ def why(outcome: str, message: str, missed: str, finished: t.Iterable[AttemptRes
     """
     if outcome == "refused":
         return ""
-    counted = [
+    unread = [
         f"{result.test}: {found.message}"
         for result in finished
         for found in result.conditions
-        if found.cause in _COUNTED and found.level == DISTURBS
+        if found.cause == "health" and found.level == DISTURBS
     ]
-    reasons = ([message] if outcome == "error" else []) + ([missed] if missed else []) + counted
+    reasons = ([message] if outcome == "error" else []) + ([missed] if missed else []) + unread
     return "; ".join(reasons)[:LONGEST_REASON]
 
 

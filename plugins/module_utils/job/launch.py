@@ -33,7 +33,17 @@ START_TIMEOUT_S = 30.0
 TUNING_S = 60.0
 # What of a plan may differ when a run goes on: where it runs now, and what says nothing about how it measures. Its
 # drives are compared in part.
-UNCOMPARED = {"boot_id", "engine_version", "decision", "look", "leave", "criteria", "time_budget_s", "drives"}
+UNCOMPARED = {
+    "boot_id",
+    "engine_version",
+    "decision",
+    "look",
+    "leave",
+    "criteria",
+    "health_criteria",
+    "time_budget_s",
+    "drives",
+}
 UNIT_PREFIX = "ssdlab-fleet-"
 
 

@@ -14,21 +14,27 @@ from dataclasses import replace
 
 from ..core.host import BOOT_ID, Host
 from ..drive import hidden_capacity, wear
-from ..measure import data_pattern, drive_environment
+from ..drive.health import critical_texts
+from ..machine import pcie
+from ..measure import data_pattern, drive_environment, health_change
 from ..measure.disturbances import DISTURBS, TOLD, UNKNOWN
 from ..measure.sampler import Sampler, lasting
 from ..records import base
 from ..records.base import Json
 from ..records.environment import Environment
 from ..records.events import Ended, TestEnd, VendorSettings, Wear
+from ..records.health import HealthChange
 from ..records.measurement import Cause, CauseName, Condition, Level
 from ..records.plan import PlannedTest
 from ..run.folder import Event
 from ..tuning import write_cache
 from ..vendors import active_settings
+from ..vendors.vendor_identity import TRANSPORT
 
 # Test after test the same text is kept: it may not grow without end.
 LONGEST = 1000
+# Of drives that are a PCI Express function themselves; others hang on an HBA, whose errors and link are not theirs.
+OWN_FUNCTION = ("nvme", TRANSPORT)
 
 
 class Conditions:
@@ -63,6 +69,7 @@ class Conditions:
         self.settings: VendorSettings | None = None
         self._written = wear.Lifetime()
         self.spent: Wear | None = None
+        self.health: HealthChange | None = None
 
     def begin(self, history: t.Iterable[Event]) -> None:
         """Take the baseline, before the drive's first test; of a run that is gone on with, take up that of its first
@@ -96,7 +103,8 @@ class Conditions:
 
     def begin_test(self) -> None:
         """Before anything of a test: nothing is known of it yet."""
-        self.found, self.settings, self.spent = [], None, None
+        self.found, self.settings, self.spent, self.health = [], None, None, None
+        self._before, self._began_s = self._last, time.monotonic()
         self._written = wear.read(self._host, self._identity())
 
     def begin_measurement(self) -> None:
@@ -106,7 +114,8 @@ class Conditions:
         if self._last is None:
             return
         now = drive_environment.read_environment(self._host, self._identity())
-        self._before = replace(now, media_errors=self._last.media_errors, aer=self._last.aer)
+        kept = {name: getattr(self._last, name) for name in ("media_errors", "critical_warning", "aer")}
+        self._before = replace(now, **kept)
         self._cache = self._own_cache()
         self._began_s = time.monotonic()
 
@@ -123,24 +132,44 @@ class Conditions:
         """
         if self._first is None or self._before is None or not test.cells:
             return []
-        now = drive_environment.read_environment(self._host, self._identity())
+        now = self._look_at_health(sampler)
         self.spent = wear.spent(self._written, wear.read(self._host, self._identity()))
         changed = drive_environment.changed(self._first, self._before, now)
         changed += [] if any(item.cause == "write_cache" for item in changed) else self._switched()
         measured_s = time.monotonic() - self._began_s
         data = [Condition("data", TOLD, text) for text in data_pattern.remarks(test)]
         sampled = _of_all_samples(sampler)
+        remarks = drive_environment.remarks(self._first, self._before, now, sampler.hottest_c, measured_s)
         self.found = (
             sampled
-            + [item for item in changed if item not in sampled]
-            + drive_environment.remarks(self._first, self._before, now, sampler.hottest_c, measured_s)
+            + [item for item in changed + remarks if item not in sampled]
             + drive_environment.unknown(self._first, now, sampler.unseen_s)
             + self._vendor()
             + self._hidden
             + data
         )
-        self._last = now
         return [item.message for item in self.found if item.level == DISTURBS]
+
+    def end_failed_test(self, sampler: Sampler) -> None:
+        """Look again after a test that gives no figures: what its drive did still counts against the drive."""
+        if self._first is not None:
+            self._look_at_health(sampler)
+
+    def _look_at_health(self, sampler: Sampler) -> Environment:
+        """Look at the drive at the end of a test, and note in `health` what became of it."""
+        now, identity = drive_environment.read_environment(self._host, self._identity()), self._identity()
+        first, last, before = (t.cast(Environment, look) for look in (self._first, self._last, self._before))
+        name = os.path.basename(str(identity.get("kernel_name") or identity.get("path")))
+        own = pcie.address_of(self._host, name) if identity.get("transport") in OWN_FUNCTION else None
+        looks = health_change.Looks(first, last, before, now)
+        measured_s = time.monotonic() - self._began_s
+        found = health_change.between(looks, sampler.warned, sampler.hottest_c, own or "", measured_s)
+        gone, timeout_s = health_change.is_gone(self._host, name), health_change.io_timeout_s(self._host, name)
+        self.health = replace(
+            found, drive_gone=gone, link_degraded=None if gone else found.link_degraded, io_timeout_s=timeout_s
+        )
+        self._last = now
+        return now
 
     def _own_cache(self) -> str:
         """Return what the drive itself says of its write cache: the kernel's word of it is as old as its queue."""
@@ -160,7 +189,8 @@ class Conditions:
     def end(self, ended: Ended, reasons: list[str], disturbed: t.Iterable[str]) -> TestEnd:
         """Return how a test ended, with what was found of it."""
         found = [replace(item, message=item.message[:LONGEST]) for item in self.found]
-        return TestEnd(ended, reasons, list(dict.fromkeys(disturbed)), found, self.settings, self.spent)
+        causes = list(dict.fromkeys(disturbed))
+        return TestEnd(ended, reasons, causes, found, self.settings, self.spent, self.health)
 
     def _vendor_settings(self) -> VendorSettings | None:
         name, serial = (str(self._identity().get(key) or "") for key in ("kernel_name", "serial"))
@@ -187,7 +217,7 @@ def causes_since_last(sampler: Sampler) -> list[Cause]:
 
 def _of_all_samples(sampler: Sampler) -> list[Condition]:
     """Return what samples say of the whole test: warnings of the drive, and that what they would show is unknown."""
-    levels: dict[str, Level] = {"samples": UNKNOWN}
+    levels: dict[str, Level] = {"samples": UNKNOWN, **dict.fromkeys(critical_texts(0xFF), TOLD)}
     return [
         Condition(drive_environment.cause_of(kind), levels.get(kind, DISTURBS), text)
         for kind, text in sampler.of_all.items()

@@ -26,7 +26,16 @@ from ..records.measurement import Condition
 from . import sampler
 from .disturbances import DISTURBS, TOLD, UNKNOWN
 
-HEALTH = (*sampler.KEPT, "highest_temperature_c", "warning_temperature_c", "critical_temperature_c")
+HEALTH = (
+    *sampler.KEPT,
+    "highest_temperature_c",
+    "warning_temperature_c",
+    "critical_temperature_c",
+    "interface_crc_errors",
+    "unsafe_shutdowns",
+    "spare_pct",
+    "used_pct",
+)
 # A read that failed and was given back as an error, or had to be rebuilt, takes long and may be the first of many: none
 # is normal.
 MEDIA_ERRORS_MORE = 0
@@ -75,7 +84,6 @@ def changed(first: Environment, before: Environment, now: Environment) -> list[C
     found = {
         **_links(first, now),
         **_power(first, now),
-        **_counters(before, now),
         **_write_cache(before, now),
     }
     found.update({key: text for key, text in sampler.lasting(before, now).items() if key not in found})
@@ -89,7 +97,7 @@ def remarks(
     measured_s: between `before` and `now`.
     """
     heat = _heat(first, before, now, hottest_c).get("temperature", "")
-    found = sampler.remarks(before, now)
+    found = {**_counters(before, now), **sampler.remarks(before, now)}
     per_hour = {
         address: f"; {sum(more.values()) * 3600 / measured_s:.3g} an hour"
         for address, more in pcie.aer_increase(before.aer, now.aer).items()
@@ -178,10 +186,10 @@ def _heat(first: Environment, before: Environment, now: Environment, hottest_c: 
 
 
 def _counters(before: Environment, now: Environment) -> dict[str, str]:
-    """Find new media errors.
+    """Find new media errors, which say nothing against the figures, but against the drive (health_metrics.py).
 
-    media_errors disturbs: `nvme smart-log`, attributes 187, 197 and 198, the SCSI error counter log, `rssdm -S`. Limit:
-      more than MEDIA_ERRORS_MORE
+    media_errors told: `nvme smart-log`, a SATA attribute by its name (`drive/ata_health.py`), the SCSI error counter
+      log, `rssdm -S`. Limit: more than MEDIA_ERRORS_MORE
     """
     one, other = before.media_errors, now.media_errors
     if one is None or other is None or other - one <= MEDIA_ERRORS_MORE:

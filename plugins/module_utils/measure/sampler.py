@@ -77,17 +77,19 @@ def disturbed(first: Look, before: Look, now: Look) -> dict[str, str]:
 
 def lasting(first: Look, now: Look) -> dict[str, str]:
     """Return what still disturbs at the end of a test, and all that it measured with it: {kind: sentence}."""
-    return {**_warnings(first, now), **_minutes_above(first, now, "critical"), **_slower_link(first, now)}
+    return {**_minutes_above(first, now, "critical"), **_slower_link(first, now)}
 
 
 def remarks(first: Look, now: Look) -> dict[str, str]:
     """Return what counts and is only told, from the start of a measurement to its end: {kind: sentence}."""
-    return {**_throttling(first, now), **_hot(first, now), **_pcie_errors(first, now)}
+    return {**_throttling(first, now), **_warnings(first, now), **_hot(first, now), **_pcie_errors(first, now)}
 
 
 def unread(first: SampleDetails | None, last: SampleDetails) -> dict[str, str]:
     """Return what the last sample no longer tells though the first did, so that nothing can be said: {kind:
     sentence}.
+
+    health disturbs: health data that can no longer be read. Limit: any
     """
     if first is None or first.error:
         return {}
@@ -143,13 +145,14 @@ def _more(first: t.Mapping[str, int] | None, now: t.Mapping[str, int] | None, ke
 def _warnings(first: Look, now: Look) -> dict[str, str]:
     """Find warnings that came up, but for that of heat; what was there before, preflight has told.
 
-    health disturbs: critical_warning; the kernel's `status` of a P320h or P420m; health data that can no longer be
-      read. Limit: any new bit but that of the temperature
+    health told: critical_warning; the kernel's `status` of a P320h or P420m. Limit: any new bit
     """
-    if now.critical_warning is None:
-        return {}
-    known = (first.critical_warning or 0) | TOO_HOT
-    return {text: "it warns: " + text for text in critical_texts(now.critical_warning & ~known)}
+    return {text: "it warns: " + text for text in critical_texts(_new_warnings(first, now))}
+
+
+def _new_warnings(first: Look, now: Look) -> int:
+    """Return the bits of critical_warning that came up, but for that of heat."""
+    return (now.critical_warning or 0) & ~((first.critical_warning or 0) | TOO_HOT)
 
 
 def _slower_link(first: Look, now: Look) -> dict[str, str]:
@@ -238,6 +241,8 @@ class Sampler:
         # The longest that nobody looked at the drive, and the highest temperature that was seen.
         self.unseen_s = 0.0
         self.hottest_c: int | None = None
+        # Bits of critical_warning that came up, but for that of heat.
+        self.warned = 0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         # One look at a time, and what it finds.
@@ -248,7 +253,7 @@ class Sampler:
         self._path: list[str] = []
         # Since it was asked last.
         self._disturbed: dict[str, str] = {}
-        # What keeps all of it from counting: the drive warned, or what the samples would show is unknown.
+        # What is of all the time: the drive warned, or was too hot, or what the samples would show is unknown.
         self.of_all: dict[str, str] = {}
 
     def since_last(self) -> dict[str, str]:
@@ -321,6 +326,7 @@ class Sampler:
         self.hottest_c = max(seen, default=None)
         first = self._first = self._first or sample
         last = self._last or sample
+        self.warned |= _new_warnings(first, sample)
         self._disturbed.update(disturbed(self._baseline() or first, last, sample))
         self.of_all.update({**_warnings(first, sample), **_minutes_above(first, sample, "critical")})
         self._last = _with_last_known(sample, last)

@@ -28,6 +28,8 @@ READ_S, READ_OF_EACH_S = 0.004, 0.001
 NEW_S, LATER_S = 1.0, 0.05
 # How often it checks that its parent lives: a child of the parent may have inherited the pipe that would tell.
 ALIVE_S = 1.0
+# A reading that comes so much later than it was due: nothing ran meanwhile, as this process comes before all others.
+STOPPED_S = 1.0
 BYTES = (b"read_bytes:", b"write_bytes:")
 WAITED, RUNS = 1, 2
 # The nice value that comes before all others: a timer that waits for a CPU finds gaps too long, never too short.
@@ -84,6 +86,7 @@ class Threads:
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._began_s, self._listed_s = time.monotonic(), 0.0
+        self._read_s, self._stopped_s = self._began_s, 0.0
         self._alive: dict[str, Thread] = {}
         self._ended: list[Thread] = []
 
@@ -95,6 +98,9 @@ class Threads:
     def read(self) -> None:
         """Read all of them."""
         now_s = time.monotonic()
+        if now_s - self._read_s > self.period_s + STOPPED_S:
+            self._stopped_s += now_s - self._read_s
+        self._read_s = now_s
         is_due = now_s - self._began_s < NEW_S or now_s - self._listed_s >= LATER_S
         if is_due:
             self._listed_s = now_s
@@ -118,7 +124,9 @@ class Threads:
                     self._alive[name] = Thread(f"{base}/{name}")
 
     def found(self) -> dict[str, float | None]:
-        """Of those that did I/O: how many (threads), longest_s of all, span_s of the shortest, waited_s together."""
+        """Of those that did I/O: how many (threads), longest_s of all, span_s of the shortest, waited_s together.
+        stopped_s: for how long the machine ran nothing.
+        """
         for thread in self._alive.values():
             thread.close()
         own = [thread for thread in [*self._ended, *self._alive.values()] if thread.span_s is not None]
@@ -127,6 +135,7 @@ class Threads:
             "threads": len(own),
             "longest_s": max((thread.longest_s for thread in own), default=None),
             "span_s": min((thread.span_s or 0.0 for thread in own), default=None),
+            "stopped_s": self._stopped_s,
             "waited_s": None if None in waits or not own else sum(waited_s or 0 for waited_s in waits),
         }
 

@@ -20,7 +20,12 @@ from .measurement import Cause, CauseName, Chosen, Condition, Level, Rates, Seen
 METRIC_PATTERN = (
     r"^(((read|write|trim|sync)_)?((iops|bandwidth|mean_latency_us)(_fitted_end)?"
     r"|(max|min|p[0-9]{1,3}(_[0-9]{1,6})?)_latency_us|ios|within_[0-9]{1,8}(us|ms)_pct)"
-    r"|(alternation|slowest_second|hourly_drift|throttled)_pct)$"
+    r"|(alternation|slowest_second|hourly_drift|throttled)_pct"
+    # measure/health_metrics.py.
+    r"|media_errors|critical_warnings|uncorrected_pcie_errors|longest_io_s|controller_resets|drive_gone"
+    r"|link_degraded|io_timeouts|interface_crc_errors|unsafe_shutdowns|corrected_pcie_errors_per_h"
+    r"|throttled_s|highest_temperature_c|available_spare_pct|percentage_used|write_amplification"
+    r")$"
 )
 Metric = Annotated[str, Limits(pattern=METRIC_PATTERN)]
 Metrics = Annotated[t.Dict[str, t.Optional[float]], Limits(max_properties=300, property_names=METRIC_PATTERN)]
@@ -46,6 +51,11 @@ class MeasuredSeen(SeenQueue):
     """What a result takes of what was seen of a cell."""
 
     slowest_second_pct: t.Optional[float] = None
+    longest_s: t.Optional[float] = None
+    stopped_s: t.Optional[float] = None
+    suspended_s: t.Optional[float] = None
+    run_s: t.Optional[float] = None
+    elapsed_s: t.Optional[float] = None
 
 
 @dataclass(frozen=True)

@@ -39,3 +39,8 @@ class Environment(Readings):
     direct_io: t.Optional[bool]
     # As the kernel believes.
     write_cache: t.Optional[str]
+    # By the drive: counts of its life, and what is left and used of it.
+    interface_crc_errors: t.Optional[int] = None
+    unsafe_shutdowns: t.Optional[int] = None
+    spare_pct: t.Optional[int] = None
+    used_pct: t.Optional[int] = None

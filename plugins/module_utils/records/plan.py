@@ -473,6 +473,8 @@ class Plan:
     # Of a drive that has not shown its own rate yet: for bounds of time.
     assumed_write_bytes_per_s: t.Optional[_NotZero] = None
     decision: t.Optional[PlanDecision] = None
+    # ssd_health_criteria, likewise; they hold for every test, whatever became of it.
+    health_criteria: t.List[Json] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

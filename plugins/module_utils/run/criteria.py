@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which criteria (ssd_criteria) a measured drive missed: the host keeps such a drive as it is, the judge says fail.
-Pure.
+"""Which criteria (ssd_criteria, ssd_health_criteria) a measured drive missed: the host keeps such a drive as it is, the
+judge says fail. Pure.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import fnmatch
 import math
 import typing as t
 
+from ..measure import health_metrics
 from ..records.attempt import AttemptResult
 
 # An entry of ssd_criteria, as it was given.
@@ -64,9 +65,38 @@ def is_met(criterion: Criterion, value: float) -> bool:
     return (low is None or value >= low) and (high is None or value <= high)
 
 
-def missed(criteria: t.Iterable[Criterion], model: str, finished: t.Sequence[AttemptResult]) -> list[str]:
-    """Return what a drive of a model missed, as sentences. finished: the results of its tests."""
+def missed_health(
+    criteria: t.Iterable[Criterion], model: str, metrics: Metrics, io_timeout_s: float | None
+) -> list[str]:
+    """Return what speaks against a drive itself, whatever became of the test, as sentences. A figure that is unknown
+    says nothing. io_timeout_s: the kernel's, which limits an I/O too.
+    """
     found = []
+    for criterion in criteria:
+        name, most = criterion["metric"], number(criterion.get("max"))
+        if name == health_metrics.LONGEST_IO and most is not None and io_timeout_s:
+            most = min(most, io_timeout_s)
+        limits = {word: limit for word, limit in (("min", criterion.get("min")), ("max", most)) if limit is not None}
+        value = number(metrics.get(name))
+        if value is not None and is_of_model(criterion, model) and not is_met(limits, value):
+            row = health_metrics.TABLE.get(name)
+            said = row.text.format(f"{value:.6g}") if row else f"{name} is {value:.6g}"
+            found.append(f"{said} ({name}, {', '.join(f'{word} {number(limit):g}' for word, limit in limits.items())})")
+    return found
+
+
+def missed(
+    criteria: t.Iterable[Criterion],
+    model: str,
+    finished: t.Sequence[AttemptResult],
+    of_health: t.Sequence[Criterion] = (),
+) -> list[str]:
+    """Return what a drive of a model missed, as sentences. finished: the results of its tests."""
+    found = [
+        f"{result.test}: {text}"
+        for result in finished
+        for text in missed_health(of_health, model, result.metrics, result.health and result.health.io_timeout_s)
+    ]
     for criterion in criteria:
         for result in finished if is_of_model(criterion, model) else ():
             cells = ((cell.cell, cell.metrics) for cell in result.cells)

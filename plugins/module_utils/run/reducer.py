@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..measure import cell_order, disturbances, fio_result, hidden_variation, validity_limits
+from ..measure import cell_order, disturbances, fio_result, health_metrics, hidden_variation, validity_limits
 from ..measure.disturbed_rounds import DisturbedRounds
 from ..measure.judged_rounds import JudgedRounds
 from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds, is_maximum
@@ -57,6 +57,9 @@ class AttemptReducer:
         self._ran: list[tuple[str, int]] = []
         self._loads: dict[str, Chosen] = {}
         self._end: TestEnd | None = None
+        self._ramp_s = {cell.id: cell.ramp_s or 0 for cell in test.cells}
+        # Of all cells, disturbed ones too. None: unknown, or not of the drive alone.
+        self._longest_io_s: float | None = None
         self.written_bytes = 0
         # Why nothing that is measured after it can count; "" while nobody gave blocks of the drive back.
         self.discarded = ""
@@ -81,6 +84,9 @@ class AttemptReducer:
         self._cells[cell.cell] = fio_result.metrics(cell.read, cell.write, cell.trim, cell.sync)
         if cell.seen and cell.seen.slowest_second_pct is not None:
             self._cells[cell.cell][hidden_variation.SLOWEST_SECOND] = cell.seen.slowest_second_pct
+        if cell.seen and not (self._test.array or self._test.filesystem):
+            longest_s = health_metrics.longest_io_s(cell.seen, self._ramp_s.get(cell.cell, 0))
+            self._longest_io_s = max((s for s in (self._longest_io_s, longest_s) if s is not None), default=None)
         self._ran.append((cell.cell, cell.seed))
         for each in cell.streams or ():
             self._cells[each.name] = fio_result.metrics(each.read, each.write, each.trim, each.sync)
@@ -177,7 +183,11 @@ class AttemptReducer:
             saturation=self._rounds.saturation(),
             written_bytes=self.written_bytes,
             validity=causes.disturbances(),
-            metrics={**_metrics(windows, averages), **self._throttled(end, causes)},
+            metrics={
+                **_metrics(windows, averages),
+                **self._throttled(end, causes),
+                **health_metrics.metrics(end.health, end.wear, self._longest_io_s),
+            },
             cells=averages,
             conditions=end.conditions,
             vendor_settings=end.vendor_settings,

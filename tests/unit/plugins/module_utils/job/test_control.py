@@ -166,4 +166,6 @@ def test_a_run_that_goes_on_is_held_to_what_it_began_with():
     now = changed(criteria=[{"metric": "read_iops", "min": 1}])
     assert control.held_to_all(began, now).criteria == [*now.criteria, began.criteria[0]]
     for before in (None, PLAN, now):
-        assert control.held_to_all(before, now) is now
+        assert control.held_to_all(before, now) == now
+    sick = changed(health_criteria=[{"metric": "media_errors", "max": 0}])
+    assert control.held_to_all(sick, now).health_criteria == sick.health_criteria

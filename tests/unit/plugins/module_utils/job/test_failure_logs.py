@@ -15,7 +15,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
 from ansible_collections.ssdlab.fleet.tests.fixtures import run_results
 
-MEDIA = {"cause": "media_errors", "level": "disturbs", "message": "it counted 3 more media errors"}
+UNREAD = {"cause": "health", "level": "disturbs", "message": "its health could not be read at the end"}
+MEDIA = {"cause": "media_errors", "level": "told", "message": "it counted 3 more media errors"}
 HOT = {"cause": "temperature", "level": "disturbs", "message": "it reached 80 °C"}
 UNKNOWN = {"cause": "media_errors", "level": "unknown", "message": "its media errors are unknown"}
 
@@ -25,9 +26,11 @@ UNKNOWN = {"cause": "media_errors", "level": "unknown", "message": "its media er
     [
         ("complete", "", "", [], ""),
         ("complete", "", "", [HOT, UNKNOWN], ""),
-        ("complete", "", "", [MEDIA], "iops: it counted 3 more media errors"),
+        # With ssd_health_criteria none: else it is missed.
+        ("complete", "", "", [MEDIA], ""),
+        ("complete", "", "", [UNREAD], "iops: its health could not be read at the end"),
         ("complete", "", "iops: write_iops is 5 (min 9)", [], "iops: write_iops is 5 (min 9)"),
-        ("error", "iops: fio: Input/output error", "", [MEDIA], "iops: fio: Input/output error; iops: it counted"),
+        ("error", "iops: fio: Input/output error", "", [UNREAD], "iops: fio: Input/output error; iops: its health"),
         ("interrupted", "the run was stopped", "", [], ""),
         # The guard let nobody near it: it may be another drive.
         ("refused", "mounted", "x", [MEDIA], ""),

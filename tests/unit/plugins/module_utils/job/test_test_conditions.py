@@ -25,6 +25,7 @@ class Quiet:
 
     unseen_s = 30.0
     hottest_c = None
+    warned = 0
 
     def __init__(self, found=None, of_all=None):
         self._found = found or {}
@@ -82,11 +83,13 @@ def test_errors_count_for_the_test_that_they_rose_in_alone(micron):
     made = micron()
     with micron.host.state() as machine:
         machine["rssdm"]["drives"][0]["smart"] = {"Reported Uncorrectable Errors": 4}
-    (reason,) = made.end_test(TEST, Quiet())
-    assert reason.startswith("it counted 4 more media errors (0 to 4)")
+    assert made.end_test(TEST, Quiet()) == [] and ("media_errors", "told") in levels(made)
+    assert made.end(None, [], []).health.media_errors == 4
     made.begin_test()
+    assert made.end("interrupted", [], []).health is None
     made.begin_measurement()
-    assert made.end_test(TEST, Quiet()) == []
+    assert made.end_test(TEST, Quiet()) == [] and ("media_errors", "told") not in levels(made)
+    assert made.end(None, [], []).health.media_errors == 0
 
 
 def test_errors_of_the_purge_count_too(micron):
@@ -96,7 +99,32 @@ def test_errors_of_the_purge_count_too(micron):
     with micron.host.state() as machine:
         machine["rssdm"]["drives"][0]["smart"] = {"Reported Uncorrectable Errors": 1}
     made.begin_measurement()
-    assert len(made.end_test(TEST, Quiet())) == 1
+    made.end_test(TEST, Quiet())
+    assert ("media_errors", "told") in levels(made) and made.health.media_errors == 1
+
+
+@pytest.mark.parametrize("is_measured", [False, True])
+def test_what_a_test_without_figures_did_to_the_drive_counts_too(micron, is_measured):
+    made = micron()
+    made.end_test(TEST, Quiet())
+    made.begin_test()
+    if is_measured:
+        made.begin_measurement()
+    with micron.host.state() as machine:
+        machine["rssdm"]["drives"][0]["smart"] = {"Reported Uncorrectable Errors": 2}
+    made.end_failed_test(Quiet())
+    assert made.end("error", ["fio failed"], []).health.media_errors == 2
+    assert made.health.drive_gone is False and made.found == []
+
+
+@pytest.mark.parametrize("state, gone", [("online", False), ("dead", True), ("offline", True), (None, False)])
+def test_a_drive_that_the_kernel_has_given_up_is_gone(micron, state, gone):
+    made = micron()
+    if state:
+        micron.host.put("/sys/devices/pci0000:00/0000:04:00.0/state", state + "\n")
+    micron.host.put("/sys/block/rssda/queue/io_timeout", "30000\n")
+    made.end_failed_test(Quiet())
+    assert (made.health.drive_gone, made.health.io_timeout_s) == (gone, 30.0)
 
 
 def test_what_the_sampler_saw_disturbs_the_time_in_which_it_did():
@@ -113,7 +141,7 @@ def test_what_the_sampler_saw_disturbs_the_time_in_which_it_did():
 
 
 @pytest.mark.parametrize(
-    ("kind", "level"), [("samples", "unknown"), ("unread", "disturbs"), ("its reliability is degraded", "disturbs")]
+    ("kind", "level"), [("samples", "unknown"), ("unread", "disturbs"), ("its reliability is degraded", "told")]
 )
 def test_what_the_drive_warned_of_or_nobody_could_know_is_of_the_whole_test(micron, kind, level):
     made = micron()

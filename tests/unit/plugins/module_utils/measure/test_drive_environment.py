@@ -94,9 +94,6 @@ def disturbed(first, **change):
             "power_state",
             "link power management changed from max_performance to med_power_with_dipm",
         ),
-        (FIRST, {"critical_warning": 4}, "health", "its reliability is degraded"),
-        (FIRST, {"media_errors": 3}, "media_errors", "it counted 1 more media errors (2 to 3)"),
-        (SAS, {"media_errors": 5}, "media_errors", "it counted 3 more media errors"),
         (LOOP, {"direct_io": False}, "direct_io", "uses the page cache"),
     ],
 )
@@ -135,6 +132,9 @@ def told(first, hottest_c=None, **change):
     "first, change, cause, level, says",
     [
         (FIRST, {"aer": ERRORS}, "pcie_errors", TOLD, "errors rose by 3 correctable at 0000:01:00.0; 1.5 an hour"),
+        (FIRST, {"critical_warning": 4}, "health", TOLD, "its reliability is degraded"),
+        (FIRST, {"media_errors": 3}, "media_errors", TOLD, "it counted 1 more media errors (2 to 3)"),
+        (SAS, {"media_errors": 5}, "media_errors", TOLD, "it counted 3 more media errors"),
         (FIRST, {"temperature_c": 70}, "temperature", UNKNOWN, "it reached 70 °C, its own limit is 70 °C"),
         (FIRST, {"hottest_c": 71}, "temperature", UNKNOWN, "it reached 71 °C, its own limit is 70 °C"),
         (FIRST, {"warning_temp_min": 6}, "temperature", UNKNOWN, "above its warning temperature for 1 min more"),

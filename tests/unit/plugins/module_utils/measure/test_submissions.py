@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -49,8 +50,18 @@ def test_the_gap_includes_both_ends_and_every_thread(seen, gap_s):
 def test_what_did_no_io_has_no_gap(monitor, sleeper):
     monitor.begin()
     monitor.watch(sleeper)
-    assert monitor.end() == Submissions()
+    assert monitor.end()._replace(stopped_s=None) == Submissions()
     assert monitor.end() == Submissions(), "nothing was watched"
+
+
+@pytest.mark.parametrize("late_s", [0.0, submission_timer.STOPPED_S + 0.2])
+def test_a_reading_that_comes_late_is_time_in_which_the_machine_ran_nothing(sleeper, late_s):
+    """That fio submits nothing is none of it: a drive may be stuck."""
+    threads = submission_timer.Threads(sleeper)
+    threads.read()
+    time.sleep(late_s)
+    threads.read()
+    assert threads.found()["stopped_s"] == 0 if not late_s else threads.found()["stopped_s"] >= late_s
 
 
 def test_a_process_that_is_late_or_gone_leaves_the_gap_unknown_and_another_one_follows(monitor, sleeper, monkeypatch):
@@ -64,7 +75,7 @@ def test_a_process_that_is_late_or_gone_leaves_the_gap_unknown_and_another_one_f
     monkeypatch.setattr(submissions, "ANSWER_S", 20)
     monitor.begin()
     monitor.watch(sleeper)
-    assert monitor.end() == Submissions() and monitor._process.poll() is None
+    assert monitor.end()._replace(stopped_s=None) == Submissions() and monitor._process.poll() is None
 
 
 def test_it_ends_with_its_parent_and_when_it_is_closed(monitor):

@@ -5,18 +5,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import health_metrics
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import PlannedTest, Validity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import (
+    PlannedArray,
+    PlannedFilesystem,
+    PlannedTest,
+    Validity,
+)
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria, reducer
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned, steady_test
 
 OTHER_IO = {"cause": "other_io", "level": "disturbs", "message": "another process wrote 8.0 MiB"}
+ARRAY = PlannedArray(0, 65536, ["A1", "A2"])
+FILESYSTEM = PlannedFilesystem("ext4", 4096, [], None)
+SEEN = {
+    "fio_bytes": {},
+    "kernel_bytes": None,
+    "merged_share": None,
+    "mean_latency_s": None,
+    "queued": None,
+    "in_flight": None,
+    "limits": {"nr_requests": None, "hw_queues": None, "device_depth": None},
+}
 DISCARDED = {"cause": "discarded", "level": "disturbs", "message": "another process discarded 8.0 MiB"}
 
 
@@ -38,6 +56,47 @@ def with_causes(number, *causes):
 
 def ending(**end):
     return [*steady_test.events()[:-1], {**steady_test.end(), **end}]
+
+
+HEALTH = {"media_errors": 3, "io_timeout_s": 30.0}
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        {},
+        {"disturbed": ["it was throttled"]},
+        {"ended": "error", "reasons": ["fio ended"]},
+        {"ended": "invalid", "reasons": ["its link fell"]},
+    ],
+)
+def test_the_health_of_the_drive_is_a_metric_whatever_became_of_the_test(end):
+    found = reduced(ending(**end, health=HEALTH)).result()
+    assert found.metrics["media_errors"] == 3 and found.metrics["drive_gone"] is None
+    assert found.health.media_errors == 3
+    assert criteria.missed([], "M", [found], [{"metric": "media_errors", "max": 0}]) == [
+        "iops: it counted 3 more media errors (media_errors, max 0)"
+    ]
+    # Its own figures stay what they were.
+    assert set(reduced(ending(**end)).result().metrics) == set(found.metrics) - set(health_metrics.TABLE)
+
+
+def test_of_a_journal_before_there_was_health_nothing_is_said():
+    found = reduced(steady_test.events()).result()
+    assert found.health is None and not set(found.metrics) & set(health_metrics.TABLE)
+    assert criteria.missed([], "M", [found], health_metrics.DEFAULT_CRITERIA) == []
+
+
+@pytest.mark.parametrize("more, longest_s", [({}, 31.2), ({"array": ARRAY}, None), ({"filesystem": FILESYSTEM}, None)])
+def test_the_longest_io_is_of_all_rounds_and_only_of_a_bare_drive(more, longest_s):
+    events = ending(health=HEALTH)
+    for event in events:
+        if event["event"] == "cell":
+            stuck = {"longest_s": 31.2, "stopped_s": 0.0} if event["round"] == 2 else {"longest_s": 35.0}
+            event["seen"] = {**SEEN, **stuck}
+            event["causes"] = [OTHER_IO] if event["round"] == 2 else []
+    test = dataclasses.replace(steady_test.spec(), **more)
+    assert reduced(events, test).result().metrics["longest_io_s"] == longest_s
 
 
 def test_a_steady_test_has_the_figures_of_its_window():
