@@ -35,6 +35,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
     disturbances,
     drive_environment,
     fio_result,
+    health_metrics,
     hidden_variation,
     histogram,
     lost_time,
@@ -377,6 +378,15 @@ def _interrupted(iops: int, gap_s: float) -> str:
     return f"{'disturbed' if found.disturbs else 'counts'}: at most {100 * error:.2g} % off"
 
 
+def health_table() -> Rows:
+    """Return the metrics of a drive's health, where each comes from, and the limit of the default criterion."""
+    rows: Rows = [("metric", "unit", "fails above", "NVMe", "SATA", "SAS")]
+    return rows + [
+        (f"`{name}`", units.base(name), "" if row.most is None else f"{row.most:g}", row.nvme, row.sata, row.sas)
+        for name, row in health_metrics.TABLE.items()
+    ]
+
+
 TABLES: dict[str, t.Callable[..., Rows]] = {
     "checks": checks_table,
     "refusals": refusals_table,
@@ -385,6 +395,7 @@ TABLES: dict[str, t.Callable[..., Rows]] = {
     "purge_commands": purge_commands_table,
     "metrics": metrics_table,
     "variations": variations_table,
+    "health": health_table,
     "columns": columns_table,
     "record": record_table,
     "parts": parts_table,

@@ -13,7 +13,15 @@ import typing as t
 from ...module_utils.measure.rounds import FITTED_END
 
 # (end of the metric's name, unit, divisor)
-UNITS = (("bandwidth", "MB/s", 1e6), ("_us", "µs", 1.0), ("iops", "IOPS", 1.0), ("_pct", "%", 1.0))
+UNITS = (
+    ("bandwidth", "MB/s", 1e6),
+    ("_us", "µs", 1.0),
+    ("iops", "IOPS", 1.0),
+    ("_pct", "%", 1.0),
+    ("percentage_used", "%", 1.0),
+    ("_s", "s", 1.0),
+    ("_c", "°C", 1.0),
+)
 
 
 def unit(metric: str) -> tuple[str, float]:
@@ -98,7 +106,15 @@ def duration(seconds: float) -> str:
 
 
 # (end of the metric's name, the unit of its figure in records, what a column's name needs for it to say so)
-BASE_UNITS = (("bandwidth", "bytes/s", "_bytes_per_s"), ("_us", "µs", ""), ("iops", "IOPS", ""), ("_pct", "%", ""))
+BASE_UNITS = (
+    ("bandwidth", "bytes/s", "_bytes_per_s"),
+    ("_us", "µs", ""),
+    ("iops", "IOPS", ""),
+    ("_pct", "%", ""),
+    ("percentage_used", "%", ""),
+    ("_s", "s", ""),
+    ("_c", "°C", ""),
+)
 
 
 def _base(metric: str) -> tuple[str, str]:

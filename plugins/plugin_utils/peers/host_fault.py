@@ -43,6 +43,8 @@ def suspects(run: Mapping, judgement: Mapping) -> dict[Place, list[Missed]]:
         failed = [test for test in drive["tests"] if test["verdict"] == "fail"]
         missed = [_missed(test, check, told) for test in failed for check in test["criteria"] if check["met"] is False]
         sound = [one for one in missed if one]
+        if any(test.get("health") for test in failed):
+            continue
         if sound and len(sound) == len(missed):
             found[drive["host"], drive["drive"]] = sound
     return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ...module_utils.measure import hidden_variation
+from ...module_utils.measure import health_metrics, hidden_variation
 from ...module_utils.measure.rounds import FITTED_END
 
 _TAIL = re.compile(r"(^|_)(p9[0-9](_[0-9]+)?|max)_latency_us$")
@@ -15,9 +15,9 @@ _TAIL = re.compile(r"(^|_)(p9[0-9](_[0-9]+)?|max)_latency_us$")
 
 def is_compared(metric: str) -> bool:
     """Return whether drives are compared by a metric: not by how many I/Os there were, which says how long a window
-    was, and not by what is 0 on most drives and has a limit of its own.
+    was, and not by what is 0 on most drives and has a limit of its own, or by a drive's health.
     """
-    return not metric.endswith("_ios") and metric not in hidden_variation.LIMITS
+    return not (metric.endswith("_ios") or metric in hidden_variation.LIMITS or metric in health_metrics.TABLE)
 
 
 def is_latency(metric: str) -> bool:

@@ -15,7 +15,7 @@ from ...module_utils.records.plan import Plan, PlannedPurge, PlannedTest, Tune
 from ..common import argument_specs
 from ..common import schema as schemas
 from ..common import values as numbers
-from . import criteria_files, parallel_drives, purge_values, time_estimates, tuning, tuning_values
+from . import criteria_files, health_criteria, parallel_drives, purge_values, time_estimates, tuning, tuning_values
 from . import render_plan as planning
 from .testfiles import Test
 
@@ -23,6 +23,7 @@ from .testfiles import Test
 VARIABLES = (
     "ssd_assumed_write_mib_s",
     "ssd_criteria",
+    "ssd_health_criteria",
     "ssd_leave",
     "ssd_look",
     "ssd_look_s",
@@ -184,7 +185,7 @@ def build(
     values = schemas.plain(
         {name: variables[name] for name in (*VARIABLES, *GIVEN) if name in VARIABLES or name in variables}
     )
-    values["ssd_criteria"] = criteria(values)
+    values["ssd_criteria"], values["ssd_health_criteria"] = criteria(values), health_criteria.resolved(values)
     plan = planning.render(
         tests,
         run=run,

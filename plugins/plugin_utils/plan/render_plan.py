@@ -78,7 +78,8 @@ def render(
         look=_look(settings),
         validity=_validity(settings),
         leave=settings["ssd_leave"] if measures else "as_is",
-        criteria=_criteria(settings) if measures else [],
+        criteria=_criteria(settings, "ssd_criteria") if measures else [],
+        health_criteria=_criteria(settings, "ssd_health_criteria") if measures else [],
         fio=Fio(fio_path),
         tune=tune or Tune(),
         drives=rendered,
@@ -130,8 +131,8 @@ def _validity(settings: t.Mapping[str, t.Any]) -> Validity:
     return Validity(is_strict, {name: float(limit) for name, limit in limits.items()})
 
 
-def _criteria(settings: t.Mapping[str, t.Any]) -> list[dict[str, t.Any]]:
-    return [item for item in schemas.plain(settings.get("ssd_criteria")) or [] if isinstance(item, dict)]
+def _criteria(settings: t.Mapping[str, t.Any], name: str) -> list[dict[str, t.Any]]:
+    return [item for item in schemas.plain(settings.get(name)) or [] if isinstance(item, dict)]
 
 
 def _for_drive(

@@ -28,6 +28,7 @@ class BegunRun(t.NamedTuple):
     drives: t.Sequence[BegunDrive] = ()
     tests: t.Mapping[str, Definition] = MappingProxyType({})
     criteria: t.Sequence[Criterion] = ()
+    health_criteria: t.Sequence[Criterion] = ()
     unknown_causes: str = ""
 
     def hosts(self) -> set[str]:
@@ -49,4 +50,5 @@ def parse(record: t.Mapping[str, t.Any]) -> BegunRun:
         for entry in record.get("asked") or ()
     ]
     criteria = [item for item in record.get("criteria") or () if isinstance(item, dict)]
-    return BegunRun(drives, record.get("tests") or {}, criteria, str(record.get("unknown_causes") or ""))
+    of_health = [item for item in record.get("health_criteria") or () if isinstance(item, dict)]
+    return BegunRun(drives, record.get("tests") or {}, criteria, of_health, str(record.get("unknown_causes") or ""))

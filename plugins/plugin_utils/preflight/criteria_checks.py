@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ...module_utils.measure import fio_result, hidden_variation, histogram, io_pattern
+from ...module_utils.measure import fio_result, health_metrics, hidden_variation, histogram, io_pattern
 from ...module_utils.measure.rounds import FITTED_END, is_maximum
 from ...module_utils.records.plan import AnyLoad, Plan, PlannedCell, PlannedDrive, PlannedTest
 from ...module_utils.run.criteria import Criterion, is_for, is_of_model
@@ -33,11 +33,16 @@ MEASURED = (
 TRACKABLE = tuple(
     f"{direction}{name}" for direction in ("read_", "write_", "") for name in ("iops", "bandwidth", "mean_latency_us")
 )
-METRICS = (*MEASURED, *(metric + FITTED_END for metric in TRACKABLE), *hidden_variation.LIMITS)
+METRICS = (
+    *MEASURED,
+    *(metric + FITTED_END for metric in TRACKABLE),
+    *hidden_variation.LIMITS,
+    *health_metrics.TABLE,
+)
 SHOWN_METRICS = (
     f"{', '.join(OF_BOTH)}; with the prefix read_, write_, trim_ or sync_ (flushes) also ios and p50_latency_us to "
     f"p99_9999_latency_us; for a tracked metric its name with {FITTED_END}; for a test with latency_targets_us shares "
-    f"such as read_within_1ms_pct; {', '.join(hidden_variation.LIMITS)}"
+    f"such as read_within_1ms_pct; {', '.join((*hidden_variation.LIMITS, *health_metrics.TABLE))}"
 )
 
 
@@ -164,7 +169,7 @@ def _yields(test: PlannedTest, criterion: Criterion) -> bool:
         return not criterion.get("cell") and any(
             item.cell == name and item.metric + FITTED_END == criterion["metric"] for item in tracked
         )
-    if criterion["metric"] == hidden_variation.THROTTLED:
+    if criterion["metric"] == hidden_variation.THROTTLED or criterion["metric"] in health_metrics.TABLE:
         return not criterion.get("cell")
     if criterion["metric"] in hidden_variation.OF_CELL:
         return criterion["metric"] in hidden_variation.possible(test, cell)

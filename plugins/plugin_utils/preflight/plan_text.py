@@ -22,7 +22,7 @@ from ...module_utils.run.states import SETTLED_STATES
 from ..common import schema as schemas
 from ..common import units
 from ..common.units import plan_duration, plan_duration_closely, plan_duration_span
-from ..plan import arrays, filesystems, hostplan, parallel_drives, time_estimates
+from ..plan import arrays, filesystems, health_criteria, hostplan, parallel_drives, time_estimates
 from ..run_folder.run_record import RunWarning
 from . import (
     criteria_checks,
@@ -429,6 +429,7 @@ def fleet_lines(
             lines += [f"  {text}" for text in _beyond_budget(view, requested[view.name])]
         if view.left_out and not view.gone:
             lines.append(f"  left out, see below: {', '.join(view.left_out)}")
+    lines += health_criteria.plan_lines(run_json.health_criteria(views))
     return lines + remeasurement_checks.plan_lines(remeasurement_checks.is_requested(views), held_to)
 
 

@@ -21,6 +21,7 @@ from ..common.argument_specs import Variables
 from ..common.values import number
 from ..common.version import collection_version
 from ..plan import cells, criteria_files
+from ..plan import health_criteria as health
 from ..plan.testfiles import PlanError
 from ..run_folder.run_record import Definition, RequestedDrive, RunRecord, RunWarning
 from . import findings, refused_drives, remeasurement_checks, wear
@@ -43,6 +44,14 @@ def criteria(views: t.Sequence[HostAnswer]) -> t.Any:
                 if criterion not in found
             ]
     return found or own
+
+
+def health_criteria(views: t.Sequence[HostAnswer]) -> list[dict[str, t.Any]] | None:
+    """Return what drives' health is held to; None for a single step."""
+    if findings.shared_value(views, "ssd_step") != "qualify":
+        return None
+    given = findings.shared_value(views, "ssd_health_criteria")
+    return health.resolved({} if given is None else {"ssd_health_criteria": given})
 
 
 def assumed_rate(asked: Variables) -> float:
@@ -98,6 +107,7 @@ def record(
         again_of=remeasurement_checks.remeasured_run(views) or None,
         asked=asked,
         criteria=criteria(views) or [],
+        health_criteria=health_criteria(views) or [],
         unknown_causes=findings.shared_value(views, "ssd_unknown_causes")
         or argument_specs.default("ssd_unknown_causes"),
         tests={name: about for host_tests in tests.values() for name, about in host_tests.items()},

@@ -13,8 +13,10 @@ import datetime
 import typing as t
 
 from ...module_utils.records.answers import RunOnHost
+from ...module_utils.run.criteria import Criterion
 from ...module_utils.run.states import LIVE_STATES
 from ..common import argument_specs
+from ..plan import health_criteria
 from ..run_folder import runs
 from ..run_folder.run_record import RunWarning
 from ..verdict import judged_criteria
@@ -94,21 +96,30 @@ def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, 
     )
 
 
-def dropped_criteria(before: BegunRun, criteria: t.Any, unknown_causes: t.Any) -> list[str]:
-    """Return what the run was begun with and would be held to no longer, in words."""
+def dropped_criteria(
+    before: BegunRun, criteria: t.Any, unknown_causes: t.Any, of_health: t.Iterable[Criterion] | None = None
+) -> list[str]:
+    """Return what the run was begun with and would be held to no longer, in words. of_health: None: as before."""
     now = [judged_criteria.describe(item) for item in criteria or [] if isinstance(item, dict)]
     then = [judged_criteria.describe(item) for item in before.criteria]
+    if of_health is not None:
+        now += [f"health criterion {health_criteria.describe(item)}" for item in of_health]
+        then += [f"health criterion {health_criteria.describe(item)}" for item in before.health_criteria]
     strict = before.unknown_causes == "disturb" and (unknown_causes or "warn") != "disturb"
     return [text for text in then if text not in now] + ["ssd_unknown_causes disturb"] * strict
 
 
 def dropped_criteria_warnings(
-    views: t.Sequence[HostAnswer], run: Run | None, before: BegunRun, criteria: t.Any
+    views: t.Sequence[HostAnswer],
+    run: Run | None,
+    before: BegunRun,
+    criteria: t.Any,
+    of_health: t.Iterable[Criterion] | None,
 ) -> list[RunWarning]:
     """Warn of criteria that the run began with. A single step is judged by nothing."""
     if run is None or shared_value(views, "ssd_step") != "qualify":
         return []
-    lost = dropped_criteria(before, criteria, shared_value(views, "ssd_unknown_causes"))
+    lost = dropped_criteria(before, criteria, shared_value(views, "ssd_unknown_causes"), of_health)
     message = f"this play drops criteria that run {run.id} began with, for all of its drives: {'; '.join(lost)}"
     remedy = "give the values that the run was started with, or use another ssd_run_id"
     return [

@@ -16,7 +16,7 @@ from ..common import schema as schemas
 from ..common.argument_specs import Rule, Variables
 from ..common.schema import plain
 from ..plan import cells as celling
-from ..plan import purge_values, time_estimates, tuning_values
+from ..plan import health_criteria, purge_values, time_estimates, tuning_values
 
 # Variables that a host must not have, with where they belong.
 MISPLACED = {
@@ -78,6 +78,7 @@ RULES = {
         lambda ratings: all(0 < rating["tbw"] <= MOST_TBW for rating in ratings),
     ),
     "ssd_criteria": Rule("a list of mappings with metric and min or max"),
+    "ssd_health_criteria": Rule(health_criteria.WANTED, health_criteria.is_of_right_kind),
     "ssd_tests_dirs": Rule("a list of folders"),
     "ssd_validity_limits": Rule("a mapping of names to numbers"),
 }

@@ -231,6 +231,8 @@ class TestOfSummary:
     # Of the first tracked cell, or of the first one, over the window, in their own units; maxima of all cells; null:
     # unknown, of a percentile as fewer than 10 I/Os lie beyond it.
     metrics: Metrics
+    # What its drive's health missed (ssd_health_criteria), as sentences: it fails, whatever became of the test.
+    health: OrMissing[list[str]] = None
     # It was to be measured again (ssd_retest).
     again: OrMissing[MeasuredAgain] = None
     # Causes in the rounds of the test that did not make it invalid, in words.

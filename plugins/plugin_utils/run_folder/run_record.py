@@ -149,6 +149,8 @@ class RunRecord:
     unknown_causes: OrMissing[t.Literal["warn", "disturb"]] = None
     # What the checks of the hosts found and did not stop the run for.
     warnings: list[RunWarning] = field(default_factory=list)
+    # Those of ssd_health_criteria; they hold for every test, whatever became of it.
+    health_criteria: list[Annotated[Json, Limits(known=Criterion)]] = field(default_factory=list)
 
 
 def results_size(folder: str) -> int:

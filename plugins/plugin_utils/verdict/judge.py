@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.records.results import DriveRecord
-from ...module_utils.run.criteria import is_for, is_of_model
+from ...module_utils.run.criteria import is_for, is_of_model, missed_health
 from ..common.values import integer, number
 from . import chosen_threads, environment, fob_state, judged_criteria, result_warnings, test_details
 from .invalid_reasons import Record, RunFacts, VerdictReason, colon, invalid
@@ -30,8 +30,8 @@ def judge(
     verdict, reasons, tests: [{test, title, verdict, reasons, outcome, counts, metrics, criteria, windows, from_fresh,
     precondition, remarks}]}, and `drive_fault` where an error of the drive's own led to the verdict. Each of a test's
     `criteria` is {criterion, metric, cell, value, min, max, met, reference};
-    met: None where the reference is lacking; counts: as of valid_tests, also where
-    the verdict is invalid for want of a reference; the last four of a test: test_details.details.
+    met: None where the reference is lacking; counts: as of valid_tests, also where the verdict is invalid for want of a
+    reference; the last four of a test: test_details.details. A test that misses health criteria has `health`: what.
     """
     facts = RunFacts(run, list(records), references)
     drives = [_judge_drive(facts, host, drive) for host, drive in facts.drives()]
@@ -264,10 +264,21 @@ def _judge_test(
         *result_warnings.looser_rule(about),
         *(text for check in result["criteria"] for text in result_warnings.unsteady_cell(record, check["cell"])),
     ]
+    judged = _with_health(_judged(facts, result, trouble, criteria, record), facts, record)
     if record.get("again"):
-        result["again"] = judged_criteria.measured_again(facts.references, criteria, host, drive, record)
-        return _with_the_first(_judged(facts, result, trouble, criteria, record))
-    return _judged(facts, result, trouble, criteria, record)
+        again = judged_criteria.measured_again(facts.references, criteria, host, drive, record)
+        return _with_the_first({**judged, "again": again})
+    return judged
+
+
+def _with_health(test: Record, facts: RunFacts, record: Record) -> Record:
+    """Return a test with what its drive's own health missed: it fails, whatever became of the test."""
+    model, health = facts.model(record["host"], record["drive"]), record.get("health") or {}
+    sick = missed_health(facts.health_criteria, model, record.get("metrics") or {}, number(health.get("io_timeout_s")))
+    if not sick:
+        return test
+    others = test["reasons"] if test["verdict"] != "pass" else []
+    return dict(test, verdict="fail", health=sick, reasons=[*sick, *others])
 
 
 def _with_the_first(test: Record) -> Record:

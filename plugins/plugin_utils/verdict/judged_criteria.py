@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ...module_utils.drive.attributes import VIRTUAL
-from ...module_utils.measure import hidden_variation, histogram
+from ...module_utils.measure import health_metrics, hidden_variation, histogram
 from ...module_utils.measure.disturbances import DISTURBS, NO_PERCENTILES, TITLES
 from ...module_utils.measure.disturbed_rounds import sentence
 from ...module_utils.records import base
@@ -147,6 +147,8 @@ def _unit_problem(criterion: Record, limit: str) -> str:
 def _share_problems(criterion: Record, given: t.Sequence[str]) -> list[str]:
     """Return why a relative limit is no share that some drives meet and others miss."""
     shares = {limit: number(criterion[limit]) for limit in given if limit in RELATIVE}
+    if shares and criterion.get("metric") in health_metrics.TABLE:
+        return [f"{next(iter(shares))}: a drive's health is not compared with others; give max, or min"]
     if shares and criterion.get("metric") in hidden_variation.LIMITS:
         return [f"{next(iter(shares))}: it is 0 on most drives, so it is not compared with others; give max"]
     low = [
@@ -168,7 +170,10 @@ def _wrong_way(criterion: Record, given: t.Sequence[str]) -> str:
     if "_latency_us" in metric and ways == {"min"}:
         name = given[0].replace("min", "max")
         return f"a latency with a {given[0]} alone passes the slowest drive; did you mean {name}?"
-    if metric in hidden_variation.LIMITS and ways == {"min"}:
+    if metric == health_metrics.SPARE and ways == {"max"}:
+        return "less of it is worse, so a max alone passes the worst drive; give min"
+    is_bad = metric in hidden_variation.LIMITS or metric in health_metrics.TABLE and metric != health_metrics.SPARE
+    if is_bad and ways == {"min"}:
         return f"more of it is worse, so a {given[0]} alone passes the worst drive; give max"
     if ways == {"max"} and any(word in metric for word in ("iops", "bandwidth", "within_")):
         name = given[0].replace("max", "min")
@@ -320,7 +325,8 @@ def without_figure(criterion: Record, tests: list[Record], of_run: t.Iterable[st
         return []
     if not wanted:
         return [f"{name} names no test of this drive's plan ({', '.join(test['test'] for test in tests) or 'none'})"]
-    measured = [test for test in wanted if test["verdict"] in COUNTING]
+    # One that fails by its drive's health may have no figures.
+    measured = [test for test in wanted if test["verdict"] in COUNTING and not test.get("health")]
     if len(measured) < len(wanted):
         return []
     lacking = [test["test"] for test in wanted if name not in {check["criterion"] for check in test["criteria"]}]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...module_utils.measure import health_metrics
 from ..common import units
 from ..verdict import headline, judged_criteria
 from ..verdict.verdicts import CHANGED, OTHERWISE, VERDICTS
@@ -291,7 +292,7 @@ def _test(record: Mapping, about: Mapping) -> str:
     if tracked:
         rounds = f" after {record['rounds']} rounds" if record["outcome"] == "steady" and record.get("rounds") else ""
         return f"{text}{rounds}, {progress.metric(tracked['metric'], tracked['average'])}"
-    metrics = record.get("metrics") or {}
+    metrics = {name: value for name, value in (record.get("metrics") or {}).items() if name not in health_metrics.TABLE}
     name = _headline(metrics, about)
     return f"{text}, {progress.metric(name, metrics[name])}" if name else text
 
