@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.kernel_names import Names
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import kernel_faults, kernel_log
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.kernel_faults import faults
+
+SWITCH = "0000:40:01.0"
+DRIVES = {
+    f"nvme{number}n1": Names(
+        frozenset([f"nvme{number}n1", f"nvme{number}", f"0000:4{number}:00.0"]),
+        ("nvme", SWITCH, "0000:00:03.1", "pci0000:00"),
+    )
+    for number in range(4)
+}
+DRIVES["sda"] = Names(frozenset(["sda", "2:0:0:0", "target2:0:0"]), ("mpt3sas_cm0", "host2", "0000:18:00.0"))
+DRIVES["sdb"] = Names(frozenset(["sdb", "2:0:1:0", "target2:0:1"]), ("mpt3sas_cm0", "host2", "0000:18:00.0"))
+TIMEOUT = "nvme nvme0: I/O 12 QID 3 timeout, aborting"
+RESET = "nvme nvme0: I/O 12 QID 3 timeout, reset controller"
+DOWN = "nvme {0}: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10"
+DIAG = "mpt3sas_cm0: sending diag reset !!"
+POWER_ON = "sd 2:0:0:0: Power-on or device reset occurred"
+GONE = "nvme nvme0: Removing after probe failure status: -19"
+
+
+def seen(*lines):
+    """Events of (seconds, text)."""
+    return [
+        event for time_s, text in lines for event in kernel_log.events(kernel_log.LogRecord(1, float(time_s), text))
+    ]
+
+
+def counts(found):
+    return found.timeouts, found.resets, found.host_resets, found.is_gone
+
+
+@pytest.mark.parametrize(
+    "drive, lines, expected",
+    [
+        ("nvme0n1", [], (0, 0, 0, False)),
+        ("nvme0n1", [(1, TIMEOUT), (1, TIMEOUT), (31, RESET)], (3, 1, 0, False)),
+        # Tried again, and told in other words.
+        ("nvme0n1", [(31, RESET), (32, DOWN.format("nvme0"))], (1, 1, 0, False)),
+        ("nvme0n1", [(31, RESET), (61, RESET)], (2, 2, 0, False)),
+        ("nvme0n1", [(31, RESET), (41, GONE)], (1, 1, 0, True)),
+        # Of another drive, and of one that only begins alike.
+        ("nvme0n1", [(1, DOWN.format("nvme1")), (1, DOWN.format("nvme01"))], (0, 0, 0, False)),
+        ("nvme0n1", [(1, DIAG)], (0, 0, 0, False)),
+        ("sda", [(1, POWER_ON)], (0, 1, 0, False)),
+        # What a host adapter's reset does to a drive is not the drive's, before and after.
+        ("sda", [(1, DIAG), (9, POWER_ON)], (0, 0, 1, False)),
+        ("sda", [(1, "sd 2:0:0:0: attempting task abort! scmd(1)"), (9, DIAG)], (0, 0, 1, False)),
+        ("sda", [(1, DIAG), (90, POWER_ON)], (0, 1, 1, False)),
+        ("sda", [(1, DIAG), (2, "mpt3sas_cm0: sending message unit reset !!")], (0, 0, 1, False)),
+        ("nvme0n1", [(1, f"pcieport {SWITCH}: DPC: containment event, status:0x1 source:0x0")], (0, 0, 1, False)),
+        ("nvme0n1", [(1, "pcieport 0000:00:09.0: DPC: containment event, status:0x1 source:0x0")], (0, 0, 0, False)),
+        ("nvme0n1", [(1, f"pcieport {SWITCH}: pciehp: Slot(3): Link Down")], (0, 0, 0, False)),
+        ("nvme0n1", [(1, "I/O error, dev nvme0n1, sector 8")], (0, 0, 0, False)),
+    ],
+)
+def test_whose_the_events_are(drive, lines, expected):
+    events = seen(*lines)
+    assert counts(faults(drive, events, events, DRIVES)) == expected
+
+
+@pytest.mark.parametrize(
+    "others, is_host",
+    [
+        ([(1 + 60, DOWN.format("nvme1"))], True),
+        ([(1 + 61, DOWN.format("nvme1"))], False),
+        ([(-59, DOWN.format("nvme1"))], True),
+        # Each within a minute of the next.
+        ([(50, DOWN.format("nvme1")), (100, DOWN.format("nvme2"))], True),
+        # Another kind.
+        ([(1, "nvme nvme1: I/O 12 QID 3 timeout, aborting")], False),
+        ([(1, "critical medium error, dev nvme1n1, sector 8")], False),
+        ([(1, DOWN.format("nvme9"))], False),
+    ],
+)
+def test_what_several_drives_have_within_a_minute_is_the_hosts(others, is_host):
+    measured = seen((1, DOWN.format("nvme0")))
+    found = faults("nvme0n1", measured, [*measured, *seen(*others)], DRIVES)
+    assert counts(found) == ((0, 0, 1, False) if is_host else (0, 1, 0, False))
+    assert bool(found.reason) == is_host
+
+
+def test_the_reason_is_the_same_for_all_and_names_what_they_share():
+    events = seen(*((number, DOWN.format(f"nvme{number}")) for number in range(4)))
+    reasons = {faults(f"nvme{number}n1", events, events, DRIVES).reason for number in range(4)}
+    assert reasons == {
+        "a fault of the host, not of the drive: 4 of its drives timed out, were reset or were lost within a minute, "
+        "all below 0000:40:01.0"
+    }
+    events = seen((1, DIAG), (2, POWER_ON), (2, POWER_ON.replace("2:0:0:0", "2:0:1:0")))
+    reasons = {faults(drive, events, events, DRIVES).reason for drive in ("sda", "sdb")}
+    assert reasons == {"a fault of the host, not of the drive, as the kernel's log says: " + DIAG}
+
+
+def test_the_last_fault_is_waited_for():
+    events = seen((1, TIMEOUT), (5, RESET), (7, "I/O error, dev nvme0n1, sector 8"), (9, DOWN.format("nvme1")))
+    assert kernel_faults.last_fault_s("nvme0n1", events, DRIVES) == 5.0
+    assert kernel_faults.last_fault_s("nvme2n1", events, DRIVES) is None
+
+
+LINES = st.sampled_from([TIMEOUT, RESET, DOWN.format("nvme0"), DOWN.format("nvme1"), GONE, DIAG, POWER_ON])
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), LINES), max_size=12))
+def test_every_event_about_a_drive_is_either_its_own_or_the_hosts(lines):
+    events = seen(*sorted(lines))
+    for drive, names in DRIVES.items():
+        found = faults(drive, events, events, DRIVES)
+        about = [event for event in events if event.name in names.own or event.name in names.above]
+        assert sorted(found.own + found.of_host) == sorted(about)
+        assert bool(found.reason) == bool(found.of_host)
