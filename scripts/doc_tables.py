@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT / "playbooks" / "collections"))
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import table as checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import hidden_capacity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import refusals
-from ansible_collections.ssdlab.fleet.plugins.module_utils.job import self_test_wait, test_conditions
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import kernel_watch, self_test_wait, test_conditions
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
     data_pattern,
     disturbances,
@@ -284,7 +284,7 @@ def causes_table(of: str) -> Rows:
         found = _causes(disturbances, lost_time, quiet_runs)
         wanted = [cause for cause in disturbances.TITLES if cause in found]
     else:
-        of_jobs = test_conditions, tuned_host, self_test_wait
+        of_jobs = test_conditions, tuned_host, self_test_wait, kernel_watch
         found = _causes(drive_environment, sampler, active_settings, data_pattern, *of_jobs)
         for cause, text in drive_environment.MISSING.items():
             found.setdefault(cause, []).append(("unknown", text, "none"))

@@ -34,6 +34,7 @@ from ..run.folder import NEWS_S, Event, Journal, RunDir, Status
 from ..run.reducer import EVENTS, USUAL, AttemptReducer, ended_results
 from ..tuning.tuned_host import TunedHost
 from . import release_drive
+from .kernel_watch import DriveLog, HostLog
 from .test_conditions import Conditions
 
 # Events that are written beside what comes next. Of all others a dead job's successor may need to know.
@@ -84,6 +85,8 @@ class Job(t.NamedTuple):
     drives: t.Sequence[PlannedDrive] = ()
     # For each drive, from when it is taken.
     time_budget_s: float | None = None
+    # None: nobody reads it.
+    kernel_log: HostLog | None = None
 
 
 class DriveContext:
@@ -109,6 +112,7 @@ class DriveContext:
         self.beside = Background("writes of " + self.drive)
         state_dir = job.run_dir.state_dir
         self.conditions = Conditions(job.host, lambda: self.held.identity, plan.vendor, self.note, state_dir)
+        self.kernel_log = DriveLog(job.kernel_log, self.note, job.stop)
         owner = {"run": job.run_dir.run_id, "drive": self.drive}
         named = {"entry": entry.parse(plan.selector), "expected": plan.expected}
         self.held = HeldDrive(job.host, named, owner, job.same_boot, state_dir, job.terms)

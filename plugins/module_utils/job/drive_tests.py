@@ -82,6 +82,8 @@ class DriveTests:
         """A test from its purge to its end."""
         self._station.note("test_started", title=test.title, **attempt._asdict())
         self.alone = not test.array
+        identity = self._station.held.identity
+        self._station.kernel_log.begin_test(self._station.name, identity.get("transport"), attempt._asdict())
         self._make_settings_again(attempt)
         self._drift = self._station.job.tuned.drifted(self._station.name)
         self._look_around(self._station.conditions.begin_test)
@@ -107,13 +109,18 @@ class DriveTests:
             self._end_test(attempt, reducer, "error", [f"refused: {refused}"])
             raise
         except Hangs as error:
-            self._end_test(attempt, reducer, "error", [str(error)])
+            of_host = self._station.kernel_log.end()
+            self.alone = self.alone and not of_host
+            self._end_test(attempt, reducer, "error", [of_host or str(error)])
             raise
         except (precondition_curve.Short, NoPoint, array_members.NoArray, LinkDown) as error:
             ended, reasons = "invalid", [str(error)]
         except (fio.FioError, PurgeError, SelfTestStuck) as error:
             ended, reasons = "error", [str(error)]
             self.error, self.drive_fault = f"{test.name}: {error}", is_of_drive(error)
+        of_host = self._station.kernel_log.end()
+        if of_host:
+            ended, reasons, self.error, self.drive_fault = "error", [of_host], f"{test.name}: {of_host}", False
         if ended:
             self._look_at_failed(sampler)
         if reducer.discarded:
@@ -143,16 +150,24 @@ class DriveTests:
         if test.purge.method != "none":
             self._station.bench.settle()
         self._look_around(self._station.conditions.begin_measurement)
+        self._begin_kernel_log()
         with sampler, array.assembled(self._station, test, attempt) as made, filesystem.laid_on(
             self._station, test, attempt
         ):
+            self._begin_kernel_log()
             self._precondition(test, attempt)
             self._unprepared = "" if prepares(test) else self._unprepared
             self._measure(test, attempt, reducer, lambda: self._causes_since_last(sampler, made, attempt))
         return made
 
+    def _begin_kernel_log(self) -> None:
+        """Of the drive, and of those of its array once there is one."""
+        station = self._station
+        station.kernel_log.begin(station.members or [station.name], station.bench.place.cpus)
+
     def _causes_since_last(self, sampler: Sampler, made: array.Array | None, attempt: Attempt) -> list[Cause]:
         """Return what disturbed the drive, or the host's settings, since the last call; settings are made again."""
+        self._station.kernel_log.note_new()
         found: list[Cause] = self._look_around(lambda: test_conditions.causes_since_last(sampler))
         found += made.causes_since_last() if made else []
         found += self._self_tests.causes_since_last()
@@ -246,7 +261,9 @@ class DriveTests:
         tails = self._tails.records(reducer.span(), reducer.latencies_left_out()) if is_result else []
         for histogram in tails:
             self._station.note("histogram", **base.to_json(histogram), **attempt._asdict())
-        end = self._station.conditions.end(ended, reasons, disturbed)
+        self._station.kernel_log.end()
+        self._station.conditions.found += self._station.kernel_log.unknown()
+        end = self._station.kernel_log.counted(self._station.conditions.end(ended, reasons, disturbed))
         self.finished.append(reducer.result(end))
         # The ledger first: a job that dies in between does the test again, but loses no evidence.
         self._station.held.keep_as_evidence(self.missed())

@@ -27,6 +27,7 @@ from ..core.locks import Locked, host_holder, host_lock
 from ..guard.data_scan import Terms
 from ..machine import snapshot
 from ..measure.fio import Interrupted
+from ..measure.kernel_log_reader import KernelLogReader
 from ..records import base
 from ..records.tuning import Setting
 from ..run import digests, folder, states
@@ -38,6 +39,7 @@ from ..tuning.tuned_host import TunedHost
 from . import array_leftover, resume_state
 from .campaign import Campaign
 from .drive_context import Job
+from .kernel_watch import HostLog
 from .parallelism import drives_at_once
 from .restore import leftover, next_order, refuse_unrestored, restore_leftovers, restore_run
 
@@ -107,7 +109,8 @@ class HostJob:
             # This run is live by now, so it is not among the leftovers.
             refuse_unrestored(array_leftover.stop(self._host, self._run_dir))
             refuse_unrestored(restore_leftovers(self._host, self._run_dir.state_dir))
-            messages = self._run_drives(self._start())
+            with KernelLogReader(self._host) as reader:
+                messages = self._run_drives(self._start(), HostLog(self._host, reader))
             state = states.STOPPED if self._stop.is_set() else states.FAILED if messages else states.FINISHED
         except Exception as error:  # The host is put back and the reason is kept.
             messages.append(self._crash(error))
@@ -172,7 +175,7 @@ class HostJob:
         self._journal.add("snapshot", **base.to_json(snapshot.gather(self._host)))
         return tuned
 
-    def _run_drives(self, tuned: TunedHost) -> list[str]:
+    def _run_drives(self, tuned: TunedHost, kernel_log: HostLog) -> list[str]:
         """Work through all drives; why campaigns crashed, so that the run is to go on another time."""
         job = Job(
             host=self._host,
@@ -196,6 +199,7 @@ class HostJob:
             write_bytes_per_s=self._plan.assumed_write_bytes_per_s,
             time_budget_s=self._plan.time_budget_s,
             drives=self._plan.drives,
+            kernel_log=kernel_log,
         )
         for drive in self._plan.drives:
             size = drive.expected.get("size_bytes") or 0

@@ -44,6 +44,11 @@ class Faults(t.NamedTuple):
         return len(_apart(event for event in self.of_host if event.kind in (RESET, HOST_RESET)))
 
     @property
+    def has_fault(self) -> bool:
+        """Whether it has a fault of its own, which others may turn out to have had too."""
+        return any(event.kind in FAULTS for event in self.own)
+
+    @property
     def is_gone(self) -> bool:
         """Whether the kernel gave the drive up."""
         return any(event.kind == GONE for event in self.own)
@@ -78,12 +83,6 @@ def faults(name: str, measured: t.Sequence[LogEvent], others: t.Iterable[LogEven
         [event for event in about if event in above or event in shared],
         reason,
     )
-
-
-def last_fault_s(name: str, measured: t.Iterable[LogEvent], drives: t.Mapping[str, Names]) -> float | None:
-    """Return when a drive's own last fault was: for a minute after it, others may show that it is not the drive's."""
-    times = [event.time_s for event in measured if event.kind in FAULTS and event.name in drives[name].own]
-    return max(times, default=None)
 
 
 def _is_near(event: LogEvent, others: t.Iterable[LogEvent]) -> bool:

@@ -542,6 +542,20 @@ class Sample(SampleDetails, TestEvent):
 
 
 @dataclass(frozen=True)
+class KernelEvent(TestEvent):
+    """The kernel logged something about a drive, or about what it shares with others, while it was measured."""
+
+    kind: t.Literal["timeout", "reset", "gone", "medium_error", "io_error", "host_reset"]
+    # What it is about, as the kernel writes it.
+    name: Annotated[str, Limits(max_length=100)]
+    # It is about the drive itself, its controller or its slot.
+    is_own: bool
+    # Since the boot, by the clock of the log.
+    boot_s: NotNegative
+    message: Annotated[str, Limits(max_length=500)]
+
+
+@dataclass(frozen=True)
 class DriveFinished(DriveEvent):
     """A drive's campaign ended."""
 
@@ -596,6 +610,7 @@ EVENTS: t.Dict[str, t.Any] = {
     "test_finished": TestFinished,
     "measurement_started": MeasurementStarted,
     "sample": Sample,
+    "kernel_event": KernelEvent,
     "drive_finished": DriveFinished,
     "job_finished": JobFinished,
     "crash": Crash,

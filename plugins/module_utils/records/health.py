@@ -30,6 +30,8 @@ class HealthChange:
     # or a switch.
     io_timeouts: t.Optional[Count] = None
     controller_resets: t.Optional[Count] = None
+    # Of what the drive shares with others: an HBA, a bus, a switch, or several drives at once.
+    host_resets: t.Optional[Count] = None
     # By thermal management, while it was measured.
     throttled_s: t.Optional[Count] = None
     highest_temperature_c: t.Optional[int] = None

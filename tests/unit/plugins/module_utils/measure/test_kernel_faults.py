@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine.kernel_names import Names
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import kernel_faults, kernel_log
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import kernel_log
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.kernel_faults import faults
 
 SWITCH = "0000:40:01.0"
@@ -100,12 +100,6 @@ def test_the_reason_is_the_same_for_all_and_names_what_they_share():
     events = seen((1, DIAG), (2, POWER_ON), (2, POWER_ON.replace("2:0:0:0", "2:0:1:0")))
     reasons = {faults(drive, events, events, DRIVES).reason for drive in ("sda", "sdb")}
     assert reasons == {"a fault of the host, not of the drive, as the kernel's log says: " + DIAG}
-
-
-def test_the_last_fault_is_waited_for():
-    events = seen((1, TIMEOUT), (5, RESET), (7, "I/O error, dev nvme0n1, sector 8"), (9, DOWN.format("nvme1")))
-    assert kernel_faults.last_fault_s("nvme0n1", events, DRIVES) == 5.0
-    assert kernel_faults.last_fault_s("nvme2n1", events, DRIVES) is None
 
 
 LINES = st.sampled_from([TIMEOUT, RESET, DOWN.format("nvme0"), DOWN.format("nvme1"), GONE, DIAG, POWER_ON])

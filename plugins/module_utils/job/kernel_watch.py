@@ -1,0 +1,184 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the kernel's log says of a drive while it is measured: from after its purge to the end of its test, fill and
+rounds included. Purges, settings and what comes between two tests may reset a drive by themselves and count nowhere.
+"""
+
+from __future__ import annotations
+
+import threading
+import typing as t
+from dataclasses import replace
+
+from ..core.host import Host
+from ..drive.attributes import VIRTUAL
+from ..machine import cpus, kernel_names
+from ..machine.kernel_names import Names
+from ..measure import kernel_faults
+from ..measure.disturbances import UNKNOWN
+from ..measure.kernel_faults import Faults
+from ..measure.kernel_log import LogEvent
+from ..measure.kernel_log_reader import KernelLogReader
+from ..records.base import Json
+from ..records.events import TestEnd
+from ..records.health import HealthChange
+from ..records.measurement import Condition
+
+# After a fault of its own, what befell other drives by then too has been logged.
+SETTLE_S = kernel_faults.TOGETHER_S
+# Of one test; its figures count all of them.
+MOST_NOTED = 200
+LONGEST = 500
+
+
+class HostLog:
+    """The kernel's log, as the campaigns of a host job share it."""
+
+    def __init__(self, host: Host, reader: KernelLogReader) -> None:
+        self._host, self.reader = host, reader
+        # Of each drive that is worked on, by kernel name: from which event to which one it was measured.
+        self._measured: dict[str, list[tuple[int, int | None]]] = {}
+        self._places: set[str] = set()
+
+    def works_on(self, name: str) -> None:
+        """Have the events of a drive count only while it is measured."""
+        self._measured.setdefault(name, [])
+
+    def begin(self, name: str, place: str | None) -> None:
+        """Note that a drive is measured from now on. place: the CPUs that fio works on."""
+        self.works_on(name)
+        self._measured[name].append((self.reader.position(), None))
+        self._places.update([place] if place else [])
+        self.reader.keep_off(cpus.without(",".join(sorted(self._places))))
+
+    def end(self, name: str) -> None:
+        """Note that a drive is measured no longer."""
+        first, _end = self._measured[name].pop()
+        self._measured[name].append((first, self.reader.position()))
+
+    def since(self, name: str) -> list[LogEvent]:
+        """Return all events since a drive began to be measured."""
+        first, end = self._measured[name][-1]
+        return self.reader.events()[first:end]
+
+    def names(self, drives: t.Iterable[str]) -> dict[str, Names]:
+        """Return the names of all drives of the host, and of these."""
+        return {**{name: kernel_names.of_drive(self._host, name) for name in drives}, **kernel_names.of_all(self._host)}
+
+    def faults(self, name: str, drives: dict[str, Names]) -> Faults:
+        """Return what the log says of a drive since it began to be measured."""
+        return kernel_faults.faults(name, self.since(name), self._of_others(drives), drives)
+
+    def _of_others(self, drives: t.Mapping[str, Names]) -> list[LogEvent]:
+        drive_of = {own: name for name, names in drives.items() for own in names.own}
+        return [
+            event
+            for position, event in enumerate(self.reader.events())
+            if self._counts(drive_of.get(event.name, ""), position)
+        ]
+
+    def _counts(self, name: str, position: int) -> bool:
+        spans = self._measured.get(name)
+        return spans is None or any(first <= position and (end is None or position < end) for first, end in spans)
+
+
+class DriveLog:
+    """The kernel's log of one drive's tests. log: None where nobody reads it. note: writes a record of the drive into
+    the journal.
+    """
+
+    def __init__(self, log: HostLog | None, note: t.Callable[..., None], stop: threading.Event) -> None:
+        self._log, self._note, self._stop = log, note, stop
+        self._attempt: Json = {}
+        self._is_asked = False
+        # What is measured, by kernel name: the drive, or the drives of its array. drives: of the host.
+        self._names: list[str] = []
+        self._drives: dict[str, Names] = {}
+        # How many events were noted, and the place of the next one in the log.
+        self._noted, self._next = 0, 0
+        # Of the test that is under way, once it has ended.
+        self._found: list[Faults] | None = None
+
+    def begin_test(self, name: str, transport: str | None, attempt: Json) -> None:
+        """Before its purge. A drive of software is not in the log. attempt: its fields in the journal."""
+        self._names, self._found, self._noted, self._attempt = [], None, 0, attempt
+        self._is_asked = self._log is not None and transport not in VIRTUAL
+        if self._log and self._is_asked:
+            self._log.works_on(name)
+
+    def begin(self, names: t.Sequence[str], place: str | None) -> None:
+        """Count the events of a drive, or of further ones of its array, from now on. place: the CPUs that fio works
+        on.
+        """
+        new = [name for name in names if name not in self._names]
+        if self._log and self._is_asked and new:
+            self._names += new
+            self._drives = self._log.names(self._names)
+            for name in new:
+                self._log.begin(name, place)
+            self._next = self._next if len(new) < len(self._names) else self._log.reader.position()
+
+    def note_new(self) -> None:
+        """Note the events that came since the last call."""
+        if not self._log or not self._names:
+            return
+        mine, events = [self._drives[name] for name in self._names], self._log.reader.events()
+        new, self._next = events[self._next :], len(events)
+        for event in new:
+            is_own = any(event.name in names.own for names in mine)
+            if self._noted < MOST_NOTED and (is_own or any(event.name in names.above for names in mine)):
+                self._noted += 1
+                fields = {"kind": event.kind, "name": event.name, "is_own": is_own, "boot_s": event.time_s}
+                self._note("kernel_event", **fields, message=event.text[:LONGEST], **self._attempt)
+
+    def end(self) -> str:
+        """Stop counting; why what befell the drive is the host's fault, as a sentence, "" where it is none. A second
+        call tells the same.
+        """
+        if self._log and self._names:
+            found = self._faults()
+            if any(one.has_fault for one in found) and not any(one.reason for one in found):
+                self._stop.wait(SETTLE_S)
+                found = self._faults()
+            self.note_new()
+            for name in self._names:
+                self._log.end(name)
+            self._names, self._found = [], found
+        return next((one.reason for one in self._found or () if one.reason), "")
+
+    def _faults(self) -> list[Faults]:
+        return [self._log.faults(name, self._drives) for name in self._names] if self._log else []
+
+    def unknown(self) -> list[Condition]:
+        """Return that timeouts and resets of a test are not known, or not all.
+
+        kernel_log unknown: `/dev/kmsg` can't be read (in a container, as a rule), or had records that were overwritten
+          before they were read. Limit: none
+        """
+        if not self._log or not self._is_asked:
+            return []
+        reader = self._log.reader
+        if reader.missing:
+            return [Condition("kernel_log", UNKNOWN, f"timeouts and resets of the drive are unknown: {reader.missing}")]
+        text = "records of the kernel's log were lost: there may be more timeouts and resets than were counted"
+        return [Condition("kernel_log", UNKNOWN, text)] if reader.lost else []
+
+    def counted(self, end: TestEnd) -> TestEnd:
+        """Return a test's end with what was counted of its drive."""
+        found = self._found
+        if found is None or not self._log or self._log.reader.missing:
+            return end
+        health = end.health or HealthChange()
+        is_of_host = any(one.reason for one in found)
+        gone = None if is_of_host else any(one.is_gone for one in found) or health.drive_gone
+        return replace(
+            end,
+            health=replace(
+                health,
+                io_timeouts=sum(one.timeouts for one in found),
+                controller_resets=sum(one.resets for one in found),
+                host_resets=max(one.host_resets for one in found),
+                drive_gone=gone,
+            ),
+        )

@@ -1,0 +1,235 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the kernel logs of drives while they are measured; a file stands for /dev/kmsg."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import kernel_watch
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job.kernel_watch import DriveLog, HostLog
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import kernel_log_reader
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.kernel_log_reader import KernelLogReader
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, events
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.health import HealthChange
+from ansible_collections.ssdlab.fleet.tests.fixtures import kmsg
+
+ENDED = events.TestEnd(None, [], [], [], None, None, HealthChange(media_errors=3))
+TIMEOUT = "nvme nvme{0}: I/O 12 QID 3 timeout, aborting"
+RESET = "nvme nvme{0}: I/O 12 QID 3 timeout, reset controller"
+GONE = "nvme nvme{0}: Removing after probe failure status: -19"
+SWITCH = "pcieport 0000:00:03.0: DPC: containment event, status:0x1f01 source:0x0000"
+
+
+class Drive(DriveLog):
+    """One NVMe drive below a switch, and what its journal has."""
+
+    def __init__(self, host, log, number, stop):
+        self.noted, self.name = [], f"nvme{number}n1"
+        controller = f"/sys/devices/pci0000:00/0000:00:03.0/0000:0{number + 1}:00.0/nvme/nvme{number}"
+        host.put(controller + "/transport", "pcie\n")
+        host.link(host.disk(self.name, f"259:{number}", controller) + "/device", controller)
+        super().__init__(log, self._note, stop)
+
+    def _note(self, event, **fields):
+        self.noted.append(base.parse(events.EVENTS[event], dict(fields, drive="d")))
+
+    def starts(self, transport="nvme"):
+        self.begin_test(self.name, transport, {"test": "wsat", "attempt": 1})
+
+    def measures(self):
+        self.begin([self.name], "0")
+
+    def health(self):
+        return self.counted(ENDED).health
+
+
+@pytest.fixture
+def stop():
+    return threading.Event()
+
+
+@pytest.fixture
+def drives(fake, stop, monkeypatch):
+    monkeypatch.setattr(kernel_watch, "SETTLE_S", 0)
+    fake.put("/dev/kmsg", "")
+    with KernelLogReader(fake) as reader:
+        log = HostLog(fake, reader)
+        yield [Drive(fake, log, number, stop) for number in range(3)]
+
+
+def logs(host, number, *texts, time_s=100.0):
+    kmsg.log(host, *(text.format(number) for text in texts), time_s=time_s)
+
+
+def test_only_what_is_logged_while_it_is_measured_counts(fake, drives):
+    drive = drives[0]
+    drive.starts()
+    logs(fake, 0, RESET)  # its purge
+    drive.measures()
+    logs(fake, 0, TIMEOUT, RESET, "nvme nvme0: Abort status: 0x0")
+    assert drive.end() == ""
+    logs(fake, 0, RESET)  # between two tests
+    found = drive.health()
+    assert (found.io_timeouts, found.controller_resets, found.host_resets, found.drive_gone) == (2, 1, 0, None)
+    assert found.media_errors == 3
+    assert [(each.kind, each.name, each.is_own) for each in drive.noted] == [
+        ("timeout", "nvme0", True),
+        ("timeout", "nvme0", True),
+        ("reset", "nvme0", True),
+    ]
+    drive.starts()
+    assert drive.counted(ENDED) is ENDED  # nothing was measured yet
+    drive.measures()
+    assert (drive.end(), drive.health().io_timeouts, len(drive.noted)) == ("", 0, 3)
+
+
+def test_events_are_noted_with_each_round_once(fake, drives):
+    drive = drives[0]
+    drive.starts()
+    drive.measures()
+    for count in (1, 2):
+        logs(fake, 0, TIMEOUT)
+        drive.note_new()
+        drive.note_new()
+        assert len(drive.noted) == count
+    drive.end()
+    assert len(drive.noted) == 2
+
+
+def test_a_drive_that_is_lost(fake, drives):
+    drives[0].starts()
+    drives[0].measures()
+    logs(fake, 0, RESET, GONE)
+    assert (drives[0].end(), drives[0].health().drive_gone) == ("", True)
+
+
+def test_a_storm_is_counted_and_noted_in_part(fake, drives):
+    drives[0].starts()
+    drives[0].measures()
+    logs(fake, 0, *[TIMEOUT] * (kernel_watch.MOST_NOTED + 5))
+    drives[0].end()
+    assert drives[0].health().io_timeouts == kernel_watch.MOST_NOTED + 5
+    assert len(drives[0].noted) == kernel_watch.MOST_NOTED
+
+
+def test_what_the_switch_above_does_is_the_hosts_fault_and_counts_against_no_drive(fake, drives):
+    for drive in drives:
+        drive.starts()
+        drive.measures()
+    kmsg.log(fake, SWITCH, time_s=100)
+    for number in range(3):
+        logs(fake, number, RESET, GONE, time_s=101)
+    assert {drive.end() for drive in drives} == {
+        "a fault of the host, not of the drive, as the kernel's log says: " + SWITCH
+    }
+    for drive in drives:
+        found = drive.health()
+        assert (found.io_timeouts, found.controller_resets, found.drive_gone) == (0, 0, None)
+        assert found.host_resets == 1
+        assert [each.is_own for each in drive.noted] == [False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    "other_measures, is_host", [(True, True), (False, False)], ids=["measured beside it", "purged beside it"]
+)
+def test_another_drives_events_count_while_it_is_measured_too(fake, drives, other_measures, is_host):
+    drive, other = drives[0], drives[1]
+    for each in (drive, other):
+        each.starts()
+    drive.measures()
+    if other_measures:
+        other.measures()
+    logs(fake, 0, RESET)
+    logs(fake, 1, RESET, time_s=130)
+    assert bool(drive.end()) == is_host
+    assert drive.health().controller_resets == (0 if is_host else 1)
+
+
+def test_a_drive_of_the_host_that_is_none_of_the_runs_counts_too(fake, drives):
+    """Nobody begins a test of drive 2."""
+    drives[0].starts()
+    drives[0].measures()
+    logs(fake, 0, RESET)
+    logs(fake, 2, RESET, time_s=159)
+    assert (
+        "2 of its drives timed out, were reset or were lost within a minute, all below 0000:00:03.0" in drives[0].end()
+    )
+
+
+@pytest.mark.parametrize(
+    "own, waits, is_host",
+    [([RESET], [60.0], True), ([], [], False), (["I/O error, dev nvme{0}n1, sector 8"], [], False)],
+    ids=["a reset", "nothing", "an I/O error"],
+)
+def test_after_a_fault_the_end_waits_for_those_of_others(fake, own, waits, is_host):
+    """The drive that ends first can't know that the others follow."""
+    waited = []
+
+    class Stop(threading.Event):
+        def wait(self, timeout=None):
+            waited.append(timeout)
+            logs(fake, 2, RESET, time_s=150)
+
+    fake.put("/dev/kmsg", "")
+    with KernelLogReader(fake) as reader:
+        log = HostLog(fake, reader)
+        drive, _other = Drive(fake, log, 0, Stop()), Drive(fake, log, 2, Stop())
+        drive.starts()
+        drive.measures()
+        logs(fake, 0, *own)
+        assert bool(drive.end()) == is_host
+        assert bool(drive.end()) == is_host
+    assert waited == waits
+
+
+def test_the_drives_of_an_array_are_counted_together(fake, drives):
+    lead = drives[0]
+    lead.starts()
+    lead.measures()
+    lead.begin(["nvme0n1", "nvme1n1"], "0")
+    logs(fake, 0, TIMEOUT)
+    logs(fake, 1, RESET, time_s=300)
+    assert (lead.end(), lead.health().io_timeouts, lead.health().controller_resets) == ("", 2, 1)
+    assert [each.name for each in lead.noted] == ["nvme0", "nvme1", "nvme1"]
+
+
+def test_a_drive_of_software_is_not_in_the_log(drives):
+    drives[0].starts("loop")
+    drives[0].measures()
+    assert (drives[0].end(), drives[0].counted(ENDED), drives[0].unknown()) == ("", ENDED, [])
+
+
+def test_a_log_that_cannot_be_read_is_unknown(fake, stop):
+    with KernelLogReader(fake) as reader:
+        drive = Drive(fake, HostLog(fake, reader), 0, stop)
+        drive.starts()
+        drive.measures()
+        assert (drive.end(), drive.counted(ENDED)) == ("", ENDED)
+        (told,) = drive.unknown()
+        assert (told.cause, told.level) == ("kernel_log", "unknown")
+        assert told.message == (
+            "timeouts and resets of the drive are unknown: /dev/kmsg cannot be read: No such file or directory"
+        )
+    drive = Drive(fake, None, 1, stop)
+    drive.starts()
+    drive.measures()
+    drive.note_new()
+    assert (drive.end(), drive.counted(ENDED), drive.unknown()) == ("", ENDED, [])
+
+
+def test_lost_records_are_told(fake, drives, monkeypatch):
+    monkeypatch.setattr(kernel_log_reader, "MOST_EVENTS", 2)
+    drives[0].starts()
+    drives[0].measures()
+    assert drives[0].unknown() == []
+    logs(fake, 0, *[TIMEOUT] * 3)
+    drives[0].end()
+    (told,) = drives[0].unknown()
+    assert (told.level, drives[0].health().io_timeouts) == ("unknown", 2)
+    assert told.message == (
+        "records of the kernel's log were lost: there may be more timeouts and resets than were counted"
+    )
