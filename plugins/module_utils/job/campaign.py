@@ -93,6 +93,7 @@ class Campaign:
         An outcome and a message where that fails, in place of those so far.
         """
         self._station.job.tuned.leave_place(self._station.drive)
+        self._station.kernel_log.let_go(self._station.name)
         try:
             if not hangs:
                 self._station.watchdog.call("release", self._station.held.release)

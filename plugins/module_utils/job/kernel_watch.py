@@ -32,35 +32,49 @@ MOST_NOTED = 200
 LONGEST = 500
 
 
+class _Span(t.NamedTuple):
+    """A part of the log, by its events. end: None while it goes on."""
+
+    first: int
+    end: int | None = None
+
+
 class HostLog:
     """The kernel's log, as the campaigns of a host job share it."""
 
     def __init__(self, host: Host, reader: KernelLogReader) -> None:
         self._host, self.reader = host, reader
-        # Of each drive that is worked on, by kernel name: from which event to which one it was measured.
-        self._measured: dict[str, list[tuple[int, int | None]]] = {}
+        # Of each drive that is measured, by kernel name, its part of the log.
+        self._measured: dict[str, _Span] = {}
+        # Of each drive, the parts in which a purge or a setting of ours may have caused its events.
+        self._worked_on: dict[str, list[_Span]] = {}
         self._places: set[str] = set()
 
     def works_on(self, name: str) -> None:
-        """Have the events of a drive count only while it is measured."""
-        self._measured.setdefault(name, [])
+        """Have a drive's events count for nothing from now on."""
+        self._worked_on.setdefault(name, []).append(_Span(self.reader.position()))
+
+    def leaves(self, name: str) -> None:
+        """Have them count again, for others too."""
+        spans = self._worked_on.setdefault(name, [])
+        spans[-1:] = [span._replace(end=span.end or self.reader.position()) for span in spans[-1:]]
 
     def begin(self, name: str, place: str | None) -> None:
         """Note that a drive is measured from now on. place: the CPUs that fio works on."""
-        self.works_on(name)
-        self._measured[name].append((self.reader.position(), None))
+        self.leaves(name)
+        self._measured[name] = _Span(self.reader.position())
         self._places.update([place] if place else [])
         self.reader.keep_off(cpus.without(",".join(sorted(self._places))))
 
     def end(self, name: str) -> None:
         """Note that a drive is measured no longer."""
-        first, _end = self._measured[name].pop()
-        self._measured[name].append((first, self.reader.position()))
+        self._measured[name] = self._measured[name]._replace(end=self.reader.position())
+        self.works_on(name)
 
     def since(self, name: str) -> list[LogEvent]:
         """Return all events since a drive began to be measured."""
-        first, end = self._measured[name][-1]
-        return self.reader.events()[first:end]
+        span = self._measured[name]
+        return self.reader.events()[span.first : span.end]
 
     def names(self, drives: t.Iterable[str]) -> dict[str, Names]:
         """Return the names of all drives of the host, and of these."""
@@ -79,8 +93,10 @@ class HostLog:
         ]
 
     def _counts(self, name: str, position: int) -> bool:
-        spans = self._measured.get(name)
-        return spans is None or any(first <= position and (end is None or position < end) for first, end in spans)
+        return not any(
+            span.first <= position and (span.end is None or position < span.end)
+            for span in self._worked_on.get(name, ())
+        )
 
 
 class DriveLog:
@@ -118,6 +134,11 @@ class DriveLog:
             for name in new:
                 self._log.begin(name, place)
             self._next = self._next if len(new) < len(self._names) else self._log.reader.position()
+
+    def let_go(self, name: str) -> None:
+        """After the drive's campaign: what befalls it now is not our doing."""
+        if self._log:
+            self._log.leaves(name)
 
     def note_new(self) -> None:
         """Note the events that came since the last call."""

@@ -40,6 +40,9 @@ class Drive(DriveLog):
     def starts(self, transport="nvme"):
         self.begin_test(self.name, transport, {"test": "wsat", "attempt": 1})
 
+    def done(self):
+        self.let_go(self.name)
+
     def measures(self):
         self.begin([self.name], "0")
 
@@ -134,19 +137,24 @@ def test_what_the_switch_above_does_is_the_hosts_fault_and_counts_against_no_dri
 
 
 @pytest.mark.parametrize(
-    "other_measures, is_host", [(True, True), (False, False)], ids=["measured beside it", "purged beside it"]
+    "steps, is_host",
+    [
+        ([], True),
+        (["starts"], False),  # it is purged
+        (["starts", "measures"], True),
+        (["starts", "measures", "end"], False),  # it is left blank
+        (["starts", "measures", "end", "done"], True),
+    ],
 )
-def test_another_drives_events_count_while_it_is_measured_too(fake, drives, other_measures, is_host):
-    drive, other = drives[0], drives[1]
-    for each in (drive, other):
-        each.starts()
-    drive.measures()
-    if other_measures:
-        other.measures()
+def test_what_befalls_another_drive_counts_but_for_what_we_do_to_it(fake, drives, steps, is_host):
+    for step in steps:
+        getattr(drives[1], step)()
+    drives[0].starts()
+    drives[0].measures()
     logs(fake, 0, RESET)
     logs(fake, 1, RESET, time_s=130)
-    assert bool(drive.end()) == is_host
-    assert drive.health().controller_resets == (0 if is_host else 1)
+    assert bool(drives[0].end()) == is_host
+    assert drives[0].health().controller_resets == (0 if is_host else 1)
 
 
 def test_a_drive_of_the_host_that_is_none_of_the_runs_counts_too(fake, drives):
