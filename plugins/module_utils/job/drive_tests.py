@@ -118,13 +118,11 @@ class DriveTests:
         except (fio.FioError, PurgeError, SelfTestStuck) as error:
             ended, reasons = "error", [str(error)]
             self.error, self.drive_fault = f"{test.name}: {error}", is_of_drive(error)
-        of_host = self._station.kernel_log.end()
-        if of_host:
-            ended, reasons, self.error, self.drive_fault = "error", [of_host], f"{test.name}: {of_host}", False
         if ended:
             self._look_at_failed(sampler)
         if reducer.discarded:
             self._unprepared = discarded(test.name, reducer.discarded)
+        ended, reasons = self._or_host_fault(test, ended, reasons)
         self._look_for_drift()
         cache = "" if ended else self._cache_problem(test)
         told = [Condition("settings", TOLD, f"{NOT_TUNED}{item.text}") for item in self._drift if not item.bears]
@@ -132,12 +130,8 @@ class DriveTests:
         disturbed = self._untuned() + disturbed + ([cache] if cache else [])
         self._end_test(attempt, reducer, ended, reasons, disturbed)
 
-    def _look_at_failed(self, sampler: Sampler) -> None:
-        """Look at the health of a drive whose test gives no figures; one that gives no answer either is not waited for
-        twice.
-        """
-        with contextlib.suppress(Hangs, OSError):
-            self._look_around(lambda: self._station.conditions.end_failed_test(sampler))
+        if ended:
+            self._look_at_failed(sampler)
 
     def _prepare_and_measure(
         self, test: PlannedTest, attempt: Attempt, reducer: AttemptReducer, sampler: Sampler

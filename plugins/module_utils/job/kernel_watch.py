@@ -29,6 +29,8 @@ from ..records.measurement import Condition
 SETTLE_S = kernel_faults.TOGETHER_S
 # Of one test; its figures count all of them.
 MOST_NOTED = 200
+# Figures of health that a fault of the host changes too.
+OF_EITHER = ("drive_gone", "link_degraded", "uncorrected_pcie_errors")
 LONGEST = 500
 
 
@@ -190,16 +192,15 @@ class DriveLog:
         found = self._found
         if found is None or not self._log or self._log.reader.missing:
             return end
-        health = end.health or HealthChange()
-        is_of_host = any(one.reason for one in found)
-        gone = None if is_of_host else any(one.is_gone for one in found) or health.drive_gone
-        return replace(
-            end,
-            health=replace(
-                health,
-                io_timeouts=sum(one.timeouts for one in found),
-                controller_resets=sum(one.resets for one in found),
-                host_resets=max(one.host_resets for one in found),
-                drive_gone=gone,
-            ),
+        health = replace(
+            end.health or HealthChange(),
+            io_timeouts=sum(one.timeouts for one in found),
+            controller_resets=sum(one.resets for one in found),
+            host_resets=max(one.host_resets for one in found),
         )
+        if any(one.reason for one in found):
+            # What the host did to the drive speaks against nobody's drive.
+            health = replace(health, **dict.fromkeys(OF_EITHER))
+        elif any(one.is_gone for one in found):
+            health = replace(health, drive_gone=True)
+        return replace(end, health=health)

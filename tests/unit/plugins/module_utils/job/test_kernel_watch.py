@@ -17,7 +17,8 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.health import HealthChange
 from ansible_collections.ssdlab.fleet.tests.fixtures import kmsg
 
-ENDED = events.TestEnd(None, [], [], [], None, None, HealthChange(media_errors=3))
+HEALTH = HealthChange(media_errors=3, link_degraded=True, drive_gone=False, uncorrected_pcie_errors=1)
+ENDED = events.TestEnd(None, [], [], [], None, None, HEALTH)
 TIMEOUT = "nvme nvme{0}: I/O 12 QID 3 timeout, aborting"
 RESET = "nvme nvme{0}: I/O 12 QID 3 timeout, reset controller"
 GONE = "nvme nvme{0}: Removing after probe failure status: -19"
@@ -77,8 +78,8 @@ def test_only_what_is_logged_while_it_is_measured_counts(fake, drives):
     assert drive.end() == ""
     logs(fake, 0, RESET)  # between two tests
     found = drive.health()
-    assert (found.io_timeouts, found.controller_resets, found.host_resets, found.drive_gone) == (2, 1, 0, None)
-    assert found.media_errors == 3
+    assert (found.io_timeouts, found.controller_resets, found.host_resets, found.drive_gone) == (2, 1, 0, False)
+    assert (found.media_errors, found.link_degraded, found.uncorrected_pcie_errors) == (3, True, 1)
     assert [(each.kind, each.name, each.is_own) for each in drive.noted] == [
         ("timeout", "nvme0", True),
         ("timeout", "nvme0", True),
@@ -132,7 +133,7 @@ def test_what_the_switch_above_does_is_the_hosts_fault_and_counts_against_no_dri
     for drive in drives:
         found = drive.health()
         assert (found.io_timeouts, found.controller_resets, found.drive_gone) == (0, 0, None)
-        assert found.host_resets == 1
+        assert (found.host_resets, found.link_degraded, found.uncorrected_pcie_errors) == (1, None, None)
         assert [each.is_own for each in drive.noted] == [False, True, True, True]
 
 
