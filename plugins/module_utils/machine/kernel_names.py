@@ -46,7 +46,7 @@ def of_drive(host: Host, name: str) -> Names:
     """Return the names of one drive."""
     controllers = [host.realpath(path) for path in nvme_controllers(host, name)]
     paths = controllers or [host.realpath("/sys/block/" + name)]
-    own = {name}.union(*(_own(host, path) for path in paths))
+    own = {name}.union(map(os.path.basename, controllers), *(_own(host, path) for path in paths))
     told = pcie.address_of(host, name)
     if told and not any(_HCTL.fullmatch(part) for path in paths for part in path.split("/")):
         own.add(told)  # a drive that is a PCI function itself, also where sysfs does not lead to it
@@ -62,8 +62,7 @@ def _own(host: Host, path: str) -> set[str]:
     functions = [part for part in parts if pcie.ADDRESS.fullmatch(part)]
     if not functions:
         return set()
-    own = {os.path.basename(path), functions[-1]} if "nvme" in parts else {functions[-1]}
-    return own | _own_slot(host, path, functions)
+    return {functions[-1]} | _own_slot(host, path, functions)
 
 
 def _own_slot(host: Host, path: str, functions: list[str]) -> set[str]:

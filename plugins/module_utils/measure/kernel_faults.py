@@ -72,8 +72,9 @@ def faults(name: str, measured: t.Sequence[LogEvent], others: t.Iterable[LogEven
     """
     mine = drives[name]
     about = [event for event in measured if event.name in mine.own or event.name in mine.above]
-    above = [event for event in about if event.kind == HOST_RESET or event.name not in mine.own]
-    own = [event for event in about if event not in above]
+    # What the drive's own slot tells of its link is evidence of either, and no verdict.
+    above = [event for event in about if event.name not in mine.own]
+    own = [event for event in about if event.name in mine.own]
     told = {drive: [event for event in others if event.name in names.own] for drive, names in drives.items()}
     shared, sharing = _with_others(name, {**told, name: own})
     shared += [event for event in own if event.kind in FAULTS and _is_near(event, above)]

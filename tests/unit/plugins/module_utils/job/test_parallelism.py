@@ -210,6 +210,8 @@ def test_a_drive_that_hung_is_an_error_and_not_refused_as_locked(monkeypatch):
         history=[],
         results=[],
         held=held,
+        name="x",
+        kernel_log=types.SimpleNamespace(let_go=lambda name: None),
         show=lambda **shown: None,
         note=lambda event, **fields: told.append((event, fields)),
         guard=lambda step: pytest.fail("it was touched again"),

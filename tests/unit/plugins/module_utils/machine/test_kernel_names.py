@@ -83,6 +83,13 @@ def test_native_multipath_has_the_names_of_all_controllers(fake):
     assert kernel_names.of_drive(fake, "nvme0n1").own == {"nvme0n1", "nvme0", "nvme3", "0000:01:00.0", "0000:41:00.0"}
 
 
+def test_a_drive_over_a_network_has_its_controllers_name(fake):
+    controller = "/sys/devices/virtual/nvme-fabrics/ctl/nvme2"
+    fake.put(f"{controller}/transport", "tcp\n")
+    fake.link(fake.disk("nvme2n1", "259:0", controller) + "/device", controller)
+    assert kernel_names.of_drive(fake, "nvme2n1").own == {"nvme2n1", "nvme2"}
+
+
 def test_a_drive_in_an_enclosure_has_the_name_of_its_bridge(fake):
     hub = "/sys/devices/pci0000:00/0000:00:14.0/usb2/2-1"
     fake.disk("sdb", "8:16", f"{hub}/2-1.4/2-1.4:1.0/host6/target6:0:0/6:0:0:0")

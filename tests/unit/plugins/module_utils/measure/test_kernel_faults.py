@@ -14,7 +14,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.kernel_faults
 SWITCH = "0000:40:01.0"
 DRIVES = {
     f"nvme{number}n1": Names(
-        frozenset([f"nvme{number}n1", f"nvme{number}", f"0000:4{number}:00.0"]),
+        frozenset([f"nvme{number}n1", f"nvme{number}", f"0000:4{number}:00.0", f"0000:50:0{number}.0"]),
         ("nvme", SWITCH, "0000:00:03.1", "pci0000:00"),
     )
     for number in range(4)
@@ -59,6 +59,17 @@ def counts(found):
         ("sda", [(1, DIAG), (90, POWER_ON)], (0, 1, 1, False)),
         ("sda", [(1, DIAG), (2, "mpt3sas_cm0: sending message unit reset !!")], (0, 0, 1, False)),
         ("nvme0n1", [(1, f"pcieport {SWITCH}: DPC: containment event, status:0x1 source:0x0")], (0, 0, 1, False)),
+        # Of its own slot: the drive's controller is reset, whoever is to blame.
+        (
+            "nvme0n1",
+            [
+                (1, "pcieport 0000:50:00.0: DPC: containment event, status:0x1 source:0x0"),
+                (1, "nvme nvme0: frozen state error detected, reset controller"),
+                (2, "pcieport 0000:50:00.0: AER: Downstream Port link has been reset (0)"),
+            ],
+            (0, 1, 0, False),
+        ),
+        ("nvme0n1", [(1, "pcieport 0000:50:00.0: pciehp: Slot(3): Link Down")], (0, 0, 0, True)),
         ("nvme0n1", [(1, "pcieport 0000:00:09.0: DPC: containment event, status:0x1 source:0x0")], (0, 0, 0, False)),
         ("nvme0n1", [(1, f"pcieport {SWITCH}: pciehp: Slot(3): Link Down")], (0, 0, 0, False)),
         ("nvme0n1", [(1, "I/O error, dev nvme0n1, sector 8")], (0, 0, 0, False)),
