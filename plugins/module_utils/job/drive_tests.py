@@ -130,8 +130,12 @@ class DriveTests:
         disturbed = self._untuned() + disturbed + ([cache] if cache else [])
         self._end_test(attempt, reducer, ended, reasons, disturbed)
 
-        if ended:
-            self._look_at_failed(sampler)
+    def _look_at_failed(self, sampler: Sampler) -> None:
+        """Look at the health of a drive whose test gives no figures; one that gives no answer either is not waited for
+        twice.
+        """
+        with contextlib.suppress(Hangs, OSError):
+            self._look_around(lambda: self._station.conditions.end_failed_test(sampler))
 
     def _prepare_and_measure(
         self, test: PlannedTest, attempt: Attempt, reducer: AttemptReducer, sampler: Sampler
@@ -158,6 +162,14 @@ class DriveTests:
         """Of the drive, and of those of its array once there is one."""
         station = self._station
         station.kernel_log.begin(station.members or [station.name], station.bench.place.cpus)
+
+    def _or_host_fault(self, test: PlannedTest, ended: Ended, reasons: list[str]) -> tuple[Ended, list[str]]:
+        """Return how a test ended, or the fault of its host that the kernel's log tells of: that explains all else."""
+        of_host = self._station.kernel_log.end()
+        if not of_host:
+            return ended, reasons
+        self.error, self.drive_fault = f"{test.name}: {of_host}", False
+        return "error", [of_host]
 
     def _causes_since_last(self, sampler: Sampler, made: array.Array | None, attempt: Attempt) -> list[Cause]:
         """Return what disturbed the drive, or the host's settings, since the last call; settings are made again."""
