@@ -22,7 +22,7 @@ def test_a_night_with_disturbances_gives_figures_that_count(tmp_path):
 
 def test_a_busy_host_that_nobody_sees_gives_wrong_rates(tmp_path):
     """So the nights could fail."""
-    found = simulated_night.play(str(tmp_path), Night(1, hosts=1, drives=5, limits={"steal_max": 1, "waited_max": 1}))
+    found = simulated_night.play(str(tmp_path), Night(1, hosts=1, drives=6, limits={"steal_max": 1, "waited_max": 1}))
     assert found.worst == pytest.approx(simulated_fleet.STOLEN, abs=0.01), (found.told(), found.wrong)
 
 
@@ -30,6 +30,17 @@ def test_what_is_refused_or_does_not_answer_costs_the_others_nothing(tmp_path):
     night = Night(2, hosts=2, drives=4, staged=["refused"], lost=["blocked", "unreachable"])
     found = simulated_night.play(str(tmp_path), night)
     assert found.holds() and found.tests == 14, (found.told(), found.wrong)
+
+
+def test_sick_drives_fail_and_nobody_else_does(tmp_path):
+    found = simulated_night.play(str(tmp_path), Night(3, hosts=2, drives=4, staged=simulated_fleet.SICK))
+    assert found.holds() and found.tests == 8, (found.told(), found.wrong)
+
+
+def test_drives_that_are_reset_together_are_the_hosts_fault(tmp_path):
+    night = Night(4, hosts=1, drives=4, staged=(), reset_together=3)
+    found = simulated_night.play(str(tmp_path), night)
+    assert found.holds() and found.tests == 2, (found.told(), found.wrong)
 
 
 @pytest.mark.thorough
