@@ -24,6 +24,11 @@ options:
     type: list
     elements: str
     default: [fio, wipefs, blkid, blkdiscard, setpriv, systemd-run]
+  fio_engines:
+    description: I/O engines of fio to try for a moment, on a file that is only read.
+    type: list
+    elements: str
+    default: []
 seealso:
   - module: ssdlab.fleet.drive_facts
 """
@@ -82,6 +87,11 @@ host_info:
         missing.
       type: dict
       sample: {fio: {path: /usr/bin/fio, version: "3.33"}, systemd-run: null}
+    fio_engines:
+      description: For each engine that was tried, what fio said; empty where it works.
+      returned: when fio is there and engines were asked for
+      type: dict
+      sample: {libaio: ""}
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -13,21 +13,29 @@ import typing as t
 from ..core.host import BOOT_ID, Host
 from ..records import base
 from ..records.host_snapshot import HostIdentity, Tool
+from . import fio_trial
 
 # A build of a git clone tells its commits after the last tag that the clone has ("3.3-3118-ga1ce").
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)+(-[0-9]+-g[0-9a-f]+)?")
 
 TOOLS = ("fio", "wipefs", "blkid", "blkdiscard", "setpriv", "systemd-run")
-OPTIONS: dict[str, t.Any] = {"tools": {"type": "list", "elements": "str", "default": list(TOOLS)}}
+OPTIONS: dict[str, t.Any] = {
+    "tools": {"type": "list", "elements": "str", "default": list(TOOLS)},
+    "fio_engines": {"type": "list", "elements": "str", "default": []},
+}
 
 
 def module_result(host: Host, options: dict[str, t.Any]) -> dict[str, t.Any]:
     """Return the result of the module host_info."""
-    return {"host_info": base.to_json(gather(host, options["tools"]))}
+    return {"host_info": base.to_json(gather(host, options["tools"], options["fio_engines"]))}
 
 
-def gather(host: Host, tools: t.Iterable[str] = TOOLS) -> HostIdentity:
-    """Return the facts. service_manager: systemd only where systemd is PID 1 (sd_booted(3))."""
+def gather(host: Host, tools: t.Iterable[str] = TOOLS, fio_engines: t.Sequence[str] = ()) -> HostIdentity:
+    """Return the facts. fio_engines: those that are tried. service_manager: systemd only where systemd is PID 1
+    (sd_booted(3)).
+    """
+    found = {name: tool(host, name) for name in tools}
+    fio = found.get("fio") if fio_engines else None
     return HostIdentity(
         boot_id=host.get(BOOT_ID),
         machine_id=host.get("/etc/machine-id"),
@@ -37,7 +45,8 @@ def gather(host: Host, tools: t.Iterable[str] = TOOLS) -> HostIdentity:
         cpus=os.cpu_count(),
         memory_bytes=_memory_bytes(host),
         python_version=platform.python_version(),
-        tools={name: tool(host, name) for name in tools},
+        tools=found,
+        fio_engines={engine: fio_trial.problem(host, fio.path, engine) for engine in fio_engines} if fio else None,
     )
 
 

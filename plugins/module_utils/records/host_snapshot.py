@@ -46,6 +46,10 @@ class HostIdentity:
     # Of the Python that ran the module.
     python_version: Word
     tools: Tools
+    # Of those that were tried, what fio said to each; "" where it works.
+    fio_engines: OrMissing[
+        Annotated[t.Dict[str, Annotated[str, Limits(max_length=500)]], Limits(max_properties=20)]
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ Values = dict[str, t.Any]
 MAPPINGS = ("levels", *host_checks.VERSION_RULES, "link")
 # Tools that some tests take; they are missing only where one of the plan does.
 MAY_TAKE = ("mdadm",)
+# What fio calls each workload_ioengine.
+ENGINES = {"libaio": "libaio", "io_uring": "io_uring", "io_uring_polled": "io_uring"}
 # What has a host prepared before its job: kernel arguments, and what needs a vendor's tool.
 BOOT = "tune_boot_enabled"
 PREPARED = ("vendor_rssdm", "vendor_iomemory", "vendor_iomemory_dma_delay", "vendor_iomemory_pci_check")
@@ -43,7 +45,10 @@ def parts(asked: Variables, unset: str) -> dict[str, Values]:
     state_dir, drives = asked["ssd_state_dir"], asked["ssd_drives"]
     always = {
         "run_info": {"state_dir": state_dir, "definitions_of": asked["ssd_run_id"]},
-        "host_info": {"tools": _tools(asked["preflight_tools"])},
+        "host_info": {
+            "tools": _tools(asked["preflight_tools"]),
+            "fio_engines": [ENGINES[name] for name in [asked.get("workload_ioengine")] if name in ENGINES],
+        },
     }
     if not isinstance(drives, (list, tuple)):
         return always

@@ -32,6 +32,10 @@ VERSIONS = {
 # The first fio that keeps rate_iops where block sizes are mixed (bssplit, fio's commit 3a0e8ddf): 3.28 to 3.36 did 12
 # to 19 of 100 IOPS, as they took every I/O for one of the smallest size.
 RATE_OF_MIX_SINCE = "3.42"
+ENGINE_REMEDY = {
+    "libaio": "install the package of this engine (EL: fio-engine-libaio), and look at fs.aio-nr and fs.aio-max-nr",
+    "io_uring": "set kernel.io_uring_disabled to 0, install a fio that has it",
+}
 # What the variables must be, where the type in the role's spec says too little.
 RULES = {
     "preflight_levels": Rule(f"a mapping of checks to one of the words {', '.join(LEVELS)}"),
@@ -225,6 +229,12 @@ def _tool_findings(view: HostAnswer, tests: t.Sequence[Test]) -> list[Finding]:
     elif fio and is_older(str(fio.version), RATE_OF_MIX_SINCE):
         unlike = [_unlike_rate(test, cell, str(fio.version)) for test, cell in _rates_of_mixes(tests)]
         found += [Finding(text, view.name) for text in unlike]
+    told = view.facts.fio_engines or {}
+    found += [
+        Finding(f"fio can't use {engine}: {said}; {ENGINE_REMEDY[engine]}, or set workload_ioengine", view.name)
+        for engine, said in told.items()
+        if said
+    ]
     return found
 
 

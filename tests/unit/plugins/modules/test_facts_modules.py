@@ -104,7 +104,12 @@ def test_systemd_counts_only_as_pid_1(tmp_path, folder, manager):
 
 @pytest.mark.parametrize(
     "said, version",
-    [("fio-3.33", "3.33"), ("fio-3.36-12-gabcd", "3.36"), ("wipefs from util-linux 2.38.1", "2.38.1"), ("what?", None)],
+    [
+        ("fio-3.33", "3.33"),
+        ("fio-3.36-12-gabcd", "3.36-12-gabcd"),
+        ("wipefs from util-linux 2.38.1", "2.38.1"),
+        ("what?", None),
+    ],
 )
 def test_the_version_of_a_tool(said, version):
     class Answer(facts.Host):

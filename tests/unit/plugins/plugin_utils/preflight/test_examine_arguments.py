@@ -94,6 +94,14 @@ def test_a_host_is_prepared_where_a_variable_asks_for_it(given, prepared):
     assert examine_arguments.prepares(given) is prepared
 
 
+@pytest.mark.parametrize(
+    "given, engines", [("libaio", ["libaio"]), ("io_uring_polled", ["io_uring"]), ("such", []), (None, [])]
+)
+def test_the_engine_of_the_plan_is_tried(given, engines):
+    host_info = examine_arguments.parts(asked(workload_ioengine=given), UNSET)["host_info"]
+    assert host_info["fio_engines"] == engines
+
+
 @pytest.mark.parametrize("given", [["fio", "blkid"], "fio, blkid", ["fio", "blkid", "mdadm"]])
 def test_what_a_test_may_take_is_asked_for_too(given):
     assert examine_arguments.parts(asked(preflight_tools=given), UNSET)["host_info"]["tools"] == [

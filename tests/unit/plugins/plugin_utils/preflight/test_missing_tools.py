@@ -34,6 +34,16 @@ def test_fio_is_there_and_new_enough(fio, expected):
     assert len(found) == bool(expected) and expected in "".join(found)
 
 
+def test_an_engine_that_fio_cannot_use_is_told_before_anything_is_erased():
+    answer = host_answers.of(
+        "h1",
+        {"ssd_fio_min_version": "3.28"},
+        facts={"tools": {}, "fio_engines": {"libaio": "fio: engine libaio not loadable", "io_uring": ""}},
+    )
+    (found,) = texts(host_findings.missing_tools(answer))
+    assert found.startswith("h1: fio can't use libaio: fio: engine libaio not loadable; install the package")
+
+
 def test_every_missing_tool_is_named():
     found = texts(
         host_findings.missing_tools(view({"fio": {"path": "f", "version": "3.33"}, "wipefs": None, "setpriv": None}))
