@@ -10,6 +10,7 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ...module_utils.checks import host_checks
+from ..common import argument_specs
 from ..common.argument_specs import Variables
 from ..common.values import drives_at_once
 
@@ -47,7 +48,7 @@ def parts(asked: Variables, unset: str) -> dict[str, Values]:
         "run_info": {"state_dir": state_dir, "definitions_of": asked["ssd_run_id"]},
         "host_info": {
             "tools": _tools(asked["preflight_tools"]),
-            "fio_engines": [ENGINES[name] for name in [asked.get("workload_ioengine")] if name in ENGINES],
+            "fio_engines": [ENGINES[name] for name in [_engine(asked, unset)] if name in ENGINES],
         },
     }
     if not isinstance(drives, (list, tuple)):
@@ -73,6 +74,12 @@ def parts(asked: Variables, unset: str) -> dict[str, Values]:
 def listed(tools: t.Any) -> list[str]:
     """preflight_tools as a list; they may be a text."""
     return [name.strip() for name in tools.split(",")] if isinstance(tools, str) else list(tools)
+
+
+def _engine(asked: Variables, unset: str) -> str:
+    """Return workload_ioengine, which may be anything."""
+    given = asked.get("workload_ioengine", unset)
+    return str(argument_specs.default("workload_ioengine") if given == unset else given)
 
 
 def _tools(wanted: t.Any) -> t.Any:
