@@ -13,7 +13,8 @@ description:
     host as they arrive.
   - Records hosts that failed or were unreachable, so that the report counts their drives as not tested.
   - At the end, prints the fleet by model and firmware, outliers, low hosts and what changed since the last run, then
-    the run's drives (if there are more than 20, only those that need attention), and the path of the report.
+    the run's drives (if there are more than 20, only those that need attention), the run in one line, and the path of
+    the report.
   - It prints nothing in a play that has no part in a qualification run.
 author:
   - The ssdlab.fleet authors (@ssdlab)

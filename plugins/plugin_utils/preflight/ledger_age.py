@@ -35,8 +35,8 @@ def lost(views: t.Sequence[HostAnswer], left: t.Mapping[Key, Left], own: t.Seque
     began = {run.id: run.started for run in own}
     return {
         (view.name, drive): (
-            f"run {known.run_id} kept it as evidence, and the ledger on {view.name} no longer says so: {_CAUSE}. "
-            "Put the newest state folder back; or, once you have examined the drive, add release_evidence: "
+            f"{CHECK}: run {known.run_id} kept it as evidence, and the ledger on {view.name} no longer says so: "
+            f"{_CAUSE}. Put the newest state folder back; or, once you have examined the drive, add release_evidence: "
             f'"{known.run_id}" to its entry in ssd_drives'
         )
         for view, drive, ledger, known in _pairs(views, left)

@@ -37,7 +37,7 @@ FURTHER_CODES = {
         "Repair or replace it, then release it with release.yml.",
     ),
 }
-_CODE = re.compile(r"[^:]*: (?:drive [^:]*: )?([a-z_]+)(?=[:( ])")
+_CODE = re.compile(r"[^:]*: (?:drive [^:]*: |the approved plan leaves it out: )?([a-z_]+)(?=[:( ])")
 
 
 class ReasonKind(t.NamedTuple):
@@ -448,14 +448,14 @@ _ERROR = (
 _NOT_TESTED = (
     ReasonKind(
         "not_tested",
-        "was left out: the host is unreachable",
+        "was left out: …the host is unreachable",
         "host unreachable",
         "Ansible could not connect to the host when the run began",
         "Check that it is up, and ssh to it with the play's user.",
     ),
     ReasonKind(
         "not_tested",
-        "was left out: the host could not be examined",
+        "was left out: …the host could not be examined",
         "host could not be examined",
         "preflight's look at the host failed",
         "Mend what the sentence names, such as become or a missing Python.",

@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.states import RUNNING
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import approval, approval_check, decision
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import approval, approval_check, decision, findings
 from ansible_collections.ssdlab.fleet.tests.fixtures import host_answers
 from ansible_collections.ssdlab.fleet.tests.fixtures.report import fleets
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.preflight.fleets import NOW, QUICK
@@ -152,7 +152,7 @@ def test_a_host_that_was_lost_at_the_plan_is_not_erased_when_it_is_back(fleet, p
     approved = plan_of(fleet("h1"), fleet("h2", ("S2",), unreachable="no route"))
     back = [fleet(name, drives, ssd_refused=policy) for name, drives in (("h1", ("S1",)), ("h2", ("S2",)))]
     decided = decide(*back, approved=approved)
-    why = "the approved plan leaves this host out: the host is unreachable: no route"
+    why = f"the approved plan leaves this host out: the host is unreachable: no route; {findings.REACH_IT}"
     if policy == "leave_out":
         assert decided.findings == [] and decided.hosts_left_out == {"h2": why} and list(decided.plans) == ["h1"]
         assert any(line.startswith("h2: " + why) for line in decided.leaves)

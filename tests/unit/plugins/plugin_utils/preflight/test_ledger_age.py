@@ -79,7 +79,7 @@ def decided(tmp_path, own_data, identity=(), entry=(), **variables):
 def test_evidence_that_the_ledger_lost_stops_the_run(tmp_path, controller, own_data):
     controller()
     (found,) = decided(tmp_path, own_data).findings
-    assert found.startswith(f"h0: drive S0-0: run {NEW} kept it as evidence") and "ssd_state_dir" in found
+    assert found.startswith(f"h0: drive S0-0: older_ledger: run {NEW} kept it as evidence") and "ssd_state_dir" in found
     assert f'release_evidence: "{NEW}"' in found
 
 

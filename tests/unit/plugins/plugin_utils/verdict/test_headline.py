@@ -51,6 +51,18 @@ def drive(verdict, *reasons, **more):
             "not tested: left out (wrong_list)",
         ),
         (drive("not_tested", "S1 on h1 was left out: the host is unreachable: ssh"), "not tested: host unreachable"),
+        (
+            drive(
+                "not_tested", "S1 on h1 was left out: the approved plan leaves this host out: the host is unreachable"
+            ),
+            "not tested: host unreachable",
+        ),
+        (
+            drive(
+                "not_tested", "S1 on h1 was left out: the approved plan leaves it out: not_found: this host has no such"
+            ),
+            "not tested: left out (not_found)",
+        ),
         (drive("invalid", "words of a host; of no known kind"), "not measured validly: words of a host"),
         (drive("not_tested"), "not tested: no reason known"),
     ],
