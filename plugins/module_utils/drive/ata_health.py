@@ -95,11 +95,11 @@ def statistics(data: Json) -> list[dict[str, t.Any]]:
     return [row for page in _rows(data.get("ata_device_statistics"), "pages") for row in _rows(page, "table")]
 
 
-def counters(data: Json) -> dict[str, int | None]:
+def counters(data: Json) -> dict[str, t.Any]:
     """Return how often each of COUNTERS happened in the drive's life; None: it does not count that."""
     rows = named(data)
     standard = {row.get("name"): nvme_number(row.get("value")) for row in statistics(data)}
-    found: dict[str, int | None] = {}
+    found: dict[str, t.Any] = {}
     for counter, names in COUNTERS.items():
         counts = [count for row in rows if row.get("name") in names for count in [_raw(row)] if count is not None]
         known = [count for count in counts if 0 <= count < MOST_COUNT]

@@ -95,7 +95,8 @@ def missed(
     found = [
         f"{result.test}: {text}"
         for result in finished
-        for text in missed_health(of_health, model, result.metrics, result.health and result.health.io_timeout_s)
+        for timeout_s in [result.health.io_timeout_s if result.health else None]
+        for text in missed_health(of_health, model, result.metrics, timeout_s)
     ]
     for criterion in criteria:
         for result in finished if is_of_model(criterion, model) else ():

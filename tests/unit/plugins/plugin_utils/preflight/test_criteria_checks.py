@@ -10,7 +10,12 @@ import re
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio_result, hidden_variation, histogram
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
+    fio_result,
+    health_metrics,
+    hidden_variation,
+    histogram,
+)
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.attempt import METRIC_PATTERN
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import Figures
@@ -33,6 +38,8 @@ def test_the_known_metrics_are_those_that_a_cell_gives():
     assert set(criteria_checks.METRICS) - set(criteria_checks.MEASURED) == {
         *(metric + "_fitted_end" for metric in tracked),
         *hidden_variation.LIMITS,
+        *health_metrics.TABLE,
+        *health_metrics.TABLE,
     }
 
 
