@@ -47,7 +47,7 @@ def module_result(host: Host, requested: t.Mapping[str, t.Any], validate: Valida
 
     add("run_info", run_info.OPTIONS, runs)
     # Not while a run is working: it has tried its engine, and another fio would show in what it measures.
-    quiet = {"fio_engines": []} if any(run["state"] in LIVE_STATES for run in result.get("runs", [])) else {}
+    quiet: Values = {"fio_engines": []} if any(run["state"] in LIVE_STATES for run in result.get("runs", [])) else {}
     add("host_info", facts.OPTIONS, lambda values: facts.module_result(host, values), **quiet)
     add("drive_facts", drive_facts.OPTIONS, lambda values: drive_facts.module_result(host, values))
     # Not while a run is working: reading its drives would show in what it measures.

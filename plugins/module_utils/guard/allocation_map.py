@@ -12,9 +12,9 @@ import os
 import stat
 
 from ..core.host import Host
+from ..core.tool_json import Json
 from ..drive import loop
 from ..tools import sg3
-from ..tools.nvme import Json
 from .facts import Extent, Facts
 
 _MOST_EXTENTS = 10000

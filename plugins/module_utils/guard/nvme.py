@@ -14,8 +14,9 @@ import typing as t
 
 from ..core.host import COMMAND_NOT_FOUND, Host
 from ..core.progress import FAILED, RUNNING
+from ..core.tool_json import Json
 from ..tools import nvme, opal
-from ..tools.nvme import Json, NvmeError
+from ..tools.nvme import NvmeError
 from . import allocation_map
 from .facts import Facts, add
 
