@@ -9,6 +9,7 @@ Whoever may open a lock's file may hold it, so folder and files are their owner'
 from __future__ import annotations
 
 import fcntl
+import glob
 import json
 import os
 import stat
@@ -78,7 +79,7 @@ class Lock:
             except BlockingIOError:
                 holder = os.read(handle, 4096).decode(errors="replace").strip()
                 os.close(handle)
-                raise Locked("{0} is held by {1}".format(self.path, holder or "another process")) from None
+                raise Locked(f"{self.path} is held by {holder or 'another process'}{_asleep(holder)}") from None
             if self._is_current(handle):
                 self._handle = handle
             else:
@@ -131,15 +132,66 @@ class Lock:
         self.release()
 
 
+def _asleep(holder: str) -> str:
+    """Return who of a lock's holder and its children waits in the kernel, as for a drive that hangs: no signal ends
+    such a process, and until the kernel does it keeps the lock. "" for nobody. holder: what the lock says.
+    """
+    try:
+        pid = int(json.loads(holder)["pid"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    processes = [pid, *(child for task in glob.glob(f"/proc/{pid}/task/*/children") for child in _numbers(task))]
+    for process in processes:
+        for task in glob.glob(f"/proc/{process}/task/*/stat"):
+            # The name, in brackets, may hold anything.
+            name, _bracket, rest = _read(task).partition("(")[2].rpartition(")")
+            if rest.split()[:1] == ["D"]:
+                return (
+                    f", of which PID {process} ({name}) is in uninterruptible sleep: it may wait for a drive that hangs"
+                )
+    return ""
+
+
+def _numbers(path: str) -> list[int]:
+    return [int(word) for word in _read(path).split() if word.isdigit()]
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as source:
+            return source.read()
+    except OSError:
+        return ""
+
+
 def _make_private(folder: str) -> None:
     """Make the locks' folder for its owner alone: whoever may open a lock may hold it. Raises UntrustedLock for one
     that others could write to.
     """
     make_folders(folder, 0o700)
+    _close_empty(folder)
     status = os.lstat(folder)
     _refuse_foreign(folder, status, stat.S_ISDIR)
     if stat.S_IMODE(status.st_mode) != 0o700:
         os.chmod(folder, 0o700)
+
+
+def _close_empty(folder: str) -> None:
+    """Close a folder of ours that others may write to and nobody did, such as a fresh mount of a tmpfs. It is closed
+    before the look, so that nobody writes between them, and opened again where something is in it.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return  # _refuse_foreign tells
+    try:
+        status = os.fstat(handle)
+        if status.st_uid == os.geteuid() and others_write(status):
+            os.fchmod(handle, 0o700)
+            if os.listdir(handle):
+                os.fchmod(handle, stat.S_IMODE(status.st_mode))
+    finally:
+        os.close(handle)
 
 
 def _refuse_foreign(path: str, status: os.stat_result, is_kind: t.Callable[[int], bool]) -> None:

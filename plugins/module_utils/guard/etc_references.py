@@ -96,6 +96,23 @@ _NOT_IN_FORCE = (
     ".rpmorig",
 )
 _INVENTORY = re.compile(rb"^[^#;\n]*\bssd_drives[\"']?[ \t]*[:=]", re.MULTILINE)
+# Lines that only fio's job files have together; they start nothing by themselves.
+_FIO_JOB = tuple(
+    re.compile(rb"^[ \t]*" + line, re.MULTILINE)
+    for line in (
+        rb"\[[^]\n]+\][ \t]*$",
+        rb"(rw|readwrite)[ \t]*=",
+        rb"filename[ \t]*=",
+        rb"(ioengine|iodepth|numjobs)[ \t]*=",
+    )
+)
+# A command that only asks a drive, alone in a line of cron (when, perhaps a user): it holds, mounts and writes nothing.
+_CRON = re.compile(r"/(etc/cron|etc/anacrontab$|var/spool/cron)")
+_ONLY_ASKS = re.compile(
+    rb"[ \t]*(?:@\w+|(?:[-\w*/,]+[ \t]+){4}[-\w*/,]+)[ \t]+(?:[-\w]+[ \t]+)?"
+    rb"(?:/[-\w/]*/)?(?:smartctl|nvme[ \t]+(?:smart-log|error-log|id-ctrl|list))[ \t]"
+    rb"[^;&|<>`$()\\%]*(?:>>?[ \t]*/dev/null(?:[ \t]+2>&1)?)?[ \t]*"
+)
 _COMMENT = re.compile(rb"\s*(#|;|//|--\s|!|<!--|\.\\\")")
 _NO_DEVICES = ("shm", "pts", "mqueue", "hugepages", "fd", "char", "input", "bus", "cpu")
 _LEAST_SERIAL = 6  # a shorter one may stand for anything
@@ -129,7 +146,7 @@ def read_texts(host: Host, facts: Machine, parsed: set[str]) -> None:
             if count > MOST_FILES or time.monotonic() - began > MOST_S:
                 facts.texts_cut = f"the search of {TOP} ended at {path}, after {count} files"
                 return
-            if data and not _INVENTORY.search(data):
+            if data and not _INVENTORY.search(data) and not all(part.search(data) for part in _FIO_JOB):
                 facts.texts.append(HostFile(path, _relevant(path, data), path in parsed))
 
 
@@ -193,18 +210,21 @@ def probe_mentions(host: Host, facts: Facts, shared: Machine) -> None:
         # Thirty times as fast as the pattern, which few files need.
         if not any(name in lowered for name in plain):
             continue
-        lines = list(_lines(text.data, pattern))
+        lines = list(_lines(text, pattern))
         told = text.parsed and any(found.startswith(text.path + " (") for found in facts.configured)
         if lines and not told and not _as_shipped(host, text):
             add(facts.mentioned, *(f"{text.path}, line {number}" for number in lines[:2]))
 
 
-def _lines(data: bytes, pattern: t.Pattern[bytes]) -> t.Iterable[int]:
-    """Numbers of the lines that name the drive and not in a comment."""
+def _lines(text: HostFile, pattern: t.Pattern[bytes]) -> t.Iterable[int]:
+    """Numbers of the lines that name the drive, not in a comment, and may do something to it."""
+    data, is_cron = text.data, bool(_CRON.match(text.path))
     for match in pattern.finditer(data):
         start = data.rfind(b"\n", 0, match.start()) + 1
         before = data[start : match.start()]
-        if not _COMMENT.match(data, start) and not re.search(rb"\s#", before):
+        line = data[start:].partition(b"\n")[0]
+        asks = is_cron and _ONLY_ASKS.fullmatch(line)
+        if not asks and not _COMMENT.match(data, start) and not re.search(rb"\s#", before):
             yield data.count(b"\n", 0, match.start()) + 1
 
 

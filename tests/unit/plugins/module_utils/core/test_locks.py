@@ -114,6 +114,39 @@ def test_what_others_made_or_may_write_is_refused_at_once(tmp_path, monkeypatch,
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("mode", [0o1777, 0o777, 0o770])
+def test_an_empty_folder_of_ours_is_closed_and_used(tmp_path, mode):
+    """As a tmpfs that somebody mounted there: nobody came."""
+    folder = tmp_path / "ssdlab-fleet"
+    folder.mkdir()
+    os.chown(folder, 0, 65534)
+    os.chmod(folder, mode)
+    with Lock("host", {}, str(folder)):
+        assert os.stat(folder).st_mode & 0o7777 == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_an_open_folder_with_something_in_it_stays_refused(tmp_path):
+    folder = tmp_path / "ssdlab-fleet"
+    folder.mkdir()
+    (folder / "host.lock").touch(0o600)
+    os.chmod(folder, 0o1777)
+    for _again in range(2):
+        with pytest.raises(UntrustedLock, match="mode 1777"):
+            Lock("host", {}, str(folder)).acquire()
+
+
+@pytest.mark.parametrize("state, told", [("D", True), ("S", False), ("R", False)])
+def test_a_holder_that_waits_in_the_kernel_is_named(tmp_path, monkeypatch, state, told):
+    stat = tmp_path / "stat"
+    stat.write_text(f"7 (nvme) a) {state} 1 7 7 0")
+    monkeypatch.setattr(locks.glob, "glob", lambda pattern: [str(stat)] if pattern.endswith("/stat") else [])
+    with Lock("host", {"pid": 7}, str(tmp_path)), pytest.raises(Locked) as refused:
+        Lock("host", {"pid": 8}, str(tmp_path)).acquire()
+    assert ("PID 7 (nvme) a) is in uninterruptible sleep" in str(refused.value)) is told
+
+
 def test_a_lock_file_that_is_none(tmp_path):
     (tmp_path / "host.lock").symlink_to(tmp_path / "other")
     with pytest.raises(OSError):
