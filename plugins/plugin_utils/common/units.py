@@ -31,14 +31,21 @@ def unit(metric: str) -> tuple[str, float]:
 
 
 # (end of the metric's name, how it is said)
-_SAID = (("_latency_us", " latency"), ("_bandwidth", " bandwidth"), ("_iops", " IOPS"), ("_us", ""), ("_pct", ""))
+_SAID = (
+    ("_latency_us", " latency"),
+    ("_bandwidth", " bandwidth"),
+    ("_iops", " IOPS"),
+    ("_us", ""),
+    ("_s", ""),
+    ("_pct", ""),
+)
 
 
 def metric_words(metric: str) -> str:
     """Return a metric's name as it is said: read p99.9 latency, write IOPS, media errors."""
     end, said = next(((end, said) for end, said in _SAID if metric.endswith(end)), ("", ""))
     words = re.sub(r"(p[0-9]+)_([0-9]+)", r"\1.\2", metric[: len(metric) - len(end)]).replace("_", " ")
-    return words.replace("iops", "IOPS") + said
+    return re.sub(r"\bio\b", "I/O", words.replace("iops", "IOPS")) + said
 
 
 def rounded(value: float, digits: int = 4) -> str:

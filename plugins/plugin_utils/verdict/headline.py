@@ -9,6 +9,7 @@ import collections
 import re
 import typing as t
 
+from ...module_utils.measure import health_metrics
 from ..common import units
 from . import judged_criteria
 from .reason_kinds import cause_of
@@ -27,6 +28,8 @@ LONGEST = 60
 HOST_FAULT = "slow host"
 # judged_criteria.comparison, after the test's name: "iops: write_iops 352 < 500 (criterion iops write_iops min 500)".
 _MISSED = re.compile(r"(?:[^:]+: )?(?P<metric>[a-z][a-z0-9_]*) [^(]*? (?P<sign>[<>]) [^(]*\(criterion (?P<rest>.*)")
+# criteria.missed_health: "iops: it counted 3 more media errors (media_errors, max 0)".
+_UNHEALTHY = re.compile(r".*\((?P<metric>[a-z][a-z0-9_]*), (?:max|min) [0-9.e+]+\)$")
 # Where none is allowed, the name alone says it.
 _NONE_ALLOWED = re.compile(r" max 0(?=[ ):])")
 _SICK = re.compile(r"(?:health|spare): ")
@@ -86,6 +89,9 @@ def _cause(reason: str, verdict: str) -> str:
         words = units.metric_words(missed["metric"])
         side = "below" if missed["sign"] == "<" else "above"
         return words if _NONE_ALLOWED.search(missed["rest"]) else f"{words} {side} its limit"
+    unhealthy = _UNHEALTHY.match(reason)
+    if unhealthy and unhealthy["metric"] in health_metrics.TABLE:
+        return units.metric_words(unhealthy["metric"])
     return reason.partition(". ")[0][:LONGEST] if _SICK.match(reason) else ""
 
 

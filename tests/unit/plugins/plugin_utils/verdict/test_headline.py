@@ -12,6 +12,7 @@ BUSY = (
 )
 SLOW = "iops: write_iops {0} < 500 (criterion iops write_iops min 500)"
 MEDIA = "run: media_errors {0} > 0 (criterion media_errors max 0)"
+UNHEALTHY = "iops: it counted {0} more media errors (media_errors, max 0)"
 
 
 def drive(verdict, *reasons, **more):
@@ -37,6 +38,8 @@ def drive(verdict, *reasons, **more):
             "failed: write IOPS above its limit",
         ),
         (drive("fail", "the host's fault: h1 is slow", SLOW.format(1), host_fault=True), "failed: slow host"),
+        (drive("fail", UNHEALTHY.format(3), SLOW.format(352)), "failed: media errors, write IOPS below its limit"),
+        (drive("fail", "iops: an I/O took 41.2 s (longest_io_s, max 30)"), "failed: longest I/O"),
         (drive("fail", "health: it warns: read-only. Replace it"), "failed: health: it warns: read-only"),
         (drive("invalid", BUSY.format(31)), "not measured validly: host busy"),
         # A reason of another verdict is no cause of this one.
