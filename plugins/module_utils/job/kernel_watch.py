@@ -179,7 +179,7 @@ class DriveLog:
         kernel_log unknown: `/dev/kmsg` can't be read (in a container, as a rule), or had records that were overwritten
           before they were read. Limit: none
         """
-        if not self._log or not self._is_asked:
+        if not self._log or self._found is None:
             return []
         reader = self._log.reader
         if reader.missing:

@@ -216,6 +216,7 @@ def test_a_log_that_cannot_be_read_is_unknown(fake, stop):
     with KernelLogReader(fake) as reader:
         drive = Drive(fake, HostLog(fake, reader), 0, stop)
         drive.starts()
+        assert (drive.end(), drive.unknown()) == ("", [])  # nothing was measured
         drive.measures()
         assert (drive.end(), drive.counted(ENDED)) == ("", ENDED)
         (told,) = drive.unknown()
