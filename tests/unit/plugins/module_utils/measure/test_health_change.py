@@ -265,3 +265,9 @@ def test_a_ramp_is_time_that_fio_ran_too():
 def test_a_sites_own_list(criterion, fails):
     figures = {"throttled_pct": 34.0, "available_spare_pct": 12.0, "percentage_used": None}
     assert bool(missed(figures, [criterion])) == fails
+
+
+@pytest.mark.parametrize("host_resets, longest_s", [(None, 31.0), (0, 31.0), (1, None)])
+def test_an_io_that_waited_for_the_host_says_nothing_of_the_drive(host_resets, longest_s):
+    found = health_metrics.metrics(HealthChange(host_resets=host_resets), None, 31.0)
+    assert found["longest_io_s"] == longest_s
