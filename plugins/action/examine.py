@@ -10,7 +10,7 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ..plugin_utils.preflight import examine_arguments, host_variables
-from ..plugin_utils.preflight.findings import UNSET
+from ..plugin_utils.preflight.findings import NOT_PRINTED, UNSET
 from ..plugin_utils.validation import module_answers
 from ..plugin_utils.validation.host_action import HostAction, refuse_injected_facts
 
@@ -46,7 +46,7 @@ class ActionModule(HostAction):
         except AnsibleError as error:
             result.update(failed=True, msg=str(error))
         if result.get("unreachable") or result.get("failed"):
-            # Ansible prints the rest of such a result, and a host's variables fill a screen.
+            # Of such a result Ansible prints all but this key, and a host's variables fill a screen.
             told = {key: value for key, value in result.items() if key not in ("asked", "names")}
-            return {**told, "invocation": {"module_args": arguments, **own}}
+            return {**told, NOT_PRINTED: own}
         return {**result, **own}

@@ -30,7 +30,12 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import (
     refused_drives,
     spelling,
 )
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import UNSET, HostAnswer, shared_value
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.findings import (
+    NOT_PRINTED,
+    UNSET,
+    HostAnswer,
+    shared_value,
+)
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight.variable_rules import MISPLACED
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import chat_message
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import decision_record, run_record
@@ -243,7 +248,7 @@ def _view(name: str, heard: Json) -> HostAnswer:
     unreachable = str(answer.get("msg") or "no connection") if answer.get("unreachable") else ""
     if not unreachable and answer.get("failed"):
         failures["examine"] = str(answer.get("msg") or answer.get("module_stderr") or "no message")
-    own = answer if "asked" in answer else {**(answer.get("invocation") or {}), **answer}
+    own = answer if "asked" in answer else {**(answer.get(NOT_PRINTED) or {}), **answer}
     asked, names = own.get("asked"), own.get("names") or []
     if asked is not None:
         asked = {key: value for key, value in asked.items() if value != UNSET}

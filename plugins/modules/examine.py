@@ -41,7 +41,8 @@ options:
     description:
       - Whether the four options above are made from the host's variables (those of the roles C(ssdlab.fleet.ssd),
         C(ssdlab.fleet.preflight) and C(ssdlab.fleet.tune), and what the plan of a host takes).
-      - The values come back as RV(asked), whether or not the host answers, so that they are evaluated once.
+      - The values come back as RV(asked), whether or not the host answers, so that they are evaluated once. Where it
+        does not, they are in C(diff), as Ansible prints all else of such a result.
     type: bool
     default: false
   limit_s:
@@ -65,12 +66,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 asked:
-  description: The host's variables by their names, even if the host is unreachable.
+  description: The host's variables by their names; where it does not answer, in C(diff).
   returned: when O(variables) is true
   type: dict
   sample: {ssd_mode: plan}
 names:
-  description: The names of all its variables that begin with C(ssd_), even if the host is unreachable.
+  description: The names of all its variables that begin with C(ssd_); where it does not answer, in C(diff).
   returned: when O(variables) is true
   type: list
   elements: str

@@ -73,7 +73,8 @@ ASK = """---
       timeout: {limit_s}
       ignore_unreachable: true
     - ansible.builtin.debug:
-        msg: "{{{{ [inventory_hostname, heard is unreachable, heard.asked.ssd_step | default('-'),
+        msg: "{{{{ [inventory_hostname, heard is unreachable,
+          (heard.asked | default((heard.diff | default({{}})).asked)).ssd_step | default('-'),
           heard.msg | default('')]
           | join(' ') }}}}"
 """

@@ -52,6 +52,8 @@ FLEET_WIDE = (
 )
 # Stands for a variable that nobody has set, and whose role is not part of the play.
 UNSET = "__preflight_unset"
+# The only key that Ansible registers of a failed result and does not print; it drops `invocation`.
+NOT_PRINTED = "diff"
 RUN_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 MOST_NAMED = 5
 REACH_IT = "check that it is up and that Ansible reaches it (ansible -m ping)"

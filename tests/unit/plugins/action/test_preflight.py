@@ -63,7 +63,6 @@ def test_what_was_asked_stays_known_where_the_host_does_not_answer(monkeypatch, 
     monkeypatch.setattr(action, "ask", ask)
     told = action.run(task_vars={"ssd_mode": "plan", "ssd_own": 1, "other": 2})
     assert told[state] is True and str(error) in told["msg"]
-    # Ansible prints all of such a result but its invocation.
-    assert set(told) == {state, "msg", "invocation"}
+    assert set(told) == {state, "msg", findings.NOT_PRINTED}
     view = preflight._view("h1", told)
-    assert view.asked["ssd_mode"] == "plan" and told["invocation"]["names"] == ["ssd_mode", "ssd_own"]
+    assert view.asked["ssd_mode"] == "plan" and told[findings.NOT_PRINTED]["names"] == ["ssd_mode", "ssd_own"]
