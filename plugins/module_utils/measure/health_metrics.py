@@ -130,4 +130,4 @@ def longest_io_s(seen: MeasuredSeen, ramp_s: float) -> float | None:
     if seen.longest_s is None or seen.stopped_s is None:
         return None
     by_clock_s = max(0.0, (seen.run_s or 0.0) + ramp_s - (seen.elapsed_s or 0.0)) if seen.elapsed_s else 0.0
-    return max(0.0, seen.longest_s - seen.stopped_s - max(0.0, seen.suspended_s or 0.0) - by_clock_s)
+    return round(max(0.0, seen.longest_s - seen.stopped_s - max(0.0, seen.suspended_s or 0.0) - by_clock_s), 3)
