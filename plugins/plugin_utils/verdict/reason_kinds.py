@@ -97,6 +97,10 @@ _OF_ROUNDS = {
         "a setting of the host that bears on the figures changed while it was measured",
         "Stop what sets it back (tuned, a configuration agent).",
     ),
+    "self_test": (
+        "the drive was testing itself while it was measured, which somebody else had started",
+        "Have smartd or cron test drives at other times; a run waits for a self-test that is under way.",
+    ),
 }
 
 _INVALID = (

@@ -25,6 +25,7 @@ ANY = "any"
 GIVEN = ("invalid", "error", "not_tested")
 # What is only added to a sentence, or begins with what a caller fills in.
 PARTS = (
+    "it no longer reports its counters",
     "7 of cell 7",
     "7 more of its model differ in 7",
     "7, and stayed so for 7 rounds; 7",
