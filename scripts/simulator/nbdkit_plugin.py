@@ -8,10 +8,12 @@ The callbacks run in nbdkit's threads. A request sleeps until its deadline, so w
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 
 import nbdkit
+from lies import Lies
 from model import Model
 
 API_VERSION = 2
@@ -20,6 +22,7 @@ _settings = {}
 _lock = threading.Lock()
 _model = None
 _memory = None
+_lies = None
 
 
 def config(key, value):
@@ -27,11 +30,13 @@ def config(key, value):
 
 
 def config_complete():
-    global _model, _memory
+    global _model, _memory, _lies
+    lies = _settings.pop("lies", "")
     numbers = {key: float(value) for key, value in _settings.items()}
     size = int(numbers.pop("size_bytes"))
     _model = Model(size_bytes=size, seed=int(numbers.pop("seed")), **numbers)
     _memory = bytearray(size)
+    _lies = Lies(lies, size)
 
 
 def thread_model():
@@ -75,14 +80,19 @@ def _sleep_until(deadline_s):
 def pread(handle, buffer, offset, flags):
     with _lock:
         deadline_s = _model.read(time.monotonic(), len(buffer))
-    buffer[:] = _memory[offset : offset + len(buffer)]
+        found = _memory[offset : offset + len(buffer)]
+        can_be_read = _lies.read(found, offset)
+    buffer[:] = found
     _sleep_until(deadline_s)
+    if not can_be_read:
+        nbdkit.set_error(errno.EIO)
+        raise OSError(errno.EIO, "a block that can't be read")
 
 
 def _write(data, offset):
     with _lock:
         deadline_s = _model.write(time.monotonic(), offset, len(data))
-        _memory[offset : offset + len(data)] = data
+        _lies.write(_memory, data, offset)
     _sleep_until(deadline_s)
 
 
@@ -99,6 +109,7 @@ def trim(handle, count, offset, flags):
     with _lock:
         _memory[offset : offset + count] = bytes(count)
         _model.discard(offset, count)
+        _lies.trim(offset, count)
 
 
 def flush(handle, flags):

@@ -69,7 +69,7 @@ def model_plugin(
     **more,
 ):
     """nbdkit's arguments for a drive after model.py (rates per second, bandwidths in bytes per second); more: what
-    idling, scatter and latency do there.
+    idling, scatter and latency do there, and its lies (lies.py).
     """
     settings = {
         "size_bytes": size_bytes,
@@ -266,6 +266,7 @@ def _arguments(argv):
         "--reads-wait", type=float, default=0.0, help="how long reads wait for a write, as a multiple of what it takes"
     )
     make.add_argument("--latency-s", type=float, default=0.0, help="what each request takes besides, in parallel")
+    make.add_argument("--lies", default="", help="what it does wrong: flip:8192,stale:40960, ... (docs/testing.md)")
     make.add_argument("--noise-pct", type=float, default=2.0)
     make.add_argument("--seed", type=int, default=1)
     make.add_argument("--sector-size", type=int, choices=(512, 4096), default=512)
