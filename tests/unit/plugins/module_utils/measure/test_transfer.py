@@ -1,0 +1,102 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Passes over a file, by the real process."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, transfer
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.block_pattern import BLOCK_BYTES, Pattern
+
+PATTERN = Pattern("key", 1, 2)
+# No whole number of chunks, nor of blocks.
+SIZE = (3 << 20) + 3 * 512
+
+
+@pytest.fixture
+def drive(tmp_path):
+    """A file in place of a drive, and its descriptor."""
+    handle = os.open(tmp_path / "drive", os.O_RDWR | os.O_CREAT)
+    os.truncate(handle, SIZE)
+    yield handle
+    os.close(handle)
+
+
+def a_pass(handle, **more):
+    return transfer.Pass(**{**dict(handle=handle, size_bytes=SIZE, pattern=PATTERN, scattered=False), **more})
+
+
+def run(handle, writes, most_wrong=100, stop=None, tick=lambda share: None, **more):
+    """(what it came to, wrong blocks in their order)."""
+    found = []
+    asked = a_pass(handle, writes=writes, most_wrong=most_wrong, **more)
+    done = transfer.run(asked, stop or threading.Event(), tick, found.append)
+    return done, sorted(found)
+
+
+@pytest.mark.parametrize("scattered", [False, True])
+def test_what_is_written_is_read_back(drive, scattered):
+    shares = []
+    done, wrong = run(drive, True, scattered=scattered, tick=shares.append)
+    assert done.complete and done.bytes == SIZE and not wrong and shares[-1] == 1
+    assert os.pread(drive, 1 << 20, 0) == PATTERN.data(0, 1 << 20)
+    done, wrong = run(drive, False, scattered=scattered)
+    assert done.complete and done.bytes == SIZE and not wrong
+
+
+@pytest.mark.parametrize("offset", [0, 4095, 1 << 20, SIZE - 1])
+def test_a_single_changed_byte_is_found(drive, offset):
+    run(drive, True)
+    byte = os.pread(drive, 1, offset)[0] ^ 4
+    os.pwrite(drive, bytes([byte]), offset)
+    done, wrong = run(drive, False)
+    begin = offset // BLOCK_BYTES * BLOCK_BYTES
+    assert done.complete and [block.offset for block in wrong] == [begin]
+    assert wrong[0].found == os.pread(drive, BLOCK_BYTES, begin)
+
+
+def test_reading_ends_after_too_many_wrong_blocks(drive):
+    done, wrong = run(drive, False, most_wrong=5)
+    assert not done.complete and len(wrong) == 5
+
+
+def test_what_can_t_be_read_is_told_by_its_block(drive):
+    """A file that ends early in place of a drive with a medium error: reads are short."""
+    run(drive, True)
+    os.truncate(drive, 2 << 20)
+    done, wrong = run(drive, False, most_wrong=1000)
+    blocks = -(-SIZE // BLOCK_BYTES) - (2 << 20) // BLOCK_BYTES
+    assert done.complete and len(wrong) == blocks
+    assert {block.found for block in wrong} == {None}
+
+
+def test_a_drive_that_takes_no_write_is_an_error_of_its_own():
+    handle = os.open("/dev/full", os.O_RDWR)
+    try:
+        with pytest.raises(fio.DriveError, match="did not do a write at byte .*: No space left on device"):
+            run(handle, True)
+    finally:
+        os.close(handle)
+
+
+def test_a_process_that_can_t_begin_is_no_fault_of_the_drive(drive):
+    with pytest.raises(fio.FioError, match="ended with exit code 1: ") as caught:
+        run(drive, True, cpus=[99999])
+    assert caught.type is fio.FioError
+
+
+def test_a_stop_ends_it(drive):
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(fio.Interrupted):
+        run(drive, True, stop=stop)
+
+
+def test_a_drive_that_does_nothing_for_too_long_hangs(drive):
+    with pytest.raises(fio.DriveError, match="the drive did no I/O for 0 s: it hangs"):
+        transfer.run(a_pass(drive, writes=True, most_wrong=1), threading.Event(), int, print, silent_s=0)
