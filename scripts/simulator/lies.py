@@ -9,9 +9,9 @@ It runs inside nbdkit in the system's Python, so it keeps to plain syntax and th
 from __future__ import annotations
 
 BLOCK_BYTES = 4096
-# flip: a bit reads as another. drop: writes get lost. stale: all but the first get lost, torn: their second half does.
-# misdirect: they go to another block. read-error: it can't be read. transient: the first read after a write is wrong.
-# A trim counts as a new beginning.
+# Of what was written, flip: a bit reads as another. drop: it gets lost. stale: all but the first write gets lost, torn:
+# its second half does. misdirect: it goes to another block. read-error: it can't be read. transient: the first read is
+# wrong. A trim is a new beginning.
 KINDS = ("flip", "drop", "stale", "torn", "misdirect", "read-error", "transient")
 
 
@@ -58,10 +58,9 @@ class Lies:
 
     def read(self, buffer, offset):
         """Change what was read; False: it can't be read."""
-        blocks = self._within(offset, len(buffer))
-        for block in blocks:
-            kind, place = self._at[block], max(block, offset) - offset
+        kinds = {block: self._at[block] for block in self._written.intersection(self._within(offset, len(buffer)))}
+        for block, kind in kinds.items():
             if kind == "flip" or (kind == "transient" and block in self._due):
-                buffer[place] ^= 1
+                buffer[max(block, offset) - offset] ^= 1
             self._due.discard(block)
-        return all(self._at[block] != "read-error" for block in blocks)
+        return "read-error" not in kinds.values()

@@ -69,11 +69,13 @@ def test_a_misdirected_write_lands_elsewhere():
 
 
 def test_a_trim_is_a_new_beginning():
-    drive = Drive(f"stale:{PLACE}")
+    drive = Drive(f"stale:{PLACE},read-error:{OTHER},flip:0")
+    assert drive.blocks() == [0] * 8
     drive.write(1)
     drive.lies.trim(0, SIZE)
+    assert drive.blocks() == [1] * 8
     drive.write(2)
-    assert drive.blocks() == [2] * 8
+    assert drive.blocks() == ["mixed", 2, "?", 2, 2, 2, 2, 2]
 
 
 @pytest.mark.parametrize("text", ["lie:0", "flip", "flip:1", f"flip:{SIZE}", "flip:0:0", "misdirect:0", "flip:x"])
