@@ -51,7 +51,7 @@ class Attempt(t.NamedTuple):
 
 
 # Before these the guard looks again; other steps write nothing.
-WRITING_STEPS = ("purge", "precondition", "measure")
+WRITING_STEPS = ("purge", "precondition", "integrity", "measure")
 # What is done outside a test.
 NO_TEST = Attempt("", 0)
 

@@ -26,7 +26,7 @@ from ..run import criteria
 from ..run.reducer import AttemptReducer
 from ..tuning import write_cache
 from ..tuning.tuned_host import Drift
-from . import array, array_members, filesystem, release_drive, resume_state, test_conditions
+from . import array, array_members, filesystem, integrity, release_drive, resume_state, test_conditions
 from .drive_context import NO_PURGE, NO_TEST, Attempt, DriveContext, purge_work
 from .failure_logs import is_of_drive
 from .operating_points import NoPoint, on_cpus, with_points
@@ -113,7 +113,7 @@ class DriveTests:
             self.alone = self.alone and not of_host
             self._end_test(attempt, reducer, "error", [of_host or str(error)])
             raise
-        except (precondition_curve.Short, NoPoint, array_members.NoArray, LinkDown) as error:
+        except (precondition_curve.Short, NoPoint, array_members.NoArray, LinkDown, integrity.OthersWrote) as error:
             ended, reasons = "invalid", [str(error)]
         except (fio.FioError, PurgeError, SelfTestStuck) as error:
             ended, reasons = "error", [str(error)]
@@ -155,6 +155,7 @@ class DriveTests:
             self._begin_kernel_log()
             self._precondition(test, attempt)
             self._unprepared = "" if prepares(test) else self._unprepared
+            integrity.write_and_read_back(self._station, test, attempt, self._plan_left_s(test))
             self._measure(test, attempt, reducer, lambda: self._causes_since_last(sampler, made, attempt))
         return made
 

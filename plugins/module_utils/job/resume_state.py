@@ -123,6 +123,8 @@ def longest_test_s(test: PlannedTest, size_bytes: int, bytes_per_s: float | None
     fill, active_bytes = test.precondition, size_bytes * test.active_range_pct // 100
     written = fill.passes * active_bytes if fill else 0
     written += size_bytes * (test.purge.method == "overwrite")
+    # It reads as much as it writes, and no slower.
+    written += 2 * test.integrity.passes * active_bytes if test.integrity else 0
     round_s = sum(cell_s(cell) for cell in test.cells)
     rounds_s = bound_s(test.rounds, round_s, size_bytes) if test.cells else 0.0
     if rounds_s is None and bytes_per_s and test.rounds.capacity_multiple:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from .base import Annotated, CellId, Count, Limits, NotNegative, Number, OrMissing, Positive
 from .events import VendorSettings, Wear
 from .health import HealthChange
-from .measurement import Cause, CauseName, Chosen, Condition, Level, Rates, SeenQueue
+from .measurement import Cause, CauseName, Chosen, Condition, IntegrityDetails, Level, Rates, SeenQueue
 
 # The only names that a figure may have: a column of results.csv is named like it.
 METRIC_PATTERN = (
@@ -171,7 +171,7 @@ class AttemptResult:
     rounds: RoundCount
     steady_state: t.List[Window]
     saturation: t.Optional[Saturation]
-    # By its cells.
+    # By its cells, and to be read back.
     written_bytes: Count
     validity: t.List[Disturbance]
     metrics: Metrics
@@ -181,3 +181,4 @@ class AttemptResult:
     wear: t.Optional[Wear]
     loads: OrMissing[t.List[LoadOfCell]] = None
     health: t.Optional[HealthChange] = None
+    integrity: OrMissing[IntegrityDetails] = None

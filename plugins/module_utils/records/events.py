@@ -41,6 +41,7 @@ from .measurement import (
     Condition,
     FillCurveDetails,
     HistogramDetails,
+    IntegrityDetails,
     PreconditionDetails,
     SampleDetails,
 )
@@ -151,7 +152,7 @@ class Look:
 class Guard(DriveEvent):
     """The guard checked a drive before a step."""
 
-    step: t.Literal["calibration", "start", "purge", "array", "filesystem", "precondition", "measure"]
+    step: t.Literal["calibration", "start", "purge", "array", "filesystem", "precondition", "integrity", "measure"]
     eligible: bool
     refusals: t.List[Finding]
     identity: t.Optional[Json]
@@ -467,6 +468,11 @@ class FillCurve(FillCurveDetails, TestEvent):
 
 
 @dataclass(frozen=True)
+class Integrity(IntegrityDetails, TestEvent):
+    """What an integrity test wrote was read back."""
+
+
+@dataclass(frozen=True)
 class Histogram(HistogramDetails, TestEvent):
     """Latencies over some rounds: how many I/Os fell into each of fio's bins, by the ns in its middle."""
 
@@ -603,6 +609,7 @@ EVENTS: t.Dict[str, t.Any] = {
     "filesystem": Filesystem,
     "filesystem_unmounted": FilesystemUnmounted,
     "fill_curve": FillCurve,
+    "integrity": Integrity,
     "histogram": Histogram,
     "cell": Cell,
     "cell_refused": CellRefused,

@@ -97,6 +97,44 @@ class FillCurveDetails:
     bandwidth_bytes_per_s: Annotated[t.List[NotNegative], Limits(min_items=1, max_items=1000)]
 
 
+WrongKind = t.Literal["bit_flips", "misdirected", "stale", "blank", "other_drive", "garbled", "unreadable", "transient"]
+
+
+@dataclass(frozen=True)
+class WrongBlock:
+    """A block that was not read back as it was written. wrong_sectors: of 512 bytes; read_right: how many of the
+    reads after the first gave what was written.
+    """
+
+    # Counted from 1.
+    pass_number: Number
+    offset_bytes: Count
+    kind: WrongKind
+    found: Annotated[str, Limits(max_length=200)]
+    wrong_sectors: Count
+    read_right: Count
+
+
+@dataclass(frozen=True)
+class IntegrityDetails:
+    """What was read back of what an integrity test wrote (docs/integrity.md)."""
+
+    passes: Positive
+    block_size_bytes: Positive
+    bytes_written: Count
+    bytes_read: Count
+    write_s: NotNegative
+    read_s: NotNegative
+    # Beside those of the test, by the kernel's count; null: it does not count.
+    other_write_bytes: t.Optional[Count]
+    # How many blocks, by what they held; a kind that is not there: none.
+    wrong_blocks: t.Dict[WrongKind, Positive]
+    # False: reading ended after too many wrong blocks, so that there may be more.
+    complete: bool
+    # The first of them; the raw file has more, with their contents.
+    first: Annotated[t.List[WrongBlock], Limits(max_items=20)]
+
+
 @dataclass(frozen=True)
 class Chosen:
     """The threads and depth of a cell that the host chose."""

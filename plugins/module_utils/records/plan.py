@@ -193,6 +193,13 @@ class PlannedFill:
 
 
 @dataclass(frozen=True)
+class PlannedIntegrity:
+    """The ActiveRange is written and read back, so many times."""
+
+    passes: Annotated[int, Limits(minimum=1, maximum=10)]
+
+
+@dataclass(frozen=True)
 class PlannedPurge:
     """The purge of a test; the fields of a PlannedFill are there where an overwrite may be the method."""
 
@@ -317,6 +324,7 @@ class PlannedTest:
     cell_order: OrMissing[t.Literal["shuffled"]] = None
     filesystem: t.Optional[PlannedFilesystem] = None
     array: t.Optional[PlannedArray] = None
+    integrity: OrMissing[PlannedIntegrity] = None
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ class TestRecord(RecordOfRun):
     not_applicable: t.List[NotApplicable]
     # null: its rule of steady state asks for nothing.
     saturation: t.Optional[Saturation] = None
-    # By its cells; a fill is in precondition.
+    # By its cells, and to be read back; a fill is in precondition.
     written_bytes: t.Optional[Count] = None
     # Causes in its rounds.
     validity: Annotated[t.List[Disturbance], Limits(max_items=100)] = field(default_factory=list)
@@ -190,6 +190,8 @@ class TestRecord(RecordOfRun):
     loads: OrMissing[Annotated[t.List[LoadOfCell], Limits(max_items=5000)]] = None
     array: OrMissing[MeasuredArray] = None
     filesystem: OrMissing[events.FilesystemDetails] = None
+    # Of a test that reads back what it wrote.
+    integrity: OrMissing[measurement.IntegrityDetails] = None
 
 
 # By their kind.

@@ -35,7 +35,7 @@ class DriveStatus:
     # The selector's value.
     drive: Label
     path: t.Optional[str]
-    phase: t.Literal["queued", "guard", "purge", "precondition", "measure", "self_test", "done"]
+    phase: t.Literal["queued", "guard", "purge", "precondition", "integrity", "measure", "self_test", "done"]
     # Set with the phase done.
     outcome: t.Optional[t.Literal["complete", "refused", "error", "interrupted"]]
     test: t.Optional[str]

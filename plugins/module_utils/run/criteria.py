@@ -13,6 +13,7 @@ import typing as t
 
 from ..measure import health_metrics
 from ..records.attempt import AttemptResult
+from ..records.measurement import IntegrityDetails
 
 # An entry of ssd_criteria, as it was given.
 Criterion = t.Mapping[str, t.Any]
@@ -65,6 +66,25 @@ def is_met(criterion: Criterion, value: float) -> bool:
     return (low is None or value >= low) and (high is None or value <= high)
 
 
+def wrong_blocks(result: AttemptResult) -> list[str]:
+    """Return what a drive did not keep of what an integrity test wrote, as a sentence."""
+    told = integrity_text(result.integrity) if result.integrity and result.integrity.wrong_blocks else ""
+    return [f"{result.test}: {told}"] if told else []
+
+
+def integrity_text(found: IntegrityDetails) -> str:
+    """Return what was read back, in one line."""
+    wrong = sum(found.wrong_blocks.values())
+    if not wrong:
+        times = "" if found.passes == 1 else f" {found.passes} times"
+        return f"all {found.bytes_written // found.passes:,} bytes were read back as written{times}"
+    kinds = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in found.wrong_blocks.items())
+    first = [f"; first at byte {one.offset_bytes} in pass {one.pass_number}: {one.found}" for one in found.first[:1]]
+    more = "" if found.complete else "at least "
+    size, of_several = f"{found.block_size_bytes:,} bytes", "s" * (wrong != 1)
+    return f"{more}{wrong:,} block{of_several} of {size} not read back as written ({kinds}){''.join(first)}"
+
+
 def missed_health(
     criteria: t.Iterable[Criterion], model: str, metrics: Metrics, io_timeout_s: float | None
 ) -> list[str]:
@@ -91,8 +111,9 @@ def missed(
     finished: t.Sequence[AttemptResult],
     of_health: t.Sequence[Criterion] = (),
 ) -> list[str]:
-    """Return what a drive of a model missed, as sentences. finished: the results of its tests."""
-    found = [
+    """Return what a drive of a model missed, or did not keep, as sentences. finished: the results of its tests."""
+    found = [text for result in finished if result.outcome in MEASURED for text in wrong_blocks(result)]
+    found += [
         f"{result.test}: {text}"
         for result in finished
         for timeout_s in [result.health.io_timeout_s if result.health else None]

@@ -21,7 +21,10 @@ _OF_HOST = ("parallel_drives", "together")
 # Of a drive in a plan: who it is, what of its identity may never be another, and what is done to it.
 _OF_DRIVE = ("drive", "selector", "expected", "tests")
 # Of a test, beside its purge, fill, rule, cells and points; what only some have.
-_OF_TEST, _OF_SOME = ("latency_targets_us", "last_rounds", "write_cache"), ("cell_order", "filesystem", "array")
+_OF_TEST, _OF_SOME = (
+    ("latency_targets_us", "last_rounds", "write_cache"),
+    ("cell_order", "filesystem", "array", "integrity"),
+)
 
 
 def plan_digest(plan: Plan, mode: str) -> str:

@@ -189,6 +189,7 @@ class RunReducer:
             loads=result.loads,
             array=attempt.array(),
             filesystem=attempt.details("filesystem", events.FilesystemDetails),
+            integrity=result.integrity,
         )
 
     def _parallel_drives(self) -> int | None:

@@ -16,7 +16,7 @@ from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds, is_maximum
 from ..records import base
 from ..records.attempt import AttemptResult, CellAverage, LoadOfCell, MeasuredCell, Outcome, Window
 from ..records.events import TestEnd
-from ..records.measurement import Cause, Chosen
+from ..records.measurement import Cause, Chosen, IntegrityDetails
 from ..records.plan import PlannedTest, Validity
 from .criteria import MEASURED
 from .folder import Event
@@ -33,7 +33,7 @@ _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, Arithme
 # What leaves unknown whether a drive was throttled, or slowed down by itself (drive_environment.py).
 UNSEEN_THROTTLING = {"throttled", "temperature", "world", "health", "samples"}
 # The events that a result is made of.
-EVENTS = ("measurement_started", "cell", "round", "histogram", "test_finished")
+EVENTS = ("measurement_started", "cell", "round", "histogram", "integrity", "test_finished")
 
 
 class AttemptReducer:
@@ -60,6 +60,7 @@ class AttemptReducer:
         self._ramp_s = {cell.id: cell.ramp_s or 0 for cell in test.cells}
         # Of all cells, disturbed ones too. None: unknown, or not of the drive alone.
         self._longest_io_s: float | None = None
+        self._integrity: IntegrityDetails | None = None
         self.written_bytes = 0
         # Why nothing that is measured after it can count; "" while nobody gave blocks of the drive back.
         self.discarded = ""
@@ -76,6 +77,9 @@ class AttemptReducer:
         elif kind == "histogram":
             bins = {int(value): count for value, count in event["bins"].items()}
             self._rounds.histograms.setdefault(event["cell"], {})[event["direction"]] = bins
+        elif kind == "integrity":
+            self._integrity = base.parse(IntegrityDetails, event)
+            self.written_bytes += self._integrity.bytes_written
         elif kind == "test_finished":
             self._end = base.parse(TestEnd, event)
 
@@ -194,6 +198,7 @@ class AttemptReducer:
             wear=end.wear,
             loads=loads or None,
             health=end.health,
+            integrity=self._integrity,
         )
 
     def _throttled(self, end: TestEnd, causes: DisturbedRounds) -> dict[str, float | None]:
@@ -206,6 +211,12 @@ class AttemptReducer:
         found = self._loads[name]
         return LoadOfCell(name, found.threads, found.queue_depth, found.cpus or 0)
 
+    def _is_read_back(self, passes: int) -> bool:
+        """Return whether an integrity test came to a result: all of it, or blocks that are wrong."""
+        found = self._integrity
+        whole = found and found.passes == passes and found.complete and found.bytes_read == found.bytes_written
+        return bool(found and (whole or found.wrong_blocks))
+
     def _outcome(self, end: TestEnd, causes: DisturbedRounds) -> tuple[Outcome, list[str]]:
         reasons, disturbed = list(end.reasons), list(end.disturbed)
         if end.ended:
@@ -214,9 +225,12 @@ class AttemptReducer:
             return "invalid", [causes.summary(self._rounds.count), *disturbed]
         if self._test.cells and not self._rounds.count:
             return "invalid", ["no round was completed", *disturbed]
+        if self._test.integrity and not self._is_read_back(self._test.integrity.passes):
+            return "invalid", ["not all that was to be written was read back", *disturbed]
         outcome, reasons = self._rounds.outcome()
         if outcome in MEASURED:
-            return ("invalid", disturbed) if disturbed else (outcome, reasons)
+            # No setting of a host makes a block wrong.
+            return ("invalid", disturbed) if disturbed and not self._test.integrity else (outcome, reasons)
         told = causes.summary(self._rounds.count) if outcome == "invalid" else ""
         if causes.has_any(disturbances.OF_DRIVE):
             reasons = [text.replace(STEADY_ITSELF, "") for text in reasons]

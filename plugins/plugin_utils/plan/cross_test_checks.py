@@ -85,7 +85,7 @@ def deallocated_reads(tests: t.Sequence[Mapping]) -> list[str]:
             blank_from_pct = 100
         elif test["purge"]["method"] != "none":
             blank_from_pct, purged_by = 0, test["name"]
-        if test["precondition"]:
+        if test["precondition"] or test.get("integrity"):
             blank_from_pct = max(blank_from_pct, test["active_range_pct"])
         reads = [cell["id"] for cell in test["cells"] if cell["read_pct"]]
         if reads and blank_from_pct < test["active_range_pct"]:

@@ -35,6 +35,7 @@ SOURCE_KEYS = (
     "cell_order",
     "filesystem",
     "array",
+    "integrity",
 )
 
 

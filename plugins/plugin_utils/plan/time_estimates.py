@@ -37,9 +37,9 @@ def as_planned(test: Mapping) -> PlannedTest:
 
 
 def fill_bytes(test: PlannedTest, identity: Mapping) -> int:
-    """Return what the fill before a test's rounds writes."""
-    fill = test.precondition
-    return fill.passes * celling.active_range_bytes(test.active_range_pct, identity) if fill else 0
+    """Return what a test writes before its rounds: its fill, or all that it reads back."""
+    passes = sum(step.passes for step in (test.precondition, test.integrity) if step)
+    return passes * celling.active_range_bytes(test.active_range_pct, identity) if passes else 0
 
 
 def purge_share(method: str) -> float:
@@ -55,7 +55,8 @@ def span_s(test: PlannedTest, identity: Mapping, bytes_per_s: float, share: floa
     """
     share = purge_share(test.purge.method) if share is None else share
     purge_s = identity["size_bytes"] / bytes_per_s * share
-    fill_s = fill_bytes(test, identity) / bytes_per_s
+    # Reading back is no slower than writing.
+    fill_s = fill_bytes(test, identity) * (2 if test.integrity else 1) / bytes_per_s
     shortest, longest = rounds_s(test, identity["size_bytes"] / bytes_per_s) if test.cells else (0.0, 0.0)
     # A purge by command may be over at once.
     return (purge_s if share >= 1 else 0.0) + fill_s + shortest, purge_s + fill_s + trials_s(test) + longest

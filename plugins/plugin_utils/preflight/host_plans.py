@@ -52,6 +52,7 @@ def about_test(test: Test) -> Definition:
         "cell_order",
         "filesystem",
         "array",
+        "integrity",
         "departs",
     )
     points = {cell["id"]: cell["point"] for cell in test["cells"] if cell.get("point")}

@@ -330,7 +330,10 @@ def identity_text(drive: PlannedDrive) -> str:
 
 def _verb(drive: PlannedDrive) -> str:
     erases = any(
-        test.purge.method != "none" or test.precondition or any(cell.read_pct < 100 for cell in test.cells)
+        test.purge.method != "none"
+        or test.precondition
+        or test.integrity
+        or any(cell.read_pct < 100 for cell in test.cells)
         for test in drive.tests
     )
     return "would erase" if erases else "would use"
@@ -352,6 +355,9 @@ def _steps(test: PlannedTest) -> str:
             else f" ({fill.passes * test.active_range_pct / 100:g} x the user capacity)"
         )
         steps.append(f"precondition {fill.passes} x the ActiveRange of {test.active_range_pct} %{written}{with_zeros}")
+    if test.integrity:
+        times = f", {test.integrity.passes} times" if test.integrity.passes > 1 else ""
+        steps.append(f"write the ActiveRange of {test.active_range_pct} % and read it back{times}")
     if cells:
         shown = cells[0].id if len(cells) == 1 else f"{len(cells)} cells"
         order = ", in another order each round" if test.cell_order else ""

@@ -34,6 +34,7 @@ COMPARED = (
     "cell_order",
     "filesystem",
     "array",
+    "integrity",
     "cells",
     "points",
     "runtimes_s",

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.records import base
+from ...module_utils.records.measurement import IntegrityDetails
 from ...module_utils.records.results import DriveRecord
-from ...module_utils.run.criteria import is_for, is_of_model, missed_health
+from ...module_utils.run.criteria import integrity_text, is_for, is_of_model, missed_health
 from ..common.values import integer, number
 from . import chosen_threads, environment, fob_state, judged_criteria, result_warnings, test_details
 from .invalid_reasons import Record, RunFacts, VerdictReason, colon, invalid
@@ -150,13 +152,13 @@ def _not_held(
 
 
 def _pass_findings(tests: list[Record]) -> list[VerdictReason]:
-    """Return the criteria that a drive met, or that there was none."""
+    """Return the criteria that a drive met and what it kept, or that it was held to nothing."""
     met = [
-        VerdictReason("pass", f"{test['test']}: {judged_criteria.comparison(check)}")
+        VerdictReason("pass", f"{test['test']}: {reason}")
         for test in tests
-        for check in test["criteria"]
+        for reason in test["reasons"]
+        if reason != judged_criteria.NO_CRITERION
     ]
-    met += [VerdictReason("pass", f"{test['test']}: {test['again']['told']}") for test in tests if test.get("again")]
     return met or [VerdictReason("pass", judged_criteria.NO_CRITERION)]
 
 
@@ -293,6 +295,10 @@ def _judged(
     name = result["test"]
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
+    kept = [base.parse(IntegrityDetails, record["integrity"])] if record.get("integrity") else []
+    read_back = [integrity_text(found) for found in kept]
+    if any(found.wrong_blocks for found in kept):
+        return dict(result, verdict="fail", reasons=read_back)
     missed = [check for check in result["criteria"] if check["met"] is False]
     if missed:
         return dict(result, verdict="fail", reasons=[judged_criteria.comparison(check) for check in missed])
@@ -301,8 +307,8 @@ def _judged(
     unknown = unknown or [text for criterion in mine for text in _measured_apart(facts, criterion, record)]
     if unknown:
         return dict(result, verdict="invalid", reasons=unknown)
-    reasons = [judged_criteria.comparison(check) for check in result["criteria"]] or [judged_criteria.NO_CRITERION]
-    return dict(result, verdict="pass", reasons=reasons)
+    reasons = read_back + [judged_criteria.comparison(check) for check in result["criteria"]]
+    return dict(result, verdict="pass", reasons=reasons or [judged_criteria.NO_CRITERION])
 
 
 def _without_figure(criterion: Record, record: Record) -> list[str]:

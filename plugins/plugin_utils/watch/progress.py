@@ -23,7 +23,7 @@ ENDED_STATES = (*states.FINAL_STATES, states.DEAD, states.ABSENT)
 # How a drive is counted in the summary, in this order. "lost": its host job is gone.
 _PHASES = {"measure": "measuring", "self_test": "waiting for a self-test"}
 _COUNTED = (
-    *("queued", "guard", "purge", "precondition", *_PHASES.values()),
+    *("queued", "guard", "purge", "precondition", "integrity", *_PHASES.values()),
     *("done", "refused", "error", "interrupted", "lost"),
 )
 # Ten years: what a host says beyond is no time.

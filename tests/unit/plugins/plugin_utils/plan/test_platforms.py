@@ -186,3 +186,8 @@ def test_the_preferred_size_is_the_one_given():
     assert "01-preferred-writes/003-rand-16k-w100-tc4-qd32.fio" in rendered(
         ["preferred-writes"], "solaris", identity=identity
     )
+
+
+def test_what_the_host_job_alone_can_do_is_refused():
+    with pytest.raises(PlanError, match="test integrity: only the host job reads back what it wrote"):
+        platforms.render(load_plan(["integrity"]), "windows", DEVICES["windows"], IDENTITY)

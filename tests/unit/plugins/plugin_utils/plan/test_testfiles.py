@@ -285,6 +285,12 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         ),
         ([{"base": "iops", "cell_order": "random"}], "cell_order: 'random' must be one of"),
         (["wsat", {"base": "wsat"}], "name: 'wsat' is in the plan twice"),
+        ([{"base": "integrity", "cells": [CELL]}], "integrity: cannot be combined with cells: it measures nothing"),
+        ([{"base": "integrity", "precondition": True}], "integrity: cannot be combined with precondition"),
+        ([{"base": "integrity", "filesystem": {"type": "xfs"}}], "filesystem: can't be combined with integrity"),
+        ([{"base": "integrity", "array": {}}], "array: can't be combined with integrity"),
+        ([{"base": "integrity", "integrity": {"passes": 11}}], "integrity.passes: 11 must be at most 10"),
+        ([{"base": "integrity", "integrity": False}], "cells: the test has neither cells nor a matrix"),
     ],
 )
 def test_a_wrong_plan_names_place_and_key(plan, expected):

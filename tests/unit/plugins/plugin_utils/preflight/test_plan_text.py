@@ -191,6 +191,13 @@ def test_plan_mode_says_that_cells_are_shuffled():
     assert "rounds of 2 cells (2 min, in another order each round) until 1 rounds" in text
 
 
+def test_plan_mode_says_what_is_read_back_and_its_time():
+    test = {"base": "integrity", "purge": False, "active_range_pct": 50}
+    lines = plan_text.describe(make([test]), {"S1": "/dev/x"}, 500)
+    assert "S1: would erase /dev/x" in lines[1]
+    assert "1. integrity: no purge, write the ActiveRange of 50 % and read it back, 2 times; 31 min" in lines[2]
+
+
 def test_a_plan_that_only_reads_does_not_claim_to_erase():
     test = {"name": "x", "cells": [{"block_size": "4KiB", "read_pct": 100}], "purge": False, "precondition": False}
     assert "would use /dev/x" in plan_text.describe(make([test]), {"S1": "/dev/x"}, 500)[1]

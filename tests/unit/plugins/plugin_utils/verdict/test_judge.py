@@ -230,3 +230,44 @@ def test_what_goes_on_from_a_state_counts_only_with_it(before, verdict):
         assert found["wsat-back"]["reasons"] == [
             "it builds on the drive state that test wsat-wait leaves, and that test is invalid"
         ]
+
+
+def integrity_record(**found):
+    whole = {"bytes_written": 2 << 30, "bytes_read": 2 << 30, "write_s": 1.0, "read_s": 1.0, "other_write_bytes": 0}
+    told = {"passes": 2, "block_size_bytes": 4096, "complete": True, "first": [], "wrong_blocks": {}}
+    return test_record("complete", test="integrity", metrics={}, steady_state=[], integrity={**whole, **told, **found})
+
+
+WRONG = {
+    "pass_number": 2,
+    "offset_bytes": 8192,
+    "kind": "stale",
+    "found": "what was written there by pass 1",
+    "wrong_sectors": 8,
+    "read_right": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "reason"),
+    [
+        ({}, "pass", "integrity: all 1,073,741,824 bytes were read back as written 2 times"),
+        (
+            {"wrong_blocks": {"stale": 2, "bit_flips": 1}, "first": [WRONG]},
+            "fail",
+            "integrity: 3 blocks of 4,096 bytes not read back as written (2 stale, 1 bit flips); first at byte 8192 in "
+            "pass 2: what was written there by pass 1",
+        ),
+        # Nothing of a list that a host left out, nor a count that it makes up.
+        (
+            {"wrong_blocks": {"transient": 10000}, "complete": False},
+            "fail",
+            "integrity: at least 10,000 blocks of 4,096 bytes not read back as written (10,000 transient)",
+        ),
+    ],
+)
+def test_a_drive_passes_an_integrity_test_only_if_every_block_was_right(found, verdict, reason):
+    run = run_json(criteria=[], tests=[])
+    run["tests"] = {"integrity": {"title": "Integrity"}}
+    (judged,) = judge.judge(run, [drive_record(), integrity_record(**found)])["drives"]
+    assert (judged["verdict"], judged["reasons"]) == (verdict, [reason])

@@ -1,0 +1,168 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a held drive keeps what it was given: the ActiveRange is written and read back, and what is wrong is read
+again and judged by its contents (docs/integrity.md).
+"""
+
+from __future__ import annotations
+
+import base64
+import collections
+import json
+import mmap
+import os
+import typing as t
+
+from ..core.deadline import STEP_TIMEOUT_S
+from ..machine import cpus
+from ..measure import transfer
+from ..measure.block_pattern import BLOCK_BYTES, Pattern, numbered
+from ..records.base import to_json
+from ..records.measurement import IntegrityDetails, WrongBlock
+from ..records.plan import PlannedTest
+from ..run.criteria import integrity_text
+from . import wrong_blocks
+from .drive_context import Attempt, DriveContext
+
+# How often a wrong block is read again.
+AGAIN = 3
+# Beyond so many, counting says nothing more of a drive, and each may cost it its timeouts.
+MOST_WRONG = 10_000
+# Of these the contents are kept, and the record tells of the first.
+MOST_KEPT, MOST_TOLD = 1000, 20
+# The parts of an identity that no two drives share.
+_NAMES = ("serial", "wwn", "backing_file")
+
+
+class OthersWrote(Exception):
+    """Blocks are wrong, and somebody else wrote to the drive meanwhile: they say nothing of it."""
+
+
+def write_and_read_back(station: DriveContext, test: PlannedTest, attempt: Attempt, time_left_s: float | None) -> None:
+    """Do what the test asks for, if it asks for it, and note what came of it. time_left_s: at most.
+
+    Raises OthersWrote, fio.FioError where a pass could not be done, fio.Interrupted, Refused, Hangs.
+    """
+    if not test.integrity:
+        return
+    before = station.held.bytes_written()
+    reading = ReadBack(station, test, attempt)
+    for number in range(1, test.integrity.passes + 1):
+        station.guard("integrity", phase="integrity", time_left_s=time_left_s)
+        reading.one_pass(number)
+        if not reading.complete:
+            break
+    station.bench.settle()
+    after = station.held.bytes_written()
+    others = None if before is None or after is None else max(0, after - before - reading.bytes_written)
+    found = reading.details(others)
+    station.note("integrity", **to_json(found), **attempt._asdict())
+    if found.wrong_blocks and (others or 0) > station.bench.limits.other_write_bytes:
+        text = "{0}; but somebody else wrote {1:,} bytes to the drive meanwhile, so nobody knows whose fault that is"
+        raise OthersWrote(text.format(integrity_text(found), others))
+
+
+class ReadBack:
+    """The passes of one test. complete: as of transfer.Done."""
+
+    def __init__(self, station: DriveContext, test: PlannedTest, attempt: Attempt) -> None:
+        self._station, self._test = station, test
+        self._passes = test.integrity.passes if test.integrity else 0
+        identity, run_id = station.held.identity, station.job.run_dir.run_id
+        self._drive = numbered(32, *(str(identity.get(name)) for name in _NAMES), station.drive)
+        self._names = (run_id, station.drive, *attempt)
+        self._size_bytes = station.active_bytes(test)
+        self._patterns: list[Pattern] = []
+        folder, name = station.job.run_dir.raw(station.drive), station.file(attempt, "wrong-blocks.jsonl")
+        self._path = os.path.join(folder, name)
+        self._first: list[WrongBlock] = []
+        self._counts: t.Counter[str] = collections.Counter()
+        self._done = {writes: transfer.Done(True, 0, 0.0) for writes in (True, False)}
+        self.complete = True
+
+    @property
+    def bytes_written(self) -> int:
+        """By all passes so far."""
+        return self._done[True].bytes
+
+    def one_pass(self, number: int) -> None:
+        """Write and read back all of it; odd passes in sequence, even ones in scattered order."""
+        key = "/".join(map(str, (*self._names, number)))
+        self._patterns.append(Pattern(key, self._drive, numbered(22, *self._names) << 8 | number))
+        for writes in (True, False):
+            self._transfer(number, writes)
+            self._station.look()
+
+    def _transfer(self, number: int, writes: bool) -> None:
+        station, done_before = self._station, 2 * (number - 1) + (not writes)
+        asked = transfer.Pass(
+            handle=station.held.descriptor(),
+            size_bytes=self._size_bytes,
+            pattern=self._patterns[-1],
+            writes=writes,
+            scattered=number % 2 == 0,
+            most_wrong=MOST_WRONG - sum(self._counts.values()),
+            cpus=cpus.parse(station.bench.place.cpus or ""),
+        )
+
+        def tick(share: float) -> None:
+            station.tick((done_before + share) / (2 * self._passes))
+
+        done = transfer.run(asked, station.job.stop, tick, self._take, STEP_TIMEOUT_S)
+        so_far = self._done[writes]
+        self._done[writes] = transfer.Done(
+            done.complete, so_far.bytes + done.bytes, round(so_far.seconds + done.seconds, 3)
+        )
+        self.complete = self.complete and done.complete
+
+    def _take(self, wrong: transfer.WrongBlock) -> None:
+        """Read a wrong block again, judge it, and keep what it held."""
+        length = min(BLOCK_BYTES, self._size_bytes - wrong.offset)
+        reads = self._station.watchdog.call(
+            "read a block again", lambda: [self._read(wrong.offset, length) for _time in range(AGAIN)]
+        )
+        expected = self._patterns[-1].data(wrong.offset, length)
+        right = sum(data == expected for data in reads)
+        if wrong.found is None:
+            sectors, kind, told = 0, "unreadable", os.strerror(wrong.errno) if wrong.errno else "a short read"
+        else:
+            judged = wrong_blocks.judge(
+                wrong.found, wrong.offset, wrong_blocks.Written(self._patterns, self._size_bytes)
+            )
+            sectors, kind, told = judged.wrong_sectors, judged.kind, judged.told
+        if right:
+            kind, told = "transient", f"first {kind.replace('_', ' ')}: {told}"
+        block = WrongBlock(len(self._patterns), wrong.offset, t.cast(t.Any, kind), told[:200], sectors, right)
+        self._counts[kind] += 1
+        if len(self._first) < MOST_TOLD:
+            self._first.append(block)
+        if sum(self._counts.values()) <= MOST_KEPT:
+            contents = {"expected": expected, "found": wrong.found or b""}
+            kept = {name: base64.b64encode(data).decode() for name, data in contents.items()}
+            with open(self._path, "a", encoding="ascii") as out:
+                out.write(json.dumps({**to_json(block), **kept}) + "\n")
+
+    def _read(self, offset: int, length: int) -> bytes:
+        """Return a block as it reads now; nothing where it can't be read."""
+        buffer = mmap.mmap(-1, BLOCK_BYTES)  # aligned, as O_DIRECT asks for
+        try:
+            return buffer[: os.preadv(self._station.held.descriptor(), [memoryview(buffer)[:length]], offset)]
+        except OSError:
+            return b""
+
+    def details(self, other_write_bytes: int | None) -> IntegrityDetails:
+        """Return what all passes came to. other_write_bytes: of others, meanwhile; None: unknown."""
+        written, read = self._done[True], self._done[False]
+        return IntegrityDetails(
+            passes=len(self._patterns),
+            block_size_bytes=BLOCK_BYTES,
+            bytes_written=written.bytes,
+            bytes_read=read.bytes,
+            write_s=written.seconds,
+            read_s=read.seconds,
+            other_write_bytes=other_write_bytes,
+            wrong_blocks=t.cast(t.Any, dict(self._counts)),
+            complete=self.complete,
+            first=sorted(self._first, key=lambda one: (one.pass_number, one.offset_bytes)),
+        )

@@ -1,0 +1,297 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An integrity test of a file in place of a held drive, which lies as a table says; the process is the real one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import threading
+import types
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Watchdog
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import integrity
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, events
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria
+from ansible_collections.ssdlab.fleet.plugins.module_utils.run.reducer import AttemptReducer
+from ansible_collections.ssdlab.fleet.tests.fixtures import planned, steady_test
+
+BLOCK = 4096
+SIZE = (2 << 20) + 512
+TEST = planned.spec(integrity={"passes": 2})
+TWO_PASSES = 2 * SIZE
+
+
+class Station:
+    """A drive of a host job. lie: is called with the pass and the descriptor after each look, odd looks being those
+    after a write; others: bytes that somebody else writes.
+    """
+
+    def __init__(self, folder, lie=None, others=0):
+        self.drive, self.noted, self.guarded, self.looks = "d", [], [], 0
+        self.handle = os.open(folder / "drive", os.O_RDWR | os.O_CREAT)
+        os.truncate(self.handle, SIZE)
+        self._lie, self._others = lie, others
+        self.held = types.SimpleNamespace(
+            descriptor=self.descriptor, bytes_written=self.bytes_written, identity={"serial": "S1"}
+        )
+        self.settled = []
+        self.bench = types.SimpleNamespace(
+            settle=lambda: self.settled.append(1), limits=Limits(), place=types.SimpleNamespace(cpus=None)
+        )
+        run_dir = types.SimpleNamespace(run_id="r", raw=lambda _drive: str(folder))
+        self.job = types.SimpleNamespace(run_dir=run_dir, stop=threading.Event())
+        self.watchdog = Watchdog(self.job.stop)
+        self.shares = []
+
+    def descriptor(self):
+        return self.handle
+
+    def bytes_written(self):
+        passes = len(self.guarded)
+        return 1000 + passes * SIZE + (self._others if passes else 0)
+
+    def active_bytes(self, _test):
+        return SIZE
+
+    def file(self, attempt, step):
+        return f"{attempt.test}-{attempt.attempt}-{step}"
+
+    def guard(self, step, **_shown):
+        self.guarded.append(step)
+
+    def look(self):
+        self.looks += 1
+        if self._lie and self.looks % 2:
+            self._lie(self.looks // 2 + 1, self.handle)
+
+    def tick(self, share):
+        self.shares.append(share)
+
+    def note(self, event, **fields):
+        self.noted.append({"event": event, **fields})
+
+
+@pytest.fixture
+def station(tmp_path, request):
+    """A drive with a lie and what others wrote, by the test's parameters."""
+    made = Station(tmp_path, **getattr(request, "param", {}))
+    yield made
+    os.close(made.handle)
+
+
+def run(station, test=TEST):
+    integrity.write_and_read_back(station, test, Attempt("t", 1), None)
+
+
+def found(station):
+    """The event, as the journal's form has it."""
+    (event,) = station.noted
+    return base.parse(events.Integrity, {**event, "drive": "d"})
+
+
+def read(handle, offset, length=BLOCK):
+    return os.pread(handle, length, offset)
+
+
+def test_an_honest_drive_keeps_everything(station, tmp_path):
+    run(station)
+    seen = found(station)
+    assert (seen.bytes_written, seen.bytes_read, seen.other_write_bytes) == (TWO_PASSES, TWO_PASSES, 0)
+    assert not seen.wrong_blocks and seen.complete and seen.passes == 2
+    assert station.shares == sorted(station.shares) and station.shares[-1] == 1
+    assert os.listdir(tmp_path) == ["drive"]
+
+
+def test_each_pass_is_guarded_and_looked_at_as_all_that_writes(station):
+    run(station)
+    assert station.guarded == ["integrity"] * 2 and station.looks == 4
+    assert station.settled, "what was written here would be somebody else's to the next test"
+
+
+def test_a_drive_that_the_guard_refuses_is_not_written(station):
+    def guard(_step, **_shown):
+        raise Refused([])
+
+    station.guard = guard
+    with pytest.raises(Refused):
+        run(station)
+    assert read(station.handle, 0, SIZE) == bytes(SIZE)
+
+
+def test_a_drive_that_became_another_between_two_passes_is_not_written_again(station):
+    def look():
+        if station.looks:
+            raise Refused([])
+        station.looks += 1
+
+    station.look = look
+    with pytest.raises(Refused):
+        run(station)
+    assert station.guarded == ["integrity"]
+
+
+def test_a_test_that_asks_for_none_does_nothing(station):
+    run(station, planned.spec())
+    assert not station.noted and not station.guarded
+
+
+FIRST = {}
+
+
+def keep_first(number, handle):
+    if number == 1:
+        FIRST["data"] = read(handle, 0, SIZE)
+
+
+def stale(number, handle):
+    keep_first(number, handle)
+    if number == 2:
+        os.pwrite(handle, FIRST["data"][BLOCK : 2 * BLOCK], BLOCK)
+
+
+def misdirected(number, handle):
+    if number == 1:
+        os.pwrite(handle, read(handle, 1 << 20), 3 * BLOCK)
+
+
+def flip(number, handle):
+    if number == 2:
+        os.pwrite(handle, bytes([read(handle, 700, 1)[0] ^ 1]), 700)
+
+
+def dropped(number, handle):
+    if number == 1:
+        os.pwrite(handle, bytes(BLOCK), 9 * BLOCK)
+
+
+def cut(number, handle):
+    if number == 2:
+        os.truncate(handle, SIZE - 512)
+
+
+LIES = [
+    (stale, "stale", 2, BLOCK, "what was written there by pass 1"),
+    (misdirected, "misdirected", 1, 3 * BLOCK, "what was written to byte 1048576"),
+    (flip, "bit_flips", 2, 0, "1 bit of 4,096 changed"),
+    (dropped, "blank", 1, 9 * BLOCK, "every byte is 0x00"),
+    (cut, "unreadable", 2, SIZE - 512, "a short read"),
+]
+
+
+@pytest.mark.parametrize(
+    ("station", "kind", "number", "offset", "told"),
+    [({"lie": lie}, *expected) for lie, *expected in LIES],
+    indirect=["station"],
+)
+def test_a_lie_fails_the_drive_by_its_kind(station, tmp_path, kind, number, offset, told):
+    run(station)
+    seen = found(station)
+    assert seen.wrong_blocks == {kind: 1}
+    (block,) = seen.first
+    assert (block.pass_number, block.offset_bytes, block.kind, block.found) == (number, offset, kind, told)
+    assert block.read_right == 0
+    (kept,) = [json.loads(line) for line in (tmp_path / "t-1-wrong-blocks.jsonl").read_text().splitlines()]
+    assert kept["offset_bytes"] == offset and kept["expected"] != kept["found"]
+
+
+def test_a_block_that_is_right_the_second_time_is_transient(station):
+    """Only while the process reads: it is right again before it is read once more."""
+    right = {}
+
+    def lie(number, handle):
+        if number == 1:
+            right["data"] = read(handle, 0)
+            os.pwrite(handle, bytes(8), 16)
+
+    station._lie = lie
+    call = station.watchdog.call
+
+    def mended(what, step, *more):
+        os.pwrite(station.handle, right["data"], 0)
+        return call(what, step, *more)
+
+    station.watchdog = types.SimpleNamespace(call=mended)
+    run(station)
+    (block,) = found(station).first
+    assert (block.kind, block.read_right) == ("transient", 3)
+    assert block.found.startswith("first bit flips: ")
+
+
+@pytest.mark.parametrize("station", [{"lie": flip, "others": 1 << 20}], indirect=True)
+def test_wrong_blocks_are_not_the_drive_s_where_others_wrote(station):
+    with pytest.raises(integrity.OthersWrote, match=r"1 block of .*; but somebody else wrote 1,048,576 bytes"):
+        run(station)
+    assert found(station).other_write_bytes == 1 << 20
+
+
+@pytest.mark.parametrize("station", [{"others": 1 << 20}], indirect=True)
+def test_what_others_wrote_is_no_matter_where_every_block_is_right(station):
+    run(station)
+    assert not found(station).wrong_blocks
+
+
+def test_a_drive_beyond_counting_is_not_read_to_its_end(station, monkeypatch):
+    monkeypatch.setattr(integrity, "MOST_WRONG", 5)
+    station._lie = lambda _number, handle: os.pwrite(handle, bytes(SIZE), 0)
+    run(station)
+    seen = found(station)
+    assert not seen.complete and seen.wrong_blocks == {"blank": 5} and seen.passes == 1
+
+
+def test_a_stop_is_let_through(station):
+    station.job.stop.set()
+    with pytest.raises(fio.Interrupted):
+        run(station)
+    assert not station.noted
+
+
+def result_of(station, **changes):
+    """The result by the event that was noted, with these changes; of a host that was not tuned as planned."""
+    (event,) = station.noted
+    reducer = AttemptReducer(TEST)
+    reducer.take({**event, **changes})
+    return reducer.result(
+        dataclasses.replace(steady_test.end_record(), disturbed=["the host was not tuned as planned"])
+    )
+
+
+WRONG = {"wrong_blocks": {"stale": 1}, "complete": False, "passes": 1, "bytes_read": 512}
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({}, "complete"),
+        (WRONG, "complete"),
+        ({**WRONG, "wrong_blocks": {}}, "invalid"),
+        ({"passes": 1}, "invalid"),
+        ({"bytes_read": 512}, "invalid"),
+        ({"complete": False}, "invalid"),
+    ],
+)
+def test_its_result_is_complete_once_all_was_read_back_or_blocks_are_wrong(station, changes, outcome):
+    run(station)
+    result = result_of(station, **changes)
+    assert result.outcome == outcome and result.written_bytes == TWO_PASSES
+    assert bool(result.reasons) == (outcome == "invalid")
+
+
+def test_a_test_of_which_nothing_was_read_back_is_invalid():
+    result = AttemptReducer(TEST).result(steady_test.end_record())
+    assert (result.outcome, result.reasons) == ("invalid", ["not all that was to be written was read back"])
+
+
+def test_what_a_drive_did_not_keep_is_what_it_is_kept_for(station):
+    run(station)
+    assert criteria.missed([], "m", [result_of(station)]) == []
+    (missed,) = criteria.missed([], "m", [result_of(station, **WRONG)])
+    assert missed == "t: at least 1 block of 4,096 bytes not read back as written (1 stale)"

@@ -1,0 +1,68 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The report of a drive that did not keep what an integrity test wrote."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import pytest
+
+from ansible_collections.ssdlab.fleet.tests.fixtures import documents
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import drive_page, made
+
+BLOCK = {
+    "pass_number": 2,
+    "offset_bytes": 57344,
+    "kind": "stale",
+    "found": "what was written there by pass 1",
+    "wrong_sectors": 8,
+    "read_right": 0,
+}
+FOUND = {
+    "passes": 2,
+    "block_size_bytes": 4096,
+    "bytes_written": 2 << 30,
+    "bytes_read": 2 << 30,
+    "write_s": 9.5,
+    "read_s": 4.5,
+    "other_write_bytes": 0,
+    "wrong_blocks": {"stale": 1},
+    "complete": True,
+    "first": [BLOCK],
+}
+
+
+@pytest.fixture(name="lied")
+def fixture_lied(mixed):
+    """The run, with an integrity test of SIM0001 that found a stale block."""
+    results, about = mixed / "results.jsonl", mixed / "run.json"
+    records = [json.loads(line) for line in results.read_text().splitlines()]
+    like = next(one for one in records if (one.get("drive"), one.get("test")) == ("SIM0001", "iops"))
+    nothing = {"metrics": {}, "steady_state": [], "rounds": 0, "precondition": None, "not_applicable": []}
+    record = {**like, **nothing, "test": "integrity", "title": "Integrity", "outcome": "complete", "integrity": FOUND}
+    documents.validate(record, "results")
+    results.write_text("".join(json.dumps(one) + "\n" for one in [*records, record]))
+    run = json.loads(about.read_text())
+    test = {"title": "Integrity", "purge": {"method": "auto"}, "precondition": None, "integrity": {"passes": 2}}
+    run["tests"]["integrity"] = {**{key: None for key in run["tests"]["iops"]}, "cells": [], **test}
+    about.write_text(json.dumps(run))
+    return mixed
+
+
+def test_the_drive_fails_and_its_page_lists_the_blocks(lied):
+    made(lied)
+    summary = json.loads((lied / "report" / "summary.json").read_text())
+    verdicts = {drive["drive"]: drive["verdict"] for drive in summary["drives"]}
+    assert verdicts["SIM0001"] == "fail" and verdicts["SIM0002"] != "fail"
+    html = drive_page(lied, "server-1", "SIM0001")
+    (table,) = re.findall(r"Blocks that were not read back as written.*?</table>", html, re.DOTALL)
+    cells = [" ".join(cell.split()) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", table, re.DOTALL)]
+    assert cells[-6:] == ["57344", "2", "stale", "8", "0 of 3", "what was written there by pass 1"]
+    assert "1 block of 4,096 bytes not read back as written (1 stale)" in html
+    rows = list(csv.DictReader((lied / "report" / "results.csv").open(newline="")))
+    (row,) = [row for row in rows if row["test"] == "integrity" and row["drive"] == "SIM0001"]
+    assert row["verdict"] == "fail"
