@@ -39,7 +39,7 @@ class Station:
         self.drive, self.noted, self.guarded, self.looks = "d", [], [], 0
         self.handle = os.open(folder / "drive", os.O_RDWR | os.O_CREAT)
         os.truncate(self.handle, SIZE)
-        self._lie, self._others = lie, others
+        self.lie, self._others = lie, others
         self.held = types.SimpleNamespace(
             descriptor=self.descriptor, bytes_written=self.bytes_written, identity={"serial": "S1"}
         )
@@ -70,8 +70,8 @@ class Station:
 
     def look(self):
         self.looks += 1
-        if self._lie and self.looks % 2:
-            self._lie(self.looks // 2 + 1, self.handle)
+        if self.lie and self.looks % 2:
+            self.lie(self.looks // 2 + 1, self.handle)
 
     def tick(self, share):
         self.shares.append(share)
@@ -212,7 +212,7 @@ def test_a_block_that_is_right_the_second_time_is_transient(station):
             right["data"] = read(handle, 0)
             os.pwrite(handle, bytes(8), 16)
 
-    station._lie = lie
+    station.lie = lie
     call = station.watchdog.call
 
     def mended(what, step, *more):
@@ -241,7 +241,7 @@ def test_what_others_wrote_is_no_matter_where_every_block_is_right(station):
 
 def test_a_drive_beyond_counting_is_not_read_to_its_end(station, monkeypatch):
     monkeypatch.setattr(integrity, "MOST_WRONG", 5)
-    station._lie = lambda _number, handle: os.pwrite(handle, bytes(SIZE), 0)
+    station.lie = lambda _number, handle: os.pwrite(handle, bytes(SIZE), 0)
     run(station)
     seen = found(station)
     assert not seen.complete and seen.wrong_blocks == {"blank": 5} and seen.passes == 1

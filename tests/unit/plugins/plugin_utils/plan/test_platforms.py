@@ -190,4 +190,4 @@ def test_the_preferred_size_is_the_one_given():
 
 def test_what_the_host_job_alone_can_do_is_refused():
     with pytest.raises(PlanError, match="test integrity: only the host job reads back what it wrote"):
-        platforms.render(load_plan(["integrity"]), "windows", DEVICES["windows"], IDENTITY)
+        rendered(["integrity"], "windows")
