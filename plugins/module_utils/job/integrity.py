@@ -162,7 +162,7 @@ class ReadBack:
             write_s=written.seconds,
             read_s=read.seconds,
             other_write_bytes=other_write_bytes,
-            wrong_blocks=t.cast(t.Any, dict(self._counts)),
+            wrong_blocks=dict(self._counts),
             complete=self.complete,
             first=sorted(self._first, key=lambda one: (one.pass_number, one.offset_bytes)),
         )

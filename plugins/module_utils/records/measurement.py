@@ -98,6 +98,7 @@ class FillCurveDetails:
 
 
 WrongKind = t.Literal["bit_flips", "misdirected", "stale", "blank", "other_drive", "garbled", "unreadable", "transient"]
+_WRONG_KINDS = "^(bit_flips|misdirected|stale|blank|other_drive|garbled|unreadable|transient)$"
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class IntegrityDetails:
     # Beside those of the test, by the kernel's count; null: it does not count.
     other_write_bytes: t.Optional[Count]
     # How many blocks, by what they held; a kind that is not there: none.
-    wrong_blocks: t.Dict[WrongKind, Positive]
+    wrong_blocks: Annotated[t.Dict[str, Number], Limits(property_names=_WRONG_KINDS)]
     # False: reading ended after too many wrong blocks, so that there may be more.
     complete: bool
     # The first of them; the raw file has more, with their contents.

@@ -100,3 +100,11 @@ def test_a_stop_ends_it(drive):
 def test_a_drive_that_does_nothing_for_too_long_hangs(drive):
     with pytest.raises(fio.DriveError, match="the drive did no I/O for 0 s: it hangs"):
         transfer.run(a_pass(drive, writes=True, most_wrong=1), threading.Event(), int, print, silent_s=0)
+
+
+def test_it_writes_what_is_held_open_and_not_what_bears_its_name(tmp_path, drive):
+    (tmp_path / "drive").rename(tmp_path / "moved")
+    (tmp_path / "drive").write_bytes(bytes(SIZE))
+    assert run(drive, True)[0].complete
+    assert (tmp_path / "drive").read_bytes() == bytes(SIZE)
+    assert (tmp_path / "moved").read_bytes()[: 1 << 20] == PATTERN.data(0, 1 << 20)

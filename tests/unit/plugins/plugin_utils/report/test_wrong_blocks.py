@@ -8,9 +8,12 @@ from __future__ import annotations
 import csv
 import json
 import re
+import typing
 
+import jsonschema
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.measurement import WrongKind
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.plugin_utils.report.built import drive_page, made
 
@@ -66,3 +69,15 @@ def test_the_drive_fails_and_its_page_lists_the_blocks(lied):
     rows = list(csv.DictReader((lied / "report" / "results.csv").open(newline="")))
     (row,) = [row for row in rows if row["test"] == "integrity" and row["drive"] == "SIM0001"]
     assert row["verdict"] == "fail"
+
+
+@pytest.mark.parametrize("kind", [*typing.get_args(WrongKind), "<b>", "stale\n", ""])
+def test_a_host_makes_up_no_kind(lied, kind):
+    lines = map(json.loads, (lied / "results.jsonl").read_text().splitlines())
+    (record,) = [line for line in lines if line.get("test") == "integrity"]
+    record["integrity"]["wrong_blocks"] = {kind: 1}
+    if kind in typing.get_args(WrongKind):
+        documents.validate(record, "results")
+    else:
+        with pytest.raises(jsonschema.ValidationError):
+            documents.validate(record, "results")
