@@ -77,7 +77,8 @@ def begun(run: runs.KnownRun, wanted: t.Collection[Key]) -> set[Key]:
 def wrote(left: Left, key: Key) -> bool:
     """Return whether a test of that run surely wrote to the drive: a run that only read leaves the ledger as it was."""
     return any(
-        (record["host"], record.get("drive")) == key and bool(record.get("purge") or record.get("precondition"))
+        (record["host"], record.get("drive")) == key
+        and any(record.get(step) for step in ("purge", "precondition", "integrity"))
         for record in _records(left.folder, {key[0]}, _TEST)
     )
 

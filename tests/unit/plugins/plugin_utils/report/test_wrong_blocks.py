@@ -71,7 +71,7 @@ def test_the_drive_fails_and_its_page_lists_the_blocks(lied):
     assert row["verdict"] == "fail"
 
 
-@pytest.mark.parametrize("kind", [*typing.get_args(WrongKind), "<b>", "stale\n", ""])
+@pytest.mark.parametrize("kind", [*typing.get_args(WrongKind), "<b>", "stale ", ""])
 def test_a_host_makes_up_no_kind(lied, kind):
     lines = map(json.loads, (lied / "results.jsonl").read_text().splitlines())
     (record,) = [line for line in lines if line.get("test") == "integrity"]
