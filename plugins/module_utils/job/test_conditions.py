@@ -130,7 +130,7 @@ class Conditions:
         """Look again and compare; why the test is invalid. All that was found is in `found`, the vendor's settings in
         `settings`.
         """
-        if self._first is None or self._before is None or not test.cells:
+        if self._first is None or self._before is None or not (test.cells or test.integrity):
             return []
         now = self._look_at_health(sampler)
         self.spent = wear.spent(self._written, wear.read(self._host, self._identity()))

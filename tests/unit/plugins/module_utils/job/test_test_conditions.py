@@ -79,11 +79,12 @@ def test_another_setting_than_wanted_disturbs_and_one_that_waits_is_told(micron)
     assert {("vendor_settings", "disturbs"), ("vendor_settings", "told")} <= levels(made)
 
 
-def test_errors_count_for_the_test_that_they_rose_in_alone(micron):
+@pytest.mark.parametrize("test", [TEST, planned.spec(integrity={"passes": 1})], ids=["measures", "reads back"])
+def test_errors_count_for_the_test_that_they_rose_in_alone(micron, test):
     made = micron()
     with micron.host.state() as machine:
         machine["rssdm"]["drives"][0]["smart"] = {"Reported Uncorrectable Errors": 4}
-    assert made.end_test(TEST, Quiet()) == [] and ("media_errors", "told") in levels(made)
+    assert made.end_test(test, Quiet()) == [] and ("media_errors", "told") in levels(made)
     assert made.end(None, [], []).health.media_errors == 4
     made.begin_test()
     assert made.end("interrupted", [], []).health is None

@@ -271,3 +271,17 @@ def test_a_drive_passes_an_integrity_test_only_if_every_block_was_right(found, v
     run["tests"] = {"integrity": {"title": "Integrity"}}
     (judged,) = judge.judge(run, [drive_record(), integrity_record(**found)])["drives"]
     assert (judged["verdict"], judged["reasons"]) == (verdict, [reason])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "wrong", "verdict"),
+    [("complete", {"stale": 1}, "fail"), ("complete", {}, "invalid"), ("invalid", {"stale": 1}, "invalid")],
+)
+def test_a_wrong_block_fails_a_drive_of_which_something_is_unknown(outcome, wrong, verdict):
+    """But for one that the host does not blame on the drive, as others wrote to it."""
+    run = {**run_json(criteria=[], tests=[]), "unknown_causes": "disturb"}
+    record = integrity_record(wrong_blocks=wrong)
+    unknown = {"cause": "link", "level": "unknown", "message": "the speed of its link is unknown"}
+    record = {**record, "outcome": outcome, "conditions": [unknown]}
+    (judged,) = judge.judge(run, [drive_record(), record])["drives"]
+    assert judged["verdict"] == verdict
