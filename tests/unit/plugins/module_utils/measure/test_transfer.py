@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -95,6 +97,29 @@ def test_a_stop_ends_it(drive):
     stop.set()
     with pytest.raises(fio.Interrupted):
         run(drive, True, stop=stop)
+
+
+def child():
+    """The process that this thread started."""
+    return int(Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split()[0])
+
+
+def test_a_process_that_somebody_ends_is_no_fault_of_the_drive(drive):
+    asked = a_pass(drive, writes=False, most_wrong=10_000)
+    with pytest.raises(fio.Killed, match="was killed by signal 9"):
+        transfer.run(asked, threading.Event(), int, lambda _wrong: os.kill(child(), signal.SIGKILL))
+
+
+def test_a_stop_between_two_blocks_leaves_no_process_behind(drive):
+    stop, seen = threading.Event(), []
+
+    def wrong(_block):
+        seen.append(child())
+        stop.set()
+
+    with pytest.raises(fio.Interrupted):
+        transfer.run(a_pass(drive, writes=False, most_wrong=10_000), stop, int, wrong)
+    assert not os.path.exists(f"/proc/{seen[0]}")
 
 
 def test_a_drive_that_does_nothing_for_too_long_hangs(drive):
