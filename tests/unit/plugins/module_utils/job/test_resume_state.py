@@ -84,6 +84,9 @@ BY_BYTES = {"capacity_multiple": 2}
         ({"rounds": {"max": 3, "least_capacity_multiple": 2}}, RATE, 200 + 60 + 180),
         ({"rounds": {"max": 3, "least_capacity_multiple": 2}}, None, None),
         ({"cells": []}, None, 0),
+        # Written and read, twice.
+        ({"cells": [], "integrity": {"passes": 2}, "active_range_pct": 50}, RATE, 200),
+        ({"cells": [], "integrity": {"passes": 2}}, None, None),
     ],
     ids=[
         "rounds",
@@ -95,6 +98,8 @@ BY_BYTES = {"capacity_multiple": 2}
         "least",
         "least, no rate",
         "no cells",
+        "read back",
+        "read back, no rate",
     ],
 )
 def test_how_long_a_test_takes_at_most(changes, rate, seconds):

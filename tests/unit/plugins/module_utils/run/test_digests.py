@@ -66,3 +66,10 @@ def test_another_run_host_or_number_at_a_time_is_another_decision(changes):
 )
 def test_what_is_no_decision(known):
     assert digests.plan_problem(dataclasses.replace(MADE, decision=known))
+
+
+def test_how_often_everything_is_read_back_is_part_of_a_decision_and_of_a_test():
+    drives = ([{"tests": [{"name": "integrity", "integrity": {"passes": passes}}]}] for passes in (1, 2))
+    once, twice = (planned.plan_of(**{**PLAN, "drives": each}) for each in drives)
+    assert digests.decision(once) != digests.decision(twice)
+    assert digests.digests_of_tests(once) != digests.digests_of_tests(twice)
