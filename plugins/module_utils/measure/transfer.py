@@ -121,6 +121,7 @@ def _follow(
             *lines, rest = (rest + part).split(b"\n")
             for told in map(json.loads, lines):
                 if "end" in told:
+                    tick(told["done_bytes"] / asked.size_bytes)
                     return Done(told["end"], told["done_bytes"], 0.0)
                 if "failed" in told:
                     raise _failed(told)
