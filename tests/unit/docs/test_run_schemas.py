@@ -53,7 +53,14 @@ def test_every_event_of_the_contract_is_valid_and_may_carry_more():
         assert valid("journal", record) and valid("journal", dict(record, added_later=1)), record
 
 
-@pytest.mark.parametrize("event, field", [(event, field) for event, record in RECORDS.items() for field in record])
+# What nobody looked at.
+NOT_ALWAYS = {("test_finished", "health")}
+
+
+@pytest.mark.parametrize(
+    "event, field",
+    [(event, field) for event, record in RECORDS.items() for field in record if (event, field) not in NOT_ALWAYS],
+)
 def test_no_field_of_an_event_may_be_missing(event, field):
     record = dict(RECORDS[event])
     del record[field]
