@@ -89,6 +89,7 @@ class CheckedDrive(t.NamedTuple):
 
     path: pcie.path_to_root, read after the drive traffic; aer_rose: what its error counters rose by during it, None
       without traffic; traffic: why there was none. options: those of its entry in ssd_drives.
+      sata_port_gbit_s: the most that its port can do.
     """
 
     drive: str
@@ -101,6 +102,7 @@ class CheckedDrive(t.NamedTuple):
     traffic: str = ""
     write_cache: str | None = None
     self_test: SelfTest = SelfTest()
+    sata_port_gbit_s: float | None = None
 
     @property
     def endpoint(self) -> Device:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from ..core.host import COMMAND_NOT_FOUND, Host
 from ..drive import health, self_test
 from ..drive import identity as drives_util
+from ..drive.attributes import sata_port_gbit_s
 from ..drive.entry import Entry
 from ..machine import pcie
 from ..records.check_finding import CheckFinding
@@ -143,6 +144,7 @@ def _drive(
         traffic=untouched or "",
         write_cache=None if write_cache is None else str(write_cache),
         self_test=self_test.read(host, identity),
+        sata_port_gbit_s=sata_port_gbit_s(host, name),
     )
 
 

@@ -109,16 +109,29 @@ def link_as_wanted(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def sata_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """Find a SATA link slower than the drive supports.
+    """Find a SATA link slower than the drive and its port support.
 
-    Reads: `smartctl` (interface speed).
+    Reads: `smartctl` (interface speed), `hw_sata_spd_limit`.
     """
     if drive.identity.get("transport") != "sata" or drive.health.error:
         return []  # a health that cannot be read is told once, by the checks of the health
     now, most = drive.health.interface_gbit_s, drive.health.interface_max_gbit_s
     if now is None or most is None:
         return [Unknown("smartctl does not report the speed of its SATA link")]
-    return [f"its SATA link runs at {now:g} Gb/s; the drive can do {most:g} Gb/s"] if now < most else []
+    if now >= min(most, drive.sata_port_gbit_s or most):
+        return []
+    return [f"its SATA link runs at {now:g} Gb/s; the drive can do {most:g} Gb/s"]
+
+
+def sata_port_limits(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
+    """Find a SATA port slower than the drive.
+
+    Reads: `smartctl` (interface speed), `hw_sata_spd_limit`.
+    """
+    most, port = drive.health.interface_max_gbit_s, drive.sata_port_gbit_s
+    if most is None or port is None or port >= most:
+        return []
+    return [f"its SATA port can do {port:g} Gb/s; the drive can do {most:g} Gb/s"]
 
 
 def oversubscribed(facts: HostFacts, drive: CheckedDrive) -> list[str]:
@@ -262,6 +275,12 @@ CHECKS: tuple[Check, ...] = (
         BLOCKS,
         "replace the cable, or use another bay or a port that supports the drive's speed",
         sata_trained_down,
+    ),
+    Check(
+        "sata_port",
+        WARNING,
+        "move the drive to a port that supports its speed, or judge it by what this port allows",
+        sata_port_limits,
     ),
     Check(
         "pcie_oversubscribed",

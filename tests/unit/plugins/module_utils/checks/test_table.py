@@ -163,6 +163,11 @@ LINK_ROWS = [
         "does not report the speed of its SATA link",
     ),
     (
+        "sata_port",
+        {"one": drive(model=SATA, told=dict(SATA_TOLD))._replace(sata_port_gbit_s=3.0)},
+        "its SATA port can do 3 Gb/s; the drive can do 6 Gb/s",
+    ),
+    (
         "pcie_link",
         {"one": drive({"speed": 8.0, "width": 2})},
         "its link runs at 8 GT/s x2; the drive and its slot can do 16 GT/s x4",

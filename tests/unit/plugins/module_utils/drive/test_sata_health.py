@@ -16,7 +16,8 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import health as health_checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import link
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import CheckedDrive, HostFacts, Machine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import ata_health, health
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import ata_health, attributes, health
+from ansible_collections.ssdlab.fleet.tests.fixtures import machine_trees
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "health"
 HOST = HostFacts(Machine())
@@ -130,12 +131,29 @@ def test_a_spare_that_one_version_of_smartctl_guesses_is_none():
     assert found.health.used_pct is None
 
 
-def test_a_drive_in_a_slower_port():
-    """Wrong: its port can do no more (ata_link/*/hw_sata_spd_limit); on PCI Express that only warns, here it blocks."""
-    speeds = {
-        "max": {"sata_value": 14, "string": "6.0 Gb/s", "units_per_second": 60, "bits_per_unit": 100000000},
-        "current": {"sata_value": 2, "string": "3.0 Gb/s", "units_per_second": 30, "bits_per_unit": 100000000},
-    }
-    (check,) = (check for check in link.CHECKS if check.check == "sata_link")
-    found = check.look(HOST, checked(smartctl(interface_speed=speeds)))
-    assert (check.level, found) == ("blocks", ["its SATA link runs at 3 Gb/s; the drive can do 6 Gb/s"])
+SPEEDS = {
+    "max": {"sata_value": 14, "string": "6.0 Gb/s", "units_per_second": 60, "bits_per_unit": 100000000},
+    "current": {"sata_value": 2, "string": "3.0 Gb/s", "units_per_second": 30, "bits_per_unit": 100000000},
+}
+
+
+@pytest.mark.parametrize(
+    "port_gbit_s, found",
+    [
+        (None, {"sata_link": ("blocks", ["its SATA link runs at 3 Gb/s; the drive can do 6 Gb/s"])}),
+        (6.0, {"sata_link": ("blocks", ["its SATA link runs at 3 Gb/s; the drive can do 6 Gb/s"])}),
+        # As on PCI Express: the slot's limit is no fault of the drive.
+        (3.0, {"sata_port": ("warning", ["its SATA port can do 3 Gb/s; the drive can do 6 Gb/s"])}),
+    ],
+)
+def test_a_drive_in_a_slower_port(port_gbit_s, found):
+    drive = checked(smartctl(interface_speed=SPEEDS))._replace(sata_port_gbit_s=port_gbit_s)
+    looks = {check.check: (check.level, check.look(HOST, drive)) for check in link.CHECKS if check.check[:4] == "sata"}
+    assert {name: told for name, told in looks.items() if told[1]} == found
+
+
+@pytest.mark.parametrize("told, most", [("3.0 Gbps", 3.0), ("6.0 Gbps", 6.0), ("<unknown>", None), ("", None)])
+def test_the_limit_of_a_port(fake, told, most):
+    machine_trees.build(fake, "hard-disk")
+    fake.put("/sys/class/ata_link/link5/hw_sata_spd_limit", told)
+    assert attributes.sata_port_gbit_s(fake, "sda") == most
