@@ -18,6 +18,10 @@ ONLINE = CPU_DIR + "/online"
 # Whoever holds it open limits how long a CPU may take to wake up, and so how deep it sleeps.
 CPU_DMA_LATENCY = "/dev/cpu_dma_latency"
 NODE_DIR = "/sys/devices/system/node"
+# The kernel's counters of the fast cores (Alder Lake and later); without kinds there is no such folder.
+INTEL_FAST = "/sys/devices/cpu_core/cpus"
+# Cores of one kind differ by less.
+SLOW_SHARE = 0.8
 # More than any kernel is built for (CONFIG_NR_CPUS goes to 8192), so that a slip of the pen doesn't fill the memory.
 HIGHEST_CPU = 65535
 _PART = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
@@ -49,11 +53,12 @@ NOWHERE = Place(None, None, None, "")
 
 class Topology(t.NamedTuple):
     """The CPUs that are on, each with its core `(package, first CPU of the core)` and its NUMA node; None: the kernel
-    does not say.
+    does not say. slow: those of a processor with cores of several kinds that are not of its fastest one.
     """
 
     core_of: dict[int, tuple[int, int]]
     node_of: dict[int, int | None]
+    slow: frozenset[int] = frozenset()
 
     @property
     def online(self) -> list[int]:
@@ -169,6 +174,7 @@ def usable(host: Host) -> Topology:
     return Topology(
         core_of={cpu: core for cpu, core in seen.core_of.items() if cpu in allowed},
         node_of={cpu: node for cpu, node in seen.node_of.items() if cpu in allowed},
+        slow=seen.slow & allowed,
     )
 
 
@@ -190,7 +196,19 @@ def topology(host: Host) -> Topology:
         package, siblings = number(host, base + "physical_package_id"), read_list(host, base + "thread_siblings_list")
         cores[cpu] = (package or 0, min([cpu, *siblings]))
         node_of[cpu] = nodes.get(cpu)
-    return Topology(cores, node_of)
+    return Topology(cores, node_of, _slow(host, cores))
+
+
+def _slow(host: Host, cpus: t.Collection[int]) -> frozenset[int]:
+    """Return the slow CPUs of a hybrid processor: by its kinds of cores (Intel), else by their capacity (ARM). Not by
+    their highest frequency, in which alike cores differ.
+    """
+    fast = set(read_list(host, INTEL_FAST))
+    if fast:
+        return frozenset(cpu for cpu in cpus if cpu not in fast)
+    capacity = {cpu: number(host, f"{CPU_DIR}/cpu{cpu}/cpu_capacity") for cpu in cpus}
+    least = SLOW_SHARE * max((told for told in capacity.values() if told), default=0)
+    return frozenset(cpu for cpu, told in capacity.items() if told and told < least)
 
 
 def node_numbers(host: Host) -> list[int]:

@@ -74,7 +74,11 @@ class CpuPlacement:
         count = max(1, min(parallel, len(users)))
         free = [cpu for cpu in self._cpus_of(node) if cpu not in self._by_hand] or self._cpus_of(node)
         cores = self._topology.cores(free)
-        reserved = _reserved(len(cores), interrupt_cores, count)
+        fast = self._topology.cores([cpu for cpu in free if cpu not in self._topology.slow])
+        # Drives side by side get like cores; interrupts are left the slow ones.
+        only_fast = count <= len(fast) < len(cores)
+        reserved = 0 if only_fast else _reserved(len(cores), interrupt_cores, count)
+        cores = fast if only_fast else cores
         shares = _split(cores[: len(cores) - reserved], count)
         limits = [want.most for want in users]
         most = max(t.cast("list[int]", limits)) if users and all(limits) else None
@@ -103,7 +107,8 @@ class CpuPlacement:
             self._release(drive)
             share = self._running[drive] = self._asked(want) or self._trim(self._take_shares(drive, node), want.most)
             overlap = self._overlap_note(drive, share)
-        note = "; ".join(text for text in (self._node_note(want), _most_note(want, share), overlap) if text)
+        notes = (self._node_note(want), _most_note(want, share), self._slow_note(share), overlap)
+        note = "; ".join(text for text in notes if text)
         # With one node there is nothing to choose, and containers forbid the choosing.
         return Place(
             lists.format_cpu_list(share),
@@ -142,6 +147,10 @@ class CpuPlacement:
             return ""
         said = "its NUMA node is unknown" if want.node is None else f"there is no NUMA node {want.node} here"
         return said + ": set numa_node in the drive's entry; fio may run far from it"
+
+    def _slow_note(self, share: list[int]) -> str:
+        slow = lists.format_cpu_list(cpu for cpu in share if cpu in self._topology.slow)
+        return f"its CPUs {slow} are slower than this host's others: set `cpus` to compare drives" if slow else ""
 
     def _overlap_note(self, drive: str, share: list[int]) -> str:
         others = [other for other, taken in self._running.items() if other != drive and set(taken) & set(share)]

@@ -27,7 +27,8 @@ NVME_PURGES = ["nvme_format_crypto", "nvme_format_user_data", "overwrite"]
 ATA_PURGES = ["ata_sanitize_block", "ata_security_erase_enhanced", "ata_security_erase", "overwrite"]
 # Security erase only where no adapter translates.
 BEHIND_HBA = ["ata_sanitize_block", "overwrite"]
-SAS_PURGES = ["overwrite"]
+# Unknown to sg_opcodes, which is no no; FORMAT UNIT would need the protection type.
+SAS_PURGES = ["scsi_sanitize_crypto", "scsi_sanitize_block", "scsi_sanitize_overwrite", "overwrite"]
 
 
 def examine(host, *entries):
@@ -146,15 +147,34 @@ def test_a_hard_disk_is_no_ssd_and_can_be_allowed(fake):
     assert decided(drive) == ("sata", [], ATA_PURGES)
 
 
-def test_drives_beside_each_other_get_cores_of_different_speed(fake):
-    """Wrong: one gets fast cores alone, another slow ones alone, and nothing says so."""
+SLOW = "its CPUs {} are slower than this host's others: set `cpus` to compare drives"
+
+
+@pytest.mark.parametrize(
+    "drives, cpus_of, slow",
+    [
+        ("a", ["0-11"], [""]),
+        ("abc", ["0-3", "4-7", "8-11"], [""] * 3),
+        # More drives than fast cores.
+        ("abcdefg", ["0-1", "2-3", "4-5", "6-7", "8-9", "10-11", "12"], [""] * 6 + ["12"]),
+    ],
+)
+def test_drives_beside_each_other_get_like_cores(fake, drives, cpus_of, slow):
     machine_trees.build(fake, "hybrid-cpu")
-    places = CpuPlacement(cpus.topology(fake), [CpuRequest(name, 0) for name in "abc"], parallel=3)
-    fast = set(cpus.read_list(fake, "/sys/devices/cpu_core/cpus"))
-    taken = [places.take(name) for name in "abc"]
-    assert [place.cpus for place in taken] == ["0-7", "8-13", "14-17"]
-    assert [len(fast.intersection(cpus.parse(place.cpus))) for place in taken] == [8, 4, 0]
-    assert [place.note for place in taken] == ["", "", ""]
+    places = CpuPlacement(cpus.topology(fake), [CpuRequest(name, 0) for name in drives], parallel=len(drives))
+    taken = [places.take(name) for name in drives]
+    assert [place.cpus for place in taken] == cpus_of
+    assert [place.note for place in taken] == [SLOW.format(listed) if listed else "" for listed in slow]
+    assert {place.interrupt_cpus for place in taken} == {"13-19" if any(slow) else "12-19"}
+
+
+@pytest.mark.parametrize("capacities, slow", [({0: 1024, 1: 446}, {1}), ({0: 1024, 1: 1000}, set()), ({}, set())])
+def test_slow_cores_are_known_by_their_capacity(fake, capacities, slow):
+    """As ARM's kernels tell; the fastest of like cores differ by a few per cent."""
+    fake.put("/sys/devices/system/cpu/online", "0-1")
+    for cpu, capacity in capacities.items():
+        fake.put(f"/sys/devices/system/cpu/cpu{cpu}/cpu_capacity", str(capacity))
+    assert cpus.topology(fake).slow == slow
 
 
 @pytest.mark.parametrize(
