@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Outputs of tools from public bug reports of other programs, and what is made of them here.
-
-A line that begins with "Wrong:" names a known fault (tests/machines/README.md).
-"""
+"""Outputs of tools from public bug reports of other programs, and what is made of them here."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What discovery, the guard, the choice of a purge, placement and tuning do on the machines of tests/machines.
-
-A line that begins with "Wrong:" names a known fault: the assertion beside it records what happens until it is fixed.
-"""
+"""What discovery, the guard, the choice of a purge, placement and tuning do on the machines of tests/machines."""
 
 from __future__ import annotations
 
