@@ -26,7 +26,7 @@ from ansible_collections.ssdlab.fleet.tests.fixtures import simulated_night
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--nights", type=int, default=7)
+    parser.add_argument("--nights", type=int, default=simulated_night.NIGHTS)
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--drives", type=int, default=24, help="of each host")
     options = parser.parse_args()
@@ -34,7 +34,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="ssdlab-nights-") as folder:
         for number in range(1, options.nights + 1):
             began = time.process_time()
-            one = simulated_night.play(folder, simulated_night.Night(number, options.hosts, options.drives))
+            one = simulated_night.play(folder, simulated_night.of_week(number, options.hosts, options.drives))
             found = found.with_night(one)
             print(f"night {number}: {one.told()}; {time.process_time() - began:.0f} s of CPU time", flush=True)
     print("\n".join([*found.wrong, f"all: {found.told()}"]))

@@ -46,6 +46,8 @@ def test_drives_that_are_reset_together_are_the_hosts_fault(tmp_path):
 @pytest.mark.thorough
 def test_a_week_of_nights_of_a_fleet(tmp_path):
     found = simulated_night.Outcome()
-    for number in range(1, 8):
-        found = found.with_night(simulated_night.play(str(tmp_path), Night(number, hosts=4, drives=24)))
+    for number in range(1, simulated_night.NIGHTS + 1):
+        found = found.with_night(
+            simulated_night.play(str(tmp_path), simulated_night.of_week(number, hosts=4, drives=24))
+        )
     assert found.holds(), (found.told(), found.wrong)
