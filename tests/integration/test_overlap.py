@@ -70,5 +70,5 @@ def test_a_night_that_finds_last_nights_run_at_work_says_what_it_does(awx):
         assert {status for status, _said in done.values()} == {"successful"}, done
         attached = f"R{still}this play attaches to it (ssd_overlap: attach)"
         assert attached in done["plan"][1]
-        assert posted.pop()["text"].splitlines()[:2] == [attached, f"{first}: all 1 drives passed"]
+        assert posted.pop()["text"].splitlines()[:2] == [attached, f"{first}: the drive passed"]
         assert at_work(awx) == [] and len(awx.site.run_folders()) == 1 and not posted
