@@ -16,9 +16,8 @@ from dataclasses import replace
 from ..core.host import COMMAND_NOT_FOUND, Host
 from ..drive import health, self_test
 from ..drive import identity as drives_util
-from ..drive.attributes import sata_port_gbit_s
 from ..drive.entry import Entry
-from ..machine import pcie
+from ..machine import links, pcie
 from ..records.check_finding import CheckFinding
 from ..records.host_snapshot import Snapshot
 from ..vendors import iomemory, iomemory_pci
@@ -144,7 +143,7 @@ def _drive(
         traffic=untouched or "",
         write_cache=None if write_cache is None else str(write_cache),
         self_test=self_test.read(host, identity),
-        sata_port_gbit_s=sata_port_gbit_s(host, name),
+        sata_port_gbit_s=links.port_gbit_s(host, name),
     )
 
 

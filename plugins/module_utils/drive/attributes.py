@@ -156,16 +156,6 @@ def _says_sas(host: Host, name: str) -> bool:
     return False
 
 
-def sata_port_gbit_s(host: Host, name: str) -> float | None:
-    """Return the most that a drive's SATA port can do (libata: hw_sata_spd_limit, "3.0 Gbps"); None where nothing
-    tells.
-    """
-    port = re.search(r"/ata([0-9]+)/", host.realpath("/sys/block/" + name))
-    told = host.get(f"/sys/class/ata_link/link{port.group(1)}/hw_sata_spd_limit") if port else None
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) Gbps", told or "")
-    return float(found.group(1)) if found else None
-
-
 def rotation_rpm(host: Host, name: str) -> int | None:
     """Return how fast a disk says that it turns; None for an SSD, and where it does not tell. The kernel's `rotational`
     is also set where nothing is told.

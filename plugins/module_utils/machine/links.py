@@ -4,8 +4,8 @@
 """SATA and SAS links as sysfs shows them: their rate and how they save power. A read costs the drive nothing. None is
 unknown.
 
-Sources: kernel, Documentation/ABI/testing/sysfs-ata (ata_link/*/sata_spd), sysfs-class-sas_phy (negotiated_linkrate),
-  sysfs-block-device.
+Sources: kernel, Documentation/ABI/testing/sysfs-ata (ata_link/*/sata_spd), sysfs-class-sas_phy (negotiated_linkrate,
+  maximum_linkrate_hw), sysfs-block-device.
 """
 
 from __future__ import annotations
@@ -23,19 +23,27 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) (?:Gbps|Gbit)")
 
 def rate_gbit_s(host: Host, name: str) -> float | None:
     """Return what the link of a SATA or SAS drive was negotiated to; of a wide port the slowest of its phys."""
-    path = host.realpath("/sys/block/" + name)
-    found = [rate(host.get(file)) for file in _rate_files(host, path)]
+    found = _rates(host, name, sata="sata_spd", sas="negotiated_linkrate")
     known = [value for value in found if value is not None]
     return min(known) if known and len(known) == len(found) else None
 
 
-def _rate_files(host: Host, path: str) -> list[str]:
-    port = _SAS_PORT.match(path)
+def port_gbit_s(host: Host, name: str) -> float | None:
+    """Return the most that the port of a SATA or SAS drive can do: of its controller, host adapter or expander."""
+    found = _rates(host, name, sata="hw_sata_spd_limit", sas="maximum_linkrate_hw")
+    return min((value for value in found if value is not None), default=None)
+
+
+def _rates(host: Host, name: str, sata: str, sas: str) -> list[float | None]:
+    """Return what the file of this name tells of each link or phy that leads to the drive."""
+    path, files = host.realpath("/sys/block/" + name), []
+    port, ata = _SAS_PORT.match(path), _ATA.match(path)
     if port:
-        return host.glob(port.group(1) + "/phy-*/sas_phy/phy-*/negotiated_linkrate")
-    ata = _ATA.match(path)
-    # link1.0 and on are those of a port multiplier; which of them is the drive's can't be told.
-    return host.glob(ata.group(1) + "/link[0-9]*/ata_link/link[0-9]*/sata_spd") if ata else []
+        files = host.glob(f"{port.group(1)}/phy-*/sas_phy/phy-*/{sas}")
+    elif ata:
+        # link1.0 and on are those of a port multiplier; which of them is the drive's can't be told.
+        files = host.glob(f"{ata.group(1)}/link[0-9]*/ata_link/link[0-9]*/{sata}")
+    return [rate(host.get(file)) for file in files]
 
 
 def rate(text: str | None) -> float | None:

@@ -16,8 +16,7 @@ import pytest
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import health as health_checks
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import link
 from ansible_collections.ssdlab.fleet.plugins.module_utils.checks.base import CheckedDrive, HostFacts, Machine
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import ata_health, attributes, health
-from ansible_collections.ssdlab.fleet.tests.fixtures import machine_trees
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import ata_health, health
 
 FIXTURES = Path(__file__).resolve().parents[4] / "fixtures" / "health"
 HOST = HostFacts(Machine())
@@ -150,10 +149,3 @@ def test_a_drive_in_a_slower_port(port_gbit_s, found):
     drive = checked(smartctl(interface_speed=SPEEDS))._replace(sata_port_gbit_s=port_gbit_s)
     looks = {check.check: (check.level, check.look(HOST, drive)) for check in link.CHECKS if check.check[:4] == "sata"}
     assert {name: told for name, told in looks.items() if told[1]} == found
-
-
-@pytest.mark.parametrize("told, most", [("3.0 Gbps", 3.0), ("6.0 Gbps", 6.0), ("<unknown>", None), ("", None)])
-def test_the_limit_of_a_port(fake, told, most):
-    machine_trees.build(fake, "hard-disk")
-    fake.put("/sys/class/ata_link/link5/hw_sata_spd_limit", told)
-    assert attributes.sata_port_gbit_s(fake, "sda") == most

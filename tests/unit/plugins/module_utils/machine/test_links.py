@@ -19,12 +19,12 @@ def sata(fake, spd="6.0 Gbps", policy="max_performance"):
     fake.put("/sys/class/scsi_host/host2/link_power_management_policy", policy + "\n")
 
 
-def sas(fake, *rates, expander=""):
+def sas(fake, *rates, expander="", file="negotiated_linkrate"):
     base = SAS + "/port-6:0" + expander
     port = base if not expander else base + "/port-6:0:1"
     fake.disk("sdb", "8:16", port + "/end_device-6:0/target6:0:0/6:0:0:0")
     for number, rate in enumerate(rates):
-        fake.put(f"{port}/phy-6:{number}/sas_phy/phy-6:{number}/negotiated_linkrate", rate + "\n")
+        fake.put(f"{port}/phy-6:{number}/sas_phy/phy-6:{number}/{file}", rate + "\n")
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,22 @@ def test_behind_an_expander_the_drives_own_port_counts(fake):
     sas(fake, "12.0 Gbit", expander="/expander-6:0")
     fake.put(SAS + "/port-6:0/phy-6:0/sas_phy/phy-6:0/negotiated_linkrate", "3.0 Gbit\n")
     assert links.rate_gbit_s(fake, "sdb") == 12.0
+
+
+@pytest.mark.parametrize("told, most", [("3.0 Gbps", 3.0), ("6.0 Gbps", 6.0), ("<unknown>", None), ("", None)])
+def test_the_most_that_a_sata_port_can_do(fake, told, most):
+    sata(fake)
+    fake.put(ATA + "/link3/ata_link/link3/hw_sata_spd_limit", told + "\n")
+    assert links.port_gbit_s(fake, "sda") == most
+
+
+@pytest.mark.parametrize("told, most", [("3.0 Gbit", 3.0), ("12.0 Gbit", 12.0), ("Unknown", None)])
+@pytest.mark.parametrize("expander", ["", "/expander-6:0"])
+def test_the_most_that_a_sas_port_can_do(fake, told, most, expander):
+    sas(fake, told, expander=expander, file="maximum_linkrate_hw")
+    # Of the host adapter: it does not limit the link between expander and drive.
+    fake.put(SAS + "/port-6:0/phy-6:9/sas_phy/phy-6:9/maximum_linkrate_hw", "12.0 Gbit\n" if expander else told)
+    assert links.port_gbit_s(fake, "sdb") == most
 
 
 def test_a_phy_that_does_not_tell_leaves_it_unknown(fake):
