@@ -9,9 +9,11 @@ A new check is a line in the CHECKS of its family; a new family is a line in TAB
 
 from __future__ import annotations
 
+import re
 import typing as t
 from dataclasses import replace
 
+from ..core import packages
 from ..records.check_finding import CheckFinding, CheckLevel
 from . import health, host, link, model
 from .base import OK, WARNING, Check, Harmless, HostFacts, Unknown
@@ -28,6 +30,8 @@ CODES: tuple[str, ...] = tuple(
 
 # The remedy of the fault itself would send people to reseat drives whose link is merely unseen.
 UNKNOWN_REMEDY = "check it by hand, then set this check to ok in preflight_levels"
+# What module_utils/drive/health.py and facts.py say of a tool that a host lacks.
+_NOT_INSTALLED = re.compile(r"\b(nvme|smartctl|fio) is not installed")
 
 
 def run(
@@ -55,8 +59,14 @@ def run(
 
 
 def _finding(check: Check, drive: str | None, message: str, levels: t.Mapping[str, CheckLevel]) -> CheckFinding:
-    remedy = UNKNOWN_REMEDY if isinstance(message, Unknown) else check.remedy
+    remedy = _unknown_remedy(message) if isinstance(message, Unknown) else check.remedy
     return CheckFinding(check.check, drive, level(check, message, levels), str(message), remedy)
+
+
+def _unknown_remedy(message: str) -> str:
+    """Return what makes it known; of several tools that a host lacks the first one does."""
+    lacks = _NOT_INSTALLED.search(message)
+    return f"install {packages.of_tool(lacks[1])}" if lacks else UNKNOWN_REMEDY
 
 
 def level(check: Check, message: str, levels: t.Mapping[str, CheckLevel]) -> CheckLevel:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ..core import packages
 from ..core.host import COMMAND_NOT_FOUND, TIMED_OUT, Result
 from ..records.base import Scalar
 from ..records.events import Look
@@ -21,16 +22,6 @@ Names = t.Mapping[str, Scalar]
 WRITING: LedgerState = "writing"
 RELEASED: LedgerState = "released"
 EVIDENCE: LedgerState = "evidence"
-
-# Which package has a tool, for who has to install it.
-PACKAGES = {
-    "wipefs": "util-linux",
-    "blkid": "util-linux",
-    "nvme": "nvme-cli",
-    "hdparm": "hdparm",
-    "zpool": "zfsutils-linux",
-}
-_SG_PACKAGE = "sg3-utils (Debian) or sg3_utils (RHEL)"
 
 
 class Mount(t.NamedTuple):
@@ -174,8 +165,9 @@ class Facts:
         """Keep that a command gave no answer that can be used, and which package it is from when it is missing."""
         tool = result.argv[0]
         if result.rc == COMMAND_NOT_FOUND:
-            package = PACKAGES.get(tool) or (_SG_PACKAGE if tool.startswith("sg_") else tool)
-            self.failures.append(f"{tool} is missing, and this drive cannot be checked without it; install {package}")
+            self.failures.append(
+                f"{tool} is missing, and this drive cannot be checked without it; install {packages.of_tool(tool)}"
+            )
             return
         said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()[0]
         self.failures.append(problem or f"{' '.join(result.argv)} ended with {result.rc} and said: {said:.160}")

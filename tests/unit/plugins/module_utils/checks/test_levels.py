@@ -38,6 +38,26 @@ def test_levels_are_the_inventorys_choice():
     assert chosen == {"pcie_link": "ok", "media_errors": "blocks", "health": "blocks"}
 
 
+@pytest.mark.parametrize(
+    "error, remedy",
+    [
+        ("smartctl is not installed", "install smartmontools"),
+        ("nvme is not installed; smartctl is not installed", "install nvme-cli"),
+        ("nvme smart-log failed with exit code 1; smartctl is not installed", "install smartmontools"),
+        ("smartctl -a failed with exit code 1", table.UNKNOWN_REMEDY),
+    ],
+)
+def test_of_a_tool_that_is_not_installed_the_remedy_is_its_package(error, remedy):
+    found = table.run(HostFacts(GOOD_MACHINE, REQUIRED, [drive(told={"error": error})]), {})
+    assert found and {item.remedy for item in found} == {remedy}
+
+
+def test_errors_under_traffic_take_fio():
+    one = drive(aer_rose=None, traffic="fio is not installed")
+    (found,) = table.run(HostFacts(GOOD_MACHINE, REQUIRED, [one]), {})
+    assert (found.check, found.remedy) == ("pcie_errors", "install fio")
+
+
 def test_a_vendors_findings_keep_their_level_unless_the_inventory_says_otherwise():
     vendor = [CheckFinding("pcie_bandwidth", None, "blocks", "m", "r")]
     facts = HostFacts(GOOD_MACHINE, REQUIRED)
