@@ -39,11 +39,10 @@ def _without(drive: CheckedDrive, *keys: str) -> list[str]:
     if drive.health.error:
         return [Unknown(f"its health cannot be read: {drive.health.error}")]
     missing = [TOLD[key] for key in keys if getattr(drive.health, key) is None]
-    return (
-        [Unknown("{0} does not report its {1}".format(drive.health.source or "the drive", ", ".join(missing)))]
-        if missing
-        else []
-    )
+    text = "{0} does not report its {1}".format(drive.health.source or "the drive", ", ".join(missing))
+    if drive.health.is_in_database is False:
+        text += "; smartctl's database does not have this model: update-smart-drivedb may help"
+    return [Unknown(text)] if missing else []
 
 
 def failing(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
@@ -152,7 +151,10 @@ def self_test_running(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     Reads: `nvme self-test-log`, `smartctl -c -l selftest`. Source: NVM Express base specification.
     """
     seen = drive.self_test
-    return [f"its {self_test.text(seen)}, is under way; the host job waits for it"] if seen.is_running else []
+    if not seen.is_running:
+        return []
+    command = self_test.abort_command(drive.identity)
+    return [f"its {self_test.text(seen)}, is under way; the host job waits for it ({command} would end it)"]
 
 
 def write_cache(facts: HostFacts, drive: CheckedDrive) -> list[str]:
@@ -194,7 +196,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "self_test",
         WARNING,
-        "count the time in, or end it (nvme device-self-test -s 0xf, smartctl -X)",
+        "allow for the time, or end the self-test with the command that the finding names",
         self_test_running,
     ),
     Check(

@@ -72,6 +72,8 @@ class Health:
     # Of a SATA drive's link: now, and at best.
     interface_gbit_s: float | None = None
     interface_max_gbit_s: float | None = None
+    # Whether smartctl's database has a SATA drive's model.
+    is_in_database: bool | None = None
 
 
 def merge(one: Health, other: Health) -> Health:
@@ -224,6 +226,7 @@ def _smartctl_ata(data: Json) -> Health:
     return Health(
         interface_gbit_s=_gbit_s(_part(data, "interface_speed"), "current"),
         interface_max_gbit_s=_gbit_s(_part(data, "interface_speed"), "max"),
+        is_in_database=_flag(data.get("in_smartctl_database")),
         failing=tuple(str(row.get("name")) for row in rows if row.get("when_failed") == "now"),
         used_pct=ata_health.used_pct(data),
         **ata_health.counters(data),

@@ -267,8 +267,12 @@ HEALTH_ROWS = [
     ("throttled_before", {"one": drive(told={"critical_temp_min": 2})}, "2 min above its critical temperature"),
     (
         "self_test",
-        {"one": drive(self_test=SelfTest(True, True, "extended", 40))},
-        "its self-test (extended), 40 % left, is under way; the host job waits for it",
+        {
+            "one": drive(
+                model=dict(SATA, path="/dev/sda"), told=SATA_TOLD, self_test=SelfTest(True, True, "extended", 40)
+            )
+        },
+        "its self-test (extended), 40 % left, is under way; the host job waits for it (smartctl -X /dev/sda would end",
     ),
     ("write_cache", {"one": drive(write_cache="write back")}, "its volatile write cache is on"),
     ("write_cache", {"one": drive(write_cache=None, told={"volatile_write_cache": None})}, "is unknown"),

@@ -117,6 +117,10 @@ def test_of_a_model_that_smartctl_does_not_know_only_the_standards_statistics_co
     unknown = smartctl(*rows, in_smartctl_database=False)
     found = health.from_smartctl(unknown)
     assert (found.media_errors, found.interface_crc_errors, found.used_pct) == (None, None, None)
+    hint = "smartctl's database does not have this model: update-smart-drivedb may help"
+    for look, what in ((health_checks.media_errors, "media errors"), (health_checks.wear, "wear")):
+        assert look(HOST, checked(unknown)) == [f"smartctl does not report its {what}; {hint}"]
+        assert hint not in "".join(look(HOST, checked({**unknown, "in_smartctl_database": True})))
     table = [{"name": name, "value": 2} for name in ata_health.STATISTICS.values()]
     found = health.from_smartctl({**unknown, "ata_device_statistics": {"pages": [{"table": table}]}})
     assert (found.media_errors, found.interface_crc_errors) == (2, 2)
