@@ -33,8 +33,14 @@ VERSIONS = {
 # to 19 of 100 IOPS, as they took every I/O for one of the smallest size.
 RATE_OF_MIX_SINCE = "3.42"
 ENGINE_REMEDY = {
-    "libaio": "install the package of this engine (EL: fio-engine-libaio), and look at fs.aio-nr and fs.aio-max-nr",
-    "io_uring": "set kernel.io_uring_disabled to 0, install a fio that has it",
+    "libaio": (
+        "install the package of this engine (EL: fio-engine-libaio), or raise fs.aio-max-nr if fs.aio-nr is near it, "
+        "or set workload_ioengine: io_uring"
+    ),
+    "io_uring": (
+        "install a fio that has it, or set kernel.io_uring_disabled to 0; in a container, allow io_uring in its "
+        "seccomp profile, or set workload_ioengine: libaio"
+    ),
 }
 # What the variables must be, where the type in the role's spec says too little.
 RULES = {
@@ -231,7 +237,7 @@ def _tool_findings(view: HostAnswer, tests: t.Sequence[Test]) -> list[Finding]:
         found += [Finding(text, view.name) for text in unlike]
     told = view.facts.fio_engines or {}
     found += [
-        Finding(f"fio can't use {engine}: {said}; {ENGINE_REMEDY[engine]}, or set workload_ioengine", view.name)
+        Finding(f"fio can't use {engine}: {said}; {ENGINE_REMEDY[engine]}", view.name)
         for engine, said in told.items()
         if said
     ]

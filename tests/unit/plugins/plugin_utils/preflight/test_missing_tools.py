@@ -34,14 +34,22 @@ def test_fio_is_there_and_new_enough(fio, expected):
     assert len(found) == bool(expected) and expected in "".join(found)
 
 
-def test_an_engine_that_fio_cannot_use_is_told_before_anything_is_erased():
+@pytest.mark.parametrize(
+    ("engine", "other", "remedies"),
+    [
+        ("libaio", "io_uring", ("install the package", ", or raise fs.aio-max-nr")),
+        ("io_uring", "libaio", ("install a fio", ", or set kernel.io_uring_disabled to 0", "in a container, allow ")),
+    ],
+)
+def test_an_engine_that_fio_cannot_use_is_told_before_anything_is_erased(engine, other, remedies):
     answer = host_answers.of(
         "h1",
         {"ssd_fio_min_version": "3.28"},
-        facts={"tools": {}, "fio_engines": {"libaio": "fio: engine libaio not loadable", "io_uring": ""}},
+        facts={"tools": {}, "fio_engines": {engine: "fio: it fails", other: ""}},
     )
     (found,) = texts(host_findings.missing_tools(answer))
-    assert found.startswith("h1: fio can't use libaio: fio: engine libaio not loadable; install the package")
+    assert found.startswith(f"h1: fio can't use {engine}: fio: it fails; {remedies[0]}")
+    assert all(remedy in found for remedy in remedies) and found.endswith(f", or set workload_ioengine: {other}")
 
 
 def test_every_missing_tool_is_named():
