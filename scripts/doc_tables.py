@@ -387,7 +387,13 @@ def health_table() -> Rows:
     ]
 
 
-TABLES: dict[str, t.Callable[..., Rows]] = {
+def health_criteria_yaml() -> str:
+    """Return the default of ssd_health_criteria, as a list to copy."""
+    items = [", ".join(f"{key}: {value}" for key, value in item.items()) for item in health_metrics.DEFAULT_CRITERIA]
+    return "\n".join(["```yaml", "ssd_health_criteria:", *(f"  - {{{item}}}" for item in items), "```"])
+
+
+TABLES: dict[str, t.Callable[..., Rows | str]] = {
     "checks": checks_table,
     "refusals": refusals_table,
     "reasons": reasons_table,
@@ -396,6 +402,7 @@ TABLES: dict[str, t.Callable[..., Rows]] = {
     "metrics": metrics_table,
     "variations": variations_table,
     "health": health_table,
+    "health_criteria": health_criteria_yaml,
     "columns": columns_table,
     "record": record_table,
     "parts": parts_table,
@@ -412,8 +419,10 @@ TABLES: dict[str, t.Callable[..., Rows]] = {
 SCHEMAS = {"docs/summary.schema.json": ("report/summary.json", summary_record.Summary)}
 
 
-def text(rows: Rows) -> str:
-    """Return a table in Markdown. A bar within a cell would end it."""
+def text(rows: Rows | str) -> str:
+    """Return a table in Markdown. A bar within a cell would end it. A text is what it is."""
+    if isinstance(rows, str):
+        return rows
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 

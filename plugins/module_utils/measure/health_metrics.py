@@ -47,7 +47,11 @@ TABLE: t.Mapping[str, HealthMetric] = {
         0,
     ),
     "critical_warnings": HealthMetric(
-        "it raised {0} critical warnings", "`nvme smart-log`: `critical_warning`, new bits but 1", _NONE, _NONE, 0
+        "it raised {0} critical warnings",
+        "`nvme smart-log`: `critical_warning`, new bits except temperature",
+        _NONE,
+        _NONE,
+        0,
     ),
     "uncorrected_pcie_errors": HealthMetric(
         "{0} PCI Express errors of its own function were not corrected", _AER, _NONE, _NONE, 0
