@@ -269,7 +269,7 @@ class DriveTests:
         for histogram in tails:
             self._station.note("histogram", **base.to_json(histogram), **attempt._asdict())
         self._station.kernel_log.end()
-        self._station.conditions.found += self._station.kernel_log.unknown()
+        self._station.conditions.found += self._station.kernel_log.told()
         end = self._station.kernel_log.counted(self._station.conditions.end(ended, reasons, disturbed))
         self.finished.append(reducer.result(end))
         # The ledger first: a job that dies in between does the test again, but loses no evidence.

@@ -16,7 +16,7 @@ from ..drive.attributes import VIRTUAL
 from ..machine import cpus, kernel_names
 from ..machine.kernel_names import Names
 from ..measure import kernel_faults
-from ..measure.disturbances import UNKNOWN
+from ..measure.disturbances import TOLD
 from ..measure.kernel_faults import Faults
 from ..measure.kernel_log import LogEvent
 from ..measure.kernel_log_reader import KernelLogReader
@@ -115,6 +115,8 @@ class DriveLog:
         self._drives: dict[str, Names] = {}
         # How many events were noted, and the place of the next one in the log.
         self._noted, self._next = 0, 0
+        # Of the log itself, in the drive's campaign.
+        self._told: set[str] = set()
         # Of the test that is under way, once it has ended.
         self._found: list[Faults] | None = None
 
@@ -173,19 +175,28 @@ class DriveLog:
     def _faults(self) -> list[Faults]:
         return [self._log.faults(name, self._drives) for name in self._names] if self._log else []
 
-    def unknown(self) -> list[Condition]:
-        """Return that timeouts and resets of a test are not known, or not all.
+    def told(self) -> list[Condition]:
+        """Return what a test's owner is to know of the log, none of which bears on figures.
 
-        kernel_log unknown: `/dev/kmsg` can't be read (in a container, as a rule), or had records that were overwritten
-          before they were read. Limit: none
+        kernel_log told: once for each drive, `/dev/kmsg` can't be read (in a container, as a rule), or had records that
+          were overwritten before they were read; of a test, resets of its link, and timeouts beside those of other
+          drives. Limit: none
         """
         if not self._log or self._found is None:
             return []
-        reader = self._log.reader
+        of_log = [text for text in [self._missing(self._log.reader)] if text and text not in self._told]
+        self._told.update(of_log)
+        return [Condition("kernel_log", TOLD, text) for text in (*of_log, *_remarks(self._found))]
+
+    @staticmethod
+    def _missing(reader: KernelLogReader) -> str:
         if reader.missing:
-            return [Condition("kernel_log", UNKNOWN, f"timeouts and resets of the drive are unknown: {reader.missing}")]
-        text = "records of the kernel's log were lost: there may be more timeouts and resets than were counted"
-        return [Condition("kernel_log", UNKNOWN, text)] if reader.lost else []
+            return (
+                f"controller_resets, link_resets and io_timeouts are unknown and not judged: {reader.missing}; give a "
+                "container /dev/kmsg and CAP_SYSLOG"
+            )
+        lost = "records of the kernel's log were lost: there may be more timeouts and resets than were counted"
+        return lost if reader.lost else ""
 
     def counted(self, end: TestEnd) -> TestEnd:
         """Return a test's end with what was counted of its drive."""
@@ -196,7 +207,10 @@ class DriveLog:
             end.health or HealthChange(),
             io_timeouts=sum(one.timeouts for one in found),
             controller_resets=sum(one.resets for one in found),
+            link_resets=sum(one.link_resets for one in found),
             host_resets=max(one.host_resets for one in found),
+            host_timeouts=max(one.host_timeouts for one in found),
+            kernel_message=next((one.first_message[:LONGEST] for one in found if one.first_message), None),
         )
         if any(one.reason for one in found):
             # What the host did to the drive speaks against nobody's drive.
@@ -204,3 +218,15 @@ class DriveLog:
         elif any(one.is_gone for one in found):
             health = replace(health, drive_gone=True)
         return replace(end, health=health)
+
+
+def _remarks(found: t.Sequence[Faults]) -> t.Iterator[str]:
+    resets, timeouts = sum(one.link_resets for one in found), sum(one.host_timeouts for one in found)
+    if resets:
+        times = "once" if resets == 1 else f"{resets} times"
+        yield f"its link or device was reset {times}: look at cable, backplane and HBA, and at interface_crc_errors"
+    if timeouts and not any(one.reason for one in found):
+        yield (
+            f"{timeouts} of its I/Os timed out within a minute of those of other drives: look at what they share "
+            "(HBA, switch, power), and at their model's firmware; longest_io_s is not judged"
+        )

@@ -20,8 +20,9 @@ SPARE: t.Final = "available_spare_pct"
 
 
 class HealthMetric(t.NamedTuple):
-    """A metric of a drive's health. text: says it of a drive, with the figure as {0}. sources: by transport, where it
-    comes from, in Markdown. most: the limit of the default criterion; None: there is none.
+    """A metric of health. text: says it of a drive, with the figure as {0}, or {times}, and the plural as {s}.
+    sources: by transport, where it comes from, in Markdown. most: the limit of the default criterion; None: there is
+    none.
     """
 
     text: str
@@ -29,6 +30,12 @@ class HealthMetric(t.NamedTuple):
     sata: str
     sas: str
     most: float | None = None
+
+    def said(self, value: float) -> str:
+        """Return what a figure says of a drive."""
+        figure = f"{value:.6g}"
+        times, plural = ("once", "") if value == 1 else (f"{figure} times", "s")
+        return self.text.format(figure, times=times, s=plural)
 
 
 _AER = "`aer_dev_nonfatal`, `aer_dev_fatal` of its function"
@@ -40,24 +47,24 @@ _NONE = "-"
 
 TABLE: t.Mapping[str, HealthMetric] = {
     MEDIA_ERRORS: HealthMetric(
-        "it counted {0} more media errors",
+        "it counted {0} more media error{s}",
         "`nvme smart-log`: `media_errors`",
         "`Reported_Uncorrect` and its like, by name; else `Number of Reported Uncorrectable Errors`",
         "error counter log (pages 02h, 03h, 05h): uncorrected errors",
         0,
     ),
     "critical_warnings": HealthMetric(
-        "it raised {0} critical warnings",
+        "it raised {0} critical warning{s}",
         "`nvme smart-log`: `critical_warning`, new bits except temperature",
         _NONE,
         _NONE,
         0,
     ),
     "uncorrected_pcie_errors": HealthMetric(
-        "{0} PCI Express errors of its own function were not corrected", _AER, _NONE, _NONE, 0
+        "{0} PCI Express error{s} of its own function went uncorrected", _AER, _NONE, _NONE, 0
     ),
     LONGEST_IO: HealthMetric("an I/O took {0} s", _FIO, _FIO, _FIO, 30),
-    "controller_resets": HealthMetric("its controller was reset {0} times", _KERNEL_LOG, _SCSI_LOG, _SCSI_LOG, 0),
+    "controller_resets": HealthMetric("its controller was reset {times}", _KERNEL_LOG, _NONE, _NONE, 0),
     "drive_gone": HealthMetric("the kernel lost it, or has given it up", _GONE, _GONE, _GONE, 0),
     "link_degraded": HealthMetric(
         "its link fell and stayed down",
@@ -66,21 +73,23 @@ TABLE: t.Mapping[str, HealthMetric] = {
         "`negotiated_linkrate`",
         0,
     ),
+    # Mostly of a cable, a backplane or an HBA; a drive that keeps I/Os waiting misses LONGEST_IO.
+    "link_resets": HealthMetric("its link or device was reset {times}", _NONE, _SCSI_LOG, _SCSI_LOG),
     "io_timeouts": HealthMetric("{0} of its I/Os timed out", _KERNEL_LOG, _SCSI_LOG, _SCSI_LOG),
     "interface_crc_errors": HealthMetric(
-        "it counted {0} more CRC errors of its interface",
+        "it counted {0} more CRC error{s} of its interface",
         _NONE,
         "`UDMA_CRC_Error_Count` and its like, by name; else `Number of Interface CRC Errors`",
         _NONE,
     ),
     "unsafe_shutdowns": HealthMetric(
-        "it counted {0} more unsafe shutdowns",
+        "it counted {0} more unsafe shutdown{s}",
         "`nvme smart-log`: `unsafe_shutdowns`",
         "`Unexpect_Power_Loss_Ct` and its like, by name",
         _NONE,
     ),
     "corrected_pcie_errors_per_h": HealthMetric(
-        "it had {0} corrected PCI Express errors an hour", "`aer_dev_correctable` of its function", _NONE, _NONE
+        "it had {0} corrected PCI Express error{s} an hour", "`aer_dev_correctable` of its function", _NONE, _NONE
     ),
     "throttled_s": HealthMetric(
         "it was throttled for {0} s", "`nvme smart-log`: `thm_temp1_total_time`, `thm_temp2_total_time`", _NONE, _NONE
@@ -105,6 +114,8 @@ TABLE: t.Mapping[str, HealthMetric] = {
         _NONE,
     ),
 }
+# Metrics that a line of the kernel's log stands behind.
+OF_KERNEL_LOG = ("controller_resets", "link_resets", "io_timeouts", "drive_gone")
 # What a default criterion says.
 DEFAULT_CRITERIA: t.Sequence[t.Mapping[str, t.Any]] = [
     {"metric": name, "max": row.most} for name, row in TABLE.items() if row.most is not None
@@ -117,8 +128,8 @@ def metrics(health: HealthChange | None, wear: Wear | None, longest_io_s: float 
         return {}
     known: dict[str, float | None] = {
         "critical_warnings": None if health.critical_warning is None else bin(health.critical_warning).count("1"),
-        # An I/O that waited for an HBA or a switch says nothing of the drive.
-        LONGEST_IO: None if health.host_resets else longest_io_s,
+        # An I/O that waited for an HBA or a switch, or beside those of others, says nothing of the drive.
+        LONGEST_IO: None if health.host_resets or health.host_timeouts else longest_io_s,
         "write_amplification": wear.write_amplification if wear else None,
     }
     found = {name: known[name] if name in known else getattr(health, name) for name in TABLE}

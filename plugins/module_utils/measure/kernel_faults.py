@@ -9,19 +9,21 @@ import typing as t
 
 from ..machine.kernel_names import Names
 from ..machine.pcie import ADDRESS
-from .kernel_log import GONE, HOST_RESET, RESET, TIMEOUT, LogEvent
+from .kernel_log import GONE, HOST_RESET, LINK_RESET, RESET, TIMEOUT, LogEvent
 
 # What befalls several drives of a host within this time has one cause, which none of them is.
 TOGETHER_S = 60.0
 # A reset is tried again and told again; after so long it is another one.
 SAME_RESET_S = 10.0
-FAULTS = (TIMEOUT, RESET, GONE)
+# Timeouts of several drives alone may be theirs, such as of a model that stalls: they end no test.
+ENDING = (RESET, LINK_RESET, GONE)
+FAULTS = (TIMEOUT, *ENDING)
 OF_HOST = "a fault of the host, not of the drive"
 
 
 class Faults(t.NamedTuple):
     """What a drive's measurement has of the kernel's log. own: its own events; of_host: those of what it shares with
-    others; reason: these in a sentence, "" without any.
+    others; reason: these in a sentence, "" without any that ends the test.
     """
 
     own: list[LogEvent]
@@ -35,18 +37,33 @@ class Faults(t.NamedTuple):
 
     @property
     def resets(self) -> int:
-        """How often its own controller, or the device itself, was reset."""
+        """How often its own controller was reset."""
         return len(_apart(event for event in self.own if event.kind == RESET))
+
+    @property
+    def link_resets(self) -> int:
+        """How often its SATA or SAS link, or the device behind it, was reset."""
+        return len(_apart(event for event in self.own if event.kind == LINK_RESET))
 
     @property
     def host_resets(self) -> int:
         """How often what it shares with others was reset."""
-        return len(_apart(event for event in self.of_host if event.kind in (RESET, HOST_RESET)))
+        return len(_apart(event for event in self.of_host if event.kind in (RESET, LINK_RESET, HOST_RESET)))
+
+    @property
+    def host_timeouts(self) -> int:
+        """How many of its I/Os timed out when others' did, or when what it shares with them was reset."""
+        return sum(event.kind == TIMEOUT for event in self.of_host)
 
     @property
     def has_fault(self) -> bool:
         """Whether it has a fault of its own, which others may turn out to have had too."""
         return any(event.kind in FAULTS for event in self.own)
+
+    @property
+    def first_message(self) -> str | None:
+        """What the kernel said of its first fault of its own."""
+        return next((event.text for event in self.own if event.kind in FAULTS), None)
 
     @property
     def is_gone(self) -> bool:
@@ -91,7 +108,9 @@ def _is_near(event: LogEvent, others: t.Iterable[LogEvent]) -> bool:
 
 
 def _with_others(name: str, events: t.Mapping[str, t.Sequence[LogEvent]]) -> tuple[list[LogEvent], set[str]]:
-    """Return those of a drive's events that others had too, each within a minute of the next, and whose they are."""
+    """Return those of a drive's events that others had too, each within a minute of the next, and whose those are that
+    end a test.
+    """
     found: list[LogEvent] = []
     sharing: set[str] = set()
     for kind in FAULTS:
@@ -100,7 +119,7 @@ def _with_others(name: str, events: t.Mapping[str, t.Sequence[LogEvent]]) -> tup
             drives = {drive for _time_s, drive, _event in group}
             if name in drives and len(drives) > 1:
                 found += [event for _time_s, drive, event in group if drive == name]
-                sharing |= drives
+                sharing |= drives if kind in ENDING else set()
     return found, sharing
 
 
@@ -126,4 +145,4 @@ def _of_several(drives: t.Sequence[Names]) -> str:
         return ""
     common = (part for part in drives[0].above if ADDRESS.fullmatch(part) and all(part in one.above for one in drives))
     below = next((f", all below {part}" for part in common), "")
-    return f"{OF_HOST}: {len(drives)} of its drives timed out, were reset or were lost within a minute{below}"
+    return f"{OF_HOST}: {len(drives)} of its drives were reset or lost within a minute{below}"

@@ -14,9 +14,11 @@ from __future__ import annotations
 import re
 import typing as t
 
-TIMEOUT, RESET, GONE, MEDIUM_ERROR, IO_ERROR, HOST_RESET = (
+TIMEOUT, LOST_INTERRUPT, RESET, LINK_RESET, GONE, MEDIUM_ERROR, IO_ERROR, HOST_RESET = (
     "timeout",
+    "lost_interrupt",
     "reset",
+    "link_reset",
     "gone",
     "medium_error",
     "io_error",
@@ -63,7 +65,8 @@ def _pattern(kinds: Kind | tuple[Kind, ...], *forms: str) -> list[tuple[tuple[Ki
 PATTERNS = [
     # drivers/nvme/host/pci.c, core.c and ioctl.c. An I/O that is polled was done: only its interrupt was lost.
     *_pattern((TIMEOUT, RESET), _NVME + r"I/O .*timeout, reset controller"),
-    *_pattern(TIMEOUT, _NVME + r"I/O .*timeout, (?:aborting|disable controller|completion polled)"),
+    *_pattern(TIMEOUT, _NVME + r"I/O .*timeout, (?:aborting|disable controller)"),
+    *_pattern(LOST_INTERRUPT, _NVME + r"I/O .*timeout, completion polled"),
     *_pattern(
         RESET,
         _NVME + r"(?:controller is down; will reset|resetting controller|frozen state error detected)",
@@ -80,7 +83,7 @@ PATTERNS = [
     *_pattern(HOST_RESET, rf"pcieport {_PCI}: .*(?:[Ll]ink has been reset|DPC: containment event)"),
     # drivers/ata/libata-eh.c, libata-core.c.
     *_pattern(TIMEOUT, _ATA + r"(?:cmd .*Emask 0x[0-9a-f]+ \(timeout\)|qc timeout )"),
-    *_pattern(RESET, _ATA + r"(?:hard|soft) resetting link"),
+    *_pattern(LINK_RESET, _ATA + r"(?:hard|soft) resetting link"),
     *_pattern(GONE, _ATA + r"(?:disabled|disable device|reset failed, giving up|detaching \(SCSI .*\))$"),
     # drivers/scsi: the middle layer, mpt3sas, mpi3mr, megaraid_sas, uas.
     *_pattern(
@@ -89,7 +92,7 @@ PATTERNS = [
         r"|\S+ Result: hostbyte=(?:DID_TIME_OUT|0x03)\b)",
     ),
     *_pattern(
-        RESET,
+        LINK_RESET,
         _SCSI + r"(?:Power-on or device reset occurred|[Aa]ttempting (?:device|target)(?:\(lun\))? [Rr]eset)",
         _SCSI + r"Attempting (?:Device|Target)(?:\(lun\))? Reset",
         r"scsi (?P<name>target\d+:\d+:\d+): [Aa]ttempting [Tt]arget [Rr]eset",
@@ -101,7 +104,7 @@ PATTERNS = [
     ),
     # Host adapters that name a device in lines of their own.
     *_pattern(TIMEOUT, rf"smartpqi \S+: attempting TASK ABORT on scsi {_HCTL}"),
-    *_pattern(RESET, rf"smartpqi \S+: resetting scsi {_HCTL}", rf"hpsa \S+: scsi {_HCTL}: resetting "),
+    *_pattern(LINK_RESET, rf"smartpqi \S+: resetting scsi {_HCTL}", rf"hpsa \S+: scsi {_HCTL}: resetting "),
     # Host adapters themselves.
     *_pattern(
         HOST_RESET,
@@ -113,7 +116,7 @@ PATTERNS = [
         r"scsi (?P<name>host\d+): .*\breset",
     ),
     # drivers/usb/core/hub.c: the bridge of a drive in an enclosure.
-    *_pattern(RESET, r"usb (?P<name>\d+-[\d.]+): reset .* USB device"),
+    *_pattern(LINK_RESET, r"usb (?P<name>\d+-[\d.]+): reset .* USB device"),
     *_pattern(GONE, r"usb (?P<name>\d+-[\d.]+): USB disconnect"),
     # block/blk-core.c, blk-mq.c: with the name of a function before 5.16.
     *_pattern(MEDIUM_ERROR, r"(?:\w+: )?critical medium error, dev (?P<name>[\w!-]+), sector "),

@@ -551,7 +551,9 @@ class Sample(SampleDetails, TestEvent):
 class KernelEvent(TestEvent):
     """The kernel logged something about a drive, or about what it shares with others, while it was measured."""
 
-    kind: t.Literal["timeout", "reset", "gone", "medium_error", "io_error", "host_reset"]
+    kind: t.Literal[
+        "timeout", "lost_interrupt", "reset", "link_reset", "gone", "medium_error", "io_error", "host_reset"
+    ]
     # What it is about, as the kernel writes it.
     name: Annotated[str, Limits(max_length=100)]
     # It is about the drive itself, its controller or its slot.

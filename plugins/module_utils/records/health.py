@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from .base import Count, NotNegative
+from .base import Annotated, Count, Limits, NotNegative
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,18 @@ class HealthChange:
     # Of the drive's own PCI Express function; those of the ports above it are conditions.
     uncorrected_pcie_errors: t.Optional[Count] = None
     corrected_pcie_errors_per_h: t.Optional[NotNegative] = None
-    # By the kernel's log: I/Os that timed out, and resets of the drive's own controller or device, not of an HBA, a bus
-    # or a switch.
+    # By the kernel's log: I/Os that timed out, and resets of the drive's own controller, not of an HBA, a bus or a
+    # switch.
     io_timeouts: t.Optional[Count] = None
     controller_resets: t.Optional[Count] = None
+    # Of a SATA or SAS drive's link, or of the device behind it.
+    link_resets: t.Optional[Count] = None
     # Of what the drive shares with others: an HBA, a bus, a switch, or several drives at once.
     host_resets: t.Optional[Count] = None
+    # Of its I/Os that timed out with those of others, or when what it shares with them was reset.
+    host_timeouts: t.Optional[Count] = None
+    # What the kernel said first of a timeout, a reset or a loss of the drive's own.
+    kernel_message: t.Optional[Annotated[str, Limits(max_length=500)]] = None
     # By thermal management, while it was measured.
     throttled_s: t.Optional[Count] = None
     highest_temperature_c: t.Optional[int] = None

@@ -13,6 +13,7 @@ import typing as t
 
 from ..measure import health_metrics
 from ..records.attempt import AttemptResult
+from ..records.health import HealthChange
 from ..records.measurement import IntegrityDetails
 
 # An entry of ssd_criteria, as it was given.
@@ -20,6 +21,8 @@ Criterion = t.Mapping[str, t.Any]
 Metrics = t.Mapping[str, t.Optional[float]]
 # Outcomes of a test whose figures count.
 MEASURED = ("steady", "complete")
+# Of the kernel's words, in a reason.
+LONGEST_MESSAGE = 120
 # Of a test that stands: a second job of the run keeps it and never wipes the drive for it again, but for the state that
 # another test goes on from.
 KEPT_OUTCOMES = (*MEASURED, "not_steady", "invalid", "error")
@@ -86,10 +89,14 @@ def integrity_text(found: IntegrityDetails) -> str:
 
 
 def missed_health(
-    criteria: t.Iterable[Criterion], model: str, metrics: Metrics, io_timeout_s: float | None
+    criteria: t.Iterable[Criterion],
+    model: str,
+    metrics: Metrics,
+    io_timeout_s: float | None,
+    kernel_message: str | None = None,
 ) -> list[str]:
     """Return what speaks against a drive itself, whatever became of the test, as sentences. A figure that is unknown
-    says nothing. io_timeout_s: the kernel's, which limits an I/O too.
+    says nothing. io_timeout_s: the kernel's, which limits an I/O too; kernel_message: the evidence of its log.
     """
     found = []
     for criterion in criteria:
@@ -100,7 +107,9 @@ def missed_health(
         value = number(metrics.get(name))
         if value is not None and is_of_model(criterion, model) and not is_met(limits, value):
             row = health_metrics.TABLE.get(name)
-            said = row.text.format(f"{value:.6g}") if row else f"{name} is {value:.6g}"
+            said = row.said(value) if row else f"{name} is {value:.6g}"
+            if kernel_message and name in health_metrics.OF_KERNEL_LOG:
+                said += f', the kernel\'s log says "{kernel_message[:LONGEST_MESSAGE]}"'
             found.append(f"{said} ({name}, {', '.join(f'{word} {number(limit):g}' for word, limit in limits.items())})")
     return found
 
@@ -116,8 +125,8 @@ def missed(
     found += [
         f"{result.test}: {text}"
         for result in finished
-        for timeout_s in [result.health.io_timeout_s if result.health else None]
-        for text in missed_health(of_health, model, result.metrics, timeout_s)
+        for health in [result.health or HealthChange()]
+        for text in missed_health(of_health, model, result.metrics, health.io_timeout_s, health.kernel_message)
     ]
     for criterion in criteria:
         for result in finished if is_of_model(criterion, model) else ():

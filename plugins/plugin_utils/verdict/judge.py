@@ -276,7 +276,8 @@ def _judge_test(
 def _with_health(test: Record, facts: RunFacts, record: Record) -> Record:
     """Return a test with what its drive's own health missed: it fails, whatever became of the test."""
     model, health = facts.model(record["host"], record["drive"]), record.get("health") or {}
-    sick = missed_health(facts.health_criteria, model, record.get("metrics") or {}, number(health.get("io_timeout_s")))
+    timeout_s, message = number(health.get("io_timeout_s")), health.get("kernel_message")
+    sick = missed_health(facts.health_criteria, model, record.get("metrics") or {}, timeout_s, message)
     if not sick:
         return test
     others = test["reasons"] if test["verdict"] != "pass" else []

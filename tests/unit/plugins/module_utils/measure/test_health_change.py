@@ -89,8 +89,8 @@ def missed(metrics, of=health_metrics.DEFAULT_CRITERIA, io_timeout_s=None, model
     "transport, before, after, metric, value, says",
     [
         ("nvme", NVME, {**NVME, "media_errors": "8"}, "media_errors", 3, "it counted 3 more media errors"),
-        ("nvme", NVME, {**NVME, "critical_warning": 4}, "critical_warnings", 1, "it raised 1 critical warnings"),
-        ("nvme", NVME, {**NVME, "critical_warning": 1}, "critical_warnings", 1, "it raised 1 critical warnings"),
+        ("nvme", NVME, {**NVME, "critical_warning": 4}, "critical_warnings", 1, "it raised 1 critical warning"),
+        ("nvme", NVME, {**NVME, "critical_warning": 1}, "critical_warnings", 1, "it raised 1 critical warning"),
         ("nvme", NVME, {**NVME, "critical_warning": 0x1B}, "critical_warnings", 3, "it raised 3 critical warnings"),
         # Of its temperature alone; and what was there before.
         ("nvme", NVME, {**NVME, "critical_warning": 2}, "critical_warnings", 0, ""),
@@ -190,6 +190,9 @@ def test_its_own_link_that_stays_down_fails_it(fake, transport, change, degraded
     [
         ({"drive_gone": True}, "the kernel lost it, or has given it up (drive_gone, max 0)"),
         ({"controller_resets": 2}, "its controller was reset 2 times (controller_resets, max 0)"),
+        ({"controller_resets": 1}, "its controller was reset once (controller_resets, max 0)"),
+        ({"media_errors": 1}, "it counted 1 more media error (media_errors, max 0)"),
+        ({"link_resets": 3}, ""),
         ({"drive_gone": False, "controller_resets": 0}, ""),
         ({"io_timeouts": 1, "throttled_s": 900, "interface_crc_errors": 1}, ""),
         ({}, ""),
@@ -197,6 +200,17 @@ def test_its_own_link_that_stays_down_fails_it(fake, transport, change, degraded
 )
 def test_what_the_kernel_did_to_the_drive(given, says):
     assert missed(health_metrics.metrics(HealthChange(**given), None, None)) == [says] * bool(says)
+
+
+def test_a_reason_quotes_the_kernels_log():
+    line = "nvme nvme0: I/O 12 QID 3 timeout, reset controller"
+    found = criteria.missed_health(
+        health_metrics.DEFAULT_CRITERIA, "M", {"controller_resets": 1, "media_errors": 2}, None, line
+    )
+    assert found == [
+        "it counted 2 more media errors (media_errors, max 0)",
+        f'its controller was reset once, the kernel\'s log says "{line}" (controller_resets, max 0)',
+    ]
 
 
 def test_what_it_wrote_to_its_flash_is_of_its_wear():
@@ -267,7 +281,15 @@ def test_a_sites_own_list(criterion, fails):
     assert bool(missed(figures, [criterion])) == fails
 
 
-@pytest.mark.parametrize("host_resets, longest_s", [(None, 31.0), (0, 31.0), (1, None)])
-def test_an_io_that_waited_for_the_host_says_nothing_of_the_drive(host_resets, longest_s):
-    found = health_metrics.metrics(HealthChange(host_resets=host_resets), None, 31.0)
+@pytest.mark.parametrize(
+    "given, longest_s",
+    [
+        ({}, 31.0),
+        ({"host_resets": 0, "host_timeouts": 0}, 31.0),
+        ({"host_resets": 1}, None),
+        ({"host_timeouts": 1}, None),
+    ],
+)
+def test_an_io_that_waited_for_the_host_says_nothing_of_the_drive(given, longest_s):
+    found = health_metrics.metrics(HealthChange(**given), None, 31.0)
     assert found["longest_io_s"] == longest_s

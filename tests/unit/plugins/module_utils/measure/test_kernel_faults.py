@@ -37,28 +37,32 @@ def seen(*lines):
 
 
 def counts(found):
-    return found.timeouts, found.resets, found.host_resets, found.is_gone
+    return found.timeouts, found.resets, found.link_resets, found.host_resets, found.is_gone
 
 
 @pytest.mark.parametrize(
     "drive, lines, expected",
     [
-        ("nvme0n1", [], (0, 0, 0, False)),
-        ("nvme0n1", [(1, TIMEOUT), (1, TIMEOUT), (31, RESET)], (3, 1, 0, False)),
+        ("nvme0n1", [], (0, 0, 0, 0, False)),
+        ("nvme0n1", [(1, TIMEOUT), (1, TIMEOUT), (31, RESET)], (3, 1, 0, 0, False)),
         # Tried again, and told in other words.
-        ("nvme0n1", [(31, RESET), (32, DOWN.format("nvme0"))], (1, 1, 0, False)),
-        ("nvme0n1", [(31, RESET), (61, RESET)], (2, 2, 0, False)),
-        ("nvme0n1", [(31, RESET), (41, GONE)], (1, 1, 0, True)),
+        ("nvme0n1", [(31, RESET), (32, DOWN.format("nvme0"))], (1, 1, 0, 0, False)),
+        ("nvme0n1", [(31, RESET), (61, RESET)], (2, 2, 0, 0, False)),
+        ("nvme0n1", [(31, RESET), (41, GONE)], (1, 1, 0, 0, True)),
+        # The I/O was done: only its interrupt was lost.
+        ("nvme0n1", [(1, TIMEOUT.replace("aborting", "completion polled"))], (0, 0, 0, 0, False)),
         # Of another drive, and of one that only begins alike.
-        ("nvme0n1", [(1, DOWN.format("nvme1")), (1, DOWN.format("nvme01"))], (0, 0, 0, False)),
-        ("nvme0n1", [(1, DIAG)], (0, 0, 0, False)),
-        ("sda", [(1, POWER_ON)], (0, 1, 0, False)),
+        ("nvme0n1", [(1, DOWN.format("nvme1")), (1, DOWN.format("nvme01"))], (0, 0, 0, 0, False)),
+        ("nvme0n1", [(1, DIAG)], (0, 0, 0, 0, False)),
+        # Mostly of the cable, the backplane or the HBA.
+        ("sda", [(1, POWER_ON)], (0, 0, 1, 0, False)),
+        ("sda", [(1, POWER_ON), (2, POWER_ON), (30, POWER_ON)], (0, 0, 2, 0, False)),
         # What a host adapter's reset does to a drive is not the drive's, before and after.
-        ("sda", [(1, DIAG), (9, POWER_ON)], (0, 0, 1, False)),
-        ("sda", [(1, "sd 2:0:0:0: attempting task abort! scmd(1)"), (9, DIAG)], (0, 0, 1, False)),
-        ("sda", [(1, DIAG), (90, POWER_ON)], (0, 1, 1, False)),
-        ("sda", [(1, DIAG), (2, "mpt3sas_cm0: sending message unit reset !!")], (0, 0, 1, False)),
-        ("nvme0n1", [(1, f"pcieport {SWITCH}: DPC: containment event, status:0x1 source:0x0")], (0, 0, 1, False)),
+        ("sda", [(1, DIAG), (9, POWER_ON)], (0, 0, 0, 1, False)),
+        ("sda", [(1, "sd 2:0:0:0: attempting task abort! scmd(1)"), (9, DIAG)], (0, 0, 0, 1, False)),
+        ("sda", [(1, DIAG), (90, POWER_ON)], (0, 0, 1, 1, False)),
+        ("sda", [(1, DIAG), (2, "mpt3sas_cm0: sending message unit reset !!")], (0, 0, 0, 1, False)),
+        ("nvme0n1", [(1, f"pcieport {SWITCH}: DPC: containment event, status:0x1 source:0x0")], (0, 0, 0, 1, False)),
         # Of its own slot: the drive's controller is reset, whoever is to blame.
         (
             "nvme0n1",
@@ -67,12 +71,12 @@ def counts(found):
                 (1, "nvme nvme0: frozen state error detected, reset controller"),
                 (2, "pcieport 0000:50:00.0: AER: Downstream Port link has been reset (0)"),
             ],
-            (0, 1, 0, False),
+            (0, 1, 0, 0, False),
         ),
-        ("nvme0n1", [(1, "pcieport 0000:50:00.0: pciehp: Slot(3): Link Down")], (0, 0, 0, True)),
-        ("nvme0n1", [(1, "pcieport 0000:00:09.0: DPC: containment event, status:0x1 source:0x0")], (0, 0, 0, False)),
-        ("nvme0n1", [(1, f"pcieport {SWITCH}: pciehp: Slot(3): Link Down")], (0, 0, 0, False)),
-        ("nvme0n1", [(1, "I/O error, dev nvme0n1, sector 8")], (0, 0, 0, False)),
+        ("nvme0n1", [(1, "pcieport 0000:50:00.0: pciehp: Slot(3): Link Down")], (0, 0, 0, 0, True)),
+        ("nvme0n1", [(1, "pcieport 0000:00:09.0: DPC: containment event, status:0x1 source:0x0")], (0, 0, 0, 0, False)),
+        ("nvme0n1", [(1, f"pcieport {SWITCH}: pciehp: Slot(3): Link Down")], (0, 0, 0, 0, False)),
+        ("nvme0n1", [(1, "I/O error, dev nvme0n1, sector 8")], (0, 0, 0, 0, False)),
     ],
 )
 def test_whose_the_events_are(drive, lines, expected):
@@ -97,15 +101,27 @@ def test_whose_the_events_are(drive, lines, expected):
 def test_what_several_drives_have_within_a_minute_is_the_hosts(others, is_host):
     measured = seen((1, DOWN.format("nvme0")))
     found = faults("nvme0n1", measured, [*measured, *seen(*others)], DRIVES)
-    assert counts(found) == ((0, 0, 1, False) if is_host else (0, 1, 0, False))
+    assert counts(found) == ((0, 0, 0, 1, False) if is_host else (0, 1, 0, 0, False))
     assert bool(found.reason) == is_host
+
+
+def test_timeouts_of_several_drives_alone_end_no_test():
+    events = seen((1, TIMEOUT), (1, TIMEOUT), (2, TIMEOUT.replace("nvme0", "nvme1")))
+    found = faults("nvme0n1", events, events, DRIVES)
+    assert (counts(found), found.host_timeouts, found.reason) == ((0, 0, 0, 0, False), 2, "")
+    # A reset of one of them is its own, that of both the host's.
+    one = faults("nvme0n1", [*events, *seen((31, RESET))], events, DRIVES)
+    assert (one.resets, one.reason, one.first_message) == (1, "", RESET)
+    both = seen((31, RESET), (32, RESET.replace("nvme0", "nvme1")))
+    found = faults("nvme0n1", [*events, *both], [*events, *both], DRIVES)
+    assert (found.resets, bool(found.reason)) == (0, True)
 
 
 def test_the_reason_is_the_same_for_all_and_names_what_they_share():
     events = seen(*((number, DOWN.format(f"nvme{number}")) for number in range(4)))
     reasons = {faults(f"nvme{number}n1", events, events, DRIVES).reason for number in range(4)}
     assert reasons == {
-        "a fault of the host, not of the drive: 4 of its drives timed out, were reset or were lost within a minute, "
+        "a fault of the host, not of the drive: 4 of its drives were reset or lost within a minute, "
         "all below 0000:40:01.0"
     }
     events = seen((1, DIAG), (2, POWER_ON), (2, POWER_ON.replace("2:0:0:0", "2:0:1:0")))
@@ -123,4 +139,4 @@ def test_every_event_about_a_drive_is_either_its_own_or_the_hosts(lines):
         found = faults(drive, events, events, DRIVES)
         about = [event for event in events if event.name in names.own or event.name in names.above]
         assert sorted(found.own + found.of_host) == sorted(about)
-        assert bool(found.reason) == bool(found.of_host)
+        assert bool(found.reason) == any(event.kind != kernel_log.TIMEOUT for event in found.of_host)
