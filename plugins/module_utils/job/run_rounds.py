@@ -8,14 +8,15 @@ from __future__ import annotations
 import contextlib
 import time
 import typing as t
+from dataclasses import replace
 
 from ..measure import cell_order, fio
-from ..measure.disturbances import DISTURBS
+from ..measure.disturbances import DISTURBS, IDLE_GAP
 from ..measure.histogram import RoundHistograms
 from ..measure.rounds import cell_s
 from ..records import base
 from ..records.base import sparse_json
-from ..records.measurement import Cause, Chosen
+from ..records.measurement import Cause, CellDetails, Chosen
 from ..records.plan import PlannedCell, PlannedTest
 from ..run.folder import NEWS_S
 from ..run.reducer import AttemptReducer
@@ -58,6 +59,8 @@ class Measuring:
         self._causes_of_round = causes_of_round
         self._wait = wait
         self._clock = clock
+        # Before the cell that comes next.
+        self._waited_s = 0.0
         # For how many rounds in a row.
         self._link_down = 0
 
@@ -84,7 +87,8 @@ class Measuring:
         began = self._clock()
         # No budget is refused for rounds that might be measured again, so these end where it does.
         while not (self._reducer.is_complete() or (self._reducer.only_repeats() and self._station.is_budget_spent())):
-            began += self._wait()
+            self._waited_s = self._wait()
+            began += self._waited_s
             number = self._reducer.count + 1
             histograms = {}
             for cell in cell_order.of_round(test, lambda name: self._seed(number, name)):
@@ -126,6 +130,18 @@ class Measuring:
         except fio.FioError as error:
             self._station.note("cell_refused", message=str(error), **fields)
             raise type(error)(f"round {number}, cell {cell.id}: {error}") from None
-        self._station.note("cell", **fields, **sparse_json(result.details))
+        details, self._waited_s = _after_wait(result.details, self._waited_s), 0.0
+        self._station.note("cell", **fields, **sparse_json(details))
         # What disturbs a cell at all leaves its latencies out.
-        return {} if any(item.level == DISTURBS for item in result.details.causes) else result.histograms
+        return {} if any(item.level == DISTURBS for item in details.causes) else result.histograms
+
+
+def _after_wait(details: CellDetails, waited_s: float) -> CellDetails:
+    """Return a cell with our own wait as what an idle gap before it came from."""
+    told = f"; for {waited_s:.0f} s of it the host job waited for a self-test of the drive"
+    is_ours = waited_s >= 1
+    causes = [
+        replace(cause, message=cause.message + told) if is_ours and cause.cause == IDLE_GAP else cause
+        for cause in details.causes
+    ]
+    return replace(details, causes=causes)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import types
+from dataclasses import replace
 
 import pytest
 
@@ -171,6 +172,26 @@ def test_a_wait_is_no_time_of_the_rounds():
 
     measuring(station, wait=wait, clock=lambda: now[0]).run(test, {})
     assert ends == [60, 120, 180]
+
+
+def test_an_idle_gap_after_a_wait_of_ours_says_so():
+    test = planned.spec(cells=[{"id": "a", "runtime_s": 60}, {"id": "b", "runtime_s": 60}], rounds={"max": 2})
+    test = replace(test, steady_state=None)
+    station, told, waits = Station(800), [], iter([1e-6, 5000.0])
+    station.reducer = AttemptReducer(test)
+    gap = {"causes": [{"cause": "idle_gap", "level": "disturbs", "message": "the drive idled for 5001.0 s"}]}
+    run = CellRun(journal_events.cell_details(write={**journal_events.FIGURES, "bytes": 100}, **gap), {})
+    station.bench.cell = lambda *_asked: run
+    take = station.note
+
+    def note(event, **fields):
+        told.extend([fields["causes"][0]["message"]] if event == "cell" else [])
+        take(event, **fields)
+
+    station.note = note
+    measuring(station, wait=lambda: next(waits, 0.0)).run(test, {})
+    waited = "the drive idled for 5001.0 s; for 5000 s of it the host job waited for a self-test of the drive"
+    assert told[:4] == ["the drive idled for 5001.0 s"] * 2 + [waited, "the drive idled for 5001.0 s"]
 
 
 HOUR_AGO = 3600.0
