@@ -109,6 +109,15 @@ def reasons_table(verdict: str) -> Rows:
     return rows + [(f"`{kind.says.strip(' (')}`", kind.cause, kind.means, kind.remedy) for kind in kinds]
 
 
+def fail_reasons_table() -> Rows:
+    """Return what fails a drive: its words, the cause in a headline, what it means, what to do."""
+    rows: Rows = [("the reason says", "cause in a headline", "what it means", "what to do")]
+    for name, row in health_metrics.TABLE.items():
+        says = row.text.format("…", times="…", s="s")
+        rows.append((f"`{says} ({name}, …)`", units.metric_words(name), *reason_kinds.OF_HEALTH[name]))
+    return rows + [(f"`{says}`", *told) for says, *told in reason_kinds.OTHER_FAILS]
+
+
 def further_codes_table() -> Rows:
     """Return the codes for which preflight leaves drives out, beside those of the guard and of the checks."""
     rows: Rows = [("code", "what is wrong", "what to do")]
@@ -397,6 +406,7 @@ TABLES: dict[str, t.Callable[..., Rows | str]] = {
     "checks": checks_table,
     "refusals": refusals_table,
     "reasons": reasons_table,
+    "fail_reasons": fail_reasons_table,
     "further_codes": further_codes_table,
     "purge_commands": purge_commands_table,
     "metrics": metrics_table,

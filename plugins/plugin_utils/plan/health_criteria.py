@@ -59,14 +59,20 @@ def problems(value: t.Any) -> list[str]:
 
 
 def describe(criterion: t.Mapping[str, t.Any]) -> str:
-    """Return a criterion in one line: "media_errors max 0"."""
-    limits = [f"{word} {units.plain(criterion[word])}" for word in ("min", "max") if criterion.get(word) is not None]
+    """Return a criterion in one line: "longest_io_s max 30 s"."""
+    metric = str(criterion.get("metric"))
+    limits = [
+        f"{word} {units.plain(criterion[word])} {units.base(metric)}".strip()
+        for word in ("min", "max")
+        if criterion.get(word) is not None
+    ]
     model = f" (model {criterion['model']})" if (criterion.get("model") or "*") != "*" else ""
-    return " ".join([str(criterion.get("metric")), *limits]) + model
+    return " ".join([metric, *limits]) + model
 
 
 def plan_lines(criteria: t.Sequence[t.Mapping[str, t.Any]] | None) -> list[str]:
     """Return what plan mode says of them. None: nothing is measured."""
     if criteria is None:
         return []
-    return [f"Health criteria, whatever becomes of a test: {', '.join(map(describe, criteria)) or 'none'}"]
+    told = ", ".join(map(describe, criteria)) or "none"
+    return [f"Health criteria (ssd_health_criteria), also if a test is invalid: {told}"]

@@ -12,7 +12,7 @@ import typing as t
 from ...module_utils.measure import health_metrics
 from ..common import units
 from . import judged_criteria
-from .reason_kinds import cause_of
+from .reason_kinds import WRONG_BLOCKS, cause_of
 from .verdicts import VERDICTS
 
 WORDS = {
@@ -34,6 +34,11 @@ _UNHEALTHY = re.compile(r".*\((?P<metric>[a-z][a-z0-9_]*), (?:max|min) [0-9.e+]+
 _NONE_ALLOWED = re.compile(r" max 0(?=[ ):])")
 _SICK = re.compile(r"(?:health|spare): ")
 
+_UNJUDGED = {
+    judged_criteria.NO_CRITERION: "held to no criterion",
+    judged_criteria.HEALTH_ALONE: "held to health alone",
+}
+
 Mapping = t.Mapping[str, t.Any]
 
 
@@ -41,7 +46,7 @@ def of_drive(drive: Mapping) -> str:
     """Return a drive's verdict and its causes. drive: of judge.judge or summary.json."""
     verdict = drive["verdict"]
     if verdict == "pass":
-        return WORDS[verdict] + (", held to no criterion" if _is_unjudged(drive) else "")
+        return WORDS[verdict] + "".join(f", {held}" for held in [_held(drive)] if held)
     return f"{WORDS[verdict]}: {', '.join(causes(drive)) or 'no reason known'}"
 
 
@@ -53,13 +58,13 @@ def of_run(drives: t.Sequence[Mapping]) -> str:
         return "no drive was asked for"
     of_verdict = {verdict: [drive for drive in drives if drive["verdict"] == verdict] for verdict in VERDICTS}
     passed = len(of_verdict["pass"])
-    unjudged = sum(_is_unjudged(drive) for drive in of_verdict["pass"])
+    held = collections.Counter(held for drive in of_verdict["pass"] if (held := _held(drive)))
     plural = "" if len(drives) == 1 else "s"
     head = f"{passed:,} of {len(drives):,} drive{plural} passed"
     if passed == len(drives):
         head = f"all {passed:,} drives passed" if passed > 1 else "the drive passed"
-    number = f"{unjudged:,} " if len(drives) > 1 else ""
-    told = [head + (f" ({number}held to no criterion)" if unjudged else "")]
+    unjudged = [f"{count:,} {text}" if len(drives) > 1 else text for text, count in held.most_common()]
+    told = [head + (f" ({', '.join(unjudged)})" if unjudged else "")]
     told += [
         f"{len(those):,} {WORDS[verdict]}: {_shared(those)}"
         for verdict, those in of_verdict.items()
@@ -92,6 +97,8 @@ def _cause(reason: str, verdict: str) -> str:
     unhealthy = _UNHEALTHY.match(reason)
     if unhealthy and unhealthy["metric"] in health_metrics.TABLE:
         return units.metric_words(unhealthy["metric"])
+    if "not read back as written" in reason:
+        return WRONG_BLOCKS
     return reason.partition(". ")[0][:LONGEST] if _SICK.match(reason) else ""
 
 
@@ -111,5 +118,6 @@ def _shared(drives: t.Sequence[Mapping]) -> str:
     return ", ".join(told + ([f"other causes {more:,}"] if more else []))
 
 
-def _is_unjudged(drive: Mapping) -> bool:
-    return list(drive["reasons"]) == [judged_criteria.NO_CRITERION]
+def _held(drive: Mapping) -> str:
+    """Return what a drive was held to that no criterion of figures applied to; "" for any other."""
+    return next((text for reason, text in _UNJUDGED.items() if list(drive["reasons"]) == [reason]), "")

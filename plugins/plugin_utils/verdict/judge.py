@@ -98,7 +98,7 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     verdict = worst([finding.verdict for finding in findings])
     own = record is not None and verdict == outcome == "error" and record.drive_fault is True
     # The worst first; what holds is only worth saying of a drive that passed.
-    shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(tests)
+    shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(facts, tests)
     tests = [dict(test, reasons=[_short(reason) for reason in test["reasons"]]) for test in tests]
     spent = environment.wear_budget_remark(
         asked.get("wear_budget_bytes"), measured.values(), integer(identity.get("size_bytes"))
@@ -151,15 +151,20 @@ def _not_held(
     ]
 
 
-def _pass_findings(tests: list[Record]) -> list[VerdictReason]:
-    """Return the criteria that a drive met and what it kept, or that it was held to nothing."""
+def _pass_findings(facts: RunFacts, tests: list[Record]) -> list[VerdictReason]:
+    """Return the criteria that a drive met and what it kept, or that it was held to nothing, or to its health alone."""
     met = [
         VerdictReason("pass", f"{test['test']}: {reason}")
         for test in tests
         for reason in test["reasons"]
-        if reason != judged_criteria.NO_CRITERION
+        if reason not in judged_criteria.UNJUDGED
     ]
-    return met or [VerdictReason("pass", judged_criteria.NO_CRITERION)]
+    return met or [VerdictReason("pass", _held_to(facts))]
+
+
+def _held_to(facts: RunFacts) -> str:
+    """Return what a drive was held to that no other criterion applied to."""
+    return judged_criteria.HEALTH_ALONE if facts.health_criteria else judged_criteria.NO_CRITERION
 
 
 def _unjudged(test: Record) -> Record:
@@ -310,7 +315,7 @@ def _judged(
     if unknown:
         return dict(result, verdict="invalid", reasons=unknown)
     reasons = read_back + [judged_criteria.comparison(check) for check in result["criteria"]]
-    return dict(result, verdict="pass", reasons=reasons or [judged_criteria.NO_CRITERION])
+    return dict(result, verdict="pass", reasons=reasons or [_held_to(facts)])
 
 
 def _without_figure(criterion: Record, record: Record) -> list[str]:

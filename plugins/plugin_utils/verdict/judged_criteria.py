@@ -23,6 +23,8 @@ from ..common.values import number
 from .verdicts import COUNTING
 
 NO_CRITERION = "no criterion applied"
+HEALTH_ALONE = "no criterion applied but those of health"
+UNJUDGED = (NO_CRITERION, HEALTH_ALONE)
 # A single I/O of 4 KiB at a time, 25 times a second; and less than a bus takes. Limits below are in another unit.
 LEAST_BANDWIDTH = 100_000
 LEAST_LATENCY_US = 1

@@ -13,6 +13,7 @@ import typing as t
 from ...module_utils.guard.refusals import REFUSALS
 from ...module_utils.measure import disturbances
 from ...module_utils.measure.disturbances import TITLES
+from ...module_utils.measure.kernel_faults import OF_HOST
 
 ANYTHING = "…"
 # Codes for which preflight leaves drives out, beside those of the guard.
@@ -78,7 +79,8 @@ _OF_ROUNDS = {
     ),
     disturbances.IDLE_GAP: (
         "the drive had nothing to do between two cells, and may have recovered in the meantime",
-        _STOP_LOAD,
+        "Where the sentence names a wait for a self-test: have smartd or cron test drives at other times. Else stop "
+        "what runs on the host.",
     ),
     disturbances.SUSPENDED: ("the host slept while it measured", "Keep the host from suspending."),
     "link": (
@@ -164,20 +166,6 @@ _INVALID = (
         "power state changed",
         "the link's power management changed while it was measured",
         "Stop what sets it (tlp, a configuration agent).",
-    ),
-    ReasonKind(
-        "invalid",
-        "more media errors",
-        "media errors",
-        "reads failed or had to be repeated",
-        "Look at the drive's own logs, which the run kept; replace it if they go on.",
-    ),
-    ReasonKind(
-        "invalid",
-        "it warns: ",
-        "the drive warns",
-        "the drive reports a new critical warning of its own",
-        "Look at its health (nvme smart-log); replace it.",
     ),
     ReasonKind(
         "invalid",
@@ -349,10 +337,24 @@ _INVALID = (
     ),
     ReasonKind(
         "invalid",
+        "not all that was to be written was read back",
+        "not all read back",
+        "the integrity test ended before it had read back all that it wrote, so nothing is proved of the rest",
+        "See the reason beside it; measure again.",
+    ),
+    ReasonKind(
+        "invalid",
+        "somebody else wrote",
+        "other I/O",
+        "another process, host or namespace wrote to the drive while its blocks were to keep what the test wrote",
+        _OF_ROUNDS[disturbances.OTHER_IO][1],
+    ),
+    ReasonKind(
+        "invalid",
         "is unknown",
         "something is unknown",
         "what would show a wrong figure cannot be observed, and ssd_unknown_causes is disturb",
-        "Make it observable, as the sentence says, or leave ssd_unknown_causes at remark.",
+        "Make it observable, as the sentence says, or leave ssd_unknown_causes at warn.",
         general=True,
     ),
     ReasonKind(
@@ -360,11 +362,34 @@ _INVALID = (
         "the kernel does not count writes to this drive",
         "writes not counted",
         "whether the fill was complete is unknown, and ssd_unknown_causes is disturb",
-        "Write 1 to queue/iostats, or leave ssd_unknown_causes at remark.",
+        "Write 1 to queue/iostats, or leave ssd_unknown_causes at warn.",
     ),
 )
 
 _ERROR = (
+    ReasonKind(
+        "error",
+        OF_HOST,
+        "host fault",
+        "the kernel reset what drives share (an HBA, a switch, a bus), or reset or lost several drives within a "
+        "minute; none of it counts against the drive",
+        "Look at the HBA, the cables, the backplane, the power supply and the HBA's firmware; then measure again. One "
+        "sick drive can do it too: kernel_event of the journal shows which timed out first.",
+    ),
+    ReasonKind(
+        "error",
+        "its self-test …did not end within",
+        "self-test does not end",
+        "the drive tests itself, which somebody else had started, for longer than it says that it takes",
+        "Wait for it, or end it with the command that the sentence names, and start again.",
+    ),
+    ReasonKind(
+        "error",
+        "its self-test …stood still for",
+        "self-test does not end",
+        "a self-test that somebody else had started makes no progress",
+        "End it with the command that the sentence names, and start again; if it goes on, look at the drive's health.",
+    ),
     ReasonKind(
         "error",
         "hangs",
@@ -546,6 +571,75 @@ _NOT_TESTED = (
         "a task failed on the host; the sentence has its message",
         "Mend it, then go on with the run.",
         general=True,
+    ),
+)
+_SLOT = "Seat the drive again, or try it in another slot or with another cable: "
+_KEPT = "the drive is kept as evidence until release_evidence in its entry names the run."
+_OWN_LOGS = f"Look at the drive's own logs, which the run kept, and update its firmware; replace it: {_KEPT}"
+_NO_LIMIT = "No default limit: a remark, unless ssd_health_criteria has one."
+# Of each metric of a drive's health that misses a limit: what it means, and what to do.
+OF_HEALTH = {
+    "media_errors": ("reads failed, or needed more than the drive's own correction", _OWN_LOGS),
+    "critical_warnings": ("the drive says of itself that it is read-only, worn out or unreliable", _OWN_LOGS),
+    "uncorrected_pcie_errors": (
+        "errors between the drive and its slot that the link did not correct",
+        f"{_SLOT}where they go along, they are the drive's.",
+    ),
+    "longest_io_s": (
+        "an I/O took so long that an application would have given it up",
+        "Look at the kernel's log and the drive's firmware. In virtual machines it may be the hypervisor's storage: "
+        "there set ssd_health_criteria to none or a list.",
+    ),
+    "controller_resets": (
+        "the kernel reset the drive's NVMe controller, as a rule because an I/O timed out",
+        f"Update the firmware, and try another slot; replace the drive if it goes on: {_KEPT}",
+    ),
+    "drive_gone": (
+        "the kernel lost the drive, or gave it up",
+        f"{_SLOT}where the fault goes along, replace the drive. A power cycle may bring it back.",
+    ),
+    "link_degraded": (
+        "the drive's own link ended slower or narrower than it began",
+        f"{_SLOT}where the fault goes along, it is the drive's.",
+    ),
+    "link_resets": (
+        "the link of a SATA or SAS drive was reset; mostly it is the cable, the backplane or the HBA",
+        f"{_SLOT}interface_crc_errors that rise speak for the cable. {_NO_LIMIT}",
+    ),
+    "io_timeouts": ("I/Os timed out in the kernel", f"Look at the kernel's log and the drive's firmware. {_NO_LIMIT}"),
+    "interface_crc_errors": (
+        "data was damaged between the drive and its HBA",
+        f"Change the cable or slot. {_NO_LIMIT}",
+    ),
+    "unsafe_shutdowns": ("the drive lost its power", f"Look at the power supply and the backplane. {_NO_LIMIT}"),
+    "corrected_pcie_errors_per_h": (
+        "the link to the drive corrects many errors",
+        f"{_SLOT}they are no fault of data. {_NO_LIMIT}",
+    ),
+    "throttled_s": ("the drive slowed down because of heat", f"Cool it: fans, blanks, neighbours. {_NO_LIMIT}"),
+    "highest_temperature_c": ("the drive was hot", f"Cool it: fans, blanks, neighbours. {_NO_LIMIT}"),
+    "available_spare_pct": ("few spare blocks are left", f"Replace the drive. {_NO_LIMIT}"),
+    "percentage_used": ("the drive has used up much of its rated life", f"Replace the drive. {_NO_LIMIT}"),
+    "write_amplification": (
+        "the drive wrote much more to its flash than the host wrote to it",
+        f"Compare it with others of its model and firmware. {_NO_LIMIT}",
+    ),
+}
+WRONG_BLOCKS = "wrong blocks"
+# What else fails a drive: the words, the cause in a headline, what it means, what to do.
+OTHER_FAILS = (
+    (
+        "not read back as written",
+        WRONG_BLOCKS,
+        "the drive returned other data than was written to it",
+        f"Never use it; look at `first` of the record for what was found. Others like it and its firmware are suspect "
+        f"too; {_KEPT}",
+    ),
+    (
+        "(criterion …)",
+        "… below its limit",
+        "a figure misses a limit of ssd_criteria",
+        "Compare it with the others of its model: where all miss it, look at the host and at the limit.",
     ),
 )
 KINDS = (*_INVALID, *_ERROR, *_NOT_TESTED)

@@ -273,8 +273,9 @@ def _drive_row(key: Key, run: Mapping, records: t.Sequence[Mapping], summary: Ma
     tests = "; ".join(_test(record, about.get(record["test"]) or {}) for record in mine if record["kind"] == "test")
     if judged:
         good = judged["verdict"] == "pass"
-        # A pass is shown without its reasons, unless it was held against nothing.
-        why = tuple(judged["reasons"][:2]) if not good or judged_criteria.NO_CRITERION in judged["reasons"] else ()
+        # A pass is shown without its reasons, unless it was held to nothing, or to its health alone.
+        is_told = not good or any(reason in judged_criteria.UNJUDGED for reason in judged["reasons"])
+        why = tuple(judged["reasons"][:2]) if is_told else ()
         # What a slow host made fail must not take the room of bad drives.
         rank = VERDICTS.index(judged["verdict"]), bool(judged.get("host_fault"))
         verdict = judged["verdict"]

@@ -68,6 +68,6 @@ def test_what_is_wrong_with_a_list(criterion, says):
 
 def test_plan_mode_says_them_in_a_line():
     (line,) = health_criteria.plan_lines(DEFAULT)
-    assert "media_errors max 0" in line and "longest_io_s max 30" in line
-    assert health_criteria.plan_lines([]) == ["Health criteria, whatever becomes of a test: none"]
+    assert "media_errors max 0" in line and "longest_io_s max 30 s" in line
+    assert health_criteria.plan_lines([]) == ["Health criteria (ssd_health_criteria), also if a test is invalid: none"]
     assert health_criteria.plan_lines(None) == []

@@ -24,6 +24,7 @@ def drive(verdict, *reasons, **more):
     [
         (drive("pass", "iops: write_iops 800 >= 500 (criterion iops write_iops min 500)"), "passed"),
         (drive("pass", judged_criteria.NO_CRITERION), "passed, held to no criterion"),
+        (drive("pass", judged_criteria.HEALTH_ALONE), "passed, held to health alone"),
         (drive("fail", SLOW.format(352)), "failed: write IOPS below its limit"),
         (drive("fail", MEDIA.format(3), SLOW.format(352)), "failed: media errors, write IOPS below its limit"),
         (
@@ -41,6 +42,16 @@ def drive(verdict, *reasons, **more):
         (drive("fail", UNHEALTHY.format(3), SLOW.format(352)), "failed: media errors, write IOPS below its limit"),
         (drive("fail", "iops: an I/O took 41.2 s (longest_io_s, max 30)"), "failed: longest I/O"),
         (drive("fail", "health: it warns: read-only. Replace it"), "failed: health: it warns: read-only"),
+        (
+            drive(
+                "fail", 'a: it was reset once, the kernel\'s log says "nvme nvme0: x (y)" (controller_resets, max 0)'
+            ),
+            "failed: controller resets",
+        ),
+        (
+            drive("fail", "run: at least 2 blocks of 4,096 bytes not read back as written (2 stale)"),
+            "failed: wrong blocks",
+        ),
         (drive("invalid", BUSY.format(31)), "not measured validly: host busy"),
         # A reason of another verdict is no cause of this one.
         (
@@ -83,6 +94,8 @@ def test_a_drive_in_one_line(judged, said):
             [drive("pass", "met"), drive("pass", judged_criteria.NO_CRITERION)],
             "all 2 drives passed (1 held to no criterion)",
         ),
+        ([drive("pass", judged_criteria.HEALTH_ALONE)], "the drive passed (held to health alone)"),
+        ([drive("pass", judged_criteria.HEALTH_ALONE)] * 3, "all 3 drives passed (3 held to health alone)"),
         (
             [
                 *[drive("pass", "met")] * 88,

@@ -62,11 +62,13 @@ def test_none_or_a_looser_list_lets_it_pass(health_criteria):
 @pytest.mark.parametrize("metrics", [{}, {"media_errors": None, "longest_io_s": None, "drive_gone": None}])
 def test_what_is_unknown_says_nothing(metrics):
     found = judged(measured(metrics=metrics))
-    assert found["verdict"] == "pass" and found["tests"][0]["reasons"] != [judged_criteria.NO_CRITERION]
+    assert found["verdict"] == "pass" and found["tests"][0]["reasons"][0] not in judged_criteria.UNJUDGED
 
 
-def test_they_are_no_criterion_that_applied():
+def test_a_drive_that_is_held_to_them_alone_says_so():
     found = judged(measured(metrics={"media_errors": 0.0}), criteria=[])
+    assert (found["verdict"], found["reasons"]) == ("pass", [judged_criteria.HEALTH_ALONE])
+    found = judged(measured(metrics={"media_errors": 0.0}), criteria=[], health_criteria=[])
     assert (found["verdict"], found["reasons"]) == ("pass", [judged_criteria.NO_CRITERION])
 
 

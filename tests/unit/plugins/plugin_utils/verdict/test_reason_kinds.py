@@ -13,7 +13,13 @@ import re
 import pytest
 
 import ansible_collections.ssdlab.fleet as collection
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import disturbances, lost_time, quiet_runs
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
+    disturbances,
+    health_metrics,
+    kernel_faults,
+    lost_time,
+    quiet_runs,
+)
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import relative_criteria
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import reason_kinds
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict.verdicts import VERDICTS
@@ -141,6 +147,36 @@ def test_every_reason_has_a_kind(verdict, text):
 )
 def test_whole_sentences_of_which_only_parts_are_found_have_a_kind(text):
     assert reason_kinds.cause_of(f"iops: {text}", "invalid")
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "cause"),
+    [
+        (f"{kernel_faults.OF_HOST}: 2 of its drives were reset or lost within a minute", "error", "host fault"),
+        (f"the test ended with an error: {kernel_faults.OF_HOST}, as the kernel's log says: x", "error", "host fault"),
+        (
+            "the test ended with an error: its self-test (extended), 60 % left, did not end within 7200 s; wait for it",
+            "error",
+            "self-test does not end",
+        ),
+        (
+            "the test ended with an error: its self-test (short), stood still for 3600 s; wait for it",
+            "error",
+            "self-test does not end",
+        ),
+        ("run: not all that was to be written was read back", "invalid", "not all read back"),
+        ("run: 1 block is wrong; but somebody else wrote 4,096 bytes to the drive meanwhile", "invalid", "other I/O"),
+    ],
+)
+def test_what_hosts_say_of_themselves_has_a_kind(text, verdict, cause):
+    assert reason_kinds.cause_of(text, verdict) == cause
+
+
+def test_every_metric_of_health_says_what_to_do():
+    assert set(reason_kinds.OF_HEALTH) == set(health_metrics.TABLE)
+    has_limit = {name for name, row in health_metrics.TABLE.items() if row.most is not None}
+    told = {name for name, (_means, remedy) in reason_kinds.OF_HEALTH.items() if "No default limit" not in remedy}
+    assert told == has_limit
 
 
 def disturbing_rounds():
