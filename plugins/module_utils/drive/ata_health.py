@@ -17,8 +17,9 @@ from ..tools.nvme import nvme_number
 
 Json = t.Mapping[str, t.Any]
 
-# Names of smartctl's drivedb.h (commit f1d0da9). Each counts on: Current_Pending_Sector and its like do not, and on
-# some client SSDs flip between 0 and 1 while all is well (smartmontools ticket 1227).
+# Names of smartctl's drivedb.h (commit f1d0da9). Each counts on: Offline_Uncorrectable falls when a sector is written
+# again, and Current_Pending_Sector flips between 0 and 1 on some client SSDs while all is well (smartmontools ticket
+# 1227).
 COUNTERS: t.Mapping[str, frozenset[str]] = {
     "media_errors": frozenset(
         (
@@ -30,7 +31,6 @@ COUNTERS: t.Mapping[str, frozenset[str]] = {
             "Uncorrectable_ECC_Ct",
             "Uncorrectable_Sectors",
             "Uncor_Read_Error_Ct",
-            "Offline_Uncorrectable",
             "SATA_UNC_Count",
         )
     ),
@@ -103,7 +103,8 @@ def counters(data: Json) -> dict[str, t.Any]:
     for counter, names in COUNTERS.items():
         counts = [count for row in rows if row.get("name") in names for count in [_raw(row)] if count is not None]
         known = [count for count in counts if 0 <= count < MOST_COUNT]
-        found[counter] = sum(known) if known else standard.get(STATISTICS.get(counter))
+        # Several attributes count the same events.
+        found[counter] = max(known) if known else standard.get(STATISTICS.get(counter))
     return found
 
 

@@ -78,7 +78,7 @@ def test_of_two_attributes_the_one_that_is_a_percentage_counts():
     [
         (187, "Reported_Uncorrect", "media_errors"),
         (195, "Uncorrectable_Error_Cnt", "media_errors"),
-        (198, "Offline_Uncorrectable", "media_errors"),
+        (198, "Uncor_Read_Error_Ct", "media_errors"),
         (199, "UDMA_CRC_Error_Count", "interface_crc_errors"),
         (218, "CRC_Error_Count", "interface_crc_errors"),
         (174, "Unexpect_Power_Loss_Ct", "unsafe_shutdowns"),
@@ -96,6 +96,7 @@ def test_a_counter_is_the_attribute_that_is_named_so(number, name, counter):
     [
         (197, "Current_Pending_ECC_Cnt", 100, 1),
         (197, "Current_Pending_Sector", 100, 1),
+        (198, "Offline_Uncorrectable", 100, 1),
         (198, "Host_Reads_GiB", 100, 5000),
         (187, "Unknown_Attribute", 100, 5),
         (199, "Host_Writes_32MiB", 100, 5),
@@ -106,6 +107,19 @@ def test_a_counter_is_the_attribute_that_is_named_so(number, name, counter):
 def test_what_flips_or_has_another_name_counts_nothing(attribute):
     found = health.from_smartctl(smartctl(attribute))
     assert [getattr(found, counter) for counter in ata_health.COUNTERS] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    "counter, rows, count",
+    [
+        # Of what falls as its sectors are written again nothing is taken from the other.
+        ("media_errors", [(187, "Reported_Uncorrect", 100, 5), (198, "Offline_Uncorrectable", 100, 8)], 5),
+        ("media_errors", [(160, "Uncorrectable_Sectors", 100, 4), (187, "Reported_Uncorrect", 100, 5)], 5),
+        ("unsafe_shutdowns", [(174, "Unexpect_Power_Loss_Ct", 100, 7), (192, "Unsafe_Shutdown_Count", 100, 7)], 7),
+    ],
+)
+def test_of_several_attributes_an_event_counts_once(counter, rows, count):
+    assert getattr(health.from_smartctl(smartctl(*rows)), counter) == count
 
 
 def test_of_a_model_that_smartctl_does_not_know_only_the_standards_statistics_count():

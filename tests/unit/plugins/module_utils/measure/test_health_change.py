@@ -104,7 +104,7 @@ def missed(metrics, of=health_metrics.DEFAULT_CRITERIA, io_timeout_s=None, model
         ("nvme", NVME, {**NVME, "media_errors": "0"}, "media_errors", None, ""),
         ("nvme", NVME, {"temperature": 313}, "media_errors", None, ""),
         ("sata", sata(Reported_Uncorrect=1), sata(Reported_Uncorrect=2), "media_errors", 1, "it counted 1 more media"),
-        ("sata", sata(Offline_Uncorrectable=0), sata(Offline_Uncorrectable=1), "media_errors", 1, "it counted 1 more"),
+        ("sata", sata(Uncor_Read_Error_Ct=0), sata(Uncor_Read_Error_Ct=1), "media_errors", 1, "it counted 1 more"),
         ("sata", sata(Current_Pending_ECC_Cnt=0), sata(Current_Pending_ECC_Cnt=1), "media_errors", None, ""),
         ("sata", sata(Host_Reads_GiB=0), sata(Host_Reads_GiB=99), "media_errors", None, ""),
         ("sata", sata(UDMA_CRC_Error_Count=3), sata(UDMA_CRC_Error_Count=9), "interface_crc_errors", 6, ""),
