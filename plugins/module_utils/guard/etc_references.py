@@ -106,6 +106,8 @@ _FIO_JOB = tuple(
         rb"(ioengine|iodepth|numjobs)[ \t]*=",
     )
 )
+# Which by itself uses no drive; anything more in its line may.
+_FIO_FILENAME = re.compile(rb"^[ \t]*filename[ \t]*=[^\s;&|<>`$()]*[ \t\r]*$", re.MULTILINE)
 # A command that only asks a drive, alone in a line of cron (when, perhaps a user): it holds, mounts and writes nothing.
 _CRON = re.compile(r"/(etc/cron|etc/anacrontab$|var/spool/cron)")
 _ONLY_ASKS = re.compile(
@@ -146,13 +148,17 @@ def read_texts(host: Host, facts: Machine, parsed: set[str]) -> None:
             if count > MOST_FILES or time.monotonic() - began > MOST_S:
                 facts.texts_cut = f"the search of {TOP} ended at {path}, after {count} files"
                 return
-            if data and not _INVENTORY.search(data) and not all(part.search(data) for part in _FIO_JOB):
+            if data and not _INVENTORY.search(data):
                 facts.texts.append(HostFile(path, _relevant(path, data), path in parsed))
 
 
 def _relevant(path: str, data: bytes) -> bytes:
     """Without what `configured` tells under a code of its own, and what names a drive to leave it alone."""
-    return _REJECTED.sub(b"", data) if path.startswith("/etc/lvm/") else _RESUME.sub(b"", data)
+    if path.startswith("/etc/lvm/"):
+        return _REJECTED.sub(b"", data)
+    if not data.startswith(b"#!") and all(part.search(data) for part in _FIO_JOB):
+        data = _FIO_FILENAME.sub(b"", data)
+    return _RESUME.sub(b"", data)
 
 
 def _named_by_its_place(host: Host, path: str) -> list[HostFile]:

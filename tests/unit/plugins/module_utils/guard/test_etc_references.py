@@ -126,6 +126,25 @@ def test_what_is_no_use_of_the_drive(host, path, content):
     assert refusals(host) == {}
 
 
+FIO_JOB = "[global]\nioengine=libaio\nfilename=/dev/nvme0n1\n[a]\nrw=randwrite\n"
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        # A script that holds a job, and uses the drive beside it.
+        ("#!/bin/sh\nfio - <<EOF\n" + FIO_JOB + "EOF\n", 5),
+        ("#!/bin/sh\nfio - <<EOF\n" + FIO_JOB + "EOF\nmount /dev/disk/by-id/nvme-EX_SN123456-part1 /data\n", 5),
+        (FIO_JOB + "mount /dev/disk/by-id/nvme-EX_SN123456-part1 /data\n", 6),
+        (FIO_JOB + "exec_prerun=mount /dev/nvme0n1 /data\n", 6),
+        (FIO_JOB + "filename=/dev/nvme0n1; mount /dev/nvme0n1 /data\n", 6),
+    ],
+)
+def test_what_stands_beside_a_job_of_fio_uses_the_drive(host, text, line):
+    host.put("/etc/lab/job", text)
+    assert f"/etc/lab/job, line {line}" in refusals(host)["mentioned"]
+
+
 NAMES = [
     "/etc/systemd/system/multi-user.target.wants/db@dev-nvme0n1.service",
     "/etc/systemd/system/db@dev-disk-by\\x2did-nvme\\x2dEX_SN123456\\x2dpart1.service",
