@@ -30,6 +30,7 @@ CommandSet = t.Literal["nvme", "ata", "scsi"]
 _COMMAND_SETS: t.Mapping[str, CommandSet] = {"nvme": "nvme", "sata": "ata", "sas": "scsi"}
 _NETWORKS = ("iscsi", "fc")
 _ATA_VENDOR = "ATA"  # of every ATA drive that a translation (SAT) shows
+_SOFTWARE_VENDOR = "LIO-ORG"  # of the units of the kernel's own target
 _SAS_PROTOCOL = 6  # PROTOCOL IDENTIFIER (SPC-4, 7.6.1)
 # MEDIUM ROTATION RATE (SBC-3, 6.6.2; ACS-3, IDENTIFY word 217): below it, not reported, none, or reserved.
 _LEAST_RPM = 0x401
@@ -128,7 +129,7 @@ def transport(host: Host, name: str) -> str | None:
     if found not in (None, "sas") or not name.startswith("sd"):
         return found
     # Behind an HBA, also one whose driver has no transport class (MegaRAID, PERC, Adaptec).
-    return "sata" if _is_ata(host, name) else "sas" if _says_sas(host, name) else found
+    return "sata" if _is_ata(host, name) else "sas" if _is_sas(host, name, path) else found
 
 
 def command_set(host: Host, name: str, transport_: str | None) -> CommandSet | None:
@@ -145,8 +146,12 @@ def _is_ata(host: Host, name: str) -> bool:
     return vendor == _ATA_VENDOR or bool(_page(host, name, "vpd_pg89"))
 
 
-def _says_sas(host: Host, name: str) -> bool:
-    """Return whether a designator of VPD page 83h is of a SAS port (SPC-4, 7.8.6). A RAID volume has no such port."""
+def _is_sas(host: Host, name: str, path: str) -> bool:
+    """Return whether a SCSI disk behind an HBA, at this path in sysfs, has a designator of a SAS port in VPD page 83h
+    (SPC-4, 7.8.6). A RAID volume has no such port; a unit of software may name one.
+    """
+    if "/pci" not in path or host.get(f"/sys/block/{name}/device/vendor") == _SOFTWARE_VENDOR:
+        return False
     page = _page(host, name, "vpd_pg83")
     rest = page[4 : 4 + int.from_bytes(page[2:4], "big")]
     while len(rest) >= 4:

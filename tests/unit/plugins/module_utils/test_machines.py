@@ -10,6 +10,7 @@ import os
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
@@ -142,6 +143,27 @@ def test_a_hard_disk_is_no_ssd_and_can_be_allowed(fake):
     assert "hard_disk: it is a hard disk: it turns 7200 times a minute" in text
     (drive,) = examine(fake, {"serial": "SN-HDD-1", "allow": ["hard_disk"]})
     assert decided(drive) == ("sata", [], ATA_PURGES)
+
+
+@pytest.mark.parametrize(
+    "below, vendor, kind",
+    [
+        ("pci0000:17/0000:17:02.0/0000:18:00.0", "EXAMPLE", "sas"),
+        ("pci0000:17/0000:17:02.0/0000:18:00.0", "LIO-ORG", None),
+        ("tcm_loop_0/tcm_loop_adapter_0", "LIO-ORG", None),
+        ("pseudo_0/adapter0", "Linux", None),
+        ("virtual/x", "EXAMPLE", None),
+    ],
+)
+def test_a_unit_of_software_that_names_a_sas_port_is_no_sas_drive(fake, below, vendor, kind):
+    """LIO, the kernel's own target, names one on each loopback of its own."""
+    device = f"/sys/devices/{below}/host0/target0:0:1/0:0:1:0"
+    fake.put(device + "/vendor", vendor)
+    fake.put(device + "/vpd_pg83", b"\0\x83\0\x0c\x61\x93\0\x08\x50\0\0\0\0\0\0\x03")
+    fake.put(device + "/block/sda/dev", "8:0")
+    fake.link("/sys/block/sda", device + "/block/sda")
+    fake.link(device + "/block/sda/device", device)
+    assert attributes.transport(fake, "sda") == kind
 
 
 SLOW = "its CPUs {} are slower than this host's others: set `cpus` to compare drives"
