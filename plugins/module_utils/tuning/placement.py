@@ -18,6 +18,8 @@ from ..machine.cpus import Place, Topology
 
 # From so many cores of a node on, one of eight is kept for interrupts, unless the inventory says how many.
 FEWEST_CORES, CORES_PER_INTERRUPT_CORE = 4, 8
+# Of a processor with fast and slow cores, a drive that gets fast ones alone has at least so many of their CPUs.
+FEWEST_FAST_CPUS = 4
 AUTO = "auto"
 
 
@@ -75,8 +77,8 @@ class CpuPlacement:
         free = [cpu for cpu in self._cpus_of(node) if cpu not in self._by_hand] or self._cpus_of(node)
         cores = self._topology.cores(free)
         fast = self._topology.cores([cpu for cpu in free if cpu not in self._topology.slow])
-        # Drives side by side get like cores; interrupts are left the slow ones.
-        only_fast = count <= len(fast) < len(cores)
+        # Drives side by side get like cores, where these are enough; interrupts are left the slow ones.
+        only_fast = len(fast) < len(cores) and count * FEWEST_FAST_CPUS <= sum(map(len, fast))
         reserved = 0 if only_fast else _reserved(len(cores), interrupt_cores, count)
         cores = fast if only_fast else cores
         shares = _split(cores[: len(cores) - reserved], count)

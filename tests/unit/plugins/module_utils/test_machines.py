@@ -187,6 +187,20 @@ def test_drives_beside_each_other_get_like_cores(fake, drives, cpus_of, slow):
     assert {place.interrupt_cpus for place in taken} == {"13-19" if any(slow) else "12-19"}
 
 
+@pytest.mark.parametrize(
+    "fast, drives, cpus_of",
+    [(1, "a", ["0-6"]), (3, "a", ["0-6"]), (4, "a", ["0-3"]), (4, "ab", ["0-2", "3-5"]), (8, "ab", ["0-3", "4-7"])],
+)
+def test_too_few_fast_cores_are_not_all_that_a_drive_gets(fake, fast, drives, cpus_of):
+    """As on ARM: a prime core or two beside many others."""
+    count = 2 * fast if fast == 8 else 8
+    fake.put("/sys/devices/system/cpu/online", f"0-{count - 1}")
+    for cpu in range(count):
+        fake.put(f"/sys/devices/system/cpu/cpu{cpu}/cpu_capacity", "1024" if cpu < fast else "446")
+    places = CpuPlacement(cpus.topology(fake), [CpuRequest(name) for name in drives], parallel=len(drives))
+    assert [places.take(name).cpus for name in drives] == cpus_of
+
+
 @pytest.mark.parametrize("capacities, slow", [({0: 1024, 1: 446}, {1}), ({0: 1024, 1: 1000}, set()), ({}, set())])
 def test_slow_cores_are_known_by_their_capacity(fake, capacities, slow):
     """As ARM's kernels tell; the fastest of like cores differ by a few per cent."""
