@@ -41,7 +41,7 @@ BENCHES = {
     "harness": Bench("--pairs 1 --cells 2 --seconds 1 --busy", r"median ratio [\d.]+ \(limit .*"),
     "journal": Bench("--mib 1 cell torn", r"torn +1 .*  left out, as it cannot be trusted: .*"),
     "look": Bench("--looks 1 --seconds 0.05", r"\| 4 GiB \| 1 GiB \| [01] of 1 \| .*"),
-    "nights": Bench("--nights 1 --hosts 1 --drives 5", r"all: \d+ of \d+ tests of healthy drives count .*"),
+    "nights": Bench("--nights 1 --hosts 2 --drives 6", r"all: \d+ of \d+ tests of healthy drives count .*"),
     "pictures": Bench("--folder FOLDER", r"FOLDER/report-fleet\.png"),
     "report": Bench("--drives 20 --metrics 10 --busy", r"\| 20 \| [\d.]+ s \| .* ms each \|"),
     "slices": Bench("--hosts 2 --slices 1", r"2 hosts in 1 slices: [\d.]+ CPU-s a host, .*"),

@@ -20,6 +20,7 @@ READ_ONLY = tuple(
         "blkid -p -o export /dev/*",
         "blkid -p -o export --offset * --size * /dev/*",
         "fio --name=traffic --readonly ...",
+        "fio --name=trial --readonly ...",
         "dmidecode --type 17",
         "systemd-detect-virt *",
         "systemctl show ...",
