@@ -121,7 +121,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "virtual_machine",
         WARNING,
-        "measure on bare metal, or compare only with the same guest",
+        "measure on bare metal, or compare only with the same guest; where its hypervisor holds I/Os up, set "
+        "ssd_health_criteria to none, or to a list without longest_io_s and controller_resets",
         look_host=virtual_machine,
     ),
     Check("container", WARNING, "measure on bare metal", look_host=container),
