@@ -72,7 +72,9 @@ def run(
     if stop.is_set():
         raise Interrupted()
     began = time.monotonic()
-    with _started(asked) as process:
+    process = _started(asked)
+    # Not `with process`: its end waits for ever for a process that waits in the kernel for a drive.
+    with t.cast("t.IO[bytes]", process.stdout):
         try:
             done = _follow(process, asked, stop, tick, wrong, silent_s)
         finally:

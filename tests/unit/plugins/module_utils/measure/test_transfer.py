@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, transfer
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.block_pattern import BLOCK_BYTES, Pattern
 
@@ -120,6 +121,36 @@ def test_a_stop_between_two_blocks_leaves_no_process_behind(drive):
     with pytest.raises(fio.Interrupted):
         transfer.run(a_pass(drive, writes=False, most_wrong=10_000), stop, int, wrong)
     assert not os.path.exists(f"/proc/{seen[0]}")
+
+
+def test_a_process_that_nothing_ends_is_left_behind(drive, monkeypatch):
+    """One that is stopped in place of one that waits in the kernel."""
+
+    def end(process):
+        ended.append(process)
+        raise Hangs("SIGKILL does not end it")
+
+    def wrong(_block):
+        os.kill(child(), signal.SIGSTOP)
+        stop.set()
+
+    def run_it():
+        try:
+            transfer.run(a_pass(drive, writes=False, most_wrong=10_000), stop, int, wrong)
+        except Hangs as error:
+            caught.append(error)
+
+    monkeypatch.setattr(transfer, "end_process", end)
+    stop, ended, caught = threading.Event(), [], []
+    thread = threading.Thread(target=run_it, daemon=True)
+    thread.start()
+    try:
+        thread.join(20)
+        assert not thread.is_alive() and len(caught) == 1 and ended[0].stdout.closed
+    finally:
+        ended[0].kill()
+        ended[0].wait()
+        ended[0].stderr.close()
 
 
 def test_a_drive_that_does_nothing_for_too_long_hangs(drive):
