@@ -46,6 +46,8 @@ class SelfTest:
     extended_s: int | None = None
     # Those in its log that ended, newest first, each as its tool tells it.
     ended: tuple[str, ...] = ()
+    # By which it was read.
+    tool: str = dataclasses.field(default="smartctl", compare=False)
 
 
 UNKNOWN = SelfTest()
@@ -64,7 +66,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], before: SelfTest = UNKNOWN
         if known.is_offered:
             log, error = ask(host, ["nvme", "self-test-log", path, "--output-format=json"])
             if not error:
-                return dataclasses.replace(from_nvme(log), extended_s=known.extended_s)
+                return dataclasses.replace(from_nvme(log), extended_s=known.extended_s, tool="nvme")
     log, error = ask(host, ["smartctl", "--json=c", "-c", "-l", "selftest", path], any_code=True)
     return UNKNOWN if error else from_smartctl(log)
 

@@ -22,7 +22,7 @@ from .drive_context import DriveContext
 
 # A drive that tells its progress in tenths shows the next one within a fifth of what an extended self-test takes.
 STILL_S, STILL_SHARE = 3600.0, 0.2
-# In all: of what the drive itself says that an extended one takes; where it does not say it.
+# In all: of what the drive itself says that an extended one takes; whatever it says.
 MOST_TIMES, MOST_S = 2, 12 * 3600.0
 
 
@@ -114,6 +114,8 @@ class SelfTests:
             return
         extended_s = seen.extended_s or 0
         most_s = max(STILL_S, MOST_TIMES * extended_s) if extended_s else MOST_S
+        # No longer than the whole run may take of the drive.
+        most_s = min(most_s, MOST_S, self._station.job.time_budget_s or MOST_S)
         advice = f"wait for it, or end it ({self_test.abort_command(self._about(name))}), and start again"
         if elapsed_s > most_s:
             raise SelfTestStuck(f"its {self_test.text(seen)}, did not end within {most_s:g} s; {advice}")
@@ -124,6 +126,8 @@ class SelfTests:
 def _ran(before: SelfTest, seen: SelfTest) -> list[str]:
     if seen.is_running:
         return [f"{self_test.text(seen)}, was under way; smartd or somebody else started it"]
-    if None in (before.is_running, seen.is_running) or before.ended == seen.ended:
+    # Each tool tells an entry in its own form, and the other one may answer where the first does not.
+    is_comparable = None not in (before.is_running, seen.is_running) and before.tool == seen.tool
+    if not is_comparable or before.ended == seen.ended:
         return []
     return ["log has another self-test: one began and ended since the last look"]

@@ -28,12 +28,12 @@ def nvme_log(operation, done_pct=0, ended=0):
 class Station:
     """What a drive's campaign shows; its drives tell at each time what `log` has for it."""
 
-    def __init__(self, fake, log, edstt=0, stop_at_s=None):
+    def __init__(self, fake, log, edstt=0, stop_at_s=None, budget_s=None):
         fake.nvme("nvme0n1", "259:0", "S1")
         fake.nvme_says("id-ctrl", {"oacs": 0x10, "edstt": edstt})
         self._fake, self._log, self._stop_at_s = fake, log, stop_at_s
         self.now = 0.0
-        self.job = types.SimpleNamespace(host=fake)
+        self.job = types.SimpleNamespace(host=fake, time_budget_s=budget_s)
         self.watchdog = types.SimpleNamespace(call=lambda _what, step: step())
         self.name, self.members = "nvme0n1", []
         self.shown, self.shares = [], []
@@ -96,18 +96,21 @@ STANDS = r"its self-test \(extended\), 60 % left, stood still for .*nvme device-
 
 
 @pytest.mark.parametrize(
-    ("log", "edstt_min", "message", "at_s"),
+    ("log", "edstt_min", "budget_s", "message", "at_s"),
     [
-        (lambda now: nvme_log(2, min(40, int(now / 10))), 0, STANDS, 400 + HOUR),
+        (lambda now: nvme_log(2, min(40, int(now / 10))), 0, None, STANDS, 400 + HOUR),
         # By its own word it takes ten hours: a tenth of that may well take more than one.
-        (lambda now: nvme_log(2, min(40, int(now / 10))), 600, STANDS, 400 + 2 * HOUR),
-        (extended(99 * HOUR), 0, "did not end within 43200 s", 12 * HOUR),
-        (extended(99 * HOUR), 60, "did not end within 7200 s", 2 * HOUR),
-        (extended(99 * HOUR), 10, "did not end within 3600 s", HOUR),
+        (lambda now: nvme_log(2, min(40, int(now / 10))), 600, None, STANDS, 400 + 2 * HOUR),
+        (extended(99 * HOUR), 0, None, "did not end within 43200 s", 12 * HOUR),
+        (extended(99 * HOUR), 60, None, "did not end within 7200 s", 2 * HOUR),
+        (extended(99 * HOUR), 10, None, "did not end within 3600 s", HOUR),
+        # 91 days, which no drive may have.
+        (extended(99 * HOUR), 0xFFFF, None, "did not end within 43200 s", 12 * HOUR),
+        (extended(99 * HOUR), 60, 0.5 * HOUR, "did not end within 1800 s", 0.5 * HOUR),
     ],
 )
-def test_one_that_does_not_end_ends_the_wait_with_what_its_owner_can_do(fake, log, edstt_min, message, at_s):
-    station = Station(fake, log, edstt_min)
+def test_one_that_does_not_end_ends_the_wait_with_what_its_owner_can_do(fake, log, edstt_min, budget_s, message, at_s):
+    station = Station(fake, log, edstt_min, budget_s=budget_s)
     with pytest.raises(SelfTestStuck, match=message):
         station.self_tests().settle()
     assert at_s <= station.now <= at_s + 40
@@ -156,6 +159,21 @@ def test_one_that_began_and_ended_between_two_looks_disturbs_too(fake):
     (cause,) = looked.causes_since_last()
     assert cause.message == "its log has another self-test: one began and ended since the last look"
     assert (looked.wait(), looked.causes_since_last()) == (0, [])
+
+
+def test_another_form_of_the_same_log_is_no_other_self_test(fake):
+    """nvme fails once, so that smartctl is asked."""
+    station = Station(fake, lambda _now: nvme_log(0, ended=1))
+    looked = station.self_tests()
+    looked.settle()
+    entry = {"self_test_code": {"value": 1}, "self_test_result": {"value": 0}, "power_on_hours": 7}
+    log = {"nvme_self_test_log": {"current_self_test_operation": {"value": 0}, "table": [entry]}}
+    fake.answers["smartctl"] = (0, json.dumps(log), "")
+    told = fake.answers["nvme self-test-log"]
+    fake.answers["nvme self-test-log"] = (1, "", "NVMe status: Internal Error")
+    assert looked.causes_since_last() == []
+    fake.answers["nvme self-test-log"] = told
+    assert looked.causes_since_last() == []
 
 
 def test_the_drives_of_an_array_are_all_looked_at(fake):
