@@ -174,7 +174,7 @@ def _host_total(plan: Plan, spans: t.Sequence[Span], reads_s: Span) -> list[str]
         number = min(plan.parallel_drives, len(spans))
         # Nobody knows which drive comes last.
         longest = sum(high) / number + max(high) * (1 - 1 / number) if number < len(spans) else max(high)
-        text = f"{plan_duration_span(max(max(low), sum(low) / number), longest)}, {number} at a time"
+        text = f"{plan_duration_span(max(*low, sum(low) / number), longest)}, {number} at a time"
     return [f"  all {len(spans)} drives: {text}"]
 
 

@@ -61,7 +61,7 @@ PAGE_7 = {"pages": [{"table": [{"name": "Percentage Used Endurance Indicator", "
         ((202, "Data_Address_Mark_Errs", 99, 1), None),
         ((231, "Unknown_SSD_Attribute", 98, 98), None),
     ],
-    ids=lambda given: str(given),
+    ids=str,
 )
 def test_wear_is_in_the_attribute_that_is_named_so(attribute, used_pct):
     assert health.from_smartctl(smartctl(attribute)).used_pct == used_pct
