@@ -168,7 +168,7 @@ class Conditions:
         self.health = replace(
             found, drive_gone=gone, link_degraded=None if gone else found.link_degraded, io_timeout_s=timeout_s
         )
-        self._last = now
+        self._last = health_change.with_last_known(now, last)
         return now
 
     def _own_cache(self) -> str:

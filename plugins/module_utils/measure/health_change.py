@@ -20,6 +20,8 @@ from . import sampler
 # Of a block device whose driver has given it up: an NVMe controller's, and a SCSI device's.
 GONE = ("dead", "deleting", "deleting (no IO)", "deleted", "offline", "transport-offline")
 UNCORRECTED = ("nonfatal", "fatal")
+# Counts of a drive's life, and its warnings.
+KNOWN_ON = ("media_errors", "critical_warning", "interface_crc_errors", "unsafe_shutdowns")
 
 
 class Looks(t.NamedTuple):
@@ -55,6 +57,12 @@ def between(looks: Looks, warned: int, hottest_c: int | None, own_function: str,
         percentage_used=now.used_pct,
         link_degraded=_link_degraded(first, now, own_function),
     )
+
+
+def with_last_known(now: Environment, last: Environment) -> Environment:
+    """Return a look to compare the next one with: what it does not tell, as the one before it told."""
+    known = {name: getattr(last, name) for name in KNOWN_ON if getattr(now, name) is None}
+    return replace(now, aer={**last.aer, **now.aer}, **known)
 
 
 def _more(before: int | None, now: int | None) -> int | None:

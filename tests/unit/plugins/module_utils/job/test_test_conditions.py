@@ -58,6 +58,55 @@ def micron(emulated, tmp_path):
     return make
 
 
+SMART = {"critical_warning": 0, "temperature": 313, "media_errors": 3, "unsafe_shutdowns": 1}
+
+
+@pytest.fixture
+def nvme(fake, tmp_path):
+    """An NVMe drive, and the conditions of its campaign: nvme(history). nvme.tell(**smart) changes its log; None: it
+    gives no answer. nvme.noted: its journal.
+    """
+    controller = fake.pci("0000:00:01.0", "0000:01:00.0") + "/nvme/nvme0"
+    fake.link(fake.disk("nvme0n1", "259:0", controller) + "/device", controller)
+    identity = {"transport": "nvme", "kernel_name": "nvme0n1", "path": "/dev/nvme0n1", "serial": "S1"}
+
+    def make(history=()):
+        made = test_conditions.Conditions(fake, lambda: identity, {}, note, str(tmp_path / "state"))
+        made.begin(history)
+        return made
+
+    def note(event, **fields):
+        make.noted.append(dict(fields, event=event))
+
+    def tell(**smart):
+        log = {**SMART, **smart}
+        fake.answers["nvme smart-log"] = (1, "", "timed out") if None in smart.values() else (0, json.dumps(log), "")
+
+    make.noted, make.tell = [], tell
+    tell()
+    return make
+
+
+def health_after(made, end="end_test"):
+    """Play a test; its health."""
+    made.begin_test()
+    made.end_test(TEST, Quiet()) if end == "end_test" else made.end_failed_test(Quiet())
+    return made.health
+
+
+def counts(health):
+    return health.media_errors, health.critical_warning, health.unsafe_shutdowns
+
+
+def test_errors_of_a_test_whose_look_failed_are_those_of_the_next(nvme):
+    made = nvme()
+    nvme.tell(media_errors=None)
+    assert counts(health_after(made)) == (None, None, None)
+    nvme.tell(media_errors=5, critical_warning=4, unsafe_shutdowns=2)
+    assert counts(health_after(made)) == (2, 4, 1)
+    assert counts(health_after(made)) == (0, 0, 0)
+
+
 def levels(made):
     return {(item.cause, item.level) for item in made.found}
 
