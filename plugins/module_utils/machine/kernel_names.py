@@ -28,6 +28,11 @@ class Names(t.NamedTuple):
     above: tuple[str, ...]
 
 
+def is_usb(names: Names) -> bool:
+    """Return whether a drive is behind USB."""
+    return any(_USB.fullmatch(name) for name in names.own)
+
+
 def of_all(host: Host) -> dict[str, Names]:
     """Return the names of every drive of the host, by kernel name; of software's devices, which have none, nothing."""
     return {

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ..machine.kernel_names import Names
+from ..machine.kernel_names import Names, is_usb
 from ..machine.pcie import ADDRESS
 from .kernel_log import GONE, HOST_RESET, LINK_RESET, RESET, TIMEOUT, LogEvent
 
-# What befalls several drives of a host within this time has one cause, which none of them is.
+# What befalls several drives below one port or HBA within this time has one cause, which none of them is.
 TOGETHER_S = 60.0
 # A reset is tried again and told again; after so long it is another one.
 SAME_RESET_S = 10.0
@@ -23,11 +23,13 @@ OF_HOST = "a fault of the host, not of the drive"
 
 class Faults(t.NamedTuple):
     """What a drive's measurement has of the kernel's log. own: its own events; of_host: those of what it shares with
-    others; reason: these in a sentence, "" without any that ends the test.
+    others; led_to: those of what it shares that its own faults, and no other drive's, came before; reason: of_host in a
+    sentence, "" without any that ends the test.
     """
 
     own: list[LogEvent]
     of_host: list[LogEvent]
+    led_to: list[LogEvent]
     reason: str
 
     @property
@@ -92,48 +94,86 @@ def faults(name: str, measured: t.Sequence[LogEvent], others: t.Iterable[LogEven
     # What the drive's own slot tells of its link is evidence of either, and no verdict.
     above = [event for event in about if event.name not in mine.own]
     own = [event for event in about if event.name in mine.own]
-    told = {drive: [event for event in others if event.name in names.own] for drive, names in drives.items()}
-    shared, sharing = _with_others(name, {**told, name: own})
-    shared += [event for event in own if event.kind in FAULTS and _is_near(event, above)]
-    reason = _of_above(above) or _of_several([drives[drive] for drive in sharing])
+    told = _of_others(name, others, drives)
+    led_to = _led_to(own, above, told, drives)
+    of_host = [event for event in above if event not in led_to]
+    shared, sharing = _shared(
+        [event for event in own if event.kind in FAULTS and not _is_near(event, led_to)],
+        of_host,
+        {drive: seen for drive, seen in told.items() if _common([mine, drives[drive]])},
+    )
+    reason = _of_above(of_host) or _of_several([drives[drive] for drive in sorted({name, *sharing} if sharing else ())])
     return Faults(
         [event for event in own if event not in shared],
-        [event for event in about if event in above or event in shared],
+        [event for event in about if event in of_host or event in shared],
+        led_to,
         reason,
     )
+
+
+def _of_others(name: str, events: t.Iterable[LogEvent], drives: t.Mapping[str, Names]) -> dict[str, list[LogEvent]]:
+    """Return the faults of each other drive. USB resets its devices for reasons of its own, and says nothing of others;
+    a namespace of the same controller is no other drive.
+    """
+    faults_of = [event for event in events if event.kind in FAULTS and event.name not in drives[name].own]
+    return {
+        drive: [event for event in faults_of if event.name in names.own]
+        for drive, names in drives.items()
+        if drive != name and not is_usb(names)
+    }
+
+
+def _led_to(
+    own: t.Sequence[LogEvent],
+    above: t.Sequence[LogEvent],
+    told: t.Mapping[str, t.Sequence[LogEvent]],
+    drives: t.Mapping[str, Names],
+) -> list[LogEvent]:
+    """Return those events above a drive, each within a minute of the next, that it led to: in the minute before the
+    first, no other drive below had a fault.
+    """
+    found: list[LogEvent] = []
+    for burst in _bursts(above):
+        first = burst[0]
+        others = [event for drive, seen in told.items() if first.name in drives[drive].above for event in seen]
+        if _is_before(own, first) and not _is_before(others, first):
+            found += burst
+    return found
+
+
+def _bursts(events: t.Iterable[LogEvent]) -> list[list[LogEvent]]:
+    found: list[list[LogEvent]] = []
+    for event in sorted(events, key=lambda event: event.time_s):
+        if found and event.time_s - found[-1][-1].time_s <= TOGETHER_S:
+            found[-1].append(event)
+        else:
+            found.append([event])
+    return found
+
+
+def _is_before(events: t.Iterable[LogEvent], first: LogEvent) -> bool:
+    return any(event.kind in FAULTS and 0 < first.time_s - event.time_s <= TOGETHER_S for event in events)
 
 
 def _is_near(event: LogEvent, others: t.Iterable[LogEvent]) -> bool:
     return any(abs(event.time_s - other.time_s) <= TOGETHER_S for other in others)
 
 
-def _with_others(name: str, events: t.Mapping[str, t.Sequence[LogEvent]]) -> tuple[list[LogEvent], set[str]]:
-    """Return those of a drive's events that others had too, each within a minute of the next, and whose those are that
-    end a test.
+def _shared(
+    own: t.Iterable[LogEvent], above: t.Sequence[LogEvent], told: t.Mapping[str, t.Sequence[LogEvent]]
+) -> tuple[list[LogEvent], set[str]]:
+    """Return those of a drive's faults that something above it or another drive had within a minute, and which other
+    drives had some that end a test. Its own never excuse each other.
     """
     found: list[LogEvent] = []
     sharing: set[str] = set()
-    for kind in FAULTS:
-        told = [(event.time_s, drive, event) for drive, seen in events.items() for event in seen if event.kind == kind]
-        for group in _groups(sorted(told)):
-            drives = {drive for _time_s, drive, _event in group}
-            if name in drives and len(drives) > 1:
-                found += [event for _time_s, drive, event in group if drive == name]
-                sharing |= drives if kind in ENDING else set()
+    for event in own:
+        near = {
+            drive for drive, seen in told.items() if _is_near(event, [each for each in seen if each.kind == event.kind])
+        }
+        found += [event] if near or _is_near(event, above) else []
+        sharing |= near if event.kind in ENDING else set()
     return found, sharing
-
-
-_Told = t.Tuple[float, str, LogEvent]
-
-
-def _groups(told: t.Iterable[_Told]) -> list[list[_Told]]:
-    groups: list[list[_Told]] = []
-    for item in told:
-        if groups and item[0] - groups[-1][-1][0] <= TOGETHER_S:
-            groups[-1].append(item)
-        else:
-            groups.append([item])
-    return groups
 
 
 def _of_above(events: t.Sequence[LogEvent]) -> str:
@@ -143,6 +183,12 @@ def _of_above(events: t.Sequence[LogEvent]) -> str:
 def _of_several(drives: t.Sequence[Names]) -> str:
     if not drives:
         return ""
-    common = (part for part in drives[0].above if ADDRESS.fullmatch(part) and all(part in one.above for one in drives))
-    below = next((f", all below {part}" for part in common), "")
+    common = _common(drives)
+    below = f", all below {common}" if common else ""
     return f"{OF_HOST}: {len(drives)} of its drives were reset or lost within a minute{below}"
+
+
+def _common(drives: t.Sequence[Names]) -> str:
+    """Return the nearest PCI function above all of these drives, such as an HBA or a port; "" without any."""
+    shared = (part for part in drives[0].above if ADDRESS.fullmatch(part) and all(part in one.above for one in drives))
+    return next(shared, "")

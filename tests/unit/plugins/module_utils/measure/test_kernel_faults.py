@@ -19,11 +19,15 @@ DRIVES = {
     )
     for number in range(4)
 }
+# Right below a root port, and behind USB.
+DRIVES["nvme9n1"] = Names(frozenset(["nvme9n1", "nvme9", "0000:90:00.0", "0000:00:09.0"]), ("nvme", "pci0000:00"))
+DRIVES["sdu"] = Names(frozenset(["sdu", "9:0:0:0", "1-2"]), ("usb1", SWITCH, "0000:00:03.1", "pci0000:00"))
 DRIVES["sda"] = Names(frozenset(["sda", "2:0:0:0", "target2:0:0"]), ("mpt3sas_cm0", "host2", "0000:18:00.0"))
 DRIVES["sdb"] = Names(frozenset(["sdb", "2:0:1:0", "target2:0:1"]), ("mpt3sas_cm0", "host2", "0000:18:00.0"))
 TIMEOUT = "nvme nvme0: I/O 12 QID 3 timeout, aborting"
 RESET = "nvme nvme0: I/O 12 QID 3 timeout, reset controller"
 DOWN = "nvme {0}: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10"
+ABORT = "sd 2:0:0:0: attempting task abort! scmd(1)"
 DIAG = "mpt3sas_cm0: sending diag reset !!"
 POWER_ON = "sd 2:0:0:0: Power-on or device reset occurred"
 GONE = "nvme nvme0: Removing after probe failure status: -19"
@@ -59,7 +63,12 @@ def counts(found):
         ("sda", [(1, POWER_ON), (2, POWER_ON), (30, POWER_ON)], (0, 0, 2, 0, False)),
         # What a host adapter's reset does to a drive is not the drive's, before and after.
         ("sda", [(1, DIAG), (9, POWER_ON)], (0, 0, 0, 1, False)),
-        ("sda", [(1, "sd 2:0:0:0: attempting task abort! scmd(1)"), (9, DIAG)], (0, 0, 0, 1, False)),
+        # It alone had a fault before: it led to the reset.
+        ("sda", [(1, ABORT), (9, DIAG), (10, POWER_ON)], (1, 0, 1, 0, False)),
+        ("sda", [(1, ABORT), (62, DIAG), (63, POWER_ON)], (1, 0, 0, 1, False)),
+        ("sda", [(1, DIAG), (9, ABORT), (20, DIAG)], (0, 0, 0, 2, False)),
+        ("sda", [(1, ABORT), (2, ABORT.replace("2:0:0:0", "2:0:1:0")), (9, DIAG)], (0, 0, 0, 1, False)),
+        ("sdb", [(1, ABORT), (9, DIAG), (10, POWER_ON.replace("2:0:0:0", "2:0:1:0"))], (0, 0, 0, 1, False)),
         ("sda", [(1, DIAG), (90, POWER_ON)], (0, 0, 1, 1, False)),
         ("sda", [(1, DIAG), (2, "mpt3sas_cm0: sending message unit reset !!")], (0, 0, 0, 1, False)),
         ("nvme0n1", [(1, f"pcieport {SWITCH}: DPC: containment event, status:0x1 source:0x0")], (0, 0, 0, 1, False)),
@@ -90,12 +99,13 @@ def test_whose_the_events_are(drive, lines, expected):
         ([(1 + 60, DOWN.format("nvme1"))], True),
         ([(1 + 61, DOWN.format("nvme1"))], False),
         ([(-59, DOWN.format("nvme1"))], True),
-        # Each within a minute of the next.
         ([(50, DOWN.format("nvme1")), (100, DOWN.format("nvme2"))], True),
         # Another kind.
         ([(1, "nvme nvme1: I/O 12 QID 3 timeout, aborting")], False),
         ([(1, "critical medium error, dev nvme1n1, sector 8")], False),
+        # Nothing is above both.
         ([(1, DOWN.format("nvme9"))], False),
+        ([(1, DOWN.format("nvme10"))], False),
     ],
 )
 def test_what_several_drives_have_within_a_minute_is_the_hosts(others, is_host):
@@ -103,6 +113,36 @@ def test_what_several_drives_have_within_a_minute_is_the_hosts(others, is_host):
     found = faults("nvme0n1", measured, [*measured, *seen(*others)], DRIVES)
     assert counts(found) == ((0, 0, 0, 1, False) if is_host else (0, 1, 0, 0, False))
     assert bool(found.reason) == is_host
+
+
+def test_a_drive_that_is_reset_again_and_again_is_excused_once_for_another_drive():
+    events = seen(*((50 * count, DOWN.format("nvme0")) for count in range(144)), (3600, DOWN.format("nvme1")))
+    found = faults("nvme0n1", events, events, DRIVES)
+    assert (found.resets, found.host_resets) == (141, 3)
+    assert found.reason.endswith(": 2 of its drives were reset or lost within a minute, all below " + SWITCH)
+
+
+def test_usb_excuses_no_drive():
+    gone = "usb 1-2: USB disconnect, device number 4"
+    events = seen((1, GONE), (2, gone))
+    assert (faults("nvme0n1", events, events, DRIVES).is_gone, faults("sdu", events, events, DRIVES).is_gone) == (
+        True,
+        False,
+    )
+
+
+def test_namespaces_of_one_controller_do_not_excuse_each_other():
+    second = Names(frozenset(["nvme0n2", *DRIVES["nvme0n1"].own - {"nvme0n1"}]), DRIVES["nvme0n1"].above)
+    events = seen((1, DOWN.format("nvme0")))
+    assert faults("nvme0n1", events, events, {**DRIVES, "nvme0n2": second}).resets == 1
+
+
+def test_a_drive_that_led_to_the_reset_of_its_adapter_is_to_blame_alone():
+    neighbour = POWER_ON.replace("2:0:0:0", "2:0:1:0")
+    events = seen((1, ABORT), (9, DIAG), (10, POWER_ON), (10, neighbour))
+    sick, other = (faults(drive, events, events, DRIVES) for drive in ("sda", "sdb"))
+    assert (sick.reason, sick.timeouts, sick.host_resets, [event.text for event in sick.led_to]) == ("", 1, 0, [DIAG])
+    assert other.reason == "a fault of the host, not of the drive, as the kernel's log says: " + DIAG
 
 
 def test_timeouts_of_several_drives_alone_end_no_test():
@@ -138,5 +178,5 @@ def test_every_event_about_a_drive_is_either_its_own_or_the_hosts(lines):
     for drive, names in DRIVES.items():
         found = faults(drive, events, events, DRIVES)
         about = [event for event in events if event.name in names.own or event.name in names.above]
-        assert sorted(found.own + found.of_host) == sorted(about)
+        assert sorted(found.own + found.of_host + found.led_to) == sorted(about)
         assert bool(found.reason) == any(event.kind != kernel_log.TIMEOUT for event in found.of_host)
