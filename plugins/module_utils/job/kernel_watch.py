@@ -117,12 +117,16 @@ class DriveLog:
         self._noted, self._next = 0, 0
         # Of the log itself, in the drive's campaign.
         self._told: set[str] = set()
-        # Of the test that is under way, once it has ended.
+        # Of the log, before the test that is under way; whether there were more in it.
+        self._losses, self._lost = 0, False
+        # Of the test that is under way, once it has ended: of the drive itself first.
         self._found: list[Faults] | None = None
+        self._of_member = ""
 
     def begin_test(self, name: str, transport: str | None, attempt: Json) -> None:
         """Before its purge. A drive of software is not in the log. attempt: its fields in the journal."""
         self._names, self._found, self._noted, self._attempt = [], None, 0, attempt
+        self._of_member = ""
         self._is_asked = self._log is not None and transport not in VIRTUAL
         if self._log and self._is_asked:
             self._log.works_on(name)
@@ -137,6 +141,8 @@ class DriveLog:
             self._drives = self._log.names(self._names)
             for name in new:
                 self._log.begin(name, place)
+            if len(new) == len(self._names):
+                self._losses = self._log.reader.losses
             self._next = self._next if len(new) < len(self._names) else self._log.reader.position()
 
     def let_go(self, name: str) -> None:
@@ -158,8 +164,8 @@ class DriveLog:
                 self._note("kernel_event", **fields, message=event.text[:LONGEST], **self._attempt)
 
     def end(self) -> str:
-        """Stop counting; why what befell the drive is the host's fault, as a sentence, "" where it is none. A second
-        call tells the same.
+        """Stop counting; why what befell the test is the fault of its host or of another drive of its array, as a
+        sentence, "" where it is none. A second call tells the same.
         """
         if self._log and self._names:
             found = self._faults()
@@ -169,8 +175,10 @@ class DriveLog:
             self.note_new()
             for name in self._names:
                 self._log.end(name)
+            self._of_member = _of_member(self._names[1:], found[1:])
             self._names, self._found = [], found
-        return next((one.reason for one in self._found or () if one.reason), "")
+            self._lost = self._log.reader.losses > self._losses
+        return next((one.reason for one in self._found or () if one.reason), self._of_member)
 
     def _faults(self) -> list[Faults]:
         return [self._log.faults(name, self._drives) for name in self._names] if self._log else []
@@ -184,44 +192,58 @@ class DriveLog:
         """
         if not self._log or self._found is None:
             return []
-        of_log = [text for text in [self._missing(self._log.reader)] if text and text not in self._told]
+        of_log = [text for text in [self._missing(self._log.reader.missing)] if text and text not in self._told]
         self._told.update(of_log)
         return [Condition("kernel_log", TOLD, text) for text in (*of_log, *_remarks(self._found))]
 
-    @staticmethod
-    def _missing(reader: KernelLogReader) -> str:
-        if reader.missing:
+    def _missing(self, why: str) -> str:
+        if why:
             return (
-                f"controller_resets, link_resets and io_timeouts are unknown and not judged: {reader.missing}; give a "
+                f"controller_resets, link_resets and io_timeouts are unknown and not judged: {why}; give a "
                 "container /dev/kmsg and CAP_SYSLOG"
             )
         lost = "records of the kernel's log were lost: there may be more timeouts and resets than were counted"
-        return lost if reader.lost else ""
+        return lost if self._lost else ""
 
     def counted(self, end: TestEnd) -> TestEnd:
         """Return a test's end with what was counted of its drive."""
         found = self._found
         if found is None or not self._log or self._log.reader.missing:
             return end
-        health = replace(
-            end.health or HealthChange(),
-            io_timeouts=sum(one.timeouts for one in found),
-            controller_resets=sum(one.resets for one in found),
-            link_resets=sum(one.link_resets for one in found),
-            host_resets=max(one.host_resets for one in found),
-            host_timeouts=max(one.host_timeouts for one in found),
-            kernel_message=next((one.first_message[:LONGEST] for one in found if one.first_message), None),
-        )
-        if any(one.reason for one in found):
+        mine = found[0]
+        counts: dict[str, int | None] = {
+            "io_timeouts": mine.timeouts,
+            "controller_resets": mine.resets,
+            "link_resets": mine.link_resets,
+            "host_resets": mine.host_resets,
+            "host_timeouts": mine.host_timeouts,
+        }
+        if self._lost:  # none among those that are left is no count of none
+            counts = {name: count or None for name, count in counts.items()}
+        message = mine.first_message[:LONGEST] if mine.first_message else None
+        health = replace(end.health or HealthChange(), **counts, kernel_message=message)
+        if mine.reason:
             # What the host did to the drive speaks against nobody's drive.
             health = replace(health, **dict.fromkeys(OF_EITHER))
-        elif any(one.is_gone for one in found):
+        if mine.is_gone:
             health = replace(health, drive_gone=True)
         return replace(end, health=health)
 
 
+def _of_member(names: t.Sequence[str], found: t.Sequence[Faults]) -> str:
+    """Return which other drive of an array was reset or lost, as a sentence; that is none of the drive that carries the
+    test.
+    """
+    sick = (
+        f"a fault of {name}, another drive of the array, as the kernel's log says: {one.first_message}"
+        for name, one in zip(names, found)
+        if one.resets or one.is_gone
+    )
+    return next(sick, "")
+
+
 def _remarks(found: t.Sequence[Faults]) -> t.Iterator[str]:
-    resets, timeouts = sum(one.link_resets for one in found), sum(one.host_timeouts for one in found)
+    resets, timeouts = found[0].link_resets, found[0].host_timeouts
     if resets:
         times = "once" if resets == 1 else f"{resets} times"
         yield f"its link or device was reset {times}: look at cable, backplane and HBA, and at interface_crc_errors"

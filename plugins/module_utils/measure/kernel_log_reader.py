@@ -11,16 +11,20 @@ import os
 import select
 import threading
 import typing as t
+from collections import Counter
 
 from ..core.host import Host
 from . import kernel_log
-from .kernel_log import LogEvent
+from .kernel_log import IO_ERROR, LOST_INTERRUPT, MEDIUM_ERROR, LogEvent
 
 PATH = "/dev/kmsg"
 # The kernel gives one record with a read, of 8 KiB at most (CONSOLE_EXT_LOG_MAX).
 _READ_BYTES = 16384
 # Beyond so many the log storms, and what it counts is a lower bound.
-MOST_EVENTS = 20_000
+MOST_EVENTS = 100_000
+# Of each name: of what is evidence alone, no more are kept, and those that are not are no loss.
+MOST_EVIDENCE = 100
+EVIDENCE = (IO_ERROR, MEDIUM_ERROR, LOST_INTERRUPT)
 # Where a file is always ready and has nothing to read.
 _PAUSE_MS = 1000
 
@@ -28,8 +32,8 @@ _PAUSE_MS = 1000
 class KernelLogReader:
     """The events of the kernel's log from `with` on, in its order.
 
-    missing: why it can't be read; "" where it can. lost: whether it told more than was read, so that all counts are
-    lower bounds.
+    missing: why it can't be read; "" where it can. losses: how often it told more than was kept, so that counts of that
+    time are lower bounds.
     """
 
     def __init__(self, host: Host) -> None:
@@ -41,7 +45,9 @@ class KernelLogReader:
         # Whoever writes to it wakes the thread, which ends.
         self._woken, self._waker = -1, -1
         self.missing = "nobody reads the kernel's log"
-        self.lost = False
+        self.losses = 0
+        self._faults = 0
+        self._evidence: Counter[str] = Counter()
 
     def __enter__(self) -> KernelLogReader:
         try:
@@ -117,11 +123,18 @@ class KernelLogReader:
 
     def _take_error(self, error: OSError) -> None:
         if error.errno == errno.EPIPE:  # older records were overwritten; the next read goes on behind them
-            self.lost = True
+            self.losses += 1
         else:
             self.missing = f"{PATH} can no longer be read: {error.strerror}"
 
     def _take(self, data: bytes) -> None:
-        found = [event for record in kernel_log.records(data) for event in kernel_log.events(record)]
-        self.lost = self.lost or len(self._events) + len(found) > MOST_EVENTS
-        self._events += found[: MOST_EVENTS - len(self._events)]
+        for event in (event for record in kernel_log.records(data) for event in kernel_log.events(record)):
+            if event.kind in EVIDENCE:
+                self._evidence[event.name] += 1
+                is_kept = self._evidence[event.name] <= MOST_EVIDENCE
+            else:
+                self._faults += 1
+                is_kept = self._faults <= MOST_EVENTS
+                self.losses += not is_kept
+            if is_kept:
+                self._events.append(event)

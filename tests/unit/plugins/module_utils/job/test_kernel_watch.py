@@ -125,7 +125,8 @@ def test_timeouts_of_several_drives_are_a_remark(fake, drives):
         assert told.level == "told" and told.message.startswith("1 of its I/Os timed out within a minute of those of")
 
 
-def test_resets_of_a_link_are_a_remark(fake, stop):
+def test_resets_of_a_link_are_a_remark(fake, stop, monkeypatch):
+    monkeypatch.setattr(kernel_watch, "SETTLE_S", 0)
     fake.put("/dev/kmsg", "")
     device = "/sys/devices/pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0"
     fake.disk("sda", "8:0", device)
@@ -223,14 +224,17 @@ def test_after_a_fault_the_end_waits_for_those_of_others(fake, own, waits, is_ho
     assert waited == waits
 
 
-def test_the_drives_of_an_array_are_counted_together(fake, drives):
+def test_another_drive_of_an_array_ends_its_test_and_counts_not_against_the_one_that_carries_it(fake, drives):
     lead = drives[0]
     lead.starts()
     lead.measures()
     lead.begin(["nvme0n1", "nvme1n1"], "0")
     logs(fake, 0, TIMEOUT)
     logs(fake, 1, RESET, time_s=300)
-    assert (lead.end(), lead.health().io_timeouts, lead.health().controller_resets) == ("", 2, 1)
+    message = f"a fault of nvme1n1, another drive of the array, as the kernel's log says: {RESET.format(1)}"
+    assert (lead.end(), lead.end()) == (message, message)
+    assert (lead.health().io_timeouts, lead.health().controller_resets, lead.health().drive_gone) == (1, 0, False)
+    assert lead.health().kernel_message == TIMEOUT.format(0)
     assert [each.name for each in lead.noted] == ["nvme0", "nvme1", "nvme1"]
 
 
@@ -272,6 +276,18 @@ def test_lost_records_are_told(fake, drives, monkeypatch):
     drives[0].end()
     (told,) = drives[0].told()
     assert (told.level, drives[0].health().io_timeouts) == ("told", 2)
+    assert (drives[0].health().controller_resets, drives[0].health().host_resets) == (None, None)
     assert told.message == (
         "records of the kernel's log were lost: there may be more timeouts and resets than were counted"
     )
+    drives[0].starts()
+    drives[0].measures()
+    assert (drives[0].end(), drives[0].health().io_timeouts, drives[0].told()) == ("", 0, [])  # none since
+
+
+def test_a_drive_that_is_lost_after_a_fault_of_the_host_is_lost(fake, drives):
+    drives[0].starts()
+    drives[0].measures()
+    kmsg.log(fake, SWITCH, time_s=100)
+    logs(fake, 0, GONE, time_s=5000)
+    assert (bool(drives[0].end()), drives[0].health().drive_gone) == (True, True)

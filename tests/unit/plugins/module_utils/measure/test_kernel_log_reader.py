@@ -33,7 +33,7 @@ def test_only_what_comes_after_its_start(fake):
         )
         assert kinds(reader) == ["timeout", "reset"]
         assert reader.position() == 2
-    assert (kinds(reader), reader.lost) == (["timeout", "reset"], False)
+    assert (kinds(reader), reader.losses) == (["timeout", "reset"], False)
 
 
 @pytest.mark.parametrize("error", [errno.ENOENT, errno.EPERM, errno.EACCES])
@@ -87,7 +87,7 @@ class Scripted(Host):
 def test_what_reads_give(tmp_path, monkeypatch, answers, found, lost, missing):
     with KernelLogReader(Scripted(str(tmp_path), monkeypatch, answers)) as reader:
         assert len(reader.events()) == found
-        assert (reader.lost, reader.missing) == (lost, missing)
+        assert (reader.losses, reader.missing) == (lost, missing)
 
 
 def test_a_storm_is_bounded(fake, monkeypatch):
@@ -95,9 +95,19 @@ def test_a_storm_is_bounded(fake, monkeypatch):
     fake.put("/dev/kmsg", "")
     with KernelLogReader(fake) as reader:
         kmsg.log(fake, *[RESET] * 3)
-        assert (reader.position(), reader.lost) == (3, False)
+        assert (reader.position(), reader.losses) == (3, False)
         kmsg.log(fake, RESET)
-        assert (reader.position(), reader.lost) == (3, True)
+        assert (reader.position(), reader.losses) == (3, True)
+
+
+def test_evidence_fills_no_room_of_faults(fake, monkeypatch):
+    monkeypatch.setattr(kernel_log_reader, "MOST_EVENTS", 3)
+    monkeypatch.setattr(kernel_log_reader, "MOST_EVIDENCE", 2)
+    fake.put("/dev/kmsg", "")
+    with KernelLogReader(fake) as reader:
+        kmsg.log(fake, *["I/O error, dev sdz, sector 8", "critical medium error, dev sdy, sector 8"] * 10)
+        kmsg.log(fake, *[RESET] * 3)
+        assert (kinds(reader), reader.losses) == (["io_error", "medium_error"] * 2 + ["reset"] * 3, 0)
 
 
 def test_its_thread_sleeps_until_something_is_logged_and_reads_it_then(fake):
