@@ -9,7 +9,7 @@ import contextlib
 import functools
 import typing as t
 
-from ..core.deadline import Hangs
+from ..core.deadline import Hangs, within
 from ..guard.held import Refused
 from ..machine import cpus
 from ..measure import fio, precondition_curve
@@ -35,6 +35,7 @@ from .run_rounds import RESEAT, LinkDown, Measuring
 from .self_test_wait import SelfTests, SelfTestStuck
 from .thread_trials import ThreadTrials
 
+STOPPED_LOOK_S = 5.0
 NOT_TUNED = "the host was not tuned as planned: "
 
 
@@ -55,6 +56,8 @@ class DriveTests:
         self._waited_for: purge_step.Begun | None = None
         # Results of every test that stands, those of jobs before too.
         self.finished = [result for result in station.results if result.outcome in criteria.KEPT_OUTCOMES]
+        # Those that a job before cut short: their drive's health counts.
+        self._cut_short = [result for result in station.results if result.outcome == "interrupted"]
         # Of the test that is under way.
         self._tails = RoundHistograms()
 
@@ -103,6 +106,7 @@ class DriveTests:
                 disturbed = disturbed + made.reasons
                 self._station.conditions.found += made.conditions
         except fio.Interrupted:
+            self._look_at_stopped(sampler)
             self._end_test(attempt, reducer, "interrupted", ["interrupted: the run was stopped"])
             raise
         except Refused as refused:
@@ -136,6 +140,11 @@ class DriveTests:
         """
         with contextlib.suppress(Hangs, OSError):
             self._look_around(lambda: self._station.conditions.end_failed_test(sampler))
+
+    def _look_at_stopped(self, sampler: Sampler) -> None:
+        """Look at the health of a drive whose test was stopped, where it answers soon: a stop has a minute."""
+        with contextlib.suppress(Hangs, OSError):
+            within(STOPPED_LOOK_S, "look at the drive", lambda: self._station.conditions.end_failed_test(sampler))
 
     def _prepare_and_measure(
         self, test: PlannedTest, attempt: Attempt, reducer: AttemptReducer, sampler: Sampler
@@ -277,10 +286,13 @@ class DriveTests:
         self._station.note("test_finished", **base.to_json(end), **attempt._asdict())
 
     def missed(self) -> str:
-        """Return which criteria the drive missed in the tests that stand by now; "": none."""
+        """Return which criteria the drive missed in the tests that stand by now, and by its health in those that were
+        cut short; "": none.
+        """
         model = self._station.plan.expected.get("model") or ""
         job = self._station.job
-        missed = criteria.missed(job.criteria, model, self.finished, job.health_criteria)
+        results = [*self._cut_short, *self.finished]
+        missed = criteria.missed(job.criteria, model, results, job.health_criteria)
         return "; ".join(missed)[: release_drive.LONGEST_REASON]
 
     def settle_unfinished(self) -> None:

@@ -76,12 +76,15 @@ class Conditions:
         job.
         """
         now, boot_id = drive_environment.read_environment(self._host, self._identity()), self._host.get(BOOT_ID)
+        history = list(history)
         kept = next((record for record in history if record["event"] == "baseline"), None)
-        self._first = now
+        self._first = self._last = now
         if kept:
             baseline = base.parse(Environment, kept["world"])
             self._first = drive_environment.carried(baseline, now, kept["boot_id"] == boot_id)
-        self._last = self._before = now
+            told = [base.parse(HealthChange, record["health"]) for record in history if record.get("health")]
+            self._last = health_change.seen_before(baseline, told, now)
+        self._before = now
         self._hidden = hidden(hidden_capacity.read(self._host, self._identity()))
         if not kept:
             self._note(

@@ -65,6 +65,19 @@ def with_last_known(now: Environment, last: Environment) -> Environment:
     return replace(now, aer={**last.aer, **now.aer}, **known)
 
 
+def seen_before(baseline: Environment, changes: t.Iterable[HealthChange], now: Environment) -> Environment:
+    """Return the last look of a run's jobs before this one: the counts of its baseline, and what its tests brought.
+
+    What is unknown of them, and what a boot resets, is that of `now`.
+    """
+    counts = {name: getattr(baseline, name) for name in KNOWN_ON if getattr(baseline, name) is not None}
+    for change in changes:
+        for name, count in counts.items():
+            more = getattr(change, name) or 0
+            counts[name] = count | more if name == "critical_warning" else count + more
+    return replace(now, **counts)
+
+
 def _more(before: int | None, now: int | None) -> int | None:
     """Return by how much a count grew; None where it is unknown, or began anew."""
     return None if before is None or now is None or now < before else now - before

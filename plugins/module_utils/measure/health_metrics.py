@@ -14,6 +14,7 @@ from ..records.attempt import MeasuredSeen
 from ..records.events import Wear
 from ..records.health import HealthChange
 
+Metrics = t.Mapping[str, t.Optional[float]]
 MEDIA_ERRORS: t.Final = "media_errors"
 LONGEST_IO: t.Final = "longest_io_s"
 SPARE: t.Final = "available_spare_pct"
@@ -134,6 +135,16 @@ def metrics(health: HealthChange | None, wear: Wear | None, longest_io_s: float 
     }
     found = {name: known[name] if name in known else getattr(health, name) for name in TABLE}
     return {name: None if value is None else float(value) for name, value in found.items()}
+
+
+def worst(metrics: Metrics, earlier: Metrics) -> dict[str, float | None]:
+    """Return a test's metrics with those of health as the worst of its attempts. earlier: of those before."""
+    found = dict(metrics)
+    for name in TABLE:
+        known = [value for value in (metrics.get(name), earlier.get(name)) if value is not None]
+        if known:
+            found[name] = min(known) if name == SPARE else max(known)
+    return found
 
 
 def longest_io_s(seen: MeasuredSeen, ramp_s: float) -> float | None:

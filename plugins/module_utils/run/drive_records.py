@@ -9,6 +9,7 @@ import typing as t
 from dataclasses import replace
 
 from ..core.files import SCHEMA_VERSION
+from ..measure import health_metrics
 from ..records import base, events, measurement, results
 from ..records.attempt import AttemptResult
 from ..records.plan import CollectedPlan, PlannedTest, Validity
@@ -35,11 +36,19 @@ class _Place(t.NamedTuple):
 class _Attempt:
     """The newest attempt at a test of a drive. planned: the test in plan.json; None: the plan lacks it.
 
-    validity: of the plan.
+    validity: of the plan; earlier: the attempt before, whose health counts too.
     """
 
-    def __init__(self, start: Event, planned: PlannedTest | None, budget: Budget, validity: Validity) -> None:
+    def __init__(
+        self,
+        start: Event,
+        planned: PlannedTest | None,
+        budget: Budget,
+        validity: Validity,
+        earlier: _Attempt | None = None,
+    ) -> None:
         self.start, self.planned = start, planned
+        self._earlier = earlier.result("").metrics if earlier else {}
         self.time = start["time"]
         self._journal = JournalAttempt(planned, budget, start["attempt"], validity)
         self._newest: dict[str, Event] = {}
@@ -60,8 +69,8 @@ class _Attempt:
         """Return what its rounds came to. message: why the drive's campaign ended."""
         result = self._journal.result()
         if self.end is None and message and result.outcome == "interrupted":
-            return replace(result, reasons=[f"interrupted: {message}"])
-        return result
+            result = replace(result, reasons=[f"interrupted: {message}"])
+        return replace(result, metrics=health_metrics.worst(result.metrics, self._earlier))
 
     def details(self, event: str, kind: type[Kind]) -> Kind | None:
         """Return what its newest event of a name says."""
@@ -112,7 +121,8 @@ class _Drive:
         elif kind == "drive_started" and event.get("power"):
             self.power.append(event["power"])
         elif kind == "test_started":
-            self.tests[event["test"]] = _Attempt(event, planned.get(event["test"]), self._budget, self._validity)
+            before = self.tests.get(test)
+            self.tests[test] = _Attempt(event, planned.get(test), self._budget, self._validity, before)
         elif test in self.tests:
             self.tests[test].take(event)
 

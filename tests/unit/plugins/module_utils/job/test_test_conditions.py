@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import hidden_capacity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import test_conditions
-from ansible_collections.ssdlab.fleet.plugins.module_utils.records import events
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, events
 from ansible_collections.ssdlab.fleet.plugins.module_utils.vendors import rssdm_settings
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
@@ -105,6 +105,18 @@ def test_errors_of_a_test_whose_look_failed_are_those_of_the_next(nvme):
     nvme.tell(media_errors=5, critical_warning=4, unsafe_shutdowns=2)
     assert counts(health_after(made)) == (2, 4, 1)
     assert counts(health_after(made)) == (0, 0, 0)
+
+
+def test_errors_between_two_jobs_are_those_of_the_next_test(nvme):
+    made = nvme()
+    nvme.tell(media_errors=4)
+    assert counts(health_after(made)) == (1, 0, 0)
+    journal = [*nvme.noted, {"event": "test_finished", "health": base.to_json(made.health)}]
+    nvme.tell(media_errors=9, critical_warning=4, unsafe_shutdowns=2)
+    assert counts(health_after(nvme(journal))) == (5, 4, 1)
+    # Of a baseline that told nothing.
+    journal[0]["world"] = {**journal[0]["world"], "media_errors": None}
+    assert counts(health_after(nvme(journal))) == (0, 4, 1)
 
 
 def levels(made):

@@ -58,6 +58,21 @@ def records(folder):
     return base.to_json(reducer.records(run.status, run.run_id, run.live))
 
 
+@pytest.mark.parametrize("later", [{}, {"media_errors": 0, "available_spare_pct": 90}, {"media_errors": 7}])
+def test_the_health_of_an_attempt_that_was_cut_short_counts(tmp_path, later):
+    def with_health(event, **health):
+        return event[0], {**event[1], "health": health}
+
+    *rounds, end = steady(2)
+    sick = with_health(interrupted()[0], media_errors=3, available_spare_pct=80)
+    events = [started(), sick, started(2), *rounds, with_health(end, **later) if later else end]
+    folder = Folder(tmp_path).plan().status("finished", drives=[("A1", DONE)]).journal(*events)
+    (test,) = [record for record in records(folder) if record["kind"] == "test"]
+    assert test["outcome"] == "steady" and test["metrics"]["write_iops"]
+    assert test["metrics"]["media_errors"] == max(3, later.get("media_errors", 0))
+    assert test["metrics"]["available_spare_pct"] == 80
+
+
 @pytest.mark.parametrize(
     "state, alive, entry, events, told",
     [
