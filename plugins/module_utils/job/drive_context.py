@@ -170,10 +170,16 @@ class DriveContext:
         """
         self._taken_s, self._written_before = now_s, bytes_written
 
+    @property
+    def time_budget_ends_s(self) -> float | None:
+        """By the monotonic clock; None: it has none."""
+        most_s = self.job.time_budget_s
+        return self._taken_s + most_s if most_s else None
+
     def is_budget_spent(self) -> bool:
         """Return whether the time or the bytes that the run may take of the drive are used up."""
-        most_s, most_bytes = self.job.time_budget_s, self.plan.wear_budget_bytes
-        if most_s and time.monotonic() - self._taken_s >= most_s:
+        ends_s, most_bytes = self.time_budget_ends_s, self.plan.wear_budget_bytes
+        if ends_s is not None and time.monotonic() >= ends_s:
             return True
         return bool(most_bytes) and self._written_bytes() >= (most_bytes or 0)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import collections
+import contextlib
 import json
 import mmap
 import os
@@ -21,9 +22,10 @@ from ..measure.block_pattern import BLOCK_BYTES, Pattern, numbered
 from ..records.base import to_json
 from ..records.measurement import IntegrityDetails, WrongBlock
 from ..records.plan import PlannedTest
-from ..run.criteria import integrity_text
+from ..run.criteria import integrity_text, is_of_drive
 from . import wrong_blocks
 from .drive_context import Attempt, DriveContext
+from .release_drive import LONGEST_REASON
 
 # How often a wrong block is read again.
 AGAIN = 3
@@ -46,7 +48,6 @@ def write_and_read_back(station: DriveContext, test: PlannedTest, attempt: Attem
     """
     if not test.integrity:
         return
-    before = station.held.bytes_written()
     reading = ReadBack(station, test, attempt)
     for number in range(1, test.integrity.passes + 1):
         station.guard("integrity", phase="integrity", time_left_s=time_left_s)
@@ -54,20 +55,19 @@ def write_and_read_back(station: DriveContext, test: PlannedTest, attempt: Attem
         if not reading.complete:
             break
     station.bench.settle()
-    after = station.held.bytes_written()
-    others = None if before is None or after is None else max(0, after - before - reading.bytes_written)
-    found = reading.details(others)
-    station.note("integrity", **to_json(found), **attempt._asdict())
-    if found.wrong_blocks and (others or 0) > station.bench.limits.other_write_bytes:
-        text = "{0}; but somebody else wrote {1:,} bytes to the drive meanwhile, so nobody knows whose fault that is"
-        raise OthersWrote(text.format(integrity_text(found), others))
+    found = reading.note(reading.complete)
+    if found.wrong_blocks and not is_of_drive(found, "complete"):
+        others = found.other_write_bytes
+        wrote = "may have written" if others is None else f"wrote {others:,} bytes"
+        text = "{0}; but somebody else {1} to the drive meanwhile, so nobody knows whose fault that is"
+        raise OthersWrote(text.format(integrity_text(found), wrote))
 
 
 class ReadBack:
     """The passes of one test. complete: as of transfer.Done."""
 
     def __init__(self, station: DriveContext, test: PlannedTest, attempt: Attempt) -> None:
-        self._station, self._test = station, test
+        self._station, self._test, self._attempt = station, test, attempt
         self._passes = test.integrity.passes if test.integrity else 0
         identity, run_id = station.held.identity, station.job.run_dir.run_id
         self._drive = numbered(32, *(str(identity.get(name)) for name in _NAMES), station.drive)
@@ -78,21 +78,42 @@ class ReadBack:
         self._path = os.path.join(folder, name)
         self._first: list[WrongBlock] = []
         self._counts: t.Counter[str] = collections.Counter()
+        # Those that can be read the second time too.
+        self._unreadable = 0
         self._done = {writes: transfer.Done(True, 0, 0.0) for writes in (True, False)}
         self.complete = True
-
-    @property
-    def bytes_written(self) -> int:
-        """By all passes so far."""
-        return self._done[True].bytes
+        self._kernel_before = station.held.bytes_written()
 
     def one_pass(self, number: int) -> None:
         """Write and read back all of it; odd passes in sequence, even ones in scattered order."""
         key = "/".join(map(str, (*self._names, number)))
         self._patterns.append(Pattern(key, self._drive, numbered(22, *self._names) << 8 | number))
         for writes in (True, False):
-            self._transfer(number, writes)
-            self._station.look()
+            wrong = sum(self._counts.values())
+            try:
+                self._transfer(number, writes)
+                self._station.look()
+            except BaseException:
+                # What is told of the passes before stands where the kernel's count is gone, or the disk is full.
+                if sum(self._counts.values()) > wrong:
+                    with contextlib.suppress(OSError, ValueError, IndexError):
+                        self.note(False)
+                raise
+        if self._counts and number < self._passes:
+            self.note(False)
+
+    def note(self, complete: bool) -> IntegrityDetails:
+        """Note what all passes so far came to: that stands, whatever becomes of the test. complete: nothing is left
+        to read.
+        """
+        station, before, after = self._station, self._kernel_before, self._station.held.bytes_written()
+        others = None if before is None or after is None else max(0, after - before - self._done[True].bytes)
+        found = self._details(others, complete)
+        # The ledger first, as at the end of a test.
+        if is_of_drive(found, "interrupted") and not station.held.evidence:
+            station.held.keep_as_evidence(f"{self._test.name}: {integrity_text(found)}"[:LONGEST_REASON])
+        station.note("integrity", **to_json(found), **self._attempt._asdict())
+        return found
 
     def _transfer(self, number: int, writes: bool) -> None:
         station, done_before = self._station, 2 * (number - 1) + (not writes)
@@ -104,6 +125,8 @@ class ReadBack:
             scattered=number % 2 == 0,
             most_wrong=MOST_WRONG - sum(self._counts.values()),
             cpus=cpus.parse(station.bench.place.cpus or ""),
+            most_unreadable=transfer.MOST_UNREADABLE - self._unreadable,
+            enough_s=station.time_budget_ends_s,
         )
 
         def tick(share: float) -> None:
@@ -125,6 +148,7 @@ class ReadBack:
         expected = self._patterns[-1].data(wrong.offset, length)
         right = sum(data == expected for data in reads)
         if wrong.found is None:
+            self._unreadable += 1
             sectors, kind, told = 0, "unreadable", os.strerror(wrong.errno) if wrong.errno else "a short read"
         else:
             judged = wrong_blocks.judge(
@@ -151,7 +175,7 @@ class ReadBack:
         except OSError:
             return b""
 
-    def details(self, other_write_bytes: int | None) -> IntegrityDetails:
+    def _details(self, other_write_bytes: int | None, complete: bool) -> IntegrityDetails:
         """Return what all passes came to. other_write_bytes: of others, meanwhile; None: unknown."""
         written, read = self._done[True], self._done[False]
         return IntegrityDetails(
@@ -163,6 +187,6 @@ class ReadBack:
             read_s=read.seconds,
             other_write_bytes=other_write_bytes,
             wrong_blocks=dict(self._counts),
-            complete=self.complete,
+            complete=complete,
             first=sorted(self._first, key=lambda one: (one.pass_number, one.offset_bytes)),
         )

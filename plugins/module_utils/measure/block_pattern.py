@@ -22,6 +22,8 @@ import mmap
 import os
 import sys
 import threading
+import time
+import typing
 from array import array
 
 SECTOR_BYTES = 512
@@ -91,12 +93,13 @@ def chunk_order(size_bytes: int, scattered: bool) -> collections.abc.Iterator[in
 
 
 class Transfer:
-    """One pass over a drive by THREADS threads. tell: gets what is found, as it is found."""
+    """One pass over a drive by THREADS threads; asked: as transfer.Pass has it."""
 
-    def __init__(self, handle: int, size_bytes: int, pattern: Pattern, scattered: bool, most_wrong: int) -> None:
-        self._handle, self._size_bytes, self._pattern = handle, size_bytes, pattern
-        self._chunks = chunk_order(size_bytes, scattered)
-        self._left_wrong = most_wrong
+    def __init__(self, asked: collections.abc.Mapping[str, typing.Any], pattern: Pattern) -> None:
+        self._handle, self._size_bytes, self._pattern = asked["handle"], asked["size_bytes"], pattern
+        self._chunks = chunk_order(self._size_bytes, asked["scattered"])
+        self._left_wrong, self._left_unreadable = asked["most_wrong"], asked["most_unreadable"]
+        self._enough_s = math.inf if asked["enough_s"] is None else asked["enough_s"]
         self._lock = threading.Lock()
         self._over = False
         self.done_bytes = 0
@@ -191,8 +194,10 @@ class Transfer:
         """Tell of a block; return whether more are to be looked for."""
         with self._lock:
             self._left_wrong -= 1
-            told = self._left_wrong >= 0
-            self._over = self._over or self._left_wrong <= 0
+            self._left_unreadable -= error is not None
+            least = min(self._left_wrong, self._left_unreadable)
+            told = least >= 0
+            self._over = self._over or least <= 0 or time.monotonic() >= self._enough_s
         if told:
             self._tell(wrong=offset, found=found, errno=error)
         return not self._over
@@ -204,8 +209,7 @@ def main() -> None:
     if asked["cpus"]:
         os.sched_setaffinity(0, asked["cpus"])
     pattern = Pattern(asked["key"], asked["drive"], asked["writing"])
-    transfer = Transfer(asked["handle"], asked["size_bytes"], pattern, asked["scattered"], asked["most_wrong"])
-    transfer.run(asked["writes"])
+    Transfer(asked, pattern).run(asked["writes"])
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ from .fio import DriveError, FioError, Interrupted, Killed, end_process
 
 # How often a stop is looked for.
 WAKE_S = 0.5
+# Each costs the timeouts of several reads.
+MOST_UNREADABLE = 100
 
 
 class WrongBlock(t.NamedTuple):
@@ -36,7 +38,8 @@ class WrongBlock(t.NamedTuple):
 
 class Pass(t.NamedTuple):
     """What to do. handle: of the drive, open with O_DIRECT; scattered: chunks far from each other in place of a
-    sequence; most_wrong: after so many wrong blocks it ends; cpus: where it runs, none: anywhere.
+    sequence; most_wrong, most_unreadable: after so many wrong blocks it ends; enough_s: at the first one after that
+    time of the monotonic clock too; cpus: where it runs, none: anywhere.
     """
 
     handle: int
@@ -46,10 +49,12 @@ class Pass(t.NamedTuple):
     scattered: bool
     most_wrong: int
     cpus: t.Sequence[int] = ()
+    most_unreadable: int = MOST_UNREADABLE
+    enough_s: float | None = None
 
 
 class Done(t.NamedTuple):
-    """What a pass came to. complete: it came to its end, and did not end after too many wrong blocks."""
+    """What a pass came to. complete: it came to its end, and did not end early at a wrong block."""
 
     complete: bool
     bytes: int

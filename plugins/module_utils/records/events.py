@@ -469,7 +469,7 @@ class FillCurve(FillCurveDetails, TestEvent):
 
 @dataclass(frozen=True)
 class Integrity(IntegrityDetails, TestEvent):
-    """What an integrity test wrote was read back."""
+    """What an integrity test wrote was read back; the newest of a test tells of all of its passes."""
 
 
 @dataclass(frozen=True)

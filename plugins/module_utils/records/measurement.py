@@ -130,7 +130,7 @@ class IntegrityDetails:
     other_write_bytes: t.Optional[Count]
     # How many blocks, by what they held; a kind that is not there: none.
     wrong_blocks: Annotated[t.Dict[str, Number], Limits(property_names=_WRONG_KINDS)]
-    # False: reading ended after too many wrong blocks, so that there may be more.
+    # False: reading ended early, so that there may be more.
     complete: bool
     # The first of them; the raw file has more, with their contents.
     first: Annotated[t.List[WrongBlock], Limits(max_items=20)]

@@ -19,6 +19,8 @@ from ..records.measurement import IntegrityDetails
 # An entry of ssd_criteria, as it was given.
 Criterion = t.Mapping[str, t.Any]
 Metrics = t.Mapping[str, t.Optional[float]]
+# The least that is written, so that others can make one block wrong with each of them.
+SECTOR_BYTES = 512
 # Outcomes of a test whose figures count.
 MEASURED = ("steady", "complete")
 # Of the kernel's words, in a reason.
@@ -71,8 +73,21 @@ def is_met(criterion: Criterion, value: float) -> bool:
 
 def wrong_blocks(result: AttemptResult) -> list[str]:
     """Return what a drive did not keep of what an integrity test wrote, as a sentence."""
-    told = integrity_text(result.integrity) if result.integrity and result.integrity.wrong_blocks else ""
-    return [f"{result.test}: {told}"] if told else []
+    found = result.integrity
+    return [f"{result.test}: {integrity_text(found)}"] if found and is_of_drive(found, result.outcome) else []
+
+
+def is_of_drive(found: IntegrityDetails, outcome: str | None) -> bool:
+    """Return whether wrong blocks are the drive's, whatever became of its test: not where what others wrote, or may
+    have written, explains all of them. outcome: of the test.
+    """
+    unreadable = found.wrong_blocks.get("unreadable", 0)
+    changed = sum(found.wrong_blocks.values()) - unreadable
+    others = found.other_write_bytes
+    # What ended a test early may be the host's fault, and so may read errors.
+    if unreadable and outcome not in ("error", "invalid"):
+        return True
+    return bool(changed) and others is not None and changed > others // SECTOR_BYTES
 
 
 def integrity_text(found: IntegrityDetails) -> str:
@@ -121,7 +136,7 @@ def missed(
     of_health: t.Sequence[Criterion] = (),
 ) -> list[str]:
     """Return what a drive of a model missed, or did not keep, as sentences. finished: the results of its tests."""
-    found = [text for result in finished if result.outcome in MEASURED for text in wrong_blocks(result)]
+    found = [text for result in finished for text in wrong_blocks(result)]
     found += [
         f"{result.test}: {text}"
         for result in finished

@@ -18,7 +18,7 @@ from ..records.attempt import AttemptResult, CellAverage, LoadOfCell, MeasuredCe
 from ..records.events import TestEnd
 from ..records.measurement import Cause, Chosen, IntegrityDetails
 from ..records.plan import PlannedTest, Validity
-from .criteria import MEASURED
+from .criteria import MEASURED, is_of_drive
 from .folder import Event
 
 # What stands for the end of a test that has none, as its job was killed.
@@ -78,8 +78,9 @@ class AttemptReducer:
             bins = {int(value): count for value, count in event["bins"].items()}
             self._rounds.histograms.setdefault(event["cell"], {})[event["direction"]] = bins
         elif kind == "integrity":
-            self._integrity = base.parse(IntegrityDetails, event)
-            self.written_bytes += self._integrity.bytes_written
+            # Of all passes so far.
+            before, self._integrity = self._integrity, base.parse(IntegrityDetails, event)
+            self.written_bytes += self._integrity.bytes_written - (before.bytes_written if before else 0)
         elif kind == "test_finished":
             self._end = base.parse(TestEnd, event)
 
@@ -219,6 +220,9 @@ class AttemptReducer:
 
     def _outcome(self, end: TestEnd, causes: DisturbedRounds) -> tuple[Outcome, list[str]]:
         reasons, disturbed = list(end.reasons), list(end.disturbed)
+        if end.ended == "interrupted" and self._integrity and is_of_drive(self._integrity, end.ended):
+            # It stands, so that no second attempt erases what the drive is kept for.
+            return "complete", reasons
         if end.ended:
             return end.ended, reasons + (disturbed if end.ended == "invalid" else [])
         if self.discarded:
@@ -365,7 +369,8 @@ def _figures_of_round(test: PlannedTest) -> int:
 def ended_results(
     tests: t.Iterable[PlannedTest], history: t.Iterable[Event], validity: Validity = USUAL
 ) -> list[AttemptResult]:
-    """Return the results of a drive's attempts that have an end, in the order of their ends.
+    """Return the results of a drive's attempts that have an end, in the order of their ends; then of those that were
+    cut short, but stand all the same, as blocks are wrong.
 
     tests, validity: of the drive's plan; history: the drive's events.
     """
@@ -382,4 +387,6 @@ def ended_results(
             attempt.take(event)
             if event["event"] == "test_finished":
                 results.append(attempt.result())
-    return results
+    ended = {(result.test, result.attempt) for result in results}
+    cut_short = [attempt.result() for place, attempt in attempts.items() if place not in ended]
+    return results + [result for result in cut_short if result.outcome in MEASURED]

@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.records import base
 from ...module_utils.records.measurement import IntegrityDetails
 from ...module_utils.records.results import DriveRecord
-from ...module_utils.run.criteria import MEASURED, integrity_text, is_for, is_of_model, missed_health
+from ...module_utils.run.criteria import integrity_text, is_for, is_of_drive, is_of_model, missed_health
 from ..common.values import integer, number
 from . import chosen_threads, environment, fob_state, judged_criteria, result_warnings, test_details
 from .invalid_reasons import Record, RunFacts, VerdictReason, colon, invalid
@@ -302,7 +302,7 @@ def _judged(
     kept = [base.parse(IntegrityDetails, record["integrity"])] if record.get("integrity") else []
     read_back = [integrity_text(found) for found in kept]
     # Whatever else is unknown of the drive.
-    if record.get("outcome") in MEASURED and any(found.wrong_blocks for found in kept):
+    if any(is_of_drive(found, record.get("outcome")) for found in kept):
         return dict(result, verdict="fail", reasons=read_back)
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])

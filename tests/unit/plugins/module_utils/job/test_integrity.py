@@ -41,8 +41,13 @@ class Station:
         os.truncate(self.handle, SIZE)
         self.lie, self._others = lie, others
         self.held = types.SimpleNamespace(
-            descriptor=self.descriptor, bytes_written=self.bytes_written, identity={"serial": "S1"}
+            descriptor=self.descriptor,
+            bytes_written=self.bytes_written,
+            identity={"serial": "S1"},
+            evidence="",
+            keep_as_evidence=lambda reason: setattr(self.held, "evidence", reason),
         )
+        self.time_budget_ends_s = None
         self.settled = []
         self.bench = types.SimpleNamespace(
             settle=lambda: self.settled.append(1), limits=Limits(), place=types.SimpleNamespace(cpus=None)
@@ -57,6 +62,8 @@ class Station:
 
     def bytes_written(self):
         passes = len(self.guarded)
+        if self._others is None:
+            return None
         return 1000 + passes * SIZE + (self._others if passes else 0)
 
     def active_bytes(self, _test):
@@ -94,7 +101,7 @@ def run(station, test=TEST):
 
 def found(station):
     """The event, as the journal's form has it."""
-    (event,) = station.noted
+    event = station.noted[-1]
     return base.parse(events.Integrity, {**event, "drive": "d"})
 
 
@@ -226,11 +233,98 @@ def test_a_block_that_is_right_the_second_time_is_transient(station):
     assert block.found.startswith("first bit flips: ")
 
 
-@pytest.mark.parametrize("station", [{"lie": flip, "others": 1 << 20}], indirect=True)
-def test_wrong_blocks_are_not_the_drive_s_where_others_wrote(station):
-    with pytest.raises(integrity.OthersWrote, match=r"1 block of .*; but somebody else wrote 1,048,576 bytes"):
+@pytest.mark.parametrize(
+    ("station", "told"),
+    [
+        ({"lie": flip, "others": 1 << 20}, "wrote 1,048,576 bytes to"),
+        ({"lie": flip, "others": 512}, "wrote 512 bytes to"),
+        ({"lie": flip, "others": None}, "may have written to"),
+    ],
+    indirect=["station"],
+)
+def test_wrong_blocks_are_not_the_drive_s_where_others_may_have_written_them(station, told):
+    with pytest.raises(integrity.OthersWrote, match=rf"1 block of .*; but somebody else {told} the drive meanwhile"):
         run(station)
-    assert found(station).other_write_bytes == 1 << 20
+    assert not station.held.evidence
+
+
+@pytest.mark.parametrize(
+    "station",
+    [{"lie": flip, "others": 511}, {"lie": cut, "others": 1 << 20}, {"lie": cut, "others": None}],
+    indirect=True,
+)
+def test_what_no_writer_can_have_done_is_the_drive_s(station):
+    run(station)
+    assert station.held.evidence.startswith("t: 1 block of 4,096 bytes not read back as written")
+
+
+def ended(station, end):
+    """The result of an attempt, of the events that were noted."""
+    reducer = AttemptReducer(TEST)
+    for event in station.noted:
+        reducer.take(event)
+    return reducer.result(dataclasses.replace(steady_test.end_record(), ended=end, reasons=["why"]))
+
+
+@pytest.mark.parametrize(("end", "outcome"), [("interrupted", "complete"), ("error", "error")])
+@pytest.mark.parametrize("station", [{"lie": dropped}], indirect=True)
+def test_wrong_blocks_of_a_pass_stand_whatever_ends_the_next(station, end, outcome):
+    look = station.look
+
+    def look_or_end():
+        look()
+        if station.looks == 3:
+            raise Refused([])
+
+    station.look = look_or_end
+    with pytest.raises(Refused):
+        run(station)
+    seen = found(station)
+    assert (seen.passes, seen.wrong_blocks, seen.complete) == (1, {"blank": 1}, False)
+    assert "1 block" in station.held.evidence
+    result = ended(station, end)
+    assert (result.outcome, result.written_bytes) == (outcome, SIZE)
+    assert len(criteria.missed([], "m", [result])) == 1
+
+
+def test_wrong_blocks_of_a_read_that_a_stop_ends_stand(station):
+    station.lie = lambda _number, handle: os.pwrite(handle, bytes(SIZE), 0)
+    call = station.watchdog.call
+
+    def stop(what, step, *more):
+        station.job.stop.set()
+        return call(what, step, *more)
+
+    station.watchdog = types.SimpleNamespace(call=stop)
+    with pytest.raises(fio.Interrupted):
+        run(station)
+    assert found(station).wrong_blocks["blank"] >= 1 and not found(station).complete
+    assert ended(station, "interrupted").outcome == "complete"
+
+
+@pytest.mark.parametrize("station", [{"lie": dropped}], indirect=True)
+def test_all_passes_are_told_of_once(station):
+    run(station)
+    result = ended(station, None)
+    assert [event["passes"] for event in station.noted] == [1, 2]
+    assert (result.outcome, result.written_bytes) == ("complete", TWO_PASSES)
+
+
+def test_reading_ends_soon_once_blocks_are_wrong_and_the_time_budget_is_spent(station):
+    station.time_budget_ends_s = 0.0
+    run(station)
+    assert found(station).complete
+    station.noted.clear()
+    station.lie = lambda _number, handle: os.pwrite(handle, bytes(SIZE), 0)
+    run(station)
+    assert found(station).wrong_blocks == {"blank": 1} and not found(station).complete
+
+
+def test_few_blocks_that_can_t_be_read_are_enough(station):
+    """Each costs the timeouts of several reads."""
+    station.lie = lambda _number, handle: os.truncate(handle, 1 << 20)
+    run(station)
+    assert found(station).wrong_blocks == {"unreadable": 100} and not found(station).complete
 
 
 @pytest.mark.parametrize("station", [{"others": 1 << 20}], indirect=True)

@@ -274,13 +274,21 @@ def test_a_drive_passes_an_integrity_test_only_if_every_block_was_right(found, v
 
 
 @pytest.mark.parametrize(
-    ("outcome", "wrong", "verdict"),
-    [("complete", {"stale": 1}, "fail"), ("complete", {}, "invalid"), ("invalid", {"stale": 1}, "invalid")],
+    ("outcome", "wrong", "others", "verdict"),
+    [
+        ("complete", {"stale": 1}, 0, "fail"),
+        ("complete", {}, 0, "invalid"),
+        ("invalid", {"stale": 1}, 512, "invalid"),
+        ("invalid", {"stale": 1}, None, "invalid"),
+        # Whatever ended the test.
+        ("error", {"stale": 1}, 0, "fail"),
+        ("error", {"unreadable": 1}, 0, "error"),
+    ],
 )
-def test_a_wrong_block_fails_a_drive_of_which_something_is_unknown(outcome, wrong, verdict):
-    """But for one that the host does not blame on the drive, as others wrote to it."""
+def test_a_wrong_block_fails_a_drive_of_which_something_is_unknown(outcome, wrong, others, verdict):
+    """But for one that others may have written."""
     run = {**run_json(criteria=[], tests=[]), "unknown_causes": "disturb"}
-    record = integrity_record(wrong_blocks=wrong)
+    record = integrity_record(wrong_blocks=wrong, other_write_bytes=others)
     unknown = {"cause": "link", "level": "unknown", "message": "the speed of its link is unknown"}
     record = {**record, "outcome": outcome, "conditions": [unknown]}
     (judged,) = judge.judge(run, [drive_record(), record])["drives"]
