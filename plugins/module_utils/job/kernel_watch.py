@@ -211,7 +211,7 @@ class DriveLog:
         if found is None or not self._log or self._log.reader.missing:
             return end
         mine = found[0]
-        counts: dict[str, int | None] = {
+        counts: dict[str, t.Any] = {
             "io_timeouts": mine.timeouts,
             "controller_resets": mine.resets,
             "link_resets": mine.link_resets,

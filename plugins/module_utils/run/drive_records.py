@@ -110,7 +110,7 @@ class _Drive:
 
     def take(self, event: Event, planned: t.Mapping[str, PlannedTest]) -> None:
         """Add an event of this drive. planned: its tests in plan.json."""
-        kind, test = event["event"], event.get("test")
+        kind, test = event["event"], str(event.get("test"))
         self.time = event["time"]
         self.identity = event.get("identity") or self.identity
         if kind in OF_DRIVE:
