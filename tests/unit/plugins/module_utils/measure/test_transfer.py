@@ -72,7 +72,7 @@ def test_what_can_t_be_read_is_told_by_its_block(drive):
     """A file that ends early in place of a drive with a medium error: reads are short."""
     run(drive, True)
     os.truncate(drive, 2 << 20)
-    done, wrong = run(drive, False, most_wrong=1000)
+    done, wrong = run(drive, False, most_wrong=1000, most_unreadable=1000)
     blocks = -(-SIZE // BLOCK_BYTES) - (2 << 20) // BLOCK_BYTES
     assert done.complete and len(wrong) == blocks
     assert {block.found for block in wrong} == {None}
