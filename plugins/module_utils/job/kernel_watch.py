@@ -73,10 +73,17 @@ class HostLog:
         self._measured[name] = self._measured[name]._replace(end=self.reader.position())
         self.works_on(name)
 
-    def since(self, name: str) -> list[LogEvent]:
-        """Return all events since a drive began to be measured."""
+    def _since(self, name: str, drives: t.Mapping[str, Names]) -> list[LogEvent]:
+        """Return all events since a drive began to be measured, but for those that our work on a neighbour may have
+        caused above both.
+        """
         span = self._measured[name]
-        return self.reader.events()[span.first : span.end]
+        neighbours = [each for each in self._worked_on if each != name and each in drives]
+        return [
+            event
+            for position, event in enumerate(self.reader.events()[span.first : span.end], span.first)
+            if not any(event.name in drives[each].above and not self._counts(each, position) for each in neighbours)
+        ]
 
     def names(self, drives: t.Iterable[str]) -> dict[str, Names]:
         """Return the names of all drives of the host, and of these."""
@@ -84,7 +91,7 @@ class HostLog:
 
     def faults(self, name: str, drives: dict[str, Names]) -> Faults:
         """Return what the log says of a drive since it began to be measured."""
-        return kernel_faults.faults(name, self.since(name), self._of_others(drives), drives)
+        return kernel_faults.faults(name, self._since(name, drives), self._of_others(drives), drives)
 
     def _of_others(self, drives: t.Mapping[str, Names]) -> list[LogEvent]:
         drive_of = {own: name for name, names in drives.items() for own in names.own}

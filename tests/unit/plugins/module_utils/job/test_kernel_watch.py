@@ -189,6 +189,18 @@ def test_what_befalls_another_drive_counts_but_for_what_we_do_to_it(fake, drives
     assert drives[0].health().controller_resets == (0 if is_host else 1)
 
 
+@pytest.mark.parametrize("steps, is_host", [(["starts"], False), (["starts", "measures"], True)])
+def test_what_our_work_on_a_neighbour_does_above_both_is_nobodys_fault(fake, drives, steps, is_host):
+    drives[0].starts()
+    drives[0].measures()
+    for step in steps:
+        getattr(drives[1], step)()
+    kmsg.log(fake, SWITCH, time_s=100)
+    logs(fake, 0, RESET, time_s=110)
+    assert bool(drives[0].end()) == is_host
+    assert drives[0].health().controller_resets == (0 if is_host else 1)
+
+
 def test_a_drive_of_the_host_that_is_none_of_the_runs_counts_too(fake, drives):
     """Nobody begins a test of drive 2."""
     drives[0].starts()
