@@ -247,6 +247,8 @@ def run_campaign(made, history):
         history=[dict(record, drive="SN") for record in history],
         tuned=types.SimpleNamespace(leave_place=lambda name: None),
         ended={},
+        kernel_log=None,
+        time_budget_s=None,
     )
     drive = planned.drive(drive="SN", selector=made.plan["entry"].given, expected=made.plan["expected"])
     return campaign.Campaign(job, drive).run()
