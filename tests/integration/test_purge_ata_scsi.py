@@ -247,6 +247,7 @@ def run_campaign(made, history):
         history=[dict(record, drive="SN") for record in history],
         tuned=types.SimpleNamespace(leave_place=lambda name: None),
         ended={},
+        health_criteria=[],
         kernel_log=None,
         time_budget_s=None,
     )
