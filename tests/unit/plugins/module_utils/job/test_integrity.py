@@ -17,7 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import integrity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import block_pattern, fio
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, events
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria
@@ -317,7 +317,8 @@ def test_reading_ends_soon_once_blocks_are_wrong_and_the_time_budget_is_spent(st
     station.noted.clear()
     station.lie = lambda _number, handle: os.pwrite(handle, bytes(SIZE), 0)
     run(station)
-    assert found(station).wrong_blocks == {"blank": 1} and not found(station).complete
+    # Each thread may be at one when the first is found.
+    assert 1 <= found(station).wrong_blocks["blank"] <= block_pattern.THREADS and not found(station).complete
 
 
 def test_few_blocks_that_can_t_be_read_are_enough(station):
