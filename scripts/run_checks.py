@@ -22,6 +22,7 @@ scripts/clean_run.py leaves nothing of them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import resource
@@ -50,7 +51,7 @@ OURS = "SSDLAB_FLEET_CHECKS"
 # begins when all others have ended.
 SERVERS, CONTAINERS, SOURCE, UNITS, ALONE = "servers", "containers", "source", "units", "alone"
 # What starts servers comes first on the CPUs, as it mostly waits. The others still get a tenth of a CPU each beside
-# processes that want them all.
+# processes that want them all, and a fair share once its lane is done.
 NICE = {SERVERS: 0, CONTAINERS: 5, SOURCE: 10, UNITS: 10, ALONE: 0}
 
 
@@ -266,14 +267,15 @@ def start(check: Check, live: bool, every: bool, stop: Stop) -> Running:
 
 
 def yield_cpu(session: int, nice: int) -> None:
-    """Weigh a session that was just started. Linux does so with whole sessions (sched(7), autogroup), then with the
-    processes in one.
+    """Weigh a session as a whole (sched(7), autogroup); where it has none, as under some container runtimes, the
+    processes that it has now.
     """
-    os.setpriority(os.PRIO_PGRP, session, nice)
     autogroup = Path(f"/proc/{session}/autogroup")
-    # Empty where the session has none, as under some container runtimes.
-    if autogroup.exists() and autogroup.read_text():
-        autogroup.write_text(str(nice))
+    with contextlib.suppress(PermissionError, ProcessLookupError):  # only root may take weight back
+        if autogroup.exists() and autogroup.read_text():
+            autogroup.write_text(str(nice))
+        else:
+            os.setpriority(os.PRIO_PGRP, session, nice)
 
 
 def run(checks: list[Check], every: bool, live: bool, stop: Stop) -> list[Running]:
@@ -291,6 +293,9 @@ def run(checks: list[Check], every: bool, live: bool, stop: Stop) -> list[Runnin
             running.remove(each)
             ended.append(each)
             each.report()
+            if SERVERS not in {other.check.lane for other in running} | {other.lane for other in waiting}:
+                for other in running:
+                    yield_cpu(other.process.pid, 0)
         time.sleep(POLL_S)
     return ended
 

@@ -24,15 +24,17 @@ sys.path.insert(0, {scripts!r})
 import run_checks
 from run_checks import ALONE, CONTAINERS, SERVERS, SOURCE, Check
 run_checks.OUTPUT = Path({folder!r}, "checks")
+weight = "{{ sed 's/.* //' /proc/self/autogroup 2>/dev/null | grep . || nice; }}"
 touch = "touch {folder}/$(basename $RESULTS); until [ -e {folder}/%s ]; do sleep 0.1; done"
 run_checks.CHECKS = (
     Check("first", SERVERS, "echo one; " + touch % "beside" + "; echo two"),
     Check("second", SERVERS, "trap 'echo cleaned; exit 0' INT; " + touch % "never"),
-    Check("beside", SOURCE, "trap '' INT; " + touch % "first" + "; nice; echo '" + {junit!r}
+    Check("beside", SOURCE, "trap '' INT; " + touch % "first" + "; " + weight + "; echo '" + {junit!r}
           + "' > $RESULTS/junit.xml; exit 3"),
     Check("plain", SOURCE, "seq -f 'line %g' 40; exit 1", ()),
     Check("guest", CONTAINERS, "echo all=$ALL", ("all", "quick")),
     Check("alone", ALONE, "true", ()),
+    Check("fair", CONTAINERS, "until [ $(" + weight + ") = 0 ]; do sleep 0.1; done; echo 0", ()),
     Check("guest-and-more", CONTAINERS, "echo shared", ()),
     Check("guest-and-more-alone", ALONE, "echo exclusive", ("guest-and-more",)),
 )
@@ -191,6 +193,12 @@ def test_what_runs_alone_begins_when_all_others_have_ended(start, tmp_path):
     output, _none = process.communicate(timeout=60)
     lines = output.splitlines()
     assert lines.index("started alone") > max(lines.index(f"=== {name}") for name in ("plain", "guest")), output
+
+
+def test_the_others_get_a_fair_share_once_what_comes_first_is_done(start):
+    process = start("first", "beside", "fair")
+    output, _none = process.communicate(timeout=60)
+    assert "=== beside\n10\n" in output and "=== fair\n0\n" in output, output
 
 
 def test_a_check_that_is_named_alone_runs_both_its_phases(start):
