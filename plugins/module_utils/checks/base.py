@@ -75,6 +75,7 @@ class Machine(t.NamedTuple):
     memory_bytes: int | None = None
     available_bytes: int | None = None
     cpufreq_driver: str | None = None
+    clock_source: str | None = None
     # NUMA nodes.
     nodes: int | None = None
     # Their versions.

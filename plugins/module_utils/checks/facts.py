@@ -173,6 +173,7 @@ def machine(snapshot: Snapshot, kind: str | None, inside: str | None) -> Machine
         memory_bytes=memory.total_bytes,
         available_bytes=memory.available_bytes,
         cpufreq_driver=snapshot.tunables.frequency_driver,
+        clock_source=snapshot.tunables.clock_source,
         nodes=len(snapshot.numa.nodes) if snapshot.numa.nodes else None,
         tools={name: told.version if told else None for name, told in snapshot.tools.items()},
         hypervisor=kind,

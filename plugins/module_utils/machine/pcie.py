@@ -36,7 +36,7 @@ _AMD_CHIPSET_PORTS = ("0x43b0", "0x43b1", "0x43b4", "0x43c6", "0x43c7", "0x43e9"
 # Offsets and bits of the configuration space (PCIe Base Specification, 7.5).
 _STATUS, _CAPABILITIES, _EXPRESS_ID = 0x06, 0x34, 0x10
 _HAS_LIST, _HAS_SLOT = 0x10, 0x100
-_SLOT_CAPABILITIES = 0x14
+_DEVICE_CONTROL, _SLOT_CAPABILITIES = 0x08, 0x14
 _POWER_SCALE = (1.0, 0.1, 0.01, 0.001)
 # From F0h on, and only at scale 1, the value is a code.
 _POWER_CODES = {0xF0: 250.0, 0xF1: 275.0, 0xF2: 300.0}
@@ -73,6 +73,11 @@ class Device(Link):
     slot_power_w: float | None = None
     # A port of the chipset.
     chipset: bool = False
+    # The most that it sends in one packet, and that it asks for in one.
+    payload_bytes: int | None = None
+    read_request_bytes: int | None = None
+    # How its addresses are translated: "DMA", "DMA-FQ", "identity" (sysfs-kernel-iommu_groups).
+    iommu: str | None = None
     # The addresses of the bridges above it, nearest first; only of `functions`.
     above: tuple[str, ...] = ()
 
@@ -142,7 +147,8 @@ def read(host: Host, address: str) -> Device:
     """One function's facts."""
     base = f"{DEVICES}/{address}/"
     vendor, device, kind = (host.get(base + name) for name in ("vendor", "device", "class"))
-    driver = host.readlink(base + "driver")
+    driver, config = host.readlink(base + "driver"), _config(host, base)
+    payload, read_request = packet_sizes(config)
     return Device(
         **vars(live(host, address)),
         vendor=vendor,
@@ -152,8 +158,11 @@ def read(host: Host, address: str) -> Device:
         numa_node=number(host, base + "numa_node"),
         max_speed_gts=speed_gts(host.get(base + "max_link_speed")),
         max_width=lanes(host.get(base + "max_link_width")),
-        slot_power_w=slot_power_w(_config(host, base)) if is_bridge(kind) else None,
+        slot_power_w=slot_power_w(config) if is_bridge(kind) else None,
         chipset=is_chipset_port(address, vendor, device) if is_bridge(kind) else False,
+        payload_bytes=payload,
+        read_request_bytes=read_request,
+        iommu=host.get(base + "iommu_group/type"),
     )
 
 
@@ -258,6 +267,17 @@ def slot_power_w(config: bytes) -> float | None:
         return _POWER_CODES[value]
     # A port that nobody told its limit shows 0.
     return round(value * _POWER_SCALE[scale], 3) or None
+
+
+def packet_sizes(config: bytes) -> tuple[int | None, int | None]:
+    """Return the most that a function sends in one packet and asks for in one, in bytes, by its Device Control; None
+    where it is cut short (no root).
+    """
+    start = _capability(config, _EXPRESS_ID)
+    if start is None or start + _DEVICE_CONTROL + 2 > len(config):
+        return None, None
+    control = int.from_bytes(config[start + _DEVICE_CONTROL : start + _DEVICE_CONTROL + 2], "little")
+    return 128 << (control >> 5 & 7), 128 << (control >> 12 & 7)
 
 
 def _capability(config: bytes, wanted: int) -> int | None:

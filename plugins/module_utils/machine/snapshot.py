@@ -75,6 +75,7 @@ SINGLE = {
     "smt": CPU_DIR + "/smt/control",
     "aspm_policy": "/sys/module/pcie_aspm/parameters/policy",
     "clock_source": "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    "nvme_poll_queues": "/sys/module/nvme/parameters/poll_queues",
     "numa_balancing": "/proc/sys/kernel/numa_balancing",
     "transparent_hugepages": "/sys/kernel/mm/transparent_hugepage/enabled",
 }
@@ -143,7 +144,13 @@ def _cpu(host: Host) -> Cpu:
         base_khz=number(host, CPU_DIR + "/cpu0/cpufreq/base_frequency"),
         cache=host.get(CPU_DIR + "/cpu0/cache/index3/size"),
         architecture=platform.machine(),
+        mitigations=_mitigations(host),
     )
+
+
+def _mitigations(host: Host) -> dict[str, str | None]:
+    found = {os.path.basename(path): host.get(path) for path in sorted(host.glob(CPU_DIR + "/vulnerabilities/*"))}
+    return {name: text for name, text in found.items() if text and text != "Not affected"}
 
 
 def _field(text: str, name: str) -> str | None:
@@ -210,6 +217,9 @@ def _function(device: pcie.Device) -> Json:
         "max_width": device.max_width,
         "aer": device.aer,
         "slot_power_w": device.slot_power_w,
+        "payload_bytes": device.payload_bytes,
+        "read_request_bytes": device.read_request_bytes,
+        "iommu": device.iommu,
         "chipset": device.chipset,
         "above": list(device.above),
     }
@@ -234,9 +244,14 @@ def _tunables(host: Host, names: t.Sequence[str]) -> Tunables:
     found["idle_states"] = _idle_states(host)
     found["cpu_dma_latency_us"] = cpus.wake_up_limit_us(host)
     found["vm"] = {key: host.get("/proc/sys/vm/" + key) for key in VM}
-    found["queue"] = {name: {key: _in_force(host, f"/sys/block/{name}/queue/{key}") for key in QUEUE} for name in names}
+    found["queue"] = {name: _queue(host, name) for name in names}
     found["services"] = systemd.states(host, systemd.REWRITERS)
     return Tunables(**found)
+
+
+def _queue(host: Host, name: str) -> dict[str, Scalar]:
+    found: dict[str, Scalar] = {key: _in_force(host, f"/sys/block/{name}/queue/{key}") for key in QUEUE}
+    return {**found, "hardware_queues": len(host.listdir(f"/sys/block/{name}/mq")) or None}
 
 
 def _in_force(host: Host, path: str) -> str | None:

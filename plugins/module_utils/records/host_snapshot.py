@@ -74,6 +74,8 @@ class Cpu:
     cache: Word = None
     # As uname writes it: x86_64.
     architecture: Word = None
+    # What the kernel does about the processor's faults, by their names; without those that it does not have.
+    mitigations: OrMissing[t.Dict[str, Word]] = None
 
     JSON_SCHEMA: t.ClassVar[Json] = SCALARS_BESIDE
 
@@ -152,11 +154,12 @@ class Tunables:
     smt: Word = None
     aspm_policy: Word = None
     clock_source: Word = None
+    nvme_poll_queues: Word = None
     numa_balancing: Word = None
     transparent_hugepages: Word = None
     # Those of /proc/sys/vm, by name.
     vm: OrMissing[t.Dict[str, Scalar]] = None
-    # Those of /sys/block/NAME/queue, by the drive's kernel name.
+    # Those of /sys/block/NAME/queue, by the drive's kernel name; hardware_queues: how many it has.
     queue: OrMissing[t.Dict[str, t.Dict[str, Scalar]]] = None
     # Units that change settings by themselves: active, inactive, or null where there is none.
     services: OrMissing[Json] = None

@@ -67,6 +67,15 @@ class Brief:
     # How deep CPUs may sleep.
     c_states: Short = None
     irqbalance: Short = None
+    clock_source: Short = None
+    # As in the snapshot, each text up to its first comma or semicolon.
+    mitigations: Annotated[t.Dict[str, Short], Limits(max_properties=100)] = field(default_factory=dict)
+    # Of its drives; unlike ones joined by "/".
+    iommu: Short = None
+    payload_bytes: Short = None
+    read_request_bytes: Short = None
+    hardware_queues: Short = None
+    nvme_poll_queues: Short = None
 
 
 HostState = t.Literal["ok", "unreachable", "failed", "unfinished", "started"]

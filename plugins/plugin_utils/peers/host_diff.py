@@ -10,7 +10,17 @@ import typing as t
 
 Mapping = t.Mapping[str, t.Any]
 # What people call it, where that is another word than the snapshot's.
-SAID = {"c_states": "C-states"}
+SAID = {
+    "c_states": "C-states",
+    "clock_source": "clock source",
+    "iommu": "IOMMU",
+    "payload_bytes": "PCI Express payload in bytes",
+    "read_request_bytes": "PCI Express read request in bytes",
+    "hardware_queues": "hardware queues of a drive",
+    "nvme_poll_queues": "poll queues of the NVMe driver",
+}
+# What a dictionary of a brief is of.
+PARTS = {"tools": "tool {0}", "mitigations": "mitigation of {0}"}
 
 
 class Peers(t.NamedTuple):
@@ -54,8 +64,8 @@ def flat(snapshot: Mapping) -> dict[str, str]:
     """
     flat = {}
     for key, value in snapshot.items():
-        if key == "tools" and isinstance(value, t.Mapping):
-            flat.update({f"tool {name}": str(version) for name, version in value.items() if version})
+        if key in PARTS and isinstance(value, t.Mapping):
+            flat.update({PARTS[key].format(name): str(each) for name, each in value.items() if each})
         elif key == "command_line" and value:
             words = [
                 word

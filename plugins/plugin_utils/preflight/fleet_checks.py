@@ -21,6 +21,7 @@ ALIKE: tuple[tuple[str, tuple[str, ...], bool], ...] = (
     ("memory", ("memory", "total_bytes"), True),
     ("kernel", ("kernel", "release"), False),
     ("kernel command line", ("command_line",), True),
+    ("clock source", ("tunables", "clock_source"), True),
     ("fio", ("tools", "fio", "version"), False),
     ("nvme-cli", ("tools", "nvme", "version"), False),
 )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ...module_utils.records.results import Brief
@@ -13,7 +14,7 @@ from ...module_utils.records.results import Brief
 def brief(snapshot: t.Mapping[str, t.Any]) -> Brief:
     """Return the few lines of a snapshot that go with every result; all of it is in the journal."""
     cpu, bios, tuned = (snapshot.get(key) or {} for key in ("cpu", "bios", "tunables"))
-    services = tuned.get("services")
+    services, functions = tuned.get("services"), _functions_of_drives(_dict(snapshot.get("pcie")))
     return Brief(
         cpu=cpu.get("model"),
         sockets=cpu.get("sockets"),
@@ -31,7 +32,33 @@ def brief(snapshot: t.Mapping[str, t.Any]) -> Brief:
         aspm_policy=tuned.get("aspm_policy"),
         c_states=_c_states(tuned),
         irqbalance=services.get("irqbalance.service") if isinstance(services, dict) else None,
+        clock_source=tuned.get("clock_source"),
+        mitigations={name: _clause(text) for name, text in _dict(cpu.get("mitigations")).items() if text},
+        nvme_poll_queues=tuned.get("nvme_poll_queues"),
+        hardware_queues=_of_drives(_dict(tuned.get("queue")), "hardware_queues"),
+        **{name: _of_drives(functions, name) for name in ("iommu", "payload_bytes", "read_request_bytes")},
     )
+
+
+def _dict(value: t.Any) -> dict[str, t.Any]:
+    """A journal is what its host made of it."""
+    return value if isinstance(value, dict) else {}
+
+
+def _functions_of_drives(pcie: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the PCI functions of a snapshot's drives, by kernel name."""
+    devices = _dict(pcie.get("devices"))
+    return {name: devices.get(str(address)) for name, address in _dict(pcie.get("drives")).items()}
+
+
+def _of_drives(told: t.Mapping[str, t.Any], key: str) -> str | None:
+    """Return the values that drives have; unlike ones joined by "/"."""
+    found = {str(_dict(about)[key]) for about in told.values() if _dict(about).get(key) is not None}
+    return "/".join(sorted(found))[:100] or None
+
+
+def _clause(text: t.Any) -> str:
+    return re.split("[,;]", str(text))[0][:100]
 
 
 def _c_states(tuned: t.Mapping[str, t.Any]) -> str | None:

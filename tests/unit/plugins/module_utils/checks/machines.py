@@ -28,6 +28,7 @@ GOOD_MACHINE = Machine(
     memory_bytes=64 * GB,
     available_bytes=32 * GB,
     cpufreq_driver="intel_pstate",
+    clock_source="tsc",
     nodes=2,
     tools={"fio": "3.33", "nvme": "2.3"},
 )

@@ -171,7 +171,7 @@ def test_the_machine_in_the_units_of_the_checks(fake):
         memory=Memory(total_bytes=2, available_bytes=1),
         kernel={"release": "6.1"},
         numa=Numa(nodes={"0": NumaNode(), "1": NumaNode()}),
-        tunables=Tunables(frequency_driver="acpi-cpufreq"),
+        tunables=Tunables(frequency_driver="acpi-cpufreq", clock_source="tsc"),
         tools={"fio": Tool("/x", "3.33"), "nvme": None},
     )
     assert check_facts.machine(seen, "kvm", None) == Machine(
@@ -183,6 +183,7 @@ def test_the_machine_in_the_units_of_the_checks(fake):
         memory_bytes=2,
         available_bytes=1,
         cpufreq_driver="acpi-cpufreq",
+        clock_source="tsc",
         nodes=2,
         tools={"fio": "3.33", "nvme": None},
         hypervisor="kvm",

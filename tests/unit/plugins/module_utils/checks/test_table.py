@@ -53,6 +53,7 @@ HOST_ROWS = [
     ("cpu_count", {"machine": {"cpus": None}}, "unknown"),
     ("architecture", {"machine": {"architecture": "i686"}}, "i686"),
     ("cpufreq", {"machine": {"cpufreq_driver": None}}, "no cpufreq driver"),
+    ("clock_source", {"machine": {"clock_source": "hpet"}}, "its clock source is hpet, not tsc"),
     ("virtual_machine", {"machine": {"hypervisor": "kvm"}}, "virtual machine (kvm)"),
     ("container", {"machine": {"container": "podman"}}, "container (podman)"),
     (

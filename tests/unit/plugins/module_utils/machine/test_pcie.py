@@ -57,6 +57,15 @@ def test_slot_power_is_read_from_the_slot_capabilities(data, watts):
     assert pcie.slot_power_w(data) == watts
 
 
+@pytest.mark.parametrize(
+    "control, sizes", [(0x2810, (128, 512)), (0x5930, (256, 4096)), (0, (128, 128)), (None, (None, None))]
+)
+def test_packet_sizes_are_read_from_device_control(control, sizes):
+    data = bytearray(config(0))
+    data[EXPRESS_AT + 8 : EXPRESS_AT + 10] = struct.pack("<H", control or 0)
+    assert pcie.packet_sizes(bytes(data[:64] if control is None else data)) == sizes
+
+
 def test_a_list_that_leads_back_to_itself_ends():
     data = bytearray(config(75 << 7))
     data[PM_AT + 1] = PM_AT

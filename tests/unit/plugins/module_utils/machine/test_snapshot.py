@@ -96,6 +96,27 @@ def test_the_values_in_force_are_told_by_value(server):
     ]
 
 
+def test_what_changes_figures_by_stealth_is_told_in_short(server):
+    """Each costs IOPS on one host of a fleet, and nobody looks there."""
+    server.put("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n")
+    server.put("/sys/module/nvme/parameters/poll_queues", "0\n")
+    faults = "/sys/devices/system/cpu/vulnerabilities/"
+    server.put(faults + "meltdown", "Not affected\n")
+    server.put(faults + "spectre_v2", "Mitigation: Retpolines; IBPB: conditional; STIBP: disabled\n")
+    for queue in range(3):
+        server.put(f"/sys/block/nvme0n1/mq/{queue}/cpu_list", f"{queue}\n")
+    function = "/sys/bus/pci/devices/0000:80:01.0"
+    server.put(function + "/iommu_group/type", "DMA-FQ\n")
+    express = bytearray(64)
+    express[0x06], express[0x34] = 0x10, 0x40
+    server.put(function + "/max_link_width", "4\n")
+    server.put(function + "/config", bytes(express) + bytes([0x10, 0, 2, 0, 0, 0, 0, 0, 0x30, 0x59]))
+    brief = host_brief.brief(gather(server, tools={}))
+    assert (brief.clock_source, brief.nvme_poll_queues, brief.hardware_queues) == ("hpet", "0", "3")
+    assert (brief.iommu, brief.payload_bytes, brief.read_request_bytes) == ("DMA-FQ", "256", "4096")
+    assert brief.mitigations == {"spectre_v2": "Mitigation: Retpolines"}
+
+
 def test_the_limit_on_waking_up_is_part_of_it(fake):
     assert gather(fake, tools={})["tunables"]["cpu_dma_latency_us"] is None
     fake.put(cpus.CPU_DMA_LATENCY, struct.pack("=i", 7).decode())

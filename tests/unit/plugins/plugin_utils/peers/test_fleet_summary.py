@@ -93,6 +93,20 @@ def test_c_states_governor_and_irqbalance_are_among_the_differences():
     ]
 
 
+def test_what_changes_figures_by_stealth_is_among_the_differences():
+    def short(clock, **mitigations):
+        tuned = {"clock_source": clock, "nvme_poll_queues": "0", "queue": {"nvme0n1": {"hardware_queues": 8}}}
+        return base.to_json(host_brief.brief({"tunables": tuned, "cpu": {"mitigations": mitigations}}))
+
+    snapshots = {host: short("tsc", retbleed="Mitigation: untrained return thunk; SMT disabled") for host in range(6)}
+    snapshots[3] = short("hpet", retbleed="Vulnerable")
+    [host] = made(*fleet(low={3: 0.82}, snapshots=snapshots))["low_hosts"]
+    assert host["differs"] == [
+        "clock source: hpet where 5 of 5 others have tsc",
+        "mitigation of retbleed: Vulnerable where 5 of 5 others have Mitigation: untrained return thunk",
+    ]
+
+
 def test_a_host_is_not_low_where_others_are_as_far_off_on_the_good_side():
     """Of many hosts with long-tailed noise one is always far off; where none is fast, none is slow by chance."""
     assert [item["host"] for item in made(*fleet(hosts=12, low={3: 0.93}, noise=0.003))["low_hosts"]] == ["h3"]

@@ -14,6 +14,7 @@ SNAPSHOT = {
     "memory": {"total_bytes": 64 << 30},
     "kernel": {"release": "6.1"},
     "command_line": "root=/dev/sda1 quiet",
+    "tunables": {"clock_source": "tsc"},
     "tools": {"fio": {"path": "/usr/bin/fio", "version": "3.33"}, "nvme": None},
 }
 
@@ -63,6 +64,7 @@ def test_one_model_with_two_firmwares_is_told_to_every_host_that_has_one():
         ({"memory": {"total_bytes": 32 << 30}}, "memory: 32 GiB on h2; 64 GiB on h1"),
         ({"kernel": {"release": "6.2"}}, "kernel: 6.1 on h1; 6.2 on h2"),
         ({"command_line": "root=/dev/sda1 quiet idle=poll"}, "kernel command line: quiet on h1; quiet idle=poll on h2"),
+        ({"tunables": {"clock_source": "hpet"}}, "clock source: hpet on h2; tsc on h1"),
         ({"tools": {"fio": {"path": "/usr/bin/fio", "version": "3.40"}}}, "fio: 3.33 on h1; 3.40 on h2"),
     ],
 )

@@ -35,6 +35,27 @@ def test_the_short_one_says_how_deep_cpus_may_sleep(states, limit_us, told):
 
 
 @pytest.mark.parametrize(
+    ("devices", "told"),
+    [
+        ({"a": {"iommu": "DMA"}, "b": {"iommu": "identity"}}, "DMA/identity"),
+        ({"a": {"iommu": "DMA"}, "b": {"iommu": "DMA"}, "c": {"iommu": "identity"}}, "DMA"),
+        ({"a": {"iommu": None}, "b": 5}, None),
+        (["a"], None),
+    ],
+)
+def test_the_short_one_joins_what_drives_have_unlike(devices, told):
+    seen = {"pcie": {"drives": {"nvme0n1": "a", "nvme1n1": "b", "sda": None}, "devices": devices}}
+    assert host_brief.brief(seen).iommu == told
+
+
+@pytest.mark.parametrize("part", ["x", ["x"], {"mitigations": ["x"], "queue": 3, "nvme0n1": "x"}])
+def test_any_snapshot_has_a_short_one(part):
+    parts = part if isinstance(part, dict) else {}
+    seen = {"cpu": parts, "tunables": parts, "pcie": part}
+    assert host_brief.brief(seen).mitigations == {}
+
+
+@pytest.mark.parametrize(
     ("services", "told"),
     [({}, None), ({"irqbalance.service": "active"}, "active"), (["irqbalance.service"], None), (None, None)],
 )
