@@ -100,7 +100,11 @@ CHECKS = (
     ),
     Check("awx", SOURCE, f"{PYTEST} tests/awx --junitxml=$RESULTS/awx.xml"),
     Check("molecule", CONTAINERS, MOLECULE),
-    Check("compat", CONTAINERS, f"{PYTEST} tests/compat/test_versions.py --junitxml=$RESULTS/compat.xml"),
+    Check(
+        "compat",
+        CONTAINERS,
+        f"{PYTEST} tests/compat/test_versions.py tests/compat/test_fio_versions.py --junitxml=$RESULTS/compat.xml",
+    ),
     Check("changelog", SOURCE, "antsibull-changelog lint"),
     Check("docs", SOURCE, "antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs self ."),
     Check("galaxy", SOURCE, "scripts/check-galaxy"),
