@@ -26,7 +26,7 @@ from .block_classifier import Stopped
 from .data_scan import Terms, never
 from .device import user_space
 from .facts import Facts, Machine, Names, add
-from .probe import look_at, machine, probe
+from .probe import look_at, machine, may_be_chance, probe
 from .rules import entry_problem, lifted_codes, make_refusals, ours, refusals
 
 # Longer than a look at users and content takes; who reads whole drives is not waited for.
@@ -174,9 +174,8 @@ class _Seen:
 
     def may_be_ours(self, run_id: str | None) -> bool:
         """Return whether nothing stands against it, or nothing but what a look can prove to be in data of ours."""
-        return {refusal.code for refusal in self.standing(run_id)} <= (
-            {"signature"} if self.ledger is not None else set()
-        )
+        by_chance = may_be_chance(self.facts) if self.facts and self.ledger is not None else set()
+        return {refusal.code for refusal in self.standing(run_id)} <= by_chance
 
     @property
     def _is_malformed(self) -> bool:

@@ -103,6 +103,13 @@ def _add_signature(facts: Facts, kind: str, where: str = "") -> None:
         add(facts.signatures, where + kind)
 
 
+def has_known_table(facts: Facts) -> bool:
+    """Return whether a table was found that no random data makes: one whose partitions are read has a checksum, or
+    flags and a magic number at several places. Others are told by as little as four bytes (atari).
+    """
+    return not TABLE_TYPES.difference(_READ_TABLES).issuperset(facts.tables)
+
+
 def probe_blocks(host: Host, facts: Facts, reader: PlaceReader) -> None:
     """Partitions by the tables' own bytes and by the kernel, and what lies in each of them. Raises OSError where it
     cannot be read.
@@ -111,14 +118,14 @@ def probe_blocks(host: Host, facts: Facts, reader: PlaceReader) -> None:
     for number, part in enumerate(found, start=1):
         add(facts.tables, *([] if facts.tables else [f"partition {number} of type {part.type}"]))
         _probe_partition(host, facts, reader, part, f"partition {number}")
-    for name, part in _of_kernel(host, facts, found):
+    for name, part in of_kernel(host, facts, found):
         _probe_partition(host, facts, reader, part, name)
     facts.marks.extend(
         Mark(offset, length, True) for offset, length in partition_tables.extents(reader.read, reader.size_bytes)
     )
 
 
-def _of_kernel(host: Host, facts: Facts, found: t.Sequence[Partition]) -> list[tuple[str, Partition]]:
+def of_kernel(host: Host, facts: Facts, found: t.Sequence[Partition]) -> list[tuple[str, Partition]]:
     """Partitions that the kernel alone has, by name: of a table that we do not read, or added by hand."""
     known = {(part.start_bytes, part.size_bytes) for part in found}
     listed = []

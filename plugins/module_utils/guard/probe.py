@@ -40,6 +40,7 @@ from .data_scan import Terms
 from .device import probe_device
 from .facts import Extent, Facts, Machine, Names, add
 from .nvme import probe_nvme
+from .rules import BY_CHANCE
 from .scsi import probe_ata, probe_scsi
 
 # Behind the start of a partition: the second header of LUKS2 lies up to 4 MiB from it.
@@ -141,7 +142,8 @@ def look_at(
       it does. Sets facts.look,
     facts.unsigned and what proves that the data is ours; superblocks become signatures. One in fio's data is there by
     chance, about once in 4,000 fills (two bytes make a JMicron RAID): on a drive that we wrote to last it does not
-    count where every block around it keeps the fill's laws.
+    count where every block around it keeps the fill's laws. Nor does a table of the kernel's or blkid's, as one fill in
+    50 to 1,000 has for CONFIG_ATARI_PARTITION; but there the kernel must also have counted no write since.
     """
     # Not exclusively: for so long nobody else could mount it, or assemble what it belongs to, and plan mode changes
     # nothing.
@@ -152,19 +154,21 @@ def look_at(
         try:
             on_disk_signatures.probe_places(host, facts, handle, size, block_bytes)
             proves = ledger is not None and not write_counters.touched(host, ledger, base.to_json(facts.identity))
+            doubtful = _found(facts) - set(lifted)
             by_chance = (
-                bool(facts.signatures)
-                and "signature" not in lifted
+                bool(doubtful)
                 and proves
-                and data_scan.is_fill_where(handle, size, _superblocks(facts))
+                and doubtful <= may_be_chance(facts)
+                and ("partition_table" not in doubtful or _is_uncounted(host, facts, ledger))
+                and data_scan.is_fill_where(handle, size, _superblocks(host, facts))
             )
-            if not facts.signatures or "signature" in lifted or by_chance:
+            if not doubtful or by_chance:
                 excused = _lifted(facts, lifted) + _sentinels(PlaceReader(handle, size, block_bytes), ledger)
                 if facts.name.startswith("loop"):
                     allocation_map.from_loop(host, facts, handle)
                 _keep(facts, data_scan.scan(handle, size, terms, excused, not proves, facts.allocated), proves)
                 if by_chance and facts.own_data is not None and facts.own_data.proved:
-                    facts.signatures.clear()
+                    _forget(facts, doubtful)
         except OSError as error:
             facts.failures.append(f"{facts.path} cannot be read: {error.strerror or error}")
             return
@@ -195,11 +199,37 @@ def _keep(facts: Facts, seen: DataScan, proves: bool) -> None:
         facts.own_data = dataclasses.replace(facts.own_data, proved="content")
 
 
-def _superblocks(facts: Facts) -> list[Extent]:
+def may_be_chance(facts: Facts) -> set[str]:
+    """Return which codes may be there by chance, in random data of ours."""
+    return {"signature"} if on_disk_signatures.has_known_table(facts) else set(BY_CHANCE)
+
+
+def _found(facts: Facts) -> set[str]:
+    found = {"signature": facts.signatures, "partition_table": [*facts.tables, *facts.partitions]}
+    return {code for code, findings in found.items() if findings}
+
+
+def _forget(facts: Facts, codes: t.Collection[str]) -> None:
+    if "signature" in codes:
+        facts.signatures.clear()
+    if "partition_table" in codes:
+        facts.tables.clear()
+        facts.partitions.clear()
+
+
+def _is_uncounted(host: Host, facts: Facts, ledger: LedgerEntry | None) -> bool:
+    return ledger is not None and write_counters.uncounted(host, ledger, base.to_json(facts.identity))
+
+
+def _superblocks(host: Host, facts: Facts) -> list[Extent]:
     """Return where wipefs, blkid and the search for copies can have found a superblock, beside both ends of
     the drive.
     """
-    starts = [Extent(start, _SUPERBLOCKS_WITHIN) for start in superblock_layout.FIRST_PARTITIONS]
+    places = [
+        *superblock_layout.FIRST_PARTITIONS,
+        *(part.start_bytes for _name, part in on_disk_signatures.of_kernel(host, facts, [])),
+    ]
+    starts = [Extent(start, _SUPERBLOCKS_WITHIN) for start in places]
     return [*starts, *(Extent(mark.offset, mark.length) for mark in facts.marks)]
 
 

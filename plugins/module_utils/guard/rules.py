@@ -72,6 +72,8 @@ RULES: tuple[tuple[str, t.Callable[[Facts], t.Iterable[str]]], ...] = (
 )
 # What lies on a drive. It does not count for what a run of ours left there (own_data).
 CONTENT_CODES = ("partition_table", "efi_system_partition", "signature", "unsigned_data")
+# What random data of ours may look like.
+BY_CHANCE = ("partition_table", "signature")
 # What must be the same between plan and run. The kernel name is not: it may change at every boot.
 _SAME = ("serial", "wwn", "model", "size_bytes", "logical_block_size_bytes", "backing_file", "backing")
 

@@ -21,8 +21,15 @@ def untouched(host: Host, entry: LedgerEntry, identity: Names) -> bool:
     know not who wrote last; nor for a drive that we left blank: what is on it now came there, if only past the counters
     (nvme write, sg_dd).
     """
+    return not identity.get("backing_file") and uncounted(host, entry, identity)
+
+
+def uncounted(host: Host, entry: LedgerEntry, identity: Names) -> bool:
+    """Return whether the kernel counted no write since we let go, in the same boot and attachment; of a loop device's
+    file that is no proof yet (untouched).
+    """
     before, after = entry.written, written(host, identity)
-    if entry.state == WRITING or entry.blank or identity.get("backing_file") or before is None:
+    if entry.state == WRITING or entry.blank or before is None:
         return False
     return bool(after.boot_id and after.diskseq and after.sectors and after.iostats) and before == after
 

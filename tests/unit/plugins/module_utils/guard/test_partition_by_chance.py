@@ -2,9 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How often a kernel takes fio's random fill for a partition table: block/partitions/atari.c, which Debian, Ubuntu and
-Proxmox build in, applied to sectors of fio's law.
-
-A line that begins with "Wrong:" names a known fault (tests/machines/README.md).
+Proxmox build in, applied to sectors of fio's law. tests/integration/test_known_faults.py: such a drive is still ours.
 """
 
 from __future__ import annotations
@@ -55,6 +53,6 @@ def is_table(sector, drive_sectors):
     ],
 )
 def test_a_fill_is_a_table_by_chance(sectors, capacity_bytes, tables):
-    """Wrong: 0.1 to 2.9 % of fills keep their own drive from the next run (test_known_faults.py, integration)."""
+    """Of 0.1 to 2.9 % of fills."""
     drive_sectors = capacity_bytes // 512 % 2**32  # hd_size is a u32
     assert sum(is_table(sector, drive_sectors) for sector in sectors) == tables
