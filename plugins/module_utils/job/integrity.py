@@ -17,7 +17,7 @@ import typing as t
 
 from ..core.deadline import STEP_TIMEOUT_S
 from ..machine import cpus
-from ..measure import transfer
+from ..measure import fio, transfer
 from ..measure.block_pattern import BLOCK_BYTES, Pattern, numbered
 from ..records.base import to_json
 from ..records.measurement import IntegrityDetails, WrongBlock
@@ -150,6 +150,10 @@ class ReadBack:
         if wrong.found is None:
             self._unreadable += 1
             sectors, kind, told = 0, "unreadable", os.strerror(wrong.errno) if wrong.errno else "a short read"
+        elif wrong.found == expected:
+            raise fio.FioError(
+                f"the block at byte {wrong.offset} was called wrong and is right: this host's memory or CPU errs"
+            )
         else:
             judged = wrong_blocks.judge(
                 wrong.found, wrong.offset, wrong_blocks.Written(self._patterns, self._size_bytes)

@@ -162,9 +162,11 @@ class Transfer:
             if os.preadv(self._handle, [buffer[:length]], offset) == length:
                 self._compare(buffer, own, offset, length)
                 return
-        except OSError:
-            pass
+            first_error = 0
+        except OSError as failed:
+            first_error = failed.errno or 0
         # Which of its blocks can't be read; and what the others hold.
+        told = False
         for place in range(offset, offset + length, BLOCK_BYTES):
             size = min(BLOCK_BYTES, offset + length - place)
             try:
@@ -174,8 +176,11 @@ class Transfer:
                 error = 0
             except OSError as failed:
                 error = failed.errno or 0
+            told = True
             if not self._wrong(place, "", error):
                 return
+        if not told:
+            self._wrong(offset, "", first_error)
 
     def _compare(self, buffer: memoryview, own: bytearray, offset: int, length: int) -> None:
         view = memoryview(own)[:length]

@@ -17,7 +17,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import integrity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job.drive_context import Attempt
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import block_pattern, fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import block_pattern, fio, transfer
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limits import Limits
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, events
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria
@@ -319,6 +319,18 @@ def test_reading_ends_soon_once_blocks_are_wrong_and_the_time_budget_is_spent(st
     run(station)
     # Each thread may be at one when the first is found.
     assert 1 <= found(station).wrong_blocks["blank"] <= block_pattern.THREADS and not found(station).complete
+
+
+def test_a_block_that_is_right_after_all_is_the_hosts_fault(station, monkeypatch):
+    def wrong_about_it(asked, _stop, _tick, wrong, _silent_s):
+        if not asked.writes:
+            wrong(transfer.WrongBlock(0, asked.pattern.data(0, BLOCK), 0))
+        return transfer.Done(True, SIZE, 1.0)
+
+    monkeypatch.setattr(transfer, "run", wrong_about_it)
+    with pytest.raises(fio.FioError, match="called wrong and is right: this host's memory or CPU errs"):
+        run(station)
+    assert not station.noted
 
 
 def test_few_blocks_that_can_t_be_read_are_enough(station):

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import signal
 import threading
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs
-from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, transfer
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import block_pattern, fio, transfer
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.block_pattern import BLOCK_BYTES, Pattern
 
 PATTERN = Pattern("key", 1, 2)
@@ -76,6 +78,24 @@ def test_what_can_t_be_read_is_told_by_its_block(drive):
     blocks = -(-SIZE // BLOCK_BYTES) - (2 << 20) // BLOCK_BYTES
     assert done.complete and len(wrong) == blocks
     assert {block.found for block in wrong} == {None}
+
+
+def test_a_read_that_failed_once_is_told_though_all_its_blocks_can_be_read(drive, monkeypatch, capsys):
+    run(drive, True)
+    preadv, failed = os.preadv, []
+
+    def fails_once(handle, buffers, offset):
+        if len(buffers[0]) > BLOCK_BYTES and not failed:
+            failed.append(offset)
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return preadv(handle, buffers, offset)
+
+    monkeypatch.setattr(os, "preadv", fails_once)
+    asked = {**a_pass(drive, writes=False, most_wrong=5)._asdict(), "most_unreadable": 5}
+    block_pattern.Transfer(asked, PATTERN).run(False)
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in told if "wrong" in line] == [{"wrong": failed[0], "found": "", "errno": errno.EIO}]
+    assert told[-1]["end"]
 
 
 def test_a_drive_that_takes_no_write_is_an_error_of_its_own():
