@@ -163,8 +163,8 @@ def _alike(one: _Names, other: _Names) -> bool:
 
 
 def side_by_side(view: HostAnswer, run: Run | None) -> list[Finding]:
-    """Namespaces of one drive that would be tested at the same time: they share what they are made of, and the drive's
-    lock.
+    """Drives with one serial number that would be tested at the same time: namespaces of one drive, which share what
+    they are made of; and the lock is by that number.
     """
     asked = view.asked or {}
     one_by_one = values.drives_at_once(asked.get("ssd_parallel_drives"), len(view.drives or ())) < 2
@@ -175,10 +175,12 @@ def side_by_side(view: HostAnswer, run: Run | None) -> list[Finding]:
         serial = found.identity and found.identity.serial
         if serial and "duplicate" not in [refusal.code for refusal in found.refusals]:
             seen.setdefault(serial, []).append(str(found.drive))
-    why = "and would disturb each other; set it to 1"
+    why = "namespaces of one drive would disturb each other; set it to 1"
     return [
         Finding(
-            f"ssd_parallel_drives: {' and '.join(names)} are namespaces of one drive (serial {serial}) {why}", view.name
+            f"ssd_parallel_drives: {' and '.join(names)} have one serial number ({serial}), and {why}",
+            view.name,
+            concerns="",
         )
         for serial, names in seen.items()
         if len(names) > 1

@@ -29,7 +29,7 @@ HOST_FAULT = "slow host"
 # judged_criteria.comparison, after the test's name: "iops: write_iops 352 < 500 (criterion iops write_iops min 500)".
 _MISSED = re.compile(r"(?:[^:]+: )?(?P<metric>[a-z][a-z0-9_]*) [^(]*? (?P<sign>[<>]) [^(]*\(criterion (?P<rest>.*)")
 # criteria.missed_health: "iops: it counted 3 more media errors (media_errors, max 0)".
-_UNHEALTHY = re.compile(r".*\((?P<metric>[a-z][a-z0-9_]*), (?:max|min) [0-9.e+]+\)$")
+_UNHEALTHY = re.compile(r".*\((?P<metric>[a-z][a-z0-9_]*)(?:, (?:max|min) [-0-9.e+]+)+\)$")
 # Where none is allowed, the name alone says it.
 _NONE_ALLOWED = re.compile(r" max 0(?=[ ):])")
 _SICK = re.compile(r"(?:health|spare): ")

@@ -134,6 +134,13 @@ _INVALID = (
     ),
     ReasonKind(
         "invalid",
+        "interrupted: the host job failed with",
+        "host job failed",
+        "the job met what it can't go on from, such as a full disk, before the test was done",
+        "Mend what it names, then go on with the run; a Python exception in it is ours: please report it.",
+    ),
+    ReasonKind(
+        "invalid",
         "interrupted",
         "stopped",
         "the run was stopped (stop.yml, a reboot, a killed job) before the test was done",
@@ -378,14 +385,14 @@ _ERROR = (
     ),
     ReasonKind(
         "error",
-        "its self-test …did not end within",
+        "its self-test…did not end within",
         "self-test does not end",
         "the drive tests itself, which somebody else had started, for longer than it says that it takes",
         "Wait for it, or end it with the command that the sentence names, and start again.",
     ),
     ReasonKind(
         "error",
-        "its self-test …stood still for",
+        "its self-test…stood still for",
         "self-test does not end",
         "a self-test that somebody else had started makes no progress",
         "End it with the command that the sentence names, and start again; if it goes on, look at the drive's health.",

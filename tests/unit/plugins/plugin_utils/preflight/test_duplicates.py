@@ -107,7 +107,7 @@ def test_namespaces_of_one_drive_side_by_side(parallel, serials, refusals, step,
     )
     found = texts(duplicates.side_by_side(host, Run("r1", "qualify", {"h1": state} if state else {})))
     assert len(found) == count
-    assert not count or found[0].startswith("h1: ssd_parallel_drives: A and A are namespaces of one drive")
+    assert not count or found[0].startswith("h1: ssd_parallel_drives: A and A have one serial number (A)")
 
 
 NVME = {"serial": "A", "wwn": "eui.0025385000000001"}

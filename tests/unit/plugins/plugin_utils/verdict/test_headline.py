@@ -41,6 +41,18 @@ def drive(verdict, *reasons, **more):
         (drive("fail", "the host's fault: h1 is slow", SLOW.format(1), host_fault=True), "failed: slow host"),
         (drive("fail", UNHEALTHY.format(3), SLOW.format(352)), "failed: media errors, write IOPS below its limit"),
         (drive("fail", "iops: an I/O took 41.2 s (longest_io_s, max 30)"), "failed: longest I/O"),
+        (drive("fail", "a: its spare is 3 % (available_spare_pct, min 5, max 100)"), "failed: available spare"),
+        (drive("fail", "a: its count is 3 (media_errors, max -1)"), "failed: media errors"),
+        (drive("fail", "a: its count is 3 (media_errors, max 1e-06)"), "failed: media errors"),
+        (
+            drive("error", "iops: the test ended with an error: its self-test, 40 % left, did not end within 3 h"),
+            "ended with an error: self-test does not end",
+        ),
+        (
+            drive("invalid", "iops: interrupted: the host job failed with OSError: No space left on device"),
+            "not measured validly: host job failed",
+        ),
+        (drive("invalid", "iops: interrupted: stopped by stop.yml"), "not measured validly: stopped"),
         (drive("fail", "health: it warns: read-only. Replace it"), "failed: health: it warns: read-only"),
         (
             drive(
