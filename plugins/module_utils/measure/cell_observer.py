@@ -88,12 +88,12 @@ class CellWatch:
         since = last or before
         boot_s = after.boot_s - since.boot_s
         longest_gap_s, waited_s = self._gaps_of(cell)
-        stopped_s = self._submissions.stopped_s
+        stop_s = self._submissions.longest_stop_s
         return replace(
             found,
             longest_gap_s=longest_gap_s,
             waited_s=waited_s,
-            stopped_s=None if stopped_s is None else round(stopped_s, 3),
+            longest_stop_s=None if stop_s is None else round(stop_s, 3),
             slowest_second_pct=self._slowest_second_pct(cell),
             # An I/O of seconds makes fio run longer; that is no idling.
             idle_s=None if gap_s is None else round(max(0.0, gap_s - max(0.0, found.run_s - cell.runtime_s)), 3),

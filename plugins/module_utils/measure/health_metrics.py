@@ -42,7 +42,7 @@ class HealthMetric(t.NamedTuple):
 _AER = "`aer_dev_nonfatal`, `aer_dev_fatal` of its function"
 _KERNEL_LOG = "the kernel's log, by PCI address"
 _SCSI_LOG = "the kernel's log, by SCSI address"
-_FIO = "fio's longest I/O of each cell, less what the host lost meanwhile"
+_FIO = "fio's longest I/O of each cell, less the longest stop of the host"
 _GONE = "`/sys/block/<name>` and its `device/state`"
 _NONE = "-"
 
@@ -148,12 +148,14 @@ def worst(metrics: Metrics, earlier: Metrics) -> dict[str, float | None]:
 
 
 def longest_io_s(seen: MeasuredSeen, ramp_s: float) -> float | None:
-    """Return fio's longest I/O of a cell, less all that the host lost in the cell: I/Os in flight take as much longer.
-    None: unknown.
+    """Return fio's longest I/O of a cell, less the longest stop of the host in the cell. None: unknown.
 
-    fio reads another clock than we do: on a virtual machine that is stopped one of them may stand still.
+    A drive works on while its host is stopped, so only the stop at whose end fio sees an I/O makes it longer. One of
+    three tells of it: the timer, the time asleep, or fio's clock, which goes on in a virtual machine while ours stands
+    still. The last two may be sums of several.
     """
-    if seen.longest_s is None or seen.stopped_s is None:
+    if seen.longest_s is None or seen.longest_stop_s is None:
         return None
-    by_clock_s = max(0.0, (seen.run_s or 0.0) + ramp_s - (seen.elapsed_s or 0.0)) if seen.elapsed_s else 0.0
-    return round(max(0.0, seen.longest_s - seen.stopped_s - max(0.0, seen.suspended_s or 0.0) - by_clock_s), 3)
+    by_clock_s = (seen.run_s or 0.0) + ramp_s - seen.elapsed_s if seen.elapsed_s else 0.0
+    stop_s = max(seen.longest_stop_s, seen.suspended_s or 0.0, by_clock_s)
+    return round(max(0.0, seen.longest_s - stop_s), 3)

@@ -30,6 +30,8 @@ NEW_S, LATER_S = 1.0, 0.05
 ALIVE_S = 1.0
 # A reading that comes so much later than it was due: nothing ran meanwhile, as this process comes before all others.
 STOPPED_S = 1.0
+# Stops with less time between them are one: a drive that is well, and has a queue, may not answer in between.
+RAN_S = 1.0
 BYTES = (b"read_bytes:", b"write_bytes:")
 WAITED, RUNS = 1, 2
 # The nice value that comes before all others: a timer that waits for a CPU finds gaps too long, never too short.
@@ -86,7 +88,8 @@ class Threads:
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._began_s, self._listed_s = time.monotonic(), 0.0
-        self._read_s, self._stopped_s = self._began_s, 0.0
+        self._read_s = self._ran_from_s = self._began_s
+        self._stop_s = self.longest_stop_s = 0.0
         self._alive: dict[str, Thread] = {}
         self._ended: list[Thread] = []
 
@@ -98,9 +101,7 @@ class Threads:
     def read(self) -> None:
         """Read all of them."""
         now_s = time.monotonic()
-        if now_s - self._read_s > self.period_s + STOPPED_S:
-            self._stopped_s += now_s - self._read_s
-        self._read_s = now_s
+        self._see_stop(now_s)
         is_due = now_s - self._began_s < NEW_S or now_s - self._listed_s >= LATER_S
         if is_due:
             self._listed_s = now_s
@@ -116,6 +117,15 @@ class Threads:
                 thread.close()
                 self._ended.append(self._alive.pop(name))
 
+    def _see_stop(self, now_s: float) -> None:
+        late_s = now_s - self._read_s
+        if late_s > self.period_s + STOPPED_S:
+            is_another = self._read_s - self._ran_from_s >= RAN_S
+            self._stop_s = late_s if is_another else self._stop_s + late_s
+            self.longest_stop_s = max(self.longest_stop_s, self._stop_s)
+            self._ran_from_s = now_s
+        self._read_s = now_s
+
     def _list(self) -> None:
         base = f"/proc/{self._pid}/task"
         with contextlib.suppress(OSError):  # it has ended
@@ -125,7 +135,7 @@ class Threads:
 
     def found(self) -> dict[str, float | None]:
         """Of those that did I/O: how many (threads), longest_s of all, span_s of the shortest, waited_s together.
-        stopped_s: for how long the machine ran nothing.
+        longest_stop_s: for how long at a stretch the machine ran nothing.
         """
         for thread in self._alive.values():
             thread.close()
@@ -135,7 +145,7 @@ class Threads:
             "threads": len(own),
             "longest_s": max((thread.longest_s for thread in own), default=None),
             "span_s": min((thread.span_s or 0.0 for thread in own), default=None),
-            "stopped_s": self._stopped_s,
+            "longest_stop_s": self.longest_stop_s,
             "waited_s": None if None in waits or not own else sum(waited_s or 0 for waited_s in waits),
         }
 

@@ -26,14 +26,14 @@ ANSWER_S = 2.0
 class Submissions(t.NamedTuple):
     """Of the threads of fio that did I/O in one run. threads: how many; longest_s: no gap between two submissions of
     one was longer; span_s: from the first to the last of each at least; waited_s: for how long they together waited for
-    a CPU; stopped_s: for how long the machine ran nothing. None: unknown.
+    a CPU; longest_stop_s: for how long at a stretch the machine ran nothing. None: unknown.
     """
 
     threads: int = 0
     longest_s: float | None = None
     span_s: float | None = None
     waited_s: float | None = None
-    stopped_s: float | None = None
+    longest_stop_s: float | None = None
 
     def gap_s(self, threads: int, lasts_s: float) -> float | None:
         """Return the longest time in which one of so many threads, which were to do I/O for so long, submitted nothing,

@@ -53,7 +53,7 @@ class MeasuredSeen(SeenQueue):
 
     slowest_second_pct: t.Optional[float] = None
     longest_s: t.Optional[float] = None
-    stopped_s: t.Optional[float] = None
+    longest_stop_s: t.Optional[float] = None
     suspended_s: t.Optional[float] = None
     run_s: t.Optional[float] = None
     elapsed_s: t.Optional[float] = None

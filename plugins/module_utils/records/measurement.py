@@ -195,8 +195,8 @@ class Seen(SeenQueue):
     elapsed_s: NotNegative
     idle_s: t.Optional[NotNegative]
     clock_jump_s: float
-    # For how long the host ran nothing, not even what comes before all else: a machine that is stopped, or starved.
-    stopped_s: t.Optional[NotNegative] = None
+    # For how long at a stretch the host ran nothing, not even what comes before all else: stopped, or starved.
+    longest_stop_s: t.Optional[NotNegative] = None
     # No thread of fio submitted nothing for longer.
     longest_gap_s: t.Optional[NotNegative] = None
     # For how long fio's threads together waited for a CPU.

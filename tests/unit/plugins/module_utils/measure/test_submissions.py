@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -50,18 +49,8 @@ def test_the_gap_includes_both_ends_and_every_thread(seen, gap_s):
 def test_what_did_no_io_has_no_gap(monitor, sleeper):
     monitor.begin()
     monitor.watch(sleeper)
-    assert monitor.end()._replace(stopped_s=None) == Submissions()
+    assert monitor.end()._replace(longest_stop_s=None) == Submissions()
     assert monitor.end() == Submissions(), "nothing was watched"
-
-
-@pytest.mark.parametrize("late_s", [0.0, submission_timer.STOPPED_S + 0.2])
-def test_a_reading_that_comes_late_is_time_in_which_the_machine_ran_nothing(sleeper, late_s):
-    """That fio submits nothing is none of it: a drive may be stuck."""
-    threads = submission_timer.Threads(sleeper)
-    threads.read()
-    time.sleep(late_s)
-    threads.read()
-    assert threads.found()["stopped_s"] == 0 if not late_s else threads.found()["stopped_s"] >= late_s
 
 
 def test_a_process_that_is_late_or_gone_leaves_the_gap_unknown_and_another_one_follows(monitor, sleeper, monkeypatch):
@@ -75,7 +64,7 @@ def test_a_process_that_is_late_or_gone_leaves_the_gap_unknown_and_another_one_f
     monkeypatch.setattr(submissions, "ANSWER_S", 20)
     monitor.begin()
     monitor.watch(sleeper)
-    assert monitor.end()._replace(stopped_s=None) == Submissions() and monitor._process.poll() is None
+    assert monitor.end()._replace(longest_stop_s=None) == Submissions() and monitor._process.poll() is None
 
 
 def test_it_ends_with_its_parent_and_when_it_is_closed(monitor):
@@ -109,10 +98,41 @@ class Clock:
 
 
 @pytest.fixture
-def thread(tmp_path, monkeypatch):
+def clock(monkeypatch):
+    """The timer's clock, which a test sets."""
+    made = Clock()
+    monkeypatch.setattr(submission_timer, "time", made)
+    return made
+
+
+@pytest.mark.parametrize(
+    "readings_s, stop_s",
+    [
+        # That fio submits nothing is no stop: a drive may be stuck.
+        ([0.004] * 2000, 0.0),
+        ([0.9, 0.9, 0.9], 0.0),
+        ([0.004, 1.2, 0.004], 1.2),
+        ([35.0], 35.0),
+        # Many small ones are no long one.
+        (([1.2] + [0.5] * 10) * 8, 1.2),
+        ([4.0, *[0.5] * 4, 10.0, *[0.5] * 4, 3.0], 10.0),
+        # A machine that hardly ran in between.
+        ([20.0, 0.004, 15.0], 35.0),
+        ([2.0] * 20, 40.0),
+        ([20.0, 0.004, 15.0, *[0.5] * 4, 30.0], 35.0),
+    ],
+)
+def test_readings_that_come_late_are_a_stop_of_the_machine(clock, readings_s, stop_s):
+    threads = submission_timer.Threads(0)
+    for after_s in readings_s:
+        clock.now += after_s
+        threads.read()
+    assert threads.found()["longest_stop_s"] == pytest.approx(stop_s)
+
+
+@pytest.fixture
+def thread(tmp_path, clock):
     """(write its counts at a time and read them, the thread) with a clock of its own."""
-    clock = Clock()
-    monkeypatch.setattr(submission_timer, "time", clock)
 
     def write(count, waited_ns, runs):
         (tmp_path / "io").write_text(f"rchar: 9\nwchar: 9\nread_bytes: {count}\nwrite_bytes: {count}\nsyscr: 1\n")

@@ -92,7 +92,7 @@ def test_the_longest_io_is_of_all_rounds_and_only_of_a_bare_drive(more, longest_
     events = ending(health=HEALTH)
     for event in events:
         if event["event"] == "cell":
-            stuck = {"longest_s": 31.2, "stopped_s": 0.0} if event["round"] == 2 else {"longest_s": 35.0}
+            stuck = {"longest_s": 31.2, "longest_stop_s": 0.0} if event["round"] == 2 else {"longest_s": 35.0}
             event["seen"] = {**SEEN, **stuck}
             event["causes"] = [OTHER_IO] if event["round"] == 2 else []
     test = dataclasses.replace(steady_test.spec(), **more)
