@@ -79,7 +79,8 @@ def assembled(station: DriveContext, test: PlannedTest, attempt: Attempt) -> t.I
             if label != station.drive
         }
         members = [others.get(label, station) for label in spec.members]
-        looks = [stack.enter_context(array_members.MemberWatch(station, member, test)) for member in others.values()]
+        watches = [array_members.MemberWatch(station, member, test, attempt) for member in others.values()]
+        looks = [stack.enter_context(watch) for watch in watches]
         nodes = [stack.enter_context(member.held.shared()) for member in members]
         array = Array(station, spec, members)
         array.looks = looks

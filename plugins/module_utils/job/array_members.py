@@ -11,17 +11,19 @@ import contextlib
 import typing as t
 from dataclasses import replace
 
-from ..core.deadline import Hangs
+from ..core.deadline import Hangs, within
 from ..guard import ledger_format
 from ..guard.facts import EVIDENCE
 from ..guard.held import Refused
 from ..measure import precondition_curve
 from ..measure.sampler import Sampler
-from ..records.events import Wear
+from ..records import base
+from ..records.events import HealthInArray, Wear
 from ..records.measurement import Cause, Condition
 from ..records.plan import PlannedTest
-from . import release_drive, test_conditions
-from .drive_context import NO_PURGE, DriveContext, purge_work
+from ..run import criteria
+from . import failure_logs, release_drive, test_conditions
+from .drive_context import NO_PURGE, Attempt, DriveContext, purge_work
 from .operating_points import NoPoint
 from .run_rounds import LinkDown
 from .test_conditions import Conditions
@@ -29,6 +31,8 @@ from .test_conditions import Conditions
 COMPLETE = "complete"
 # What makes a test invalid while the array is there: its drives are left as after a good one.
 ENDS_INVALID = (precondition_curve.Short, NoPoint, LinkDown)
+# After an error or a stop, which has a minute for all drives.
+FAILED_LOOK_S = 5.0
 
 
 class NoArray(Exception):
@@ -60,7 +64,7 @@ def taken(lead: DriveContext, label: str) -> t.Iterator[DriveContext]:
             yield member
         except ENDS_INVALID as error:
             ended = error
-        if job.leave == release_drive.BLANK:
+        if job.leave == release_drive.BLANK and not member.held.evidence:
             _leave_blank(member)
         if ended:
             raise ended
@@ -89,11 +93,13 @@ def _release(member: DriveContext) -> None:
 
 
 class MemberWatch:
-    """Looks at the world of one member while the array is measured: link, temperature, errors, settings."""
+    """Looks at the world of one member while the array is measured: link, temperature, errors, settings; and at its
+    health, which is the member's own.
+    """
 
-    def __init__(self, lead: DriveContext, member: DriveContext, test: PlannedTest) -> None:
+    def __init__(self, lead: DriveContext, member: DriveContext, test: PlannedTest, attempt: Attempt) -> None:
         job, held, wanted = lead.job, member.held, member.plan.vendor
-        self._member, self._test = member, test
+        self._lead, self._member, self._test, self._attempt = lead, member, test, attempt
         # What is found goes into the record of the test; the journal's samples are of the drive that carries it.
         self._seen = Conditions(job.host, lambda: held.identity, wanted, _unsaid, job.run_dir.state_dir)
         self._sampler = Sampler(
@@ -130,14 +136,47 @@ class MemberWatch:
 
     def __exit__(self, kind: t.Any, error: t.Any, trace: t.Any) -> None:
         self._sampler.__exit__(kind, error, trace)
-        if error is not None:
-            return
+        answers = not isinstance(error, Hangs)
+        try:
+            if error is None:
+                self._end()
+            elif answers:
+                with contextlib.suppress(Hangs, OSError):
+                    within(FAILED_LOOK_S, "look at its world", lambda: self._seen.end_failed_test(self._sampler))
+        except Hangs:
+            answers = False
+            raise
+        finally:
+            self._keep_health(answers)
+
+    def _end(self) -> None:
         end = self._seen.end_test
         found = self._member.watchdog.call("look at its world", lambda: end(self._test, self._sampler))
         drive = self._member.drive
         self.wear = self._seen.spent
         self.reasons = [f"{drive}: {text}" for text in found]
         self.conditions = [replace(item, message=f"{drive}: {item.message}") for item in self._seen.found]
+
+    def _keep_health(self, answers: bool) -> None:
+        """Note what became of its health; a drive that missed a criterion is evidence. answers: it can be asked for its
+        own logs.
+        """
+        member, log = self._member, self._lead.kernel_log
+        log.end()
+        health = log.counted_of(member.name, self._seen.health)
+        if health is None:
+            return
+        found = HealthInArray(self._attempt.test, self._attempt.attempt, health)
+        model = member.plan.expected.get("model") or ""
+        missed = criteria.missed_in_array(member.job.health_criteria, model, found)
+        reason = "; ".join(missed)[: release_drive.LONGEST_REASON]
+        # The ledger first: a job that dies in between loses no evidence.
+        member.held.keep_as_evidence(reason)
+        member.note("member_health", **base.to_json(found))
+        if reason:
+            member.note("left", state=release_drive.EVIDENCE, reason=reason, seconds=0)
+        if answers:
+            failure_logs.keep_logs(member, reason)
 
 
 def _unsaid(*_words: t.Any, **_fields: t.Any) -> None:

@@ -126,8 +126,8 @@ class DriveLog:
         self._told: set[str] = set()
         # Of the log, before the test that is under way; whether there were more in it.
         self._losses, self._lost = 0, False
-        # Of the test that is under way, once it has ended: of the drive itself first.
-        self._found: list[Faults] | None = None
+        # Of the test that is under way, by kernel name once it has ended: of the drive itself first.
+        self._found: dict[str, Faults] | None = None
         self._of_member = ""
 
     def begin_test(self, name: str, transport: str | None, attempt: Json) -> None:
@@ -176,19 +176,19 @@ class DriveLog:
         """
         if self._log and self._names:
             found = self._faults()
-            if any(one.has_fault for one in found) and not any(one.reason for one in found):
+            if any(one.has_fault for one in found.values()) and not any(one.reason for one in found.values()):
                 self._stop.wait(SETTLE_S)
                 found = self._faults()
             self.note_new()
             for name in self._names:
                 self._log.end(name)
-            self._of_member = _of_member(self._names[1:], found[1:])
+            self._of_member = _of_member(found, self._names[0])
             self._names, self._found = [], found
             self._lost = self._log.reader.losses > self._losses
-        return next((one.reason for one in self._found or () if one.reason), self._of_member)
+        return next((one.reason for one in (self._found or {}).values() if one.reason), self._of_member)
 
-    def _faults(self) -> list[Faults]:
-        return [self._log.faults(name, self._drives) for name in self._names] if self._log else []
+    def _faults(self) -> dict[str, Faults]:
+        return {name: self._log.faults(name, self._drives) for name in self._names} if self._log else {}
 
     def told(self) -> list[Condition]:
         """Return what a test's owner is to know of the log, none of which bears on figures.
@@ -201,7 +201,7 @@ class DriveLog:
             return []
         of_log = [text for text in [self._missing(self._log.reader.missing)] if text and text not in self._told]
         self._told.update(of_log)
-        return [Condition("kernel_log", TOLD, text) for text in (*of_log, *_remarks(self._found))]
+        return [Condition("kernel_log", TOLD, text) for text in (*of_log, *_remarks(list(self._found.values())))]
 
     def _missing(self, why: str) -> str:
         if why:
@@ -214,10 +214,13 @@ class DriveLog:
 
     def counted(self, end: TestEnd) -> TestEnd:
         """Return a test's end with what was counted of its drive."""
-        found = self._found
-        if found is None or not self._log or self._log.reader.missing:
-            return end
-        mine = found[0]
+        return replace(end, health=self.counted_of(next(iter(self._found)), end.health)) if self._found else end
+
+    def counted_of(self, name: str, health: HealthChange | None) -> HealthChange | None:
+        """Return what became of the health of a drive, or of another one of its array, with what was counted of it."""
+        mine = (self._found or {}).get(name)
+        if mine is None or not self._log or self._log.reader.missing:
+            return health
         counts: dict[str, t.Any] = {
             "io_timeouts": mine.timeouts,
             "controller_resets": mine.resets,
@@ -228,23 +231,23 @@ class DriveLog:
         if self._lost:  # none among those that are left is no count of none
             counts = {name: count or None for name, count in counts.items()}
         message = mine.first_message[:LONGEST] if mine.first_message else None
-        health = replace(end.health or HealthChange(), **counts, kernel_message=message)
+        health = replace(health or HealthChange(), **counts, kernel_message=message)
         if mine.reason:
             # What the host did to the drive speaks against nobody's drive.
             health = replace(health, **dict.fromkeys(OF_EITHER))
         if mine.is_gone:
             health = replace(health, drive_gone=True)
-        return replace(end, health=health)
+        return health
 
 
-def _of_member(names: t.Sequence[str], found: t.Sequence[Faults]) -> str:
+def _of_member(found: t.Mapping[str, Faults], lead: str) -> str:
     """Return which other drive of an array was reset or lost, as a sentence; that is none of the drive that carries the
     test.
     """
     sick = (
         f"a fault of {name}, another drive of the array, as the kernel's log says: {one.first_message}"
-        for name, one in zip(names, found)
-        if one.resets or one.is_gone
+        for name, one in found.items()
+        if name != lead and (one.resets or one.is_gone)
     )
     return next(sick, "")
 

@@ -417,6 +417,20 @@ class ArrayStopped(TestEvent):
 
 
 @dataclass(frozen=True)
+class HealthInArray:
+    """What a test on an array did to the health of a drive of it other than the one that carries the test."""
+
+    test: TestName
+    attempt: Number
+    health: HealthChange
+
+
+@dataclass(frozen=True)
+class MemberHealth(HealthInArray, DriveEvent):
+    """What a test on an array did to the health of a drive of it other than the one that carries the test."""
+
+
+@dataclass(frozen=True)
 class Stripe:
     """How a file system is laid over the stripes of an array, in blocks of its own."""
 
@@ -607,6 +621,7 @@ EVENTS: t.Dict[str, t.Any] = {
     "purge": Purge,
     "precondition": Precondition,
     "array": Array,
+    "member_health": MemberHealth,
     "array_stopped": ArrayStopped,
     "filesystem": Filesystem,
     "filesystem_unmounted": FilesystemUnmounted,

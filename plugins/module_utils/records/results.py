@@ -132,6 +132,8 @@ class DriveRecord(RecordOfRun):
     drive_fault: OrMissing[t.Literal[True]] = None
     # What the guard found and the drive's entry overrides.
     overridden: t.List[events.Finding] = field(default_factory=list)
+    # By each test on an array that another drive carries.
+    in_arrays: t.List[events.HealthInArray] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

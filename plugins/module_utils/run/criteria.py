@@ -13,6 +13,7 @@ import typing as t
 
 from ..measure import health_metrics
 from ..records.attempt import AttemptResult
+from ..records.events import HealthInArray
 from ..records.health import HealthChange
 from ..records.measurement import IntegrityDetails
 
@@ -127,6 +128,14 @@ def missed_health(
                 said += f', the kernel\'s log says "{kernel_message[:LONGEST_MESSAGE]}"'
             found.append(f"{said} ({name}, {', '.join(f'{word} {number(limit):g}' for word, limit in limits.items())})")
     return found
+
+
+def missed_in_array(criteria: t.Iterable[Criterion], model: str, found: HealthInArray) -> list[str]:
+    """Return what speaks against a drive by a test on an array that another drive carries, as sentences."""
+    health = found.health
+    figures = health_metrics.metrics(health, None, None)
+    texts = missed_health(criteria, model, figures, health.io_timeout_s, health.kernel_message)
+    return [f"{found.test}: {text}" for text in texts]
 
 
 def missed(

@@ -107,6 +107,8 @@ class _Drive:
         # Of the jobs that took the drive: {boot_id, power_cycles}.
         self.power: list[Event] = []
         self.tests: dict[str, _Attempt] = {}
+        # By test, of arrays of which it was a member.
+        self.in_arrays: dict[str, Event] = {}
 
     def take(self, event: Event, planned: t.Mapping[str, PlannedTest]) -> None:
         """Add an event of this drive. planned: its tests in plan.json."""
@@ -120,6 +122,8 @@ class _Drive:
             self.overridden = event.get("overridden") or self.overridden
         elif kind == "drive_started" and event.get("power"):
             self.power.append(event["power"])
+        elif kind == "member_health":
+            self.in_arrays[test] = event
         elif kind == "test_started":
             before = self.tests.get(test)
             self.tests[test] = _Attempt(event, planned.get(test), self._budget, self._validity, before)
@@ -239,4 +243,5 @@ def _drive(place: _Place, seen: _Drive, entry: Event, status: Event) -> results.
         # The drive itself led to the error that its campaign ended with.
         drive_fault=True if outcome == "error" and finished.get("drive_fault") is True else None,
         overridden=_parts(events.Finding, seen.overridden),
+        in_arrays=_parts(events.HealthInArray, seen.in_arrays.values()),
     )

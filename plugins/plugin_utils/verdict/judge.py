@@ -10,7 +10,14 @@ import typing as t
 from ...module_utils.records import base
 from ...module_utils.records.measurement import IntegrityDetails
 from ...module_utils.records.results import DriveRecord
-from ...module_utils.run.criteria import integrity_text, is_for, is_of_drive, is_of_model, missed_health
+from ...module_utils.run.criteria import (
+    integrity_text,
+    is_for,
+    is_of_drive,
+    is_of_model,
+    missed_health,
+    missed_in_array,
+)
 from ..common.values import integer, number
 from . import chosen_threads, environment, fob_state, judged_criteria, result_warnings, test_details
 from .invalid_reasons import Record, RunFacts, VerdictReason, colon, invalid
@@ -93,6 +100,11 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     ]
     asked = facts.asked.get((host, drive)) or {}
     findings += [VerdictReason("fail", asked["sick"])] if asked.get("sick") else []
+    findings += [
+        VerdictReason("fail", text)
+        for found in (record.in_arrays if record else ())
+        for text in missed_in_array(facts.health_criteria, model, found)
+    ]
     findings += [VerdictReason("invalid", text) for text in judged_criteria.of_another_model(asked, identity)]
     findings += _not_held(facts, criteria, measured, tests, asked)
     verdict = worst([finding.verdict for finding in findings])

@@ -229,6 +229,20 @@ def test_its_other_drives_are_left_blank_but_for_an_error_and_a_stop(lead, monke
     assert not blank or lead.did.index("stop") < lead.did.index("blank") < lead.did.index("release a")
 
 
+def test_one_that_failed_by_its_health_is_not_left_blank(lead, monkeypatch):
+    class Sick(Look):
+        def __init__(self, _lead, member, *_about):
+            self.held = member.held
+
+        def __exit__(self, *_error):
+            self.held.evidence = "t: it counted 2 more media errors"
+
+    monkeypatch.setattr(array_members, "MemberWatch", Sick)
+    lead.job.leave = release_drive.BLANK
+    assemble(lead)
+    assert lead.did[-3:] == ["hold a", "release a", "array_stopped"]
+
+
 def test_a_drive_that_hangs_is_not_touched_again(lead):
     with pytest.raises(Hangs), array.assembled(lead, TEST, NAMES):
         raise Hangs("no answer")

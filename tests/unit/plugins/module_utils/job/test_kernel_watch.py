@@ -247,6 +247,11 @@ def test_another_drive_of_an_array_ends_its_test_and_counts_not_against_the_one_
     assert (lead.end(), lead.end()) == (message, message)
     assert (lead.health().io_timeouts, lead.health().controller_resets, lead.health().drive_gone) == (1, 0, False)
     assert lead.health().kernel_message == TIMEOUT.format(0)
+    # It is the other drive's own.
+    found = lead.counted_of("nvme1n1", HealthChange(media_errors=2, drive_gone=False))
+    assert (found.media_errors, found.io_timeouts, found.controller_resets, found.drive_gone) == (2, 1, 1, False)
+    assert found.kernel_message == RESET.format(1)
+    assert lead.counted_of("nvme2n1", None) is None
     assert [each.name for each in lead.noted] == ["nvme0", "nvme1", "nvme1"]
 
 

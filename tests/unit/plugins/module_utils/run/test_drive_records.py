@@ -73,6 +73,16 @@ def test_the_health_of_an_attempt_that_was_cut_short_counts(tmp_path, later):
     assert test["metrics"]["available_spare_pct"] == 80
 
 
+def test_what_became_of_a_drive_in_an_array_is_in_its_own_record(tmp_path):
+    event = "member_health", {"drive": "A1", "test": "raid", "attempt": 1, "health": {"media_errors": 2}}
+    drives = [("A1", DONE), ("B1", DONE)]
+    folder = Folder(tmp_path).plan().status("finished", drives=drives).journal(started(), *steady(), event)
+    found = {record["drive"]: record["in_arrays"] for record in records(folder) if record["kind"] == "drive"}
+    ((told,), of_other) = found["A1"], found["B1"]
+    assert (told["test"], told["health"]["media_errors"], of_other) == ("raid", 2, [])
+    assert [record["test"] for record in records(folder) if record["kind"] == "test"] == ["iops"]
+
+
 @pytest.mark.parametrize(
     "state, alive, entry, events, told",
     [

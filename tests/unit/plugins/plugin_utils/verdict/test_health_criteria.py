@@ -72,6 +72,27 @@ def test_a_drive_that_is_held_to_them_alone_says_so():
     assert (found["verdict"], found["reasons"]) == ("pass", [judged_criteria.NO_CRITERION])
 
 
+@pytest.mark.parametrize(
+    "health, health_criteria, says",
+    [
+        ({"media_errors": 3}, DEFAULT, [f"raid: {SAID}"]),
+        ({"media_errors": 3}, [], []),
+        ({"media_errors": 0, "io_timeouts": 2}, DEFAULT, []),
+        (
+            {"controller_resets": 1, "kernel_message": "nvme1: reset"},
+            DEFAULT,
+            ['raid: its controller was reset once, the kernel\'s log says "nvme1: reset" (controller_resets, max 0)'],
+        ),
+    ],
+)
+def test_a_drive_fails_by_what_became_of_it_in_an_array_that_another_drive_carries(health, health_criteria, says):
+    drive = {**drive_record(), "in_arrays": [{"test": "raid", "attempt": 1, "health": health}]}
+    found = judged(measured(), health_criteria=health_criteria, drive=drive)
+    assert found["verdict"] == ("fail" if says else "pass") and (found["reasons"] == says or not says)
+    # Its own test is as good as before.
+    assert found["tests"][0]["verdict"] == "pass" and found["tests"][0]["counts"]
+
+
 @pytest.mark.parametrize("timeout_s, verdict", [(30.0, "pass"), (10.0, "fail"), (None, "pass")])
 def test_the_kernels_timeout_limits_an_io(timeout_s, verdict):
     found = judged(measured(metrics={"longest_io_s": 12.0}, health={"io_timeout_s": timeout_s}))
