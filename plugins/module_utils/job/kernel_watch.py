@@ -73,17 +73,18 @@ class HostLog:
         self._measured[name] = self._measured[name]._replace(end=self.reader.position())
         self.works_on(name)
 
-    def _since(self, name: str, drives: t.Mapping[str, Names]) -> list[LogEvent]:
-        """Return all events since a drive began to be measured, but for those that our work on a neighbour may have
-        caused above both.
+    def _since(self, name: str, drives: t.Mapping[str, Names]) -> tuple[list[LogEvent], list[LogEvent]]:
+        """Return all events since a drive began to be measured, and of these, apart, those that our work on a neighbour
+        may have caused above both.
         """
         span = self._measured[name]
         neighbours = [each for each in self._worked_on if each != name and each in drives]
-        return [
-            event
-            for position, event in enumerate(self.reader.events()[span.first : span.end], span.first)
-            if not any(event.name in drives[each].above and not self._counts(each, position) for each in neighbours)
-        ]
+        measured, of_ours = [], []
+        for position, event in enumerate(self.reader.events()[span.first : span.end], span.first):
+            worked_on = [drives[each] for each in neighbours if not self._counts(each, position)]
+            is_above = any(event.name in names.above for names in worked_on)
+            (of_ours if is_above else measured).append(event)
+        return measured, of_ours
 
     def names(self, drives: t.Iterable[str]) -> dict[str, Names]:
         """Return the names of all drives of the host, and of these."""
@@ -91,7 +92,8 @@ class HostLog:
 
     def faults(self, name: str, drives: dict[str, Names]) -> Faults:
         """Return what the log says of a drive since it began to be measured."""
-        return kernel_faults.faults(name, self._since(name, drives), self._of_others(drives), drives)
+        measured, of_ours = self._since(name, drives)
+        return kernel_faults.faults(name, measured, self._of_others(drives), drives, of_ours)
 
     def _of_others(self, drives: t.Mapping[str, Names]) -> list[LogEvent]:
         drive_of = {own: name for name, names in drives.items() for own in names.own}
@@ -228,11 +230,13 @@ class DriveLog:
             "host_resets": mine.host_resets,
             "host_timeouts": mine.host_timeouts,
         }
+        may_have_waited = mine.may_have_waited
         if self._lost:  # none among those that are left is no count of none
             counts = {name: count or None for name, count in counts.items()}
+            may_have_waited = may_have_waited or not mine.has_fault
         message = mine.first_message[:LONGEST] if mine.first_message else None
-        health = replace(health or HealthChange(), **counts, kernel_message=message)
-        if mine.reason:
+        health = replace(health or HealthChange(), **counts, kernel_message=message, may_have_waited=may_have_waited)
+        if mine.reason or mine.host_resets:
             # What the host did to the drive speaks against nobody's drive.
             health = replace(health, **dict.fromkeys(OF_EITHER))
         if mine.is_gone:

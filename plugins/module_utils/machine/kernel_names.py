@@ -14,7 +14,7 @@ from ..core.sysfs import nvme_controllers
 from . import pcie
 
 _HCTL = re.compile(r"(\d+:(\d+):\d+):\d+")
-_SCSI_HOST = re.compile(r"host\d+")
+SCSI_HOST = re.compile(r"host\d+")
 _ATA = re.compile(r"ata(\d+)")
 _USB = re.compile(r"\d+-[\d.]+")
 
@@ -105,7 +105,7 @@ def _above(host: Host, path: str) -> t.Iterator[str]:
     """Yield what is on the way to a drive, from the drive up, a host adapter's own name too."""
     for part in reversed(path.split("/")):
         yield part
-        if _SCSI_HOST.fullmatch(part):
+        if SCSI_HOST.fullmatch(part):
             about = f"/sys/class/scsi_host/{part}/"
             driver, number = host.get(about + "proc_name"), host.get(about + "unique_id")
             if driver:

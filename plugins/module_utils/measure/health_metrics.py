@@ -130,7 +130,7 @@ def metrics(health: HealthChange | None, wear: Wear | None, longest_io_s: float 
     known: dict[str, float | None] = {
         "critical_warnings": None if health.critical_warning is None else bin(health.critical_warning).count("1"),
         # An I/O that waited for an HBA or a switch, or beside those of others, says nothing of the drive.
-        LONGEST_IO: None if health.host_resets or health.host_timeouts else longest_io_s,
+        LONGEST_IO: None if health.may_have_waited else longest_io_s,
         "write_amplification": wear.write_amplification if wear else None,
     }
     found = {name: known[name] if name in known else getattr(health, name) for name in TABLE}

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ..machine.kernel_names import Names, is_usb
+from ..machine.kernel_names import SCSI_HOST, Names, is_usb
 from ..machine.pcie import ADDRESS
-from .kernel_log import GONE, HOST_RESET, LINK_RESET, RESET, TIMEOUT, LogEvent
+from .kernel_log import GONE, HOST_FAULT, HOST_RESET, LINK_RESET, RESET, TIMEOUT, LogEvent
 
 # What befalls several drives below one port or HBA within this time has one cause, which none of them is.
 TOGETHER_S = 60.0
@@ -18,19 +18,22 @@ SAME_RESET_S = 10.0
 # Timeouts of several drives alone may be theirs, such as of a model that stalls: they end no test.
 ENDING = (RESET, LINK_RESET, GONE)
 FAULTS = (TIMEOUT, *ENDING)
+HOST_RESETS = (RESET, LINK_RESET, HOST_RESET, HOST_FAULT)
 OF_HOST = "a fault of the host, not of the drive"
 
 
 class Faults(t.NamedTuple):
     """What a drive's measurement has of the kernel's log. own: its own events; of_host: those of what it shares with
     others; led_to: those of what it shares that its own faults, and no other drive's, came before; reason: of_host in a
-    sentence, "" without any that ends the test.
+    sentence, "" without any that ends the test; may_have_waited: whether the host, or what it did about another drive,
+    may have kept its I/Os waiting.
     """
 
     own: list[LogEvent]
     of_host: list[LogEvent]
     led_to: list[LogEvent]
     reason: str
+    may_have_waited: bool = False
 
     @property
     def timeouts(self) -> int:
@@ -50,7 +53,7 @@ class Faults(t.NamedTuple):
     @property
     def host_resets(self) -> int:
         """How often what it shares with others was reset."""
-        return len(_apart(event for event in self.of_host if event.kind in (RESET, LINK_RESET, HOST_RESET)))
+        return len(_apart(event for event in self.of_host if event.kind in HOST_RESETS))
 
     @property
     def host_timeouts(self) -> int:
@@ -83,11 +86,18 @@ def _apart(events: t.Iterable[LogEvent]) -> list[LogEvent]:
     return found
 
 
-def faults(name: str, measured: t.Sequence[LogEvent], others: t.Iterable[LogEvent], drives: dict[str, Names]) -> Faults:
+def faults(
+    name: str,
+    measured: t.Sequence[LogEvent],
+    others: t.Iterable[LogEvent],
+    drives: dict[str, Names],
+    of_ours: t.Sequence[LogEvent] = (),
+) -> Faults:
     """Return what the log says of a drive.
 
     measured: all events from the start of its measurement to the end. others: events of other drives, before and after
-    that too, but for those that purges and settings of a run may have caused. drives: of the host, by kernel name.
+    that too, but for those that purges and settings of a run may have caused; of_ours: these, while it was measured,
+    which excuse the drive and are nobody's fault. drives: of the host, by kernel name.
     """
     mine = drives[name]
     about = [event for event in measured if event.name in mine.own or event.name in mine.above]
@@ -97,9 +107,10 @@ def faults(name: str, measured: t.Sequence[LogEvent], others: t.Iterable[LogEven
     told = _of_others(name, others, drives)
     led_to = _led_to(own, above, told, drives)
     of_host = [event for event in above if event not in led_to]
+    excusing = of_host + [event for event in of_ours if event.name in mine.above and event.name not in mine.own]
     shared, sharing = _shared(
         [event for event in own if event.kind in FAULTS and not _is_near(event, led_to)],
-        of_host,
+        excusing,
         {drive: seen for drive, seen in told.items() if _common([mine, drives[drive]])},
     )
     reason = _of_above(of_host) or _of_several([drives[drive] for drive in sorted({name, *sharing} if sharing else ())])
@@ -108,7 +119,28 @@ def faults(name: str, measured: t.Sequence[LogEvent], others: t.Iterable[LogEven
         [event for event in about if event in of_host or event in shared],
         led_to,
         reason,
+        bool(reason or excusing or shared or _held_up(name, own, [*measured, *of_ours], drives)),
     )
+
+
+def _held_up(
+    name: str, own: t.Sequence[LogEvent], events: t.Iterable[LogEvent], drives: t.Mapping[str, Names]
+) -> list[LogEvent]:
+    """Return the faults of other drives for which the kernel held up all I/O of a SCSI host that a drive hangs on
+    (Documentation/scsi/scsi_eh.rst), but for those that its own came before.
+    """
+    mine = drives[name]
+    hosts = [part for part in mine.above if SCSI_HOST.fullmatch(part)]
+    mates = [
+        names.own for drive, names in drives.items() if drive != name and any(map(names.above.__contains__, hosts))
+    ]
+    return [
+        event
+        for event in events
+        if event.kind in FAULTS
+        and any(event.name in names - mine.own for names in mates)
+        and not _is_before(own, event)
+    ]
 
 
 def _of_others(name: str, events: t.Iterable[LogEvent], drives: t.Mapping[str, Names]) -> dict[str, list[LogEvent]]:
@@ -130,13 +162,14 @@ def _led_to(
     drives: t.Mapping[str, Names],
 ) -> list[LogEvent]:
     """Return those events above a drive, each within a minute of the next, that it led to: in the minute before the
-    first, no other drive below had a fault.
+    first, no other drive below had a fault. What says that it failed itself, nobody led to.
     """
     found: list[LogEvent] = []
     for burst in _bursts(above):
         first = burst[0]
         others = [event for drive, seen in told.items() if first.name in drives[drive].above for event in seen]
-        if _is_before(own, first) and not _is_before(others, first):
+        has_failed = any(event.kind == HOST_FAULT for event in burst)
+        if _is_before(own, first) and not _is_before(others, first) and not has_failed:
             found += burst
     return found
 

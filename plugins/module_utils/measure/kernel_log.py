@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-TIMEOUT, LOST_INTERRUPT, RESET, LINK_RESET, GONE, MEDIUM_ERROR, IO_ERROR, HOST_RESET = (
+TIMEOUT, LOST_INTERRUPT, RESET, LINK_RESET, GONE, MEDIUM_ERROR, IO_ERROR, HOST_RESET, HOST_FAULT = (
     "timeout",
     "lost_interrupt",
     "reset",
@@ -23,6 +23,7 @@ TIMEOUT, LOST_INTERRUPT, RESET, LINK_RESET, GONE, MEDIUM_ERROR, IO_ERROR, HOST_R
     "medium_error",
     "io_error",
     "host_reset",
+    "host_fault",
 )
 Kind = str
 # Syslog's facility of the kernel itself; whoever else writes to /dev/kmsg gets another.
@@ -105,13 +106,18 @@ PATTERNS = [
     # Host adapters that name a device in lines of their own.
     *_pattern(TIMEOUT, rf"smartpqi \S+: attempting TASK ABORT on scsi {_HCTL}"),
     *_pattern(LINK_RESET, rf"smartpqi \S+: resetting scsi {_HCTL}", rf"hpsa \S+: scsi {_HCTL}: resetting "),
-    # Host adapters themselves.
+    # Host adapters themselves: that they failed, and that they are reset, whyever.
+    *_pattern(
+        HOST_FAULT,
+        r"(?P<name>mpt[23]sas_cm\d+): fault_state\(",
+        rf"megaraid_sas {_PCI}: .*FW in FAULT state",
+        rf"(?:smartpqi|hpsa) {_PCI}: [Cc]ontroller (?:(?:is )?offline|lockup detected)",
+    ),
     *_pattern(
         HOST_RESET,
         r"(?P<name>mpt[23]sas_cm\d+): (?:sending diag reset|sending message unit reset|attempting host reset)",
         r"(?P<name>mpi3mr\d+): (?:controller reset is triggered by|attempting host reset)",
-        rf"megaraid_sas {_PCI}: .*(?:[Rr]esetting|FW in FAULT state)",
-        rf"(?:smartpqi|hpsa) {_PCI}: [Cc]ontroller (?:(?:is )?offline|lockup detected)",
+        rf"megaraid_sas {_PCI}: .*[Rr]esetting",
         r"(?P<name>aacraid): Host (?:adapter|bus) reset request",
         r"scsi (?P<name>host\d+): .*\breset",
     ),

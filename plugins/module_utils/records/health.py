@@ -36,6 +36,9 @@ class HealthChange:
     host_resets: t.Optional[Count] = None
     # Of its I/Os that timed out with those of others, or when what it shares with them was reset.
     host_timeouts: t.Optional[Count] = None
+    # Whether the host, or what it did about another drive of the same HBA, may have kept its I/Os waiting; also where
+    # the log lost records.
+    may_have_waited: t.Optional[bool] = None
     # What the kernel said first of a timeout, a reset or a loss of the drive's own.
     kernel_message: t.Optional[Annotated[str, Limits(max_length=500)]] = None
     # By thermal management, while it was measured.

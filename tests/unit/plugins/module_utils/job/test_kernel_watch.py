@@ -191,6 +191,7 @@ def test_what_befalls_another_drive_counts_but_for_what_we_do_to_it(fake, drives
 
 @pytest.mark.parametrize("steps, is_host", [(["starts"], False), (["starts", "measures"], True)])
 def test_what_our_work_on_a_neighbour_does_above_both_is_nobodys_fault(fake, drives, steps, is_host):
+    """And fails nobody: what follows on the drives below is excused all the same."""
     drives[0].starts()
     drives[0].measures()
     for step in steps:
@@ -198,7 +199,8 @@ def test_what_our_work_on_a_neighbour_does_above_both_is_nobodys_fault(fake, dri
     kmsg.log(fake, SWITCH, time_s=100)
     logs(fake, 0, RESET, time_s=110)
     assert bool(drives[0].end()) == is_host
-    assert drives[0].health().controller_resets == (0 if is_host else 1)
+    found = drives[0].health()
+    assert (found.controller_resets, found.may_have_waited, found.drive_gone) == (0, True, None)
 
 
 def test_a_drive_of_the_host_that_is_none_of_the_runs_counts_too(fake, drives):
@@ -294,12 +296,23 @@ def test_lost_records_are_told(fake, drives, monkeypatch):
     (told,) = drives[0].told()
     assert (told.level, drives[0].health().io_timeouts) == ("told", 2)
     assert (drives[0].health().controller_resets, drives[0].health().host_resets) == (None, None)
+    assert not drives[0].health().may_have_waited  # it has faults of its own
     assert told.message == (
         "records of the kernel's log were lost: there may be more timeouts and resets than were counted"
     )
     drives[0].starts()
     drives[0].measures()
     assert (drives[0].end(), drives[0].health().io_timeouts, drives[0].told()) == ("", 0, [])  # none since
+    assert drives[0].health().may_have_waited is False
+
+
+def test_lost_records_may_have_told_why_an_io_waited(fake, drives, monkeypatch):
+    monkeypatch.setattr(kernel_log_reader, "MOST_EVENTS", 2)
+    drives[0].starts()
+    drives[0].measures()
+    logs(fake, 1, *[TIMEOUT] * 3)
+    drives[0].end()
+    assert drives[0].health().may_have_waited
 
 
 def test_a_drive_that_is_lost_after_a_fault_of_the_host_is_lost(fake, drives):

@@ -93,6 +93,50 @@ def test_whose_the_events_are(drive, lines, expected):
     assert counts(faults(drive, events, events, DRIVES)) == expected
 
 
+FAULT = "mpt3sas_cm0: fault_state(0x5854)!"
+NEIGHBOUR = ABORT.replace("2:0:0:0", "2:0:1:0")
+
+
+@pytest.mark.parametrize(
+    "drive, lines, waited",
+    [
+        ("sda", [], False),
+        # The kernel stops all I/O of a SCSI host while it deals with one of its drives.
+        ("sdb", [(1, ABORT)], True),
+        ("sda", [(1, ABORT)], False),
+        ("sda", [(1, ABORT), (30, NEIGHBOUR), (55, ABORT)], True),
+        ("sda", [(1, ABORT), (62, NEIGHBOUR)], True),
+        ("nvme0n1", [(1, ABORT)], False),
+        # What the drive led to it waited for by itself.
+        ("sda", [(1, ABORT), (9, DIAG)], False),
+        ("sdb", [(1, ABORT), (9, DIAG)], True),
+        ("sda", [(1, DIAG)], True),
+        ("nvme1n1", [(1, RESET)], False),
+        ("nvme1n1", [(1, f"pcieport {SWITCH}: DPC: containment event, status:0x1 source:0x0")], True),
+    ],
+)
+def test_who_may_have_waited_for_the_host(drive, lines, waited):
+    events = seen(*lines)
+    assert faults(drive, events, events, DRIVES).may_have_waited == waited
+
+
+def test_an_adapter_that_says_that_it_failed_was_led_to_by_nobody():
+    events = seen((1, ABORT), (9, FAULT), (10, DIAG), (11, POWER_ON))
+    found = faults("sda", events, events, DRIVES)
+    assert (found.reason, found.led_to) == (
+        "a fault of the host, not of the drive, as the kernel's log says: " + FAULT,
+        [],
+    )
+
+
+def test_what_may_be_our_doing_excuses_and_is_nobodys_fault():
+    down = seen((1, f"pcieport {SWITCH}: DPC: containment event, status:0x1 source:0x0"))
+    events = seen((2, RESET))
+    found = faults("nvme0n1", events, events, DRIVES, down)
+    assert (counts(found), found.reason, found.may_have_waited) == ((0, 0, 0, 1, False), "", True)
+    assert faults("nvme9n1", [], [], DRIVES, down).may_have_waited is False
+
+
 @pytest.mark.parametrize(
     "others, is_host",
     [
