@@ -111,7 +111,7 @@ def link_as_wanted(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 def sata_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """Find a SATA link slower than the drive and its port support.
 
-    Reads: `smartctl` (interface speed), `hw_sata_spd_limit`, `maximum_linkrate_hw`.
+    Reads: `smartctl` (interface speed), `hw_sata_spd_limit`, `ahci_host_caps`, `maximum_linkrate_hw`.
     """
     if drive.identity.get("transport") != "sata" or drive.health.error:
         return []  # a health that cannot be read is told once, by the checks of the health
@@ -126,7 +126,7 @@ def sata_trained_down(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 def sata_port_limits(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
     """Find a SATA port slower than the drive.
 
-    Reads: `smartctl` (interface speed), `hw_sata_spd_limit`, `maximum_linkrate_hw`.
+    Reads: `smartctl` (interface speed), `hw_sata_spd_limit`, `ahci_host_caps`, `maximum_linkrate_hw`.
     """
     most, port = drive.health.interface_max_gbit_s, drive.sata_port_gbit_s
     if most is None or port is None or port >= most:

@@ -5,7 +5,7 @@
 unknown.
 
 Sources: kernel, Documentation/ABI/testing/sysfs-ata (ata_link/*/sata_spd), sysfs-class-sas_phy (negotiated_linkrate,
-  maximum_linkrate_hw), sysfs-block-device.
+  maximum_linkrate_hw), sysfs-block-device, sysfs-class-scsi_host (ahci_host_caps); AHCI 1.3.1, section 3.1.1 (CAP.ISS).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from ..core.host import Host
 _ATA = re.compile(r"(.*/ata[0-9]+)/")
 _SAS_PORT = re.compile(r"(.*/port-[0-9:]+)/end_device-")
 _SCSI_HOST = re.compile(r"/(host[0-9]+)/")
+# Interface speed support of an AHCI controller, the bits 23:20 of its capabilities.
+_AHCI_GBIT_S = {1: 1.5, 2: 3.0, 3: 6.0}
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) (?:Gbps|Gbit)")
 
 
@@ -30,8 +32,14 @@ def rate_gbit_s(host: Host, name: str) -> float | None:
 
 def port_gbit_s(host: Host, name: str) -> float | None:
     """Return the most that the port of a SATA or SAS drive can do: of its controller, host adapter or expander."""
-    found = _rates(host, name, sata="hw_sata_spd_limit", sas="maximum_linkrate_hw")
+    found = [*_rates(host, name, sata="hw_sata_spd_limit", sas="maximum_linkrate_hw"), _ahci_gbit_s(host, name)]
     return min((value for value in found if value is not None), default=None)
+
+
+def _ahci_gbit_s(host: Host, name: str) -> float | None:
+    """Return what the drive's AHCI controller can do: libata's limit of a link knows nothing of it."""
+    caps = _of_adapter(host, name, "ahci_host_caps") or ""
+    return _AHCI_GBIT_S.get(int(caps, 16) >> 20 & 0xF) if re.fullmatch("[0-9a-f]{1,8}", caps) else None
 
 
 def _rates(host: Host, name: str, sata: str, sas: str) -> list[float | None]:
@@ -54,8 +62,12 @@ def rate(text: str | None) -> float | None:
 
 def policy(host: Host, name: str) -> str | None:
     """Return how the SATA link of a drive saves power: max_performance, med_power_with_dipm …"""
+    return _of_adapter(host, name, "link_power_management_policy")
+
+
+def _of_adapter(host: Host, name: str, file: str) -> str | None:
     adapter = _SCSI_HOST.search(host.realpath("/sys/block/" + name))
-    return host.get(f"/sys/class/scsi_host/{adapter.group(1)}/link_power_management_policy") if adapter else None
+    return host.get(f"/sys/class/scsi_host/{adapter.group(1)}/{file}") if adapter else None
 
 
 def pci_power(host: Host, address: str | None) -> str | None:

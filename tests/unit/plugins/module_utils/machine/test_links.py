@@ -68,6 +68,24 @@ def test_the_most_that_a_sata_port_can_do(fake, told, most):
     assert links.port_gbit_s(fake, "sda") == most
 
 
+@pytest.mark.parametrize(
+    "caps, limit, most",
+    [
+        ("c722ff05", "<unknown>", 3.0),  # as of old chipsets: bits 23:20 are 2
+        ("c734ff05", "<unknown>", 6.0),
+        ("c734ff05", "1.5 Gbps", 1.5),
+        ("c702ff05", "3.0 Gbps", 3.0),
+        ("", "<unknown>", None),
+        ("none", "<unknown>", None),
+    ],
+)
+def test_an_ahci_controller_limits_its_ports(fake, caps, limit, most):
+    sata(fake)
+    fake.put(ATA + "/link3/ata_link/link3/hw_sata_spd_limit", limit + "\n")
+    fake.put("/sys/class/scsi_host/host2/ahci_host_caps", caps + "\n")
+    assert links.port_gbit_s(fake, "sda") == most
+
+
 @pytest.mark.parametrize("told, most", [("3.0 Gbit", 3.0), ("12.0 Gbit", 12.0), ("Unknown", None)])
 @pytest.mark.parametrize("expander", ["", "/expander-6:0"])
 def test_the_most_that_a_sas_port_can_do(fake, told, most, expander):
