@@ -70,9 +70,6 @@ def describe(criterion: t.Mapping[str, t.Any]) -> str:
     return " ".join([metric, *limits]) + model
 
 
-def plan_lines(criteria: t.Sequence[t.Mapping[str, t.Any]] | None) -> list[str]:
-    """Return what plan mode says of them. None: nothing is measured."""
-    if criteria is None:
-        return []
-    told = ", ".join(map(describe, criteria)) or "none"
-    return [f"Health criteria (ssd_health_criteria), also if a test is invalid: {told}"]
+def told(criteria: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+    """Return criteria in one line."""
+    return ", ".join(map(describe, criteria)) or "none"

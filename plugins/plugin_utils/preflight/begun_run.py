@@ -23,12 +23,12 @@ class BegunDrive(t.NamedTuple):
 
 
 class BegunRun(t.NamedTuple):
-    """tests: their definitions by name. unknown_causes: ssd_unknown_causes, or empty."""
+    """tests: their definitions by name. health_criteria: by host. unknown_causes: ssd_unknown_causes, or empty."""
 
     drives: t.Sequence[BegunDrive] = ()
     tests: t.Mapping[str, Definition] = MappingProxyType({})
     criteria: t.Sequence[Criterion] = ()
-    health_criteria: t.Sequence[Criterion] = ()
+    health_criteria: t.Mapping[str, t.Sequence[Criterion]] = MappingProxyType({})
     unknown_causes: str = ""
 
     def hosts(self) -> set[str]:
@@ -50,5 +50,8 @@ def parse(record: t.Mapping[str, t.Any]) -> BegunRun:
         for entry in record.get("asked") or ()
     ]
     criteria = [item for item in record.get("criteria") or () if isinstance(item, dict)]
-    of_health = [item for item in record.get("health_criteria") or () if isinstance(item, dict)]
+    of_health = {
+        str(host): [item for item in held_to if isinstance(item, dict)]
+        for host, held_to in (record.get("health_criteria") or {}).items()
+    }
     return BegunRun(drives, record.get("tests") or {}, criteria, of_health, str(record.get("unknown_causes") or ""))

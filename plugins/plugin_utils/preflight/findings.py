@@ -22,7 +22,6 @@ from ...module_utils.run.folder import RUN_ID_PATTERN
 from ...module_utils.run.states import LIVE_STATES, SETTLED_STATES
 from ..common.argument_specs import Variables
 from ..common.schema import plain
-from ..plan import health_criteria
 from ..run_folder import remeasurement
 from ..run_folder.run_record import RunWarning
 from ..verdict import judged_criteria
@@ -41,7 +40,6 @@ FLEET_WIDE = (
     "ssd_run_id",
     "ssd_results_dir",
     "ssd_criteria",
-    "ssd_health_criteria",
     "ssd_unknown_causes",
     "ssd_retest",
     "ssd_overlap",
@@ -155,10 +153,6 @@ def settings(views: t.Sequence[HostAnswer]) -> list[Finding]:
         Finding(f"ssd_criteria: {problem}")
         for criterion in (criteria if isinstance(criteria, list) else ())
         for problem in judged_criteria.criterion_problems(criterion)
-    ]
-    found += [
-        Finding(f"ssd_health_criteria: {problem}")
-        for problem in health_criteria.problems(shared_value(views, "ssd_health_criteria"))
     ]
     found += [Finding(problem, view.name) for view in views for problem in variable_rules.name_problems(view.name)]
     return found + [finding for view in views for finding in _host_settings(view)]

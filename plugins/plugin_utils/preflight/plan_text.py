@@ -435,8 +435,20 @@ def fleet_lines(
             lines += [f"  {text}" for text in _beyond_budget(view, requested[view.name])]
         if view.left_out and not view.gone:
             lines.append(f"  left out, see below: {', '.join(view.left_out)}")
-    lines += health_criteria.plan_lines(run_json.health_criteria(views))
+    lines += _health_lines(run_json.health_criteria(views))
     return lines + remeasurement_checks.plan_lines(remeasurement_checks.is_requested(views), held_to)
+
+
+def _health_lines(of_hosts: t.Mapping[str, t.Sequence[Criterion]]) -> list[str]:
+    """Return what each host's drives are held to, in a line for all hosts with the same."""
+    hosts: dict[str, list[str]] = {}
+    for host, criteria in of_hosts.items():
+        hosts.setdefault(health_criteria.told(criteria), []).append(host)
+    return [
+        f"Health criteria (ssd_health_criteria){of}, also if a test is invalid: {told}"
+        for told, names in hosts.items()
+        for of in [f" of {findings.host_list(names)}" if len(hosts) > 1 else ""]
+    ]
 
 
 def _beyond_budget(view: HostAnswer, asked: HostTests) -> list[str]:

@@ -46,12 +46,11 @@ def criteria(views: t.Sequence[HostAnswer]) -> t.Any:
     return found or own
 
 
-def health_criteria(views: t.Sequence[HostAnswer]) -> list[dict[str, t.Any]] | None:
-    """Return what drives' health is held to; None for a single step."""
+def health_criteria(views: t.Sequence[HostAnswer]) -> dict[str, list[dict[str, t.Any]]]:
+    """Return what the health of each host's drives is held to; nothing for a single step, which measures nothing."""
     if findings.shared_value(views, "ssd_step") != "qualify":
-        return None
-    given = findings.shared_value(views, "ssd_health_criteria")
-    return health.resolved({} if given is None else {"ssd_health_criteria": given})
+        return {}
+    return {view.name: health.resolved(view.asked) for view in views if view.asked is not None}
 
 
 def assumed_rate(asked: Variables) -> float:
@@ -107,7 +106,7 @@ def record(
         again_of=remeasurement_checks.remeasured_run(views) or None,
         asked=asked,
         criteria=criteria(views) or [],
-        health_criteria=health_criteria(views) or [],
+        health_criteria=health_criteria(views),
         unknown_causes=findings.shared_value(views, "ssd_unknown_causes")
         or argument_specs.default("ssd_unknown_causes"),
         tests={name: about for host_tests in tests.values() for name, about in host_tests.items()},

@@ -96,15 +96,10 @@ def _several(name: str, open_ids: t.Sequence[str], known: t.Sequence[tuple[str, 
     )
 
 
-def dropped_criteria(
-    before: BegunRun, criteria: t.Any, unknown_causes: t.Any, of_health: t.Iterable[Criterion] | None = None
-) -> list[str]:
-    """Return what the run was begun with and would be held to no longer, in words. of_health: None: as before."""
+def dropped_criteria(before: BegunRun, criteria: t.Any, unknown_causes: t.Any) -> list[str]:
+    """Return what the run was begun with and would be held to no longer, in words."""
     now = [judged_criteria.describe(item) for item in criteria or [] if isinstance(item, dict)]
     then = [judged_criteria.describe(item) for item in before.criteria]
-    if of_health is not None:
-        now += [f"health criterion {health_criteria.describe(item)}" for item in of_health]
-        then += [f"health criterion {health_criteria.describe(item)}" for item in before.health_criteria]
     strict = before.unknown_causes == "disturb" and (unknown_causes or "warn") != "disturb"
     return [text for text in then if text not in now] + ["ssd_unknown_causes disturb"] * strict
 
@@ -114,16 +109,23 @@ def dropped_criteria_warnings(
     run: Run | None,
     before: BegunRun,
     criteria: t.Any,
-    of_health: t.Iterable[Criterion] | None,
+    of_health: t.Mapping[str, t.Sequence[Criterion]],
 ) -> list[RunWarning]:
-    """Warn of criteria that the run began with. A single step is judged by nothing."""
+    """Warn of criteria that the run began with. A single step is judged by nothing. of_health: by host."""
     if run is None or shared_value(views, "ssd_step") != "qualify":
         return []
-    lost = dropped_criteria(before, criteria, shared_value(views, "ssd_unknown_causes"), of_health)
-    message = f"this play drops criteria that run {run.id} began with, for all of its drives: {'; '.join(lost)}"
-    remedy = "give the values that the run was started with, or use another ssd_run_id"
-    return [
-        RunWarning(view.name, CRITERIA_CHECK, None, "warning", message, remedy)
-        for view in views
-        if lost and view.asked is not None
-    ]
+    lost = "; ".join(dropped_criteria(before, criteria, shared_value(views, "ssd_unknown_causes")))
+    began, remedy = f"that run {run.id} began with", "give the values that the run was started with"
+    found = []
+    for host in [view.name for view in views if view.asked is not None]:
+        now = [health_criteria.describe(item) for item in of_health.get(host, ())]
+        then = map(health_criteria.describe, before.health_criteria.get(host, ()))
+        lost_of_host = "; ".join(text for text in then if text not in now)
+        messages = [f"this play drops criteria {began}, for all of its drives: {lost}"] if lost else []
+        if lost_of_host:
+            messages.append(f"this play drops health criteria {began}, for all drives of this host: {lost_of_host}")
+        found += [
+            RunWarning(host, CRITERIA_CHECK, None, "warning", message, f"{remedy}, or use another ssd_run_id")
+            for message in messages
+        ]
+    return found

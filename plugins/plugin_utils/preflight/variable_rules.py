@@ -110,6 +110,7 @@ def problems(asked: Variables) -> list[str]:
     return (
         argument_specs.problems("ssd", given, RULES)
         + _limits(asked)
+        + [f"ssd_health_criteria: {text}" for text in health_criteria.problems(plain(asked.get("ssd_health_criteria")))]
         + tuning_values.problems(asked)
         + purge_values.problems(asked)
         + argument_specs.problems("precondition", asked, PRECONDITION_RULES)

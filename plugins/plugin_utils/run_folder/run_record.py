@@ -149,8 +149,8 @@ class RunRecord:
     unknown_causes: OrMissing[t.Literal["warn", "disturb"]] = None
     # What the checks of the hosts found and did not stop the run for.
     warnings: list[RunWarning] = field(default_factory=list)
-    # Those of ssd_health_criteria; they hold for every test, whatever became of it.
-    health_criteria: list[Annotated[Json, Limits(known=Criterion)]] = field(default_factory=list)
+    # Those of ssd_health_criteria, by host; they hold for every test, whatever became of it.
+    health_criteria: dict[str, list[Annotated[Json, Limits(known=Criterion)]]] = field(default_factory=dict)
 
 
 def results_size(folder: str) -> int:
@@ -191,8 +191,8 @@ def write_run(folder: str, record: t.Mapping[str, t.Any]) -> bool:
 
 
 def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return the record of a run that is gone on with: its start, its warnings, and the drives and tests of hosts that
-    are not asked now stay.
+    """Return the record of a run that is gone on with: its start, its warnings, and the drives, tests and health
+    criteria of hosts that are not asked now stay.
     """
     if not before:
         return dict(now)
@@ -209,6 +209,7 @@ def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) 
         "started": min(filter(None, (before["started"], now["started"])), default=None),
         "asked": kept + [{**cells.get((entry["host"], entry["drive"]), {}), **entry} for entry in now["asked"]],
         "tests": {**before["tests"], **now["tests"]},
+        "health_criteria": {**(before.get("health_criteria") or {}), **(now.get("health_criteria") or {})},
     }
     warned = list(before.get("warnings") or [])
     warned += [item for item in now.get("warnings") or [] if item not in warned]

@@ -31,7 +31,8 @@ class RunFacts:
         self.references = references
         self.tests: Record = run.get("tests") or {}
         self.criteria = run.get("criteria") or []
-        self.health_criteria = [item for item in run.get("health_criteria") or [] if isinstance(item, dict)]
+        # By host.
+        self.health_criteria: dict[str, list[Record]] = run.get("health_criteria") or {}
         self.strict = run.get("unknown_causes") == "disturb"
         self.asked = {(entry["host"], entry["drive"]): entry for entry in run.get("asked") or []}
         self.hosts = {record["host"]: base.parse(HostRecord, record) for record in records if record["kind"] == "host"}

@@ -110,7 +110,8 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     verdict = worst([finding.verdict for finding in findings])
     own = record is not None and verdict == outcome == "error" and record.drive_fault is True
     # The worst first; what holds is only worth saying of a drive that passed.
-    shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"] or _pass_findings(facts, tests)
+    shown = [f for v in VERDICTS for f in findings if f.verdict == v and v != "pass"]
+    shown = shown or _pass_findings(facts, host, tests)
     tests = [dict(test, reasons=[_short(reason) for reason in test["reasons"]]) for test in tests]
     spent = environment.wear_budget_remark(
         asked.get("wear_budget_bytes"), measured.values(), integer(identity.get("size_bytes"))
@@ -163,7 +164,7 @@ def _not_held(
     ]
 
 
-def _pass_findings(facts: RunFacts, tests: list[Record]) -> list[VerdictReason]:
+def _pass_findings(facts: RunFacts, host: str, tests: list[Record]) -> list[VerdictReason]:
     """Return the criteria that a drive met and what it kept, or that it was held to nothing, or to its health alone."""
     met = [
         VerdictReason("pass", f"{test['test']}: {reason}")
@@ -171,12 +172,12 @@ def _pass_findings(facts: RunFacts, tests: list[Record]) -> list[VerdictReason]:
         for reason in test["reasons"]
         if reason not in judged_criteria.UNJUDGED
     ]
-    return met or [VerdictReason("pass", _held_to(facts))]
+    return met or [VerdictReason("pass", _held_to(facts, host))]
 
 
-def _held_to(facts: RunFacts) -> str:
-    """Return what a drive was held to that no other criterion applied to."""
-    return judged_criteria.HEALTH_ALONE if facts.health_criteria else judged_criteria.NO_CRITERION
+def _held_to(facts: RunFacts, host: str) -> str:
+    """Return what a drive of a host was held to that no other criterion applied to."""
+    return judged_criteria.HEALTH_ALONE if facts.health_criteria.get(host) else judged_criteria.NO_CRITERION
 
 
 def _unjudged(test: Record) -> Record:
@@ -294,7 +295,9 @@ def _with_health(test: Record, facts: RunFacts, record: Record) -> Record:
     """Return a test with what its drive's own health missed: it fails, whatever became of the test."""
     model, health = facts.model(record["host"], record["drive"]), record.get("health") or {}
     timeout_s, message = number(health.get("io_timeout_s")), health.get("kernel_message")
-    sick = missed_health(facts.health_criteria, model, record.get("metrics") or {}, timeout_s, message)
+    sick = missed_health(
+        facts.health_criteria.get(record["host"], []), model, record.get("metrics") or {}, timeout_s, message
+    )
     if not sick:
         return test
     others = test["reasons"] if test["verdict"] != "pass" else []
@@ -327,7 +330,7 @@ def _judged(
     if unknown:
         return dict(result, verdict="invalid", reasons=unknown)
     reasons = read_back + [judged_criteria.comparison(check) for check in result["criteria"]]
-    return dict(result, verdict="pass", reasons=reasons or [_held_to(facts)])
+    return dict(result, verdict="pass", reasons=reasons or [_held_to(facts, record["host"])])
 
 
 def _without_figure(criterion: Record, record: Record) -> list[str]:

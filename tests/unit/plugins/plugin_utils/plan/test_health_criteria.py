@@ -66,8 +66,7 @@ def test_what_is_wrong_with_a_list(criterion, says):
     assert bool(found) == bool(says) and any(says in text for text in found or [""])
 
 
-def test_plan_mode_says_them_in_a_line():
-    (line,) = health_criteria.plan_lines(DEFAULT)
+def test_they_are_told_in_a_line():
+    line = health_criteria.told(DEFAULT)
     assert "media_errors max 0" in line and "longest_io_s max 30 s" in line
-    assert health_criteria.plan_lines([]) == ["Health criteria (ssd_health_criteria), also if a test is invalid: none"]
-    assert health_criteria.plan_lines(None) == []
+    assert health_criteria.told([]) == "none"

@@ -119,3 +119,33 @@ def test_plan_mode_says_what_each_drive_will_be_held_to(fleet):
     assert "    criterion write_iops min 5 (model A*)" in text[:own] and "    no criterion applies" in text[own:]
     assert text.count("    no criterion applies") == 1
     assert not [line for line in decide(fleet(ssd_step="purge", ssd_mode="plan")).plan_text if "criteri" in line]
+
+
+def test_each_host_may_have_its_own_health_criteria(fleet):
+    loose = [{"metric": "longest_io_s", "max": 60}]
+    views = [
+        fleet(ssd_health_criteria="default", ssd_mode="plan"),
+        fleet("h2", ["S2"], ssd_health_criteria="none", ssd_mode="plan"),
+        fleet("h3", ["S3"], ssd_health_criteria=loose, ssd_mode="plan"),
+        fleet("h4", ["S4"], ssd_health_criteria="none", ssd_mode="plan"),
+    ]
+    told = [line for line in decide(*views).plan_text if line.startswith("Health criteria")]
+    assert [line.partition(",")[0] for line in told[:1]] == ["Health criteria (ssd_health_criteria) of h1"]
+    assert told[1:] == [
+        "Health criteria (ssd_health_criteria) of h2, h4, also if a test is invalid: none",
+        "Health criteria (ssd_health_criteria) of h3, also if a test is invalid: longest_io_s max 60 s",
+    ]
+    (alone,) = [line for line in decide(*views[1:2]).plan_text if line.startswith("Health criteria")]
+    assert alone == "Health criteria (ssd_health_criteria), also if a test is invalid: none"
+    started = [
+        fleet("h2", ["S2"], ssd_health_criteria="none"),
+        fleet("h3", ["S3"], ssd_health_criteria=loose),
+    ]
+    decided = decide(*started)
+    assert decided.findings == [] and recorded(decided)["health_criteria"] == {"h2": [], "h3": loose}
+
+
+def test_a_wrong_health_criterion_is_that_of_its_host(fleet):
+    wrong = [{"metric": "media_error", "max": 0}]
+    (found,) = decide(fleet(), fleet("h2", ["S2"], ssd_health_criteria=wrong)).findings
+    assert found.startswith("h2: ssd_health_criteria: media_error max 0: 'media_error' is no metric of health")

@@ -119,6 +119,15 @@ def test_a_play_that_forgot_what_the_run_is_held_to_is_told(fleet, later, lost):
     assert not lost or f"for all of its drives: {lost}." in said[0]
 
 
+def test_a_play_that_forgot_what_the_health_of_a_hosts_drives_is_held_to_is_told(fleet):
+    first = {"ssd_plan": [QUICK], "ssd_run_id": "r1"}
+    start(fleet, fleet(**first), fleet("h2", ["S2"], **first, ssd_health_criteria="none"))
+    later = fleet(**first, ssd_health_criteria="none"), fleet("h2", ["S2"], **first, ssd_health_criteria="none")
+    (said,) = [line for line in decide(*later).warnings if "this play drops" in line]
+    assert said.startswith("h1: ") and "health criteria that run r1 began with, for all drives of this host: " in said
+    assert "media_errors max 0; " in said
+
+
 def test_one_name_means_one_test_for_all_hosts_of_a_run(fleet):
     other = {**QUICK, **CHANGES["steady_state"]}
     expected = (

@@ -55,6 +55,9 @@ def test_a_wrong_record_is_refused(change):
 def test_slices_of_a_run_keep_what_each_of_them_asked_for():
     other = run_record.RequestedDrive("h2", "S2", preferred_write_bytes=4096)
     first = {**base.to_json(RECORD), "asked": [base.to_json(other)], "started": "2026-11-21T12:00:00Z"}
-    merged = run_record.merge_run(first, base.to_json(RECORD))
+    loose = {"metric": "longest_io_s", "max": 60}
+    first["health_criteria"] = {"h1": [loose], "h2": [loose]}
+    merged = run_record.merge_run(first, {**base.to_json(RECORD), "health_criteria": {"h1": []}})
+    assert merged["health_criteria"] == {"h1": [], "h2": [loose]}
     assert [entry["drive"] for entry in merged["asked"]] == ["S2", "S1"]
     assert merged["started"] == "2026-11-21T12:00:00Z" and len(merged["warnings"]) == 1

@@ -23,7 +23,7 @@ FIGURES = {"write_iops": 800.0}
 
 
 def judged(record, criteria=(WSAT_MIN,), health_criteria=DEFAULT, drive=None):
-    run = {**run_json(criteria=criteria), "health_criteria": health_criteria}
+    run = {**run_json(criteria=criteria), "health_criteria": {"h1": health_criteria}}
     return judge.judge(run, [drive or drive_record(), record])["drives"][0]
 
 
@@ -57,6 +57,18 @@ def test_a_drive_that_counted_media_errors_fails_whatever_became_of_its_test(out
 def test_none_or_a_looser_list_lets_it_pass(health_criteria):
     found = judged(measured(metrics={"media_errors": 3.0}), health_criteria=health_criteria)
     assert found["verdict"] == "pass" and "health" not in found["tests"][0]
+
+
+def test_each_host_has_its_own():
+    records = [
+        {**record, "host": host}
+        for host in ("h1", "h2")
+        for record in (drive_record(), measured(metrics={"media_errors": 3.0}))
+    ]
+    run = run_json(criteria=[], asked=[("h1", "S1"), ("h2", "S1")])
+    found = judge.judge({**run, "health_criteria": {"h1": DEFAULT, "h2": []}}, records)["drives"]
+    assert [(drive["host"], drive["verdict"]) for drive in found] == [("h1", "fail"), ("h2", "pass")]
+    assert found[1]["reasons"] == [judged_criteria.NO_CRITERION]
 
 
 @pytest.mark.parametrize("metrics", [{}, {"media_errors": None, "longest_io_s": None, "drive_gone": None}])
@@ -106,7 +118,7 @@ def test_of_a_run_before_there_was_health_nothing_is_missed():
 
 def test_no_slow_host_is_to_blame_for_a_sick_drive():
     relative = {"test": "wsat", "metric": "write_iops", "min_of_median": 0.9}
-    run = {**run_json(criteria=[relative]), "health_criteria": DEFAULT}
+    run = {**run_json(criteria=[relative]), "health_criteria": {"h1": DEFAULT}}
 
     def half(*_of):
         return judged_criteria.Reference(1600.0, "the median")
