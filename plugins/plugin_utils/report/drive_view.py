@@ -97,6 +97,8 @@ def _test(sources: Sources, raw: HostRaw, judged: Record, test: Record, identity
         not_applicable=record.get("not_applicable") or spec.get("not_applicable") or [],
         gap_s=measured.largest_gap_s if measured else None,
         samples=measured.samples.shown() if measured else None,
+        kernel_lines=measured.kernel_lines if measured and test["verdict"] != "pass" else [],
+        more_kernel_lines=measured.more_kernel_lines if measured else 0,
         duration_s=duration_s(record.get("started"), record.get("finished")),
     )
 

@@ -25,6 +25,8 @@ Record = dict[str, t.Any]
 MANY_ALIKE = 5
 # At tests of drives. Two dozen drives with all tests, each begun several times, are a tenth of it.
 MOST_ATTEMPTS = 5000
+# Of what the kernel logged while a test was measured: the first lines, and no more of each.
+MOST_KERNEL_LINES, LONGEST_KERNEL_LINE = 5, 200
 # Of each cell of each round, what the charts over time show.
 CELL_SERIES = ("iops", "mean_latency_us", "p99_9_latency_us", "max_latency_us")
 
@@ -38,7 +40,7 @@ class Measurement:
     metric): value}} in order. `cells`: {cell: {round: {one figure for each of CELL_SERIES}}}. `averages`: [{cell,
     metrics}] of its result. `largest_gap_s`: longest pause between two cells. `samples`: of its sample records.
     `histograms`: {cell: {read, write: {ns: I/Os}}} over the window. `fill`: the fill_curve record. `link`: as the first
-    sample that saw one.
+    sample that saw one. `kernel_lines`: the first that the kernel logged; `more_kernel_lines`: how many followed.
     """
 
     def __init__(
@@ -53,6 +55,8 @@ class Measurement:
         self.histograms: dict[str, dict[str, dict[int, int]]] = {}
         self.fill: Record | None = None
         self.link: str | None = None
+        self.kernel_lines: list[str] = []
+        self.more_kernel_lines = 0
 
     def take(self, event: Record) -> None:
         """Add one journal record of this attempt."""
@@ -81,6 +85,11 @@ class Measurement:
             }
         elif event["event"] == "fill_curve":
             self.fill = event
+        elif event["event"] == "kernel_event":
+            if len(self.kernel_lines) < MOST_KERNEL_LINES:
+                self.kernel_lines.append(f"[{event['boot_s']:.1f}] {event['message'][:LONGEST_KERNEL_LINE]}")
+            else:
+                self.more_kernel_lines += 1
         elif event["event"] == "test_finished":
             self.averages = base.to_json(self._journal.result().cells)
 
@@ -142,7 +151,7 @@ def _read(run_dir: str, host: str) -> HostRaw:
             calibrated = {"drives_at_a_time": "; ".join(parallelism_lines(event))}
         elif kind in ("tuned", "restored"):
             _take_settings(settings, kind, event.get("settings") or [])
-        elif kind in journal.OF_TESTS:
+        elif kind in (*journal.OF_TESTS, "kernel_event"):
             place = (event["drive"], event["test"], event["attempt"])
             if place not in measurements and len(measurements) >= MOST_ATTEMPTS:
                 problems.add(f"attempt {place[2]} at {place[1]} of {place[0]}", "it has too many attempts")

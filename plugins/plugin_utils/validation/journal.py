@@ -25,6 +25,7 @@ EVENTS = (
     *drive_records.OF_ATTEMPT,
     *OF_TESTS,
     "job_started",
+    "kernel_event",
     "tuned",
     "restored",
 )
