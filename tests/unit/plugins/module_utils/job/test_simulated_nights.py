@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -35,6 +36,15 @@ def test_what_is_refused_or_does_not_answer_costs_the_others_nothing(tmp_path):
 def test_sick_drives_fail_and_nobody_else_does(tmp_path):
     found = simulated_night.play(str(tmp_path), Night(3, hosts=2, drives=4, staged=simulated_fleet.SICK))
     assert found.holds() and found.tests == 8, (found.told(), found.wrong)
+
+
+def test_a_drive_that_is_pulled_between_two_cells_fails_and_the_others_go_on(tmp_path):
+    # Of night 7 it is the first drive.
+    found = simulated_night.play(str(tmp_path), Night(7, hosts=1, drives=2, staged=["gone"]))
+    assert found.holds() and found.tests == 2, (found.told(), found.wrong)
+    (ledger,) = tmp_path.glob("*/h0-state/drives/S7-0-0-*.json")
+    kept = json.loads(ledger.read_text())
+    assert kept["state"] == "evidence" and "drive_gone" in kept["reason"], kept
 
 
 def test_drives_that_are_reset_together_are_the_hosts_fault(tmp_path):
