@@ -10,23 +10,31 @@ import os
 
 import pytest
 
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes
+from ansible_collections.ssdlab.fleet.plugins.module_utils.checks import host_checks, link, table
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import attributes, identity
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive.entry import parse
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import cpus
-from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts
+from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import drive_facts, methods
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import InterruptCores, NumaBinding, Tune
+from ansible_collections.ssdlab.fleet.plugins.module_utils.records.purge import OfferedPurge
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import irq, settings, tuned_host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning import plan as tuning_plan
 from ansible_collections.ssdlab.fleet.plugins.module_utils.tuning.placement import CpuPlacement, CpuRequest
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import drive_list
 from ansible_collections.ssdlab.fleet.tests.fixtures import machine_trees
+from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.machine_table import (
+    ATA,
+    DEALLOCATE,
+    MACHINES,
+    Told,
+)
 
-NVME_PURGES = ["nvme_format_crypto", "nvme_format_user_data", "overwrite"]
-ATA_PURGES = ["ata_sanitize_block", "ata_security_erase_enhanced", "ata_security_erase", "overwrite"]
-# Security erase only where no adapter translates.
-BEHIND_HBA = ["ata_sanitize_block", "overwrite"]
-# Unknown to sg_opcodes, which is no no; FORMAT UNIT would need the protection type.
-SAS_PURGES = ["scsi_sanitize_crypto", "scsi_sanitize_block", "scsi_sanitize_overwrite", "overwrite"]
+# The checks that sysfs alone decides.
+ON_THE_WAY = {check.check for check in link.CHECKS} - {"pcie_errors", "pcie_wanted"} | {
+    "numa_unknown",
+    "virtual_machine",
+}
 
 
 def examine(host, *entries):
@@ -36,28 +44,77 @@ def examine(host, *entries):
 
 
 def decided(drive):
-    """The transport of a drive, the codes of its refusals, the purge methods that it supports."""
-    return (
+    """Return what was said of a drive, as a row of the table has it."""
+    offers = [base.parse(OfferedPurge, offer) for offer in drive["purge"]]
+    purges = [offer.method for offer in offers if offer.supported and not offer.hits_others]
+    chosen = methods.choose("auto", offers).method if purges else ""
+    return Told(
         drive["identity"]["transport"],
-        [refusal["code"] for refusal in drive["refusals"]],
-        [purge["method"] for purge in drive["purge"] if purge["supported"]],
+        " ".join(refusal["code"] for refusal in drive["refusals"]),
+        purges,
+        chosen if chosen != next(iter(purges), "") else "",
     )
 
 
-@pytest.mark.parametrize(
-    "machine, expected",
-    [
-        ("vmd", {"nvme0n1": ("nvme", [], NVME_PURGES)}),
-        ("zoned-namespace", {"nvme0n2": ("nvme", ["zoned"], [])}),
-        ("hard-disk", {"sda": ("sata", ["hard_disk"], [])}),
-        ("megaraid-jbod", {"sda": ("sata", [], BEHIND_HBA), "sdb": ("sas", [], SAS_PURGES)}),
-        ("boot-mirror-nvme", {"nvme0n1": ("nvme", ["raid_volume"], [])}),
-        ("boot-mirror-sata", {"sda": ("sata", ["raid_volume"], [])}),
-    ],
-)
-def test_each_drive_is_decided(fake, machine, expected):
+def test_each_machine_has_its_row():
+    assert {path.parent.name for path in machine_trees.MACHINES.glob("*/machine.yml")} == set(MACHINES)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_each_drive_is_decided(fake, machine):
     machine_trees.build(fake, machine)
-    assert {drive["identity"]["kernel_name"]: decided(drive) for drive in examine(fake)} == expected
+    wanted = {
+        name: told._replace(purges=list(told.purges), checks=None, cpus=None, node=None)
+        for name, told in MACHINES[machine].items()
+    }
+    assert {drive["identity"]["kernel_name"]: decided(drive) for drive in examine(fake)} == wanted
+
+
+def of_eligible(machine, column):
+    """Return what the table says of the machine's drives that may be erased, by kernel name."""
+    return {name: getattr(told, column) for name, told in MACHINES[machine].items() if not told.refusals}
+
+
+def rows(column):
+    """Return the machines of which the table has it."""
+    return [name for name in MACHINES if any(value is not None for value in of_eligible(name, column).values())]
+
+
+@pytest.mark.parametrize("machine", rows("checks"))
+def test_the_way_to_each_drive_is_checked(fake, machine):
+    machine_trees.build(fake, machine)
+    wanted = of_eligible(machine, "checks")
+    options = {
+        **{name: option.get("default") for name, option in host_checks.OPTIONS.items()},
+        "drives": [{"wwn": identity.wwn(fake, name)} for name in wanted],
+        "parallel_drives": len(wanted),
+    }
+    found = [
+        finding
+        for finding in host_checks.module_result(fake, options)["findings"]
+        if finding["check"] in ON_THE_WAY and finding["level"] != "ok"
+    ]
+    levels = {check.check: check.level for check in table.TABLE}
+    told = {
+        name: {
+            finding["check"] + ("" if finding["level"] == levels[finding["check"]] else ":" + finding["level"])
+            for finding in found
+            if finding["drive"] in (None, identity.wwn(fake, name))
+        }
+        for name in wanted
+    }
+    assert told == {name: set(codes.split()) for name, codes in wanted.items()}
+
+
+@pytest.mark.parametrize("machine", rows("cpus"))
+def test_each_drive_gets_its_place(fake, machine):
+    machine_trees.build(fake, machine)
+    wanted = of_eligible(machine, "cpus")
+    requests = [CpuRequest(name, attributes.numa_node(fake, name)) for name in wanted]
+    places = CpuPlacement(cpus.topology(fake), requests, parallel=len(requests))
+    taken = {name: places.take(name) for name in wanted}
+    assert {name: place.cpus for name, place in taken.items()} == wanted
+    assert {name: place.node for name, place in taken.items()} == of_eligible(machine, "node")
 
 
 @pytest.mark.parametrize(
@@ -105,11 +162,11 @@ def test_an_allowed_transport_skips_no_question(fake, serial, commands):
     old = os.path.dirname(os.path.dirname(fake.realpath(f"/sys/block/{name}")))
     os.makedirs(os.path.dirname(fake.path(usb)))
     os.rename(fake.path(old), fake.path(usb))
-    for link in (f"/sys/block/{name}", f"/sys/class/block/{name}", f"{usb}/block/{name}/device"):
-        os.unlink(fake.path(link))
+    for place in (f"/sys/block/{name}", f"/sys/class/block/{name}", f"{usb}/block/{name}/device"):
+        os.unlink(fake.path(place))
     fake.link(f"{usb}/block/{name}/device", usb)
-    for link in (f"/sys/block/{name}", f"/sys/class/block/{name}"):
-        fake.link(link, f"{usb}/block/{name}")
+    for place in (f"/sys/block/{name}", f"/sys/class/block/{name}"):
+        fake.link(place, f"{usb}/block/{name}")
     (drive,) = examine(fake, {"serial": serial, "allow": ["transport"]})
     assert (drive["identity"]["transport"], drive["refusals"]) == ("usb", [])
     assert [code["code"] for code in drive["overridden"]] == ["transport"]
@@ -118,22 +175,12 @@ def test_an_allowed_transport_skips_no_question(fake, serial, commands):
 
 def test_an_allowed_transport_lifts_no_password(fake):
     machine_trees.build(fake, "megaraid-jbod")
-    told = fake.answers["hdparm --Istdout"][1]
-    # Word 128: security supported, enabled, locked.
-    fake.answers["hdparm --Istdout"] = (0, security_enabled(told), "")
+    drive = {"model": "EXAMPLE SATA SSD", "vpd_pg80": "SN-SATA-1"}
+    # Security supported, enabled, locked.
+    locked = machine_trees.identify_device({**drive, machine_trees.IDENTIFY: {"128": "0027"}})
+    fake.answers["hdparm --Istdout /dev/sda"] = (0, locked, "")
     (drive,) = examine(fake, {"serial": "SN-SATA-1", "allow": ["transport"]})
     assert [refusal["code"] for refusal in drive["refusals"]] == ["ata_security"]
-
-
-def security_enabled(text):
-    head, *lines = text.splitlines()
-    words = [int(word, 16) for line in lines for word in line.split()]
-    words[128] |= 0x6
-    data = b"".join(word.to_bytes(2, "little") for word in words[:-1]) + b"\xa5"
-    words[255] = -sum(data) % 256 << 8 | 0xA5
-    return "\n".join(
-        [head, *(" ".join(f"{word:04x}" for word in words[place : place + 8]) for place in range(0, 256, 8))]
-    )
 
 
 def test_a_hard_disk_is_no_ssd_and_can_be_allowed(fake):
@@ -142,7 +189,7 @@ def test_a_hard_disk_is_no_ssd_and_can_be_allowed(fake):
     text = drive_list.render({"rack1-07": {"drives": [drive]}})
     assert "hard_disk: it is a hard disk: it turns 7200 times a minute" in text
     (drive,) = examine(fake, {"serial": "SN-HDD-1", "allow": ["hard_disk"]})
-    assert decided(drive) == ("sata", [], ATA_PURGES)
+    assert decided(drive) == Told("sata", "", [method for method in ATA if method != DEALLOCATE])
 
 
 @pytest.mark.parametrize(
