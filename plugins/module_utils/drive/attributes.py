@@ -25,6 +25,8 @@ _TRANSPORTS = (
     (r"/mmc[0-9]", "mmc"),
     (r"/virtio[0-9]", "virtio"),
 )
+# Of a controller in this machine: a PCI function, or a part of Apple's chips (drivers/nvme/host/apple.c).
+_LOCAL_NVME = ("pcie", "apple-nvme")
 # Of SCSI disks behind another path or an unknown one, the drive's own words say what it is; a network's is not asked.
 CommandSet = t.Literal["nvme", "ata", "scsi"]
 _COMMAND_SETS: t.Mapping[str, CommandSet] = {"nvme": "nvme", "sata": "ata", "sas": "scsi"}
@@ -112,16 +114,19 @@ def firmware(host: Host, name: str) -> str | None:
 
 
 def transport(host: Host, name: str) -> str | None:
-    """nvme (local, by PCIe), nvme-tcp, nvme-rdma …, pcie (P320h, P420m, ioMemory), sata, sas, usb, iscsi, fc, mmc,
-    virtio, nbd or loop.
+    """nvme (local), nvme-tcp, nvme-rdma, nvme-rdma+tcp …, pcie (P320h, P420m, ioMemory), sata, sas, usb, iscsi, fc,
+    mmc, virtio, nbd or loop.
     """
     for prefix in ("loop", "nbd"):
         if name.startswith(prefix):
             return prefix
     kinds = {host.get(controller + "/transport") for controller in nvme_controllers(host, name)}
     if kinds:
-        kind = kinds.pop() if len(kinds) == 1 else None
-        return "nvme" if kind == "pcie" else kind and "nvme-" + kind
+        # Several networks may lead to one namespace.
+        networks = sorted(kind for kind in kinds if kind and kind not in _LOCAL_NVME)
+        if networks:
+            return "nvme-" + "+".join(networks)
+        return None if None in kinds else "nvme"
     path = host.realpath("/sys/block/" + name)
     found = vendor_identity.transport(name) or next(
         (kind for pattern, kind in _TRANSPORTS if re.search(pattern, path)), None

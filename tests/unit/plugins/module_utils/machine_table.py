@@ -53,8 +53,7 @@ MACHINES: dict[str, dict[str, Told]] = {
         "nvme0n1": Told("nvme-tcp", "fabric"),
         "nvme1n1": Told("nvme-rdma", "fabric"),
         "nvme2n1": Told("nvme-loop", "fabric"),
-        # Wrong: of two networks, it is nvme-rdma+tcp, and a fabric.
-        "nvme3n1": Told(None, "transport"),
+        "nvme3n1": Told("nvme-rdma+tcp", "fabric"),
     },
     "nvme-namespaces": {
         # A format would take the other one, too.
@@ -69,10 +68,9 @@ MACHINES: dict[str, dict[str, Told]] = {
     },
     "zoned-namespace": {"nvme0n2": Told("nvme", "zoned")},
     "apple-silicon": {
-        # Wrong: these are local.
-        "nvme0n1": Told("nvme-apple-nvme", "root_disk mounted partition_table fabric"),
-        "nvme0n2": Told("nvme-apple-nvme", "no_capacity fabric"),
-        "nvme0n3": Told("nvme-apple-nvme", "no_capacity fabric"),
+        "nvme0n1": Told("nvme", "root_disk mounted partition_table"),
+        "nvme0n2": Told("nvme", "no_capacity"),
+        "nvme0n3": Told("nvme", "no_capacity"),
     },
     # Processors, nodes, and the way to them.
     "hybrid-cpu": {"nvme0n1": Told("nvme", purges=NVME, checks="", cpus="0-11")},

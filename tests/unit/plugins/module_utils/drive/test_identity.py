@@ -223,7 +223,9 @@ def test_identity_of_an_nvme_drive(fake):
     "transports, nodes, transport, node",
     [
         (["pcie", "pcie"], ["0", "0"], "nvme", 0),
-        (["pcie", "tcp"], ["0", "1"], None, None),
+        (["pcie", "tcp"], ["0", "1"], "nvme-tcp", None),
+        (["tcp", "rdma"], ["-1", "-1"], "nvme-rdma+tcp", None),
+        (["pcie", ""], ["0", "0"], None, 0),
         (["tcp"], ["-1"], "nvme-tcp", None),
     ],
 )
