@@ -76,7 +76,7 @@ class Machine(t.NamedTuple):
     available_bytes: int | None = None
     cpufreq_driver: str | None = None
     clock_source: str | None = None
-    # NUMA nodes.
+    # NUMA nodes that have CPUs.
     nodes: int | None = None
     # Their versions.
     tools: t.Mapping[str, str | None] = {}

@@ -174,11 +174,19 @@ def machine(snapshot: Snapshot, kind: str | None, inside: str | None) -> Machine
         available_bytes=memory.available_bytes,
         cpufreq_driver=snapshot.tunables.frequency_driver,
         clock_source=snapshot.tunables.clock_source,
-        nodes=len(snapshot.numa.nodes) if snapshot.numa.nodes else None,
+        nodes=_nodes(snapshot),
         tools={name: told.version if told else None for name, told in snapshot.tools.items()},
         hypervisor=kind,
         container=inside,
     )
+
+
+def _nodes(snapshot: Snapshot) -> int | None:
+    """Return how many NUMA nodes have CPUs: others are memory alone (CXL, a GPU's). A kernel without NUMA tells of no
+    node, and has its CPUs in one.
+    """
+    with_cpus = sum(1 for node in (snapshot.numa.nodes or {}).values() if node.cpus)
+    return with_cpus or (1 if snapshot.cpu.cpus else None)
 
 
 def _size(text: str | None) -> int | None:

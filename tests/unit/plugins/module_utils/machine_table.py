@@ -76,8 +76,7 @@ MACHINES: dict[str, dict[str, Told]] = {
     "hybrid-cpu": {"nvme0n1": Told("nvme", purges=NVME, checks="", cpus="0-11")},
     "arm-server": {"nvme0n1": Told("nvme", purges=NVME, checks="", cpus="8-14", node=1)},
     "arm-board": {
-        # Wrong: a kernel without NUMA has no nodes.
-        "nvme0n1": Told("nvme", purges=NVME, checks="numa_unknown", cpus="4-7"),
+        "nvme0n1": Told("nvme", purges=NVME, checks="", cpus="4-7"),
         "mmcblk0": Told("mmc", "transport"),
         "mmcblk1": Told("mmc", "transport"),
     },
@@ -85,8 +84,7 @@ MACHINES: dict[str, dict[str, Told]] = {
         "nvme0n1": Told("nvme", purges=NVME, checks="", cpus="20-22,52-54", node=5),
         "nvme1n1": Told("nvme", purges=NVME, checks="", cpus="0-2,32-34", node=0),
     },
-    # Wrong: no CPU is far from any drive.
-    "memory-only-node": {"nvme0n1": Told("nvme", purges=NVME, checks="numa_unknown", cpus="0-6")},
+    "memory-only-node": {"nvme0n1": Told("nvme", purges=NVME, checks="", cpus="0-6")},
     "sparse-nodes": {"nvme0n1": Told("nvme", purges=NVME, checks="", cpus="16-27", node=8)},
     "unknown-node": {"nvme0n1": Told("nvme", purges=NVME, checks="numa_unknown", cpus="0-2,4-6")},
     "pcie-switch": {

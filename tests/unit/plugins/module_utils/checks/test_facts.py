@@ -170,7 +170,7 @@ def test_the_machine_in_the_units_of_the_checks(fake):
         cpu=Cpu(cpus=8, max_khz=3500000, cache="32768K", architecture="x86_64"),
         memory=Memory(total_bytes=2, available_bytes=1),
         kernel={"release": "6.1"},
-        numa=Numa(nodes={"0": NumaNode(), "1": NumaNode()}),
+        numa=Numa(nodes={"0": NumaNode("0-7"), "1": NumaNode("8-15")}),
         tunables=Tunables(frequency_driver="acpi-cpufreq", clock_source="tsc"),
         tools={"fio": Tool("/x", "3.33"), "nvme": None},
     )
