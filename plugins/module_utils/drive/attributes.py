@@ -33,6 +33,7 @@ _COMMAND_SETS: t.Mapping[str, CommandSet] = {"nvme": "nvme", "sata": "ata", "sas
 _NETWORKS = ("iscsi", "fc")
 _ATA_VENDOR = "ATA"  # of every ATA drive that a translation (SAT) shows
 _SOFTWARE_VENDOR = "LIO-ORG"  # of the units of the kernel's own target
+_NVME_VENDOR = "NVMe"  # of an NVMe drive that an adapter shows as a SCSI disk (SCSI Translation Reference, 6.1.1)
 _SAS_PROTOCOL = 6  # PROTOCOL IDENTIFIER (SPC-4, 7.6.1)
 # MEDIUM ROTATION RATE (SBC-3, 6.6.2; ACS-3, IDENTIFY word 217): below it, not reported, none, or reserved.
 _LEAST_RPM = 0x401
@@ -133,7 +134,7 @@ def transport(host: Host, name: str) -> str | None:
     )
     if found not in (None, "sas") or not name.startswith("sd"):
         return found
-    # Behind an HBA, also one whose driver has no transport class (MegaRAID, PERC, Adaptec).
+    # Behind an HBA, also one whose driver has no transport class (MegaRAID, PERC, Adaptec), or none for NVMe drives.
     return "sata" if _is_ata(host, name) else "sas" if _is_sas(host, name, path) else found
 
 
@@ -153,10 +154,14 @@ def _is_ata(host: Host, name: str) -> bool:
 
 def _is_sas(host: Host, name: str, path: str) -> bool:
     """Return whether a SCSI disk behind an HBA, at this path in sysfs, has a designator of a SAS port in VPD page 83h
-    (SPC-4, 7.8.6). A RAID volume has no such port; a unit of software may name one.
+    (SPC-4, 7.8.6), or is an NVMe drive behind a tri-mode one. A RAID volume has no such port; a unit of software may
+    name one.
     """
-    if "/pci" not in path or host.get(f"/sys/block/{name}/device/vendor") == _SOFTWARE_VENDOR:
+    vendor = host.get(f"/sys/block/{name}/device/vendor")
+    if "/pci" not in path or vendor == _SOFTWARE_VENDOR:
         return False
+    if vendor == _NVME_VENDOR:
+        return True
     page = _page(host, name, "vpd_pg83")
     rest = page[4 : 4 + int.from_bytes(page[2:4], "big")]
     while len(rest) >= 4:

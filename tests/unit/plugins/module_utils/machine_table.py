@@ -162,8 +162,8 @@ MACHINES: dict[str, dict[str, Told]] = {
     },
     "perc-volumes": {"sda": Told(None, "transport raid_volume"), "sdb": Told(None, "transport raid_volume")},
     "tri-mode": {
-        # Wrong: the adapter translates (SNTL); the drive takes SCSI's commands as any behind it.
-        "sda": Told(None, "transport"),
+        # As any behind it: the adapter translates.
+        "sda": Told("sas", purges=SAS_UNTOLD, auto=OVERWRITE),
         "sdb": Told("sas", purges=SAS_UNTOLD, auto=OVERWRITE),
         "sdc": Told(None, "transport raid_volume"),
     },
