@@ -37,9 +37,10 @@ _RAID_HOSTS: tuple[tuple[str, str | None], ...] = (
     ("megaraid", None),
     ("megaraid_legacy", None),
 )
-# VD: volumes of Marvell's SATA controllers, under any server's name (DELLBOSS VD, ThinkSystem M.2 VD).
+# VD: volumes of Marvell's SATA controllers, under any server's name (DELLBOSS VD, ThinkSystem M.2 VD). Msft: Hyper-V's
+# disk, which is virtual media.
 _RAID_MODEL: t.Pattern[str] = re.compile(
-    r"\b(PERC|MegaRAID|MR\d{4}|Logical Volume|LOGICAL VOLUME|Virtual Disk|VD|BOSS|RAID|Boot Controller)\b"
+    r"\b(PERC|MegaRAID|MR\d{4}|Logical Volume|LOGICAL VOLUME|(?<!Msft )Virtual Disk|VD|BOSS|RAID|Boot Controller)\b"
     r"|DELLBOSS|ServeRAID|\bNS204i"
 )
 # (vendor, device) of controllers that show nothing but volumes of their own, as NVMe drives. Source: pci.ids.

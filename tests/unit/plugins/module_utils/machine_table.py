@@ -115,8 +115,7 @@ MACHINES: dict[str, dict[str, Told]] = {
         "sdb": Told("sas", "removable"),
         "nvme0n1": Told("nvme", "removable"),
     },
-    # Wrong: a volume of a hypervisor is none of a RAID controller.
-    "hyper-v": {"sda": Told(None, "transport removable raid_volume")},
+    "hyper-v": {"sda": Told(None, "transport removable")},
     "xen": {"xvda": Told(None, "no_identity transport")},
     "cloud-ec2": {
         "nvme0n1": Told("nvme", "fabric"),
