@@ -40,6 +40,9 @@ _LEAST_RPM = 0x401
 # Transports of devices of software: no model that says anything of them, no link, temperature or health.
 VIRTUAL = ("loop", "virtio", "nbd")
 _ATA_IDENTIFY = 60  # where IDENTIFY DEVICE starts in VPD page 89h (SAT-3, ATA Information)
+_ATA_GENERAL = slice(_ATA_IDENTIFY, _ATA_IDENTIFY + 2)
+# IDENTIFY word 0 (ACS-3): the drive is no ATA device, or its media can be changed.
+_NOT_FIXED = 0x8080
 _ATA_ROTATION = slice(_ATA_IDENTIFY + 2 * 217, _ATA_IDENTIFY + 2 * 218)
 _ATA_FIRMWARE = slice(_ATA_IDENTIFY + 46, _ATA_IDENTIFY + 54)
 _ATA_MODEL = slice(_ATA_IDENTIFY + 54, _ATA_IDENTIFY + 94)
@@ -180,6 +183,14 @@ def rotation_rpm(host: Host, name: str) -> int | None:
         int.from_bytes(_page(host, name, "vpd_pg89")[_ATA_ROTATION], "little"),
     )
     return next((rate for rate in told if _LEAST_RPM <= rate < 0xFFFF), None)
+
+
+def is_fixed(host: Host, name: str) -> bool:
+    """Return whether an ATA drive says that its medium can't be taken out of it. The kernel also flags any drive as
+    removable that is in a port for unplugging: a bay, eSATA (ata_scsiop_inq_std).
+    """
+    word = _page(host, name, "vpd_pg89")[_ATA_GENERAL]
+    return len(word) == 2 and not int.from_bytes(word, "little") & _NOT_FIXED
 
 
 def numa_node(host: Host, name: str) -> int | None:

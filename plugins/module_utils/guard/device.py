@@ -14,7 +14,7 @@ import typing as t
 from ..core.host import Host
 from ..core.sysfs import nvme_controllers
 from ..drive import identity as drive
-from ..drive.attributes import rotation_rpm, udev_lags
+from ..drive.attributes import is_fixed, rotation_rpm, udev_lags
 from .facts import Facts, add
 
 LOCAL = ("nvme", "sata", "sas", "pcie", "loop")
@@ -100,7 +100,8 @@ def _flags(host: Host, facts: Facts, block: str) -> None:
     ):
         flag = host.get(f"{block}/{file}")
         if flag == "1":
-            add(place, text)
+            of_port = file == "removable" and facts.identity.transport == "sata" and is_fixed(host, facts.name)
+            add(place, *([] if of_port else [text]))
         elif flag != "0":
             facts.failures.append(f"{block}/{file} says {flag!r}")
 

@@ -136,8 +136,7 @@ MACHINES: dict[str, dict[str, Told]] = {
         "sda": Told("sata", purges=ATA_FROZEN),
         "sdb": Told("sata", "ata_security"),
     },
-    # Wrong: sda is an SSD in a bay.
-    "sata-hot-plug": {"sda": Told("sata", "removable"), "sdb": Told("sata", "removable")},
+    "sata-hot-plug": {"sda": Told("sata", purges=ATA), "sdb": Told("sata", "removable")},
     "sata-slow-port": {"sda": Told("sata", purges=ATA, checks="sata_port")},
     "hard-disk": {"sda": Told("sata", "hard_disk")},
     "hard-disk-zoned": {"sda": Told("sata", "zoned hard_disk")},
