@@ -12,7 +12,7 @@ import re
 import typing as t
 
 from ..core.host import Host
-from ..core.sysfs import nvme_controllers
+from ..core.sysfs import number, nvme_controllers
 from ..drive import identity as drive
 from ..drive.attributes import is_fixed, rotation_rpm, udev_lags
 from .facts import Facts, add
@@ -147,15 +147,22 @@ def _is_twin(host: Host, facts: Facts, name: str) -> bool:
     return bool((own or other) and scsi and serial and drive.serial(host, name) == serial)
 
 
-def user_space(host: Host) -> str:
-    """Return which storage controllers are in the hands of user space (SPDK, a VM): their drives are no block devices.
-    "" for none.
+def out_of_sight(host: Host) -> str:
+    """Return which drives may be there and are no block devices: of storage controllers in the hands of user space
+    (SPDK, a VM), and of a SATA controller in RAID mode (sysfs-driver-ahci, remapped_nvme). "" for none.
     """
     found = []
     for driver in ("vfio-pci", "uio_pci_generic", "igb_uio"):
         for path in host.glob(f"/sys/bus/pci/drivers/{driver}/*:*"):
             if (host.get(path + "/class") or "").startswith("0x01"):
                 found.append("{} ({})".format(path.rpartition("/")[2], driver))
-    return (
+    text = (
         "; storage controllers held by user space, such as SPDK or a VM: {}".format(", ".join(found)) if found else ""
     )
+    for path in host.glob("/sys/bus/pci/devices/*/remapped_nvme"):
+        count = number(host, path)
+        if count:
+            text += (
+                f"; the SATA controller {path.split('/')[-2]} hides NVMe drives ({count}): set it to AHCI in the BIOS"
+            )
+    return text

@@ -24,7 +24,7 @@ from ..records.ledger import LedgerEntry
 from . import ledger_format
 from .block_classifier import Stopped
 from .data_scan import Terms, never
-from .device import user_space
+from .device import out_of_sight
 from .facts import Facts, Machine, Names, add
 from .probe import look_at, machine, may_be_chance, probe
 from .rules import entry_problem, lifted_codes, make_refusals, ours, refusals
@@ -244,7 +244,7 @@ def _locate(host: Host, entry: Entry) -> tuple[str | None, list[Refusal]]:
     return (
         (names[0], [])
         if names
-        else (None, make_refusals("not_found", who, [" by its " + entry.kind + user_space(host)]))
+        else (None, make_refusals("not_found", who, [" by its " + entry.kind + out_of_sight(host)]))
     )
 
 

@@ -137,6 +137,13 @@ def test_a_boot_mirror_is_known_by_its_controller_or_its_name(fake, model, funct
     assert [refusal["code"] for refusal in drive["refusals"]] == refusals
 
 
+def test_a_controller_that_hides_a_drive_is_named_where_that_is_missing(fake):
+    machine_trees.build(fake, "remapped-nvme")
+    (drive,) = examine(fake, {"serial": "SN1"})
+    (refusal,) = drive["refusals"]
+    assert "the SATA controller 0000:00:17.0 hides NVMe drives (1): set it to AHCI" in refusal["message"]
+
+
 ASKED = {
     "ata": {"hdparm", "sg_raw"},
     "scsi": {"sg_turs", "sg_requests", "sg_persist", "sg_raw", "sg_opcodes"},
