@@ -225,14 +225,14 @@ def _left_out(decided: decision.Decision) -> list[str]:
     count = sum(len(drives) for drives in decided.left_out.values())
     are = f"1 drive {'would be' if decided.shows_plan else 'is'}" if count == 1 else None
     are = are or f"{count} drives {'would be' if decided.shows_plan else 'are'}"
-    title = f"{are} left out, and not tested (ssd_refused, docs/awx.md); to have all or nothing: ssd_refused=stop"
+    title = f"{are} left out, and not measured (ssd_refused, docs/awx.md); to have all or nothing: ssd_refused=stop"
     return [title, *(f"- {line}" for line in decided.leaves)] if decided.leaves else []
 
 
 def _warned(warnings: t.Sequence[str]) -> list[str]:
     """Return the warnings for people; they are shown in every mode."""
     count = f"{len(warnings)} warning{'s' * (len(warnings) != 1)}"
-    title = f"{count}, also shown in the report (docs/checks.md explains them, preflight_levels sets what stops a run):"
+    title = f"{count}, also shown in the report (docs/checks.md; preflight_levels sets what leaves out a drive or host):"
     return [title, *(f"- {line}" for line in warnings)] if warnings else []
 
 

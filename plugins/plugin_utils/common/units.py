@@ -38,14 +38,18 @@ _SAID = (
     ("_us", ""),
     ("_s", ""),
     ("_pct", ""),
+    ("_c", ""),
+    ("_per_h", " an hour"),
 )
+# How words of names are written.
+_WRITTEN = {"io": "I/O", "iops": "IOPS", "pcie": "PCI Express", "crc": "CRC"}
 
 
 def metric_words(metric: str) -> str:
     """Return a metric's name as it is said: read p99.9 latency, write IOPS, media errors."""
     end, said = next(((end, said) for end, said in _SAID if metric.endswith(end)), ("", ""))
     words = re.sub(r"(p[0-9]+)_([0-9]+)", r"\1.\2", metric[: len(metric) - len(end)]).replace("_", " ")
-    return re.sub(r"\bio\b", "I/O", words.replace("iops", "IOPS")) + said
+    return " ".join(_WRITTEN.get(word, word) for word in words.split(" ")) + said
 
 
 def rounded(value: float, digits: int = 4) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import typing as t
 
 from ...module_utils.measure import health_metrics, hidden_variation
@@ -39,23 +40,31 @@ def is_of_right_kind(value: t.Any) -> bool:
 def problems(value: t.Any) -> list[str]:
     """Return what is wrong with the criteria of a list, as sentences."""
     found = []
-    for criterion in value if isinstance(value, list) else ():
-        if not isinstance(criterion, dict):
-            continue
-        name = describe(criterion)
+    listed = [criterion for criterion in value if isinstance(criterion, dict)] if isinstance(value, list) else []
+    for number_of, criterion in enumerate(listed, start=1):
+        name = describe(criterion) if "metric" in criterion else f"number {number_of}"
         found += [
-            f"{name} has an unknown key {key}; known are {', '.join(KEYS)}" for key in criterion if key not in KEYS
+            f"{name} has an unknown key {key}{schemas.suggestion(str(key), KEYS)} (known: {', '.join(KEYS)})"
+            for key in criterion
+            if key not in KEYS
         ]
         metric = criterion.get("metric")
+        if "metric" not in criterion:
+            found.append(f"{name} has no metric")
+            continue
         if metric not in METRICS:
             hint = schemas.suggestion(str(metric), METRICS)
             found.append(f"{name}: {metric!r} is no metric of health{hint} (known: {', '.join(METRICS)})")
         limits = [word for word in ("min", "max") if criterion.get(word) is not None]
         found += [f"{name}: {word} is not a number" for word in limits if number(criterion[word]) is None]
+        found += [f"{name}: {word} is below 0" for word in limits if (number(criterion[word]) or 0) < 0]
         wanted = "min" if metric == health_metrics.SPARE else "max"
         if wanted not in limits:
             found.append(f"{name} has no {wanted}, so it passes the worst drive")
-    return found
+    given = collections.Counter((str(each.get("metric")), str(each.get("model") or "*")) for each in listed)
+    return found + [
+        f"{metric} is there {count} times; give it once" for (metric, _), count in given.items() if count > 1
+    ]
 
 
 def describe(criterion: t.Mapping[str, t.Any]) -> str:

@@ -23,7 +23,7 @@ WORDS = {
     "pass": "passed",
 }
 # Of one verdict of a run; the page and summary.json have all.
-MOST_CAUSES = 4
+MOST_CAUSES = 6
 LONGEST = 60
 HOST_FAULT = "slow host"
 # judged_criteria.comparison, after the test's name: "iops: write_iops 352 < 500 (criterion iops write_iops min 500)".
@@ -113,9 +113,11 @@ def _shared(drives: t.Sequence[Mapping]) -> str:
     counts = collections.Counter((causes(drive) or ["no reason known"])[0] for drive in drives).most_common()
     if len(counts) == 1:
         return counts[0][0]
-    told = [f"{cause} {count:,}" for cause, count in counts[:MOST_CAUSES]]
-    more = sum(count for _cause, count in counts[MOST_CAUSES:])
-    return ", ".join(told + ([f"other causes {more:,}"] if more else []))
+    told = [f"{cause} {count:,}" for cause, count in counts]
+    if len(told) > MOST_CAUSES:
+        rest = counts[MOST_CAUSES - 1 :]
+        told[MOST_CAUSES - 1 :] = [f"{len(rest)} more causes {sum(count for _cause, count in rest):,}"]
+    return ", ".join(told)
 
 
 def _held(drive: Mapping) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...module_utils.checks.table import CODES
 from ...module_utils.guard.refusals import REFUSALS
 from ...module_utils.measure import disturbances
 from ...module_utils.measure.disturbances import TITLES
@@ -110,7 +111,8 @@ _INVALID = (
         ReasonKind("invalid", f"{TITLES[cause]} in … rounds", TITLES[cause], *told)
         for cause, told in _OF_ROUNDS.items()
     ),
-    ReasonKind("invalid", "its link", TITLES["link"], *_OF_ROUNDS["link"]),
+    ReasonKind("invalid", "its link fell", TITLES["link"], *_OF_ROUNDS["link"]),
+    ReasonKind("invalid", "its link of … can no longer be seen", TITLES["link"], *_OF_ROUNDS["link"]),
     ReasonKind(
         "invalid",
         "is unknown: too few rounds are left (",
@@ -672,7 +674,7 @@ def cause_of(reason: str, verdict: str) -> str:
     if kind is None or not kind.coded:
         return kind.cause if kind else ""
     code = _CODE.match(reason, reason.find(kind.says))
-    is_known = code and (code[1] in REFUSALS or code[1] in FURTHER_CODES)
+    is_known = code and code[1] in {*REFUSALS, *FURTHER_CODES, *CODES}
     return f"{kind.cause} ({code[1]})" if code and is_known else kind.cause
 
 

@@ -58,12 +58,21 @@ def test_a_value_of_another_kind_is_refused(given, is_right):
         ({"metric": "media_errors"}, "has no max, so it passes the worst drive"),
         ({"metric": "available_spare_pct", "max": 20}, "has no min, so it passes the worst drive"),
         ({"metric": "media_errors", "max": "few"}, "max is not a number"),
-        ({"metric": "media_errors", "max": 0, "cell": "c"}, "has an unknown key cell"),
+        ({"metric": "media_errors", "max": -1}, "max is below 0"),
+        ({"metric": "media_errors", "max": 0, "cell": "c"}, "has an unknown key cell (known: "),
+        ({"metrik": "media_errors", "max": 0}, "number 1 has an unknown key metrik; did you mean metric?"),
     ],
 )
 def test_what_is_wrong_with_a_list(criterion, says):
     found = health_criteria.problems([criterion])
     assert bool(found) == bool(says) and any(says in text for text in found or [""])
+
+
+def test_a_metric_has_one_limit_for_a_model():
+    given = [{"metric": "media_errors", "max": most} for most in (0, 5)]
+    assert health_criteria.problems(given) == ["media_errors is there 2 times; give it once"]
+    given[1]["model"] = "MTFD*"
+    assert health_criteria.problems(given) == []
 
 
 def test_they_are_told_in_a_line():

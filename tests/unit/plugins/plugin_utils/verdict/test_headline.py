@@ -52,6 +52,17 @@ def drive(verdict, *reasons, **more):
             drive("invalid", "iops: interrupted: the host job failed with OSError: No space left on device"),
             "not measured validly: host job failed",
         ),
+        (
+            drive("invalid", "iops: its link power management changed from max_performance to med_power_with_dipm"),
+            "not measured validly: power state changed",
+        ),
+        (drive("invalid", "iops: its link fell from 16 GT/s x4 to 8 GT/s x4"), "not measured validly: slower link"),
+        (
+            drive("not_tested", "S1 on h1 was left out: versions: kernel has version 4.4"),
+            "not tested: left out (versions)",
+        ),
+        (drive("fail", "a: it reached 92 °C (highest_temperature_c, max 80)"), "failed: highest temperature"),
+        (drive("fail", "a: 3 (corrected_pcie_errors_per_h, max 1)"), "failed: corrected PCI Express errors an hour"),
         (drive("invalid", "iops: interrupted: stopped by stop.yml"), "not measured validly: stopped"),
         (drive("fail", "health: it warns: read-only. Replace it"), "failed: health: it warns: read-only"),
         (
@@ -120,7 +131,12 @@ def test_a_drive_in_one_line(judged, said):
         ),
         (
             [drive("invalid", f"cause {name}") for name in "abcdefabc"],
-            "0 of 9 drives passed; 9 not measured validly: cause a 2, cause b 2, cause c 2, cause d 1, other causes 2",
+            "0 of 9 drives passed; 9 not measured validly: cause a 2, cause b 2, cause c 2, cause d 1, cause e 1, cause f 1",
+        ),
+        (
+            [drive("invalid", f"cause {name}") for name in "abcdefgabc"],
+            "0 of 10 drives passed; 10 not measured validly: cause a 2, cause b 2, cause c 2, cause d 1, cause e 1, "
+            "2 more causes 2",
         ),
     ],
 )
