@@ -120,9 +120,9 @@ class HeldDrive:
         )[0]
         self.look = seen.look or self.look
         # What a drive holds says nothing once we have written random data to it: a signature may turn up by chance.
-        ours = rules.CONTENT_CODES if self._content_is_ours else ("unsigned_data",) if self.purge_is_ours else ()
+        ours = {*rules.CONTENT_CODES} if self._content_is_ours else {"unsigned_data"} if self.purge_is_ours else set()
         if not held and seen.own_data is not None:
-            ours += rules.BY_CHANCE  # until the look at what it holds
+            ours.update(rules.BY_CHANCE)  # until the look at what it holds
         refusals = [refusal for refusal in seen.refusals if refusal.code not in ours]
         self.overridden = [refusal for refusal in seen.overridden or () if refusal.code not in ours]
         if not refusals:

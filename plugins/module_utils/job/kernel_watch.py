@@ -79,7 +79,8 @@ class HostLog:
         """
         span = self._measured[name]
         neighbours = [each for each in self._worked_on if each != name and each in drives]
-        measured, of_ours = [], []
+        measured: list[LogEvent] = []
+        of_ours: list[LogEvent] = []
         for position, event in enumerate(self.reader.events()[span.first : span.end], span.first):
             worked_on = [drives[each] for each in neighbours if not self._counts(each, position)]
             is_above = any(event.name in names.above for names in worked_on)

@@ -103,7 +103,7 @@ def _judge_drive(facts: RunFacts, host: str, drive: str) -> Record:
     findings += [
         VerdictReason("fail", text)
         for found in (record.in_arrays if record else ())
-        for text in missed_in_array(facts.health_criteria, model, found)
+        for text in missed_in_array(facts.health_criteria.get(host, []), model, found)
     ]
     findings += [VerdictReason("invalid", text) for text in judged_criteria.of_another_model(asked, identity)]
     findings += _not_held(facts, criteria, measured, tests, asked)

@@ -131,7 +131,8 @@ def test_a_drive_in_one_line(judged, said):
         ),
         (
             [drive("invalid", f"cause {name}") for name in "abcdefabc"],
-            "0 of 9 drives passed; 9 not measured validly: cause a 2, cause b 2, cause c 2, cause d 1, cause e 1, cause f 1",
+            "0 of 9 drives passed; 9 not measured validly: cause a 2, cause b 2, cause c 2, cause d 1, cause e 1, "
+            "cause f 1",
         ),
         (
             [drive("invalid", f"cause {name}") for name in "abcdefgabc"],
