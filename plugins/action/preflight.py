@@ -232,7 +232,7 @@ def _left_out(decided: decision.Decision) -> list[str]:
 def _warned(warnings: t.Sequence[str]) -> list[str]:
     """Return the warnings for people; they are shown in every mode."""
     count = f"{len(warnings)} warning{'s' * (len(warnings) != 1)}"
-    title = f"{count}, also in the report (docs/checks.md; preflight_levels sets what leaves out a drive or host):"
+    title = f"{count}, also shown in the report (docs/checks.md; preflight_levels says which leave drives out):"
     return [title, *(f"- {line}" for line in warnings)] if warnings else []
 
 
