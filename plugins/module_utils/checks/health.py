@@ -196,7 +196,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "self_test",
         WARNING,
-        "allow for the time, or end the self-test with the command that the finding names",
+        "allow for the time (after 12 h or ssd_time_budget the drive ends with an error), or end the self-test with "
+        "the command that the finding names",
         self_test_running,
     ),
     Check(
