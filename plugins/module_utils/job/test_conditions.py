@@ -133,9 +133,11 @@ class Conditions:
         """Look again and compare; why the test is invalid. All that was found is in `found`, the vendor's settings in
         `settings`.
         """
-        if self._first is None or self._before is None or not (test.cells or test.integrity):
+        if self._first is None or self._before is None:
             return []
         now = self._look_at_health(sampler)
+        if not (test.cells or test.integrity):
+            return []
         self.spent = wear.spent(self._written, wear.read(self._host, self._identity()))
         changed = drive_environment.changed(self._first, self._before, now)
         changed += [] if any(item.cause == "write_cache" for item in changed) else self._switched()

@@ -211,10 +211,14 @@ def test_what_the_drive_warned_of_or_nobody_could_know_is_of_the_whole_test(micr
     assert ("samples" if kind == "samples" else "health", level) in levels(made)
 
 
-def test_a_step_that_measures_nothing_is_held_to_nothing(micron):
+def test_a_step_that_measures_nothing_is_held_to_nothing_but_the_drives_health(micron):
     made = micron({"queue_depth": 256})
+    with micron.host.state() as machine:
+        machine["rssdm"]["drives"][0]["smart"] = {"Reported Uncorrectable Errors": 2}
     assert made.end_test(planned.spec(), Quiet()) == []
-    assert made.end("invalid", ["x"], ["y", "y"]) == events.TestEnd("invalid", ["x"], ["y"], [], None, None)
+    end = made.end("invalid", ["x"], ["y", "y"])
+    assert end == events.TestEnd("invalid", ["x"], ["y"], [], None, None, end.health)
+    assert end.health.media_errors == 2
 
 
 def test_a_resumed_run_goes_by_its_first_baseline(micron):
