@@ -131,6 +131,8 @@ def _drive(
 ) -> CheckedDrive:
     name = identity["kernel_name"]
     after = pcie.path_to_root(host, pcie.address_of(host, name))
+    reset = pcie.aer_fell(_errors(before), _errors(after))
+    untouched = untouched or (f"the counters at {', '.join(reset)} were reset meanwhile" if reset else None)
     write_cache = (snapshot.tunables.queue or {}).get(name, {}).get("write_cache")
     return CheckedDrive(
         drive=entry.label,

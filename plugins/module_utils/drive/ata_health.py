@@ -32,6 +32,9 @@ COUNTERS: t.Mapping[str, frozenset[str]] = {
             "Uncorrectable_Sectors",
             "Uncor_Read_Error_Ct",
             "SATA_UNC_Count",
+            "UECC_Sector_Count",
+            "Lifetime_UECC_Ct",
+            "Total_Unc_Read_Failures",
         )
     ),
     "interface_crc_errors": frozenset(
@@ -95,17 +98,20 @@ def statistics(data: Json) -> list[dict[str, t.Any]]:
     return [row for page in _rows(data.get("ata_device_statistics"), "pages") for row in _rows(page, "table")]
 
 
-def counters(data: Json) -> dict[str, t.Any]:
-    """Return how often each of COUNTERS happened in the drive's life; None: it does not count that."""
-    rows = named(data)
-    standard = {row.get("name"): nvme_number(row.get("value")) for row in statistics(data)}
-    found: dict[str, t.Any] = {}
+def counters(data: Json) -> dict[str, dict[str, int]]:
+    """Return how often each of COUNTERS happened in the drive's life, by each attribute or statistic that counts it;
+    those alone that are counted.
+    """
+    standard = {str(row.get("name")): nvme_number(row.get("value")) for row in statistics(data)}
+    found = {}
     for counter, names in COUNTERS.items():
-        counts = [count for row in rows if row.get("name") in names for count in [_raw(row)] if count is not None]
-        known = [count for count in counts if 0 <= count < MOST_COUNT]
-        # Several attributes count the same events.
-        found[counter] = max(known) if known else standard.get(STATISTICS.get(counter))
-    return found
+        # Models give several attributes one name.
+        counts = {f"{row.get('id')} {row.get('name')}": _raw(row) for row in named(data) if row.get("name") in names}
+        counts.update({name: count for name, count in standard.items() if name == STATISTICS.get(counter)})
+        found[counter] = {
+            name: count for name, count in counts.items() if count is not None and 0 <= count < MOST_COUNT
+        }
+    return {counter: counts for counter, counts in found.items() if counts}
 
 
 def used_pct(data: Json) -> int | None:

@@ -62,6 +62,8 @@ class Health:
     media_errors: int | None = None
     interface_crc_errors: int | None = None
     unsafe_shutdowns: int | None = None
+    # Of these three, what each place says in which a drive counts them, where it may have several.
+    counts_by_source: dict[str, dict[str, int]] | None = None
     # Minutes above these temperatures.
     warning_temp_min: int | None = None
     critical_temp_min: int | None = None
@@ -222,14 +224,17 @@ def _smartctl_nvme(data: Json) -> Health:
 
 def _smartctl_ata(data: Json) -> Health:
     # Not spare_available and endurance_used: some versions guess them from the values of attributes.
-    rows = ata_health.attributes(data)
+    rows, counts = ata_health.attributes(data), ata_health.counters(data)
+    # The sources of a count tell of the same events.
+    totals: dict[str, t.Any] = {counter: max(by_source.values()) for counter, by_source in counts.items()}
     return Health(
         interface_gbit_s=_gbit_s(_part(data, "interface_speed"), "current"),
         interface_max_gbit_s=_gbit_s(_part(data, "interface_speed"), "max"),
         is_in_database=_flag(data.get("in_smartctl_database")),
         failing=tuple(str(row.get("name")) for row in rows if row.get("when_failed") == "now"),
         used_pct=ata_health.used_pct(data),
-        **ata_health.counters(data),
+        counts_by_source=counts or None,
+        **totals,
     )
 
 
@@ -241,13 +246,14 @@ def _gbit_s(speeds: Json, key: str) -> float | None:
 
 def _smartctl_scsi(data: Json) -> Health:
     counters = _part(data, "scsi_error_counter_log")
-    errors = [nvme_number(_part(counters, kind).get("total_uncorrected_errors")) for kind in counters]
-    known = [count for count in errors if count is not None]
+    errors = {page: nvme_number(_part(counters, page).get("total_uncorrected_errors")) for page in counters}
+    known = {page: count for page, count in errors.items() if count is not None and count >= 0}
     sensor = _part(_part(data, "scsi_environmental_reports"), "temperature_1")
     return Health(
         # Drives that only fill in the environmental page show 0 in the other one.
         temperature_c=nvme_number(_part(data, "temperature").get("current")) or nvme_number(sensor.get("current")),
-        media_errors=sum(known) if known else None,
+        media_errors=sum(known.values()) if known else None,
+        counts_by_source={"media_errors": known} if known else None,
         used_pct=nvme_number(data.get("scsi_percentage_used_endurance_indicator")),
     )
 

@@ -16,7 +16,7 @@ from ..core.host import BOOT_ID, Host
 from ..drive import hidden_capacity, wear
 from ..drive.health import critical_texts
 from ..machine import pcie
-from ..measure import data_pattern, drive_environment, health_change
+from ..measure import data_pattern, drive_environment, health_change, life_counts
 from ..measure.disturbances import DISTURBS, TOLD, UNKNOWN
 from ..measure.sampler import Sampler, lasting
 from ..records import base
@@ -118,7 +118,7 @@ class Conditions:
             return
         now = drive_environment.read_environment(self._host, self._identity())
         kept = {name: getattr(self._last, name) for name in ("media_errors", "critical_warning", "aer")}
-        self._before = replace(now, **kept)
+        self._before = replace(now, counts_by_source=life_counts.of(self._last), **kept)
         self._cache = self._own_cache()
         self._began_s = time.monotonic()
 

@@ -230,21 +230,24 @@ def aer_total(text: str | None, total: str) -> int | None:
 
 
 def aer_increase(before: t.Mapping[str, Errors | None], after: t.Mapping[str, Errors | None]) -> dict[str, Errors]:
-    """Return what the counters rose by, by address, only where they rose. A counter that fell was reset: all of it is
-    new.
-    """
+    """Return what the counters rose by, by address, only where they rose."""
     found = {}
     for address, counts in after.items():
         start = before.get(address) or {}
-        rose = {kind: _more(start.get(kind, 0), count) for kind, count in (counts or {}).items()}
-        rose = {kind: more for kind, more in rose.items() if more}
+        rose = {kind: count - start.get(kind, 0) for kind, count in (counts or {}).items()}
+        rose = {kind: more for kind, more in rose.items() if more > 0}
         if rose:
             found[address] = rose
     return found
 
 
-def _more(before: int, now: int) -> int:
-    return now - before if now >= before else now
+def aer_fell(before: t.Mapping[str, Errors | None], after: t.Mapping[str, Errors | None]) -> list[str]:
+    """Return the addresses of counters that fell: they were reset, and how many errors are new is unknown."""
+    return [
+        address
+        for address, counts in after.items()
+        if any(count < (before.get(address) or {}).get(kind, 0) for kind, count in (counts or {}).items())
+    ]
 
 
 def aer_text(counts: t.Mapping[str, int]) -> str:

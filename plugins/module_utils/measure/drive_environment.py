@@ -23,7 +23,7 @@ from ..machine import links, pcie
 from ..records.base import Json
 from ..records.environment import Environment, PowerState
 from ..records.measurement import Condition
-from . import sampler
+from . import life_counts, sampler
 from .disturbances import DISTURBS, TOLD, UNKNOWN
 
 HEALTH = (
@@ -33,6 +33,7 @@ HEALTH = (
     "critical_temperature_c",
     "interface_crc_errors",
     "unsafe_shutdowns",
+    "counts_by_source",
     "spare_pct",
     "used_pct",
 )
@@ -97,13 +98,13 @@ def remarks(
     measured_s: between `before` and `now`.
     """
     heat = _heat(first, before, now, hottest_c).get("temperature", "")
-    found = {**_counters(before, now), **sampler.remarks(before, now)}
+    found = sampler.remarks(before, now)
     per_hour = {
         address: f"; {sum(more.values()) * 3600 / measured_s:.3g} an hour"
         for address, more in pcie.aer_increase(before.aer, now.aer).items()
         if measured_s > 0
     }
-    causes = [
+    causes = _counters(before, now) + [
         Condition(cause_of(key), UNKNOWN if key in HOT else TOLD, text + per_hour.get(key, ""))
         for key, text in found.items()
     ]
@@ -185,20 +186,23 @@ def _heat(first: Environment, before: Environment, now: Environment, hottest_c: 
     return {"temperature": f"it reached {seen} °C, its own limit is {limit} °C"} if hot else {}
 
 
-def _counters(before: Environment, now: Environment) -> dict[str, str]:
-    """Find new media errors, which say nothing against the figures, but against the drive (health_metrics.py).
+def _counters(before: Environment, now: Environment) -> list[Condition]:
+    """Find new media errors, which say nothing against the figures, but against the drive (health_metrics.py), and
+    counters that were reset.
 
-    media_errors told: `nvme smart-log`, a SATA attribute by its name (`drive/ata_health.py`), the SCSI error counter
-      log, `rssdm -S`. Limit: more than MEDIA_ERRORS_MORE
+    media_errors told: `nvme smart-log`, SATA attributes by their names (`drive/ata_health.py`) and the standard's
+      statistic, the SCSI error counter log, `rssdm -S`. Limit: more than MEDIA_ERRORS_MORE
+    media_errors unknown: the same; they were reset. Limit: any fall
+    pcie_errors unknown: `aer_dev_*` of the drive and every port above it; they were reset. Limit: any fall
     """
-    one, other = before.media_errors, now.media_errors
-    if one is None or other is None or other - one <= MEDIA_ERRORS_MORE:
-        return {}
-    return {
-        "media_errors": (
-            f"it counted {other - one} more media errors ({one} to {other}): reads that failed or were repeated"
-        )
-    }
+    more = life_counts.more(before, now, "media_errors") or 0
+    rose, fell = (look(before, now, "media_errors") for look in (life_counts.rose, life_counts.fell))
+    text = f"it counted {more} more media errors ({life_counts.text(rose)}): reads that failed or were repeated"
+    found = [Condition("media_errors", TOLD, text)] if more > MEDIA_ERRORS_MORE else []
+    text = f"its count of media errors fell ({life_counts.text(fell)}), so it was reset: how many are new is unknown"
+    found += [Condition("media_errors", UNKNOWN, text)] if fell else []
+    reset = pcie.aer_fell(before.aer, now.aer)
+    return found + [Condition("pcie_errors", UNKNOWN, sampler.pcie_reset_text(address)) for address in reset]
 
 
 def _write_cache(before: Environment, now: Environment) -> dict[str, str]:

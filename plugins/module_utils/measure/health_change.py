@@ -15,13 +15,13 @@ from ..core.sysfs import number
 from ..machine import pcie
 from ..records.environment import Environment
 from ..records.health import HealthChange
-from . import sampler
+from . import life_counts, sampler
 
 # Of a block device whose driver has given it up: an NVMe controller's, and a SCSI device's.
 GONE = ("dead", "deleting", "deleting (no IO)", "deleted", "offline", "transport-offline")
 UNCORRECTED = ("nonfatal", "fatal")
-# Counts of a drive's life, and its warnings.
-KNOWN_ON = ("media_errors", "critical_warning", "interface_crc_errors", "unsafe_shutdowns")
+# What a drive tells of all its life.
+KNOWN_ON = (*life_counts.NAMES, "critical_warning")
 
 
 class Looks(t.NamedTuple):
@@ -45,10 +45,11 @@ def between(looks: Looks, warned: int, hottest_c: int | None, own_function: str,
     first, last, before, now = looks
     since, lately = (_pcie_errors(look, now, own_function) for look in (last, before))
     return HealthChange(
-        media_errors=_more(last.media_errors, now.media_errors),
+        media_errors=life_counts.more(last, now, "media_errors"),
         critical_warning=_warnings(last, now, warned),
-        interface_crc_errors=_more(last.interface_crc_errors, now.interface_crc_errors),
-        unsafe_shutdowns=_more(last.unsafe_shutdowns, now.unsafe_shutdowns),
+        interface_crc_errors=life_counts.more(last, now, "interface_crc_errors"),
+        unsafe_shutdowns=life_counts.more(last, now, "unsafe_shutdowns"),
+        counts_by_source=life_counts.merged(life_counts.of(last), life_counts.of(now)),
         uncorrected_pcie_errors=None if since is None else sum(since.get(kind, 0) for kind in UNCORRECTED),
         corrected_pcie_errors_per_h=None if lately is None else _per_hour(lately.get("correctable", 0), measured_s),
         throttled_s=_throttled_s(before, now),
@@ -62,31 +63,38 @@ def between(looks: Looks, warned: int, hottest_c: int | None, own_function: str,
 def with_last_known(now: Environment, last: Environment) -> Environment:
     """Return a look to compare the next one with: what it does not tell, as the one before it told."""
     known = {name: getattr(last, name) for name in KNOWN_ON if getattr(now, name) is None}
-    return replace(now, aer={**last.aer, **now.aer}, **known)
+    counts = life_counts.merged(life_counts.of(last), life_counts.of(now))
+    return replace(now, aer={**last.aer, **now.aer}, counts_by_source=counts, **known)
 
 
 def seen_before(baseline: Environment, changes: t.Iterable[HealthChange], now: Environment) -> Environment:
-    """Return the last look of a run's jobs before this one: the counts of its baseline, and what its tests brought.
+    """Return the last look of a run's jobs before this one: the counts at the end of its last test, and the warnings
+    of its baseline and its tests.
 
     What is unknown of them, and what a boot resets, is that of `now`.
     """
-    counts = {name: getattr(baseline, name) for name in KNOWN_ON if getattr(baseline, name) is not None}
+    warnings, counts = baseline.critical_warning, life_counts.of(baseline)
     for change in changes:
-        for name, count in counts.items():
-            more = getattr(change, name) or 0
-            counts[name] = count | more if name == "critical_warning" else count + more
-    return replace(now, **counts)
+        warnings = None if warnings is None else warnings | (change.critical_warning or 0)
+        counts = change.counts_by_source or counts
+    return replace(
+        now,
+        critical_warning=now.critical_warning if warnings is None else warnings,
+        counts_by_source=life_counts.merged(life_counts.of(now), counts),
+    )
 
 
 def _more(before: int | None, now: int | None) -> int | None:
-    """Return by how much a count grew; None where it is unknown, or began anew."""
+    """Return by how much a count grew; None where it is unknown, or was reset."""
     return None if before is None or now is None or now < before else now - before
 
 
 def _pcie_errors(before: Environment, now: Environment, own_function: str) -> pcie.Errors | None:
-    """Return how many errors of the drive's own function are new, by kind; None where nobody counts."""
+    """Return how many errors of the drive's own function are new, by kind; None where nobody counts, or the counters
+    were reset.
+    """
     one, other = before.aer.get(own_function), now.aer.get(own_function)
-    if one is None or other is None:
+    if one is None or other is None or pcie.aer_fell({own_function: one}, {own_function: other}):
         return None
     return pcie.aer_increase({own_function: one}, {own_function: other}).get(own_function, {})
 

@@ -50,8 +50,8 @@ TABLE: t.Mapping[str, HealthMetric] = {
     MEDIA_ERRORS: HealthMetric(
         "it counted {0} more media error{s}",
         "`nvme smart-log`: `media_errors`",
-        "`Reported_Uncorrect` and its like, by name; else `Number of Reported Uncorrectable Errors`",
-        "error counter log (pages 02h, 03h, 05h): uncorrected errors",
+        "`Reported_Uncorrect` and its like, by name, and `Number of Reported Uncorrectable Errors`: the largest rise",
+        "error counter log (pages 02h, 03h, 05h): uncorrected errors, the sum of the rises",
         0,
     ),
     "critical_warnings": HealthMetric(
@@ -80,7 +80,7 @@ TABLE: t.Mapping[str, HealthMetric] = {
     "interface_crc_errors": HealthMetric(
         "it counted {0} more CRC error{s} of its interface",
         _NONE,
-        "`UDMA_CRC_Error_Count` and its like, by name; else `Number of Interface CRC Errors`",
+        "`UDMA_CRC_Error_Count` and its like, by name, and `Number of Interface CRC Errors`",
         _NONE,
     ),
     "unsafe_shutdowns": HealthMetric(

@@ -184,13 +184,14 @@ def _uncorrected(first: Look, now: Look) -> dict[str, str]:
     """Find new errors on the way to the drive that its link did not correct itself.
 
     pcie_errors disturbs: `aer_dev_nonfatal` and `aer_dev_fatal` of the drive and every port above it, between two
-      samples. Limit: any increase
+      samples. Limit: any increase, or a reset of the counters
     """
-    return {
+    rose = {
         address: _pcie_text(address, more)
         for address, more in _pcie_increase(first, now).items()
         if set(more) - {"correctable"}
     }
+    return {**rose, **{address: pcie_reset_text(address) for address in pcie.aer_fell(first.aer, now.aer)}}
 
 
 def _pcie_errors(first: Look, now: Look) -> dict[str, str]:
@@ -205,6 +206,11 @@ def _pcie_errors(first: Look, now: Look) -> dict[str, str]:
 def _pcie_increase(first: Look, now: Look) -> dict[str, pcie.Errors]:
     before = first.aer
     return pcie.aer_increase(before, {address: now.aer.get(address) for address in before})
+
+
+def pcie_reset_text(address: str) -> str:
+    """Return that the counters of a function fell."""
+    return f"the counters of PCI Express errors at {address} fell, so they were reset: how many are new is unknown"
 
 
 def _pcie_text(address: str, more: pcie.Errors) -> str:

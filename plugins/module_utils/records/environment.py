@@ -8,6 +8,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from .base import Annotated, Limits
+from .health import CountsBySource
 from .measurement import Readings
 
 
@@ -44,3 +46,5 @@ class Environment(Readings):
     unsafe_shutdowns: t.Optional[int] = None
     spare_pct: t.Optional[int] = None
     used_pct: t.Optional[int] = None
+    # Of counts that it has in several places.
+    counts_by_source: t.Optional[Annotated[CountsBySource, Limits(max_properties=16)]] = None

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from .base import Annotated, Count, Limits, NotNegative
 
+# Counts of a drive's life: of each, what each of its sources says (measure/life_counts.py).
+CountsBySource = t.Dict[str, t.Dict[str, Count]]
+
 
 @dataclass(frozen=True)
 class HealthChange:
@@ -26,6 +29,8 @@ class HealthChange:
     # Of the drive's own PCI Express function; those of the ports above it are conditions.
     uncorrected_pcie_errors: t.Optional[Count] = None
     corrected_pcie_errors_per_h: t.Optional[NotNegative] = None
+    # By the drive: the counts of its life at the end of the test, as far as they are known.
+    counts_by_source: t.Optional[Annotated[CountsBySource, Limits(max_properties=16)]] = None
     # By the kernel's log: I/Os that timed out, and resets of the drive's own controller, not of an HBA, a bus or a
     # switch.
     io_timeouts: t.Optional[Count] = None

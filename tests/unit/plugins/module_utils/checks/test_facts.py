@@ -132,17 +132,28 @@ def test_a_device_of_software_is_not_read(fake):
     assert drive.is_virtual and not [command for command in fake.commands if command[0] == "fio"]
 
 
-def test_errors_that_rise_under_traffic_are_seen(server):
+@pytest.mark.parametrize(
+    ("before", "rose", "why"),
+    [
+        (0, {"0000:01:00.0": {"correctable": 2}}, ""),
+        (9, None, "the counters at 0000:01:00.0 were reset meanwhile"),
+    ],
+)
+def test_errors_that_rise_under_traffic_are_seen_and_counters_that_were_reset(server, before, rose, why):
     answer = server.run
+
+    def count(errors):
+        server.put(server.function + "/aer_dev_correctable", f"Bad TLP {errors}\nTOTAL_ERR_COR {errors}\n")
 
     def run(argv, **more):
         if argv[0] == "fio":
-            server.put(server.function + "/aer_dev_correctable", "Bad TLP 2\nTOTAL_ERR_COR 2\n")
+            count(2)
         return answer(argv, **more)
 
+    count(before)
     server.run = run
     facts = gather(server, 1, ["S1"])
-    assert facts.drives[0].aer_rose == {"0000:01:00.0": {"correctable": 2}}
+    assert (facts.drives[0].aer_rose, facts.drives[0].traffic) == (rose, why)
     assert "pcie_errors" in {finding.check for finding in table.run(facts, {})}
 
 

@@ -79,6 +79,9 @@ def test_of_two_attributes_the_one_that_is_a_percentage_counts():
         (187, "Reported_Uncorrect", "media_errors"),
         (195, "Uncorrectable_Error_Cnt", "media_errors"),
         (198, "Uncor_Read_Error_Ct", "media_errors"),
+        (160, "UECC_Sector_Count", "media_errors"),
+        (13, "Lifetime_UECC_Ct", "media_errors"),
+        (197, "Total_Unc_Read_Failures", "media_errors"),
         (199, "UDMA_CRC_Error_Count", "interface_crc_errors"),
         (218, "CRC_Error_Count", "interface_crc_errors"),
         (174, "Unexpect_Power_Loss_Ct", "unsafe_shutdowns"),
@@ -120,6 +123,18 @@ def test_what_flips_or_has_another_name_counts_nothing(attribute):
 )
 def test_of_several_attributes_an_event_counts_once(counter, rows, count):
     assert getattr(health.from_smartctl(smartctl(*rows)), counter) == count
+
+
+def test_each_place_that_counts_is_kept_by_itself():
+    rows = [(174, "Unsafe_Shutdown_Count", 100, 7), (192, "Unsafe_Shutdown_Count", 100, 8)]
+    table = [{"name": ata_health.STATISTICS["media_errors"], "value": 9}]
+    printed = smartctl(*rows, (187, "Reported_Uncorrect", 100, 0), ata_device_statistics={"pages": [{"table": table}]})
+    found = health.from_smartctl(printed)
+    assert found.counts_by_source == {
+        "media_errors": {"187 Reported_Uncorrect": 0, ata_health.STATISTICS["media_errors"]: 9},
+        "unsafe_shutdowns": {"174 Unsafe_Shutdown_Count": 7, "192 Unsafe_Shutdown_Count": 8},
+    }
+    assert (found.media_errors, found.unsafe_shutdowns) == (9, 8)
 
 
 def test_of_a_model_that_smartctl_does_not_know_only_the_standards_statistics_count():

@@ -114,9 +114,10 @@ def test_errors_between_two_jobs_are_those_of_the_next_test(nvme):
     journal = [*nvme.noted, {"event": "test_finished", "health": base.to_json(made.health)}]
     nvme.tell(media_errors=9, critical_warning=4, unsafe_shutdowns=2)
     assert counts(health_after(nvme(journal))) == (5, 4, 1)
-    # Of a baseline that told nothing.
+    # Of a baseline that told nothing; and with no look since.
     journal[0]["world"] = {**journal[0]["world"], "media_errors": None}
-    assert counts(health_after(nvme(journal))) == (0, 4, 1)
+    assert counts(health_after(nvme(journal))) == (5, 4, 1)
+    assert counts(health_after(nvme(journal[:1]))) == (0, 4, 1)
 
 
 def levels(made):

@@ -133,18 +133,18 @@ def counters(*counts):
 
 
 @pytest.mark.parametrize(
-    "before, after, rose",
+    "before, after, rose, fell",
     [
-        (counters(1, 2, 3), counters(1, 2, 3), {}),
-        (counters(1, 0, 0), counters(4, 0, 1), {"a": {"correctable": 3, "fatal": 1}}),
-        (counters(9, 0, 0), counters(2, 0, 0), {"a": {"correctable": 2}}),
-        (counters(), counters(2, 0, 0), {"a": {"correctable": 2}}),
-        (counters(1, 0, 0), counters(), {}),
+        (counters(1, 2, 3), counters(1, 2, 3), {}, []),
+        (counters(1, 0, 0), counters(4, 0, 1), {"a": {"correctable": 3, "fatal": 1}}, []),
+        (counters(9, 0, 0), counters(2, 0, 0), {}, ["a"]),
+        (counters(), counters(2, 0, 0), {"a": {"correctable": 2}}, []),
+        (counters(1, 0, 0), counters(), {}, []),
     ],
     ids=["still", "rose", "reset", "appeared", "gone"],
 )
-def test_what_counters_rose_by(before, after, rose):
-    assert pcie.aer_increase(before, after) == rose
+def test_what_counters_rose_by(before, after, rose, fell):
+    assert (pcie.aer_increase(before, after), pcie.aer_fell(before, after)) == (rose, fell)
 
 
 def test_a_function_is_read_with_its_way_to_the_root(fake):

@@ -48,8 +48,9 @@ SATA = replace(
     link_policy="max_performance",
     power_state=PowerState(None, None),
     highest_temperature_c=50,
+    counts_by_source={"media_errors": {"187 Reported_Uncorrect": 2}},
 )
-SAS = replace(SATA, transport="sas", link_rate_gbit_s=12.0, link_policy=None)
+SAS = replace(SATA, transport="sas", link_rate_gbit_s=12.0, link_policy=None, counts_by_source=None)
 LOOP = replace(
     Environment(**{**dict.fromkeys(vars(FIRST)), "aer": {}, "power_state": PowerState(None, None)}),
     transport="loop",
@@ -117,7 +118,6 @@ def test_what_changed_disturbs_the_test(first, change, cause, says):
         (replace(FIRST, power_state=PowerState(1, True)), {"power_state": PowerState(0, True)}),
         (replace(SATA, highest_temperature_c=75), {"highest_temperature_c": 75}),  # of long ago
         (FIRST, {"media_errors": None}),
-        (FIRST, {"media_errors": 0}),
     ],
 )
 def test_what_holds_still_or_gets_better_is_silent(first, change):
@@ -135,6 +135,15 @@ def told(first, hottest_c=None, **change):
         (FIRST, {"critical_warning": 4}, "health", TOLD, "its reliability is degraded"),
         (FIRST, {"media_errors": 3}, "media_errors", TOLD, "it counted 1 more media errors (2 to 3)"),
         (SAS, {"media_errors": 5}, "media_errors", TOLD, "it counted 3 more media errors"),
+        (
+            SATA,
+            {"counts_by_source": {"media_errors": {"187 Reported_Uncorrect": 5}}},
+            "media_errors",
+            TOLD,
+            "it counted 3 more media errors (187 Reported_Uncorrect 2 to 5)",
+        ),
+        (FIRST, {"media_errors": 0}, "media_errors", UNKNOWN, "fell (2 to 0), so it was reset"),
+        (FIRST, {"aer": {"0000:01:00.0": dict.fromkeys(ERRORS["0000:01:00.0"], 0)}}, "pcie_errors", UNKNOWN, "reset"),
         (FIRST, {"temperature_c": 70}, "temperature", UNKNOWN, "it reached 70 °C, its own limit is 70 °C"),
         (FIRST, {"hottest_c": 71}, "temperature", UNKNOWN, "it reached 71 °C, its own limit is 70 °C"),
         (FIRST, {"warning_temp_min": 6}, "temperature", UNKNOWN, "above its warning temperature for 1 min more"),

@@ -34,19 +34,25 @@ NVME = {
 }
 
 
-def sata(**raw):
-    """What smartctl prints of a SATA drive with attributes of these names."""
+STATISTIC = "Number of Reported Uncorrectable Errors"
+
+
+def sata(statistic=None, **raw):
+    """What smartctl prints of a SATA drive with attributes of these names, and the standard's statistic."""
+    told = [] if statistic is None else [{"name": STATISTIC, "value": statistic}]
     rows = [{"id": 200, "name": name, "value": 99, "raw": {"value": count}} for name, count in raw.items()]
     return {
         "smart_status": {"passed": True},
         "temperature": {"current": 40},
         "ata_smart_attributes": {"table": rows},
+        "ata_device_statistics": {"pages": [{"table": told}]},
     }
 
 
-def sas(uncorrected, used_pct=3):
-    """What smartctl prints of a SAS drive."""
-    log = {"read": {"total_uncorrected_errors": uncorrected}, "write": {"total_uncorrected_errors": 0}}
+def sas(uncorrected, used_pct=3, **more):
+    """What smartctl prints of a SAS drive. more: of further pages."""
+    errors = {"read": uncorrected, "write": 0, **more}
+    log = {page: {"total_uncorrected_errors": count} for page, count in errors.items()}
     return {
         "temperature": {"current": 40},
         "scsi_percentage_used_endurance_indicator": used_pct,
@@ -100,7 +106,7 @@ def missed(metrics, of=health_metrics.DEFAULT_CRITERIA, io_timeout_s=None, model
         ("nvme", NVME, {**NVME, "percent_used": 255}, "percentage_used", 255, ""),
         ("nvme", NVME, {**NVME, "thm_temp1_total_time": 20, "thm_temp2_total_time": 5}, "throttled_s", 25, ""),
         ("nvme", NVME, {**NVME, "temperature": 350}, "highest_temperature_c", 77, ""),
-        # A count that fell began anew: nobody knows.
+        # A count that fell was reset: nobody knows.
         ("nvme", NVME, {**NVME, "media_errors": "0"}, "media_errors", None, ""),
         ("nvme", NVME, {"temperature": 313}, "media_errors", None, ""),
         ("sata", sata(Reported_Uncorrect=1), sata(Reported_Uncorrect=2), "media_errors", 1, "it counted 1 more media"),
@@ -112,7 +118,37 @@ def missed(metrics, of=health_metrics.DEFAULT_CRITERIA, io_timeout_s=None, model
         ("sata", sata(), sata(Percent_Lifetime_Used=42), "percentage_used", 42, ""),
         ("sata", sata(), sata(), "highest_temperature_c", 40, ""),
         ("sata", sata(), sata(), "critical_warnings", None, ""),
+        # Several places count the same events, and one of them all.
+        (
+            "sata",
+            sata(Uncorrectable_Error_Cnt=100, Reported_Uncorrect=0),
+            sata(Uncorrectable_Error_Cnt=100, Reported_Uncorrect=5),
+            "media_errors",
+            5,
+            "it counted 5 more",
+        ),
+        (
+            "sata",
+            sata(Uncorrectable_Error_Cnt=1, Reported_Uncorrect=1),
+            sata(Uncorrectable_Error_Cnt=3, Reported_Uncorrect=4),
+            "media_errors",
+            3,
+            "it counted 3 more",
+        ),
+        ("sata", sata(0, Reported_Uncorrect=0), sata(9, Reported_Uncorrect=0), "media_errors", 9, "it counted 9 more"),
+        # Another place, and one that is gone.
+        ("sata", sata(Reported_Uncorrect=3), sata(9), "media_errors", None, ""),
+        ("sata", sata(Reported_Uncorrect=3), sata(9, Reported_Uncorrect=3), "media_errors", 0, ""),
+        ("sata", sata(9, Reported_Uncorrect=3), sata(Reported_Uncorrect=3), "media_errors", 0, ""),
+        # One was reset.
+        ("sata", sata(5, Reported_Uncorrect=3), sata(3, Reported_Uncorrect=3), "media_errors", None, ""),
+        ("sata", sata(5, Reported_Uncorrect=3), sata(3, Reported_Uncorrect=4), "media_errors", 1, "it counted 1 more"),
         ("sas", sas(0), sas(2), "media_errors", 2, "it counted 2 more media errors"),
+        # Each page counts other events.
+        ("sas", sas(1, verify=7), sas(2, verify=9), "media_errors", 3, "it counted 3 more media errors"),
+        ("sas", sas(0, verify=7), sas(0), "media_errors", 0, ""),
+        ("sas", sas(0), sas(0, verify=7), "media_errors", 0, ""),
+        ("sas", sas(3), sas(2), "media_errors", None, ""),
         ("sas", sas(0), sas(0, used_pct=12), "percentage_used", 12, ""),
         ("sas", sas(0), sas(0), "interface_crc_errors", None, ""),
     ],
@@ -133,6 +169,29 @@ def test_a_counter_of_each_transport_is_a_metric_and_fails_the_drive(
 def test_a_drive_that_holds_still_misses_nothing_and_all_metrics_are_there(fake, transport, printed):
     found = metrics_between(Bed(fake, transport), printed, printed)
     assert list(found) == list(health_metrics.TABLE) and missed(found) == []
+
+
+@pytest.mark.parametrize(
+    "transport, whole, part",
+    [("sas", sas(0, verify=7), sas(0)), ("sata", sata(7, Reported_Uncorrect=0), sata(Reported_Uncorrect=0))],
+)
+def test_a_place_that_one_look_missed_brings_no_new_errors_when_it_is_back(fake, transport, whole, part):
+    bed = Bed(fake, transport)
+    first, second, third = bed.look(whole), bed.look(part), bed.look(whole)
+    last = health_change.with_last_known(second, first)
+    changes = [
+        health_change.between(health_change.Looks(first, one, one, other), 0, None, "", 60.0)
+        for one, other in ((first, second), (last, third))
+    ]
+    assert [change.media_errors for change in changes] == [0, 0]
+
+
+@pytest.mark.parametrize("before, now, uncorrected, per_hour", [(0, 4, 4, 0.0), (4, 2, None, None)])
+def test_pci_express_errors_are_unknown_where_their_counters_were_reset(fake, before, now, uncorrected, per_hour):
+    look = Bed(fake, "nvme").look(NVME)
+    first, last = (replace(look, aer={FUNCTION: {**QUIET, "nonfatal": count}}) for count in (before, now))
+    found = health_change.between(health_change.Looks(first, first, first, last), 0, None, FUNCTION, 3600.0)
+    assert (found.uncorrected_pcie_errors, found.corrected_pcie_errors_per_h) == (uncorrected, per_hour)
 
 
 def test_warnings_and_heat_that_came_and_went_are_of_samples(fake):
