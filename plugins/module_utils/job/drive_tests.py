@@ -319,6 +319,8 @@ class DriveTests:
         record = purge_step.resumed(work, waited_for) if waited_for and waited_for.test == attempt.test else None
         record = record or purge_step.perform(work)
         self._station.note("purge", **base.to_json(record), **attempt._asdict())
+        if record.verification.unreadable:
+            self._look_around(self._station.conditions.after_refused_reads)
         if not record.verified:
             checked = record.verification
             message = f"{checked.survived} of {checked.sentinels} blocks written before the purge can still be read "

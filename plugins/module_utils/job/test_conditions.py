@@ -70,6 +70,8 @@ class Conditions:
         self._written = wear.Lifetime()
         self.spent: Wear | None = None
         self.health: HealthChange | None = None
+        # Media errors that are not held against the drive.
+        self._excused: list[Condition] = []
 
     def begin(self, history: t.Iterable[Event]) -> None:
         """Take the baseline, before the drive's first test; of a run that is gone on with, take up that of its first
@@ -107,6 +109,7 @@ class Conditions:
     def begin_test(self) -> None:
         """Before anything of a test: nothing is known of it yet."""
         self.found, self.settings, self.spent, self.health = [], None, None, None
+        self._excused = []
         self._before, self._began_s = self._last, time.monotonic()
         self._written = wear.read(self._host, self._identity())
 
@@ -121,6 +124,16 @@ class Conditions:
         self._before = replace(now, counts_by_source=life_counts.of(self._last), **kept)
         self._cache = self._own_cache()
         self._began_s = time.monotonic()
+
+    def after_refused_reads(self) -> None:
+        """Hold no media error until now against a drive that refused to read erased blocks: it may count those."""
+        if self._last is None:
+            return
+        now = drive_environment.read_environment(self._host, self._identity())
+        rose = life_counts.rose(self._last, now, "media_errors")
+        text = f"it counted media errors ({life_counts.text(rose)}) until it refused erased blocks: not held against it"
+        self._excused = [Condition("media_errors", TOLD, text)] if rose else []
+        self._last = life_counts.with_count_of(self._last, now, "media_errors")
 
     def slower_link(self) -> str:
         """Return that its link is slower than before its first test, as a sentence; "": it is not."""
@@ -151,6 +164,7 @@ class Conditions:
             + drive_environment.unknown(self._first, now, sampler.unseen_s)
             + self._vendor()
             + self._hidden
+            + self._excused
             + data
         )
         return [item.message for item in self.found if item.level == DISTURBS]

@@ -11,6 +11,7 @@ them, and neither does a count that fell: it was reset.
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
 from ..records.environment import Environment
 from ..records.health import CountsBySource
@@ -31,6 +32,11 @@ def of(look: Environment) -> CountsBySource:
 def merged(one: CountsBySource, other: CountsBySource) -> CountsBySource:
     """Return the counts of both; where both have one, as the other tells it."""
     return {name: {**one.get(name, {}), **other.get(name, {})} for name in {**one, **other}}
+
+
+def with_count_of(look: Environment, now: Environment, name: str) -> Environment:
+    """Return a look with one count as it is now."""
+    return replace(look, counts_by_source=merged(of(look), {name: of(now).get(name, {})}))
 
 
 def more(before: Environment, now: Environment, name: str) -> int | None:

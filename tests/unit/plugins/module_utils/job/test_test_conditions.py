@@ -120,6 +120,25 @@ def test_errors_between_two_jobs_are_those_of_the_next_test(nvme):
     assert counts(health_after(nvme(journal[:1]))) == (0, 4, 1)
 
 
+@pytest.mark.parametrize("refused, new", [(False, 4), (True, 1)])
+def test_errors_until_erased_blocks_were_refused_are_not_held_against_the_drive(nvme, refused, new):
+    made = nvme()
+    made.begin_test()
+    nvme.tell(media_errors=6, unsafe_shutdowns=2)
+    if refused:
+        made.after_refused_reads()
+    made.begin_measurement()
+    nvme.tell(media_errors=7, unsafe_shutdowns=2)
+    made.end_test(TEST, Quiet())
+    assert counts(made.health) == (new, 0, 1)
+    texts = [item.message for item in made.found if item.cause == "media_errors"]
+    excuse = "it counted media errors (3 to 6) until it refused erased blocks: not held against it"
+    assert (excuse in texts) == refused and any(f"{new} more media errors" in text for text in texts)
+    # Nor in the run's next job.
+    journal = [*nvme.noted, {"event": "test_finished", "health": base.to_json(made.health)}]
+    assert counts(health_after(nvme(journal))) == (0, 0, 0)
+
+
 def levels(made):
     return {(item.cause, item.level) for item in made.found}
 
