@@ -209,8 +209,9 @@ def merge_run(before: t.Mapping[str, t.Any] | None, now: t.Mapping[str, t.Any]) 
         "started": min(filter(None, (before["started"], now["started"])), default=None),
         "asked": kept + [{**cells.get((entry["host"], entry["drive"]), {}), **entry} for entry in now["asked"]],
         "tests": {**before["tests"], **now["tests"]},
-        "health_criteria": {**(before.get("health_criteria") or {}), **(now.get("health_criteria") or {})},
     }
+    criteria = {**(before.get("health_criteria") or {}), **(now.get("health_criteria") or {})}
+    merged.update({"health_criteria": criteria} if criteria else {})
     warned = list(before.get("warnings") or [])
     warned += [item for item in now.get("warnings") or [] if item not in warned]
     return {**merged, "warnings": warned} if warned else merged
