@@ -118,7 +118,7 @@ def test_everything_is_told_at_once(fleet):
         "ssd_mode: True",
         same,
         "h4: could not",
-        "h5: ssd_parallel_drives: S5 and S5 are",
+        "h5: ssd_parallel_drives: S5 and S5 have one serial number",
     ):
         assert expected in text
     assert (
