@@ -62,9 +62,8 @@ def problems(value: t.Any) -> list[str]:
         if wanted not in limits:
             found.append(f"{name} has no {wanted}, so it passes the worst drive")
     given = collections.Counter((str(each.get("metric")), str(each.get("model") or "*")) for each in listed)
-    return found + [
-        f"{metric} is there {count} times; give it once" for (metric, _), count in given.items() if count > 1
-    ]
+    repeated = [(key[0], count) for key, count in given.items() if count > 1]
+    return found + [f"{metric} is there {count} times; give it once" for metric, count in repeated]
 
 
 def describe(criterion: t.Mapping[str, t.Any]) -> str:
