@@ -307,8 +307,8 @@ def test_failed_creation_leaves_nothing(tmp_path):
 
 
 def test_device_in_use_is_named_and_kept_until_released(tmp_path, monkeypatch):
-    monkeypatch.setattr(simulator, "TIMEOUT_S", 0.3)
     record = simulator.create(tmp_path, "drive", NULL_PLUGIN)
+    monkeypatch.setattr(simulator, "TIMEOUT_S", 0.3)
     with open(record["device"], "rb"):
         with pytest.raises(simulator.SimulatorError, match=f"drive drive: {record['device']} is still held"):
             simulator.destroy(tmp_path)

@@ -21,13 +21,13 @@ HANGING = GOVERNOR + " is hanging, tuned to performance"
 
 @pytest.fixture
 def tuned(tmp_path, monkeypatch, files_by_a_child):
-    """A host with one setting, whose file answers within a second or not at all."""
+    """A host with one setting, whose file answers within three seconds or not at all."""
     root = tmp_path / "root"
     for path, text in {BOOT_ID: "boot-1", GOVERNOR: "powersave"}.items():
         file = root / path.lstrip("/")
         file.parent.mkdir(parents=True)
         file.write_text(text + "\n")
-    monkeypatch.setattr(setting_kinds, "HOST_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(setting_kinds, "HOST_TIMEOUT_S", 3.0)
     tuned = tuned_host.TunedHost(Host(str(root)), PLAN, str(tmp_path / "tuning.json"))
     assert [item.outcome for item in tuned.apply()] == ["changed"]
     yield tuned
