@@ -58,15 +58,23 @@ OF_DRIVE = ("link", "throttled", "pcie_errors", SELF_TEST)
 STRIPED_BYTES, UNEVEN = 1 << 30, 0.5
 
 
-def thread_limit(cell: PlannedCell, seen: Seen, limits: Limits) -> list[str]:
+def thread_limit(cell: PlannedCell, seen: Seen, limits: Limits) -> list[Cause]:
     """Find fio's threads out of time, so that more of them would have done more.
 
-    host_limited disturbs: fio's user and system time by thread. Limit: fio_cpu_max
+    host_limited disturbs: fio's user and system time by thread. Limit: fio_cpu_max, with more than rate_error_max of
+      the I/Os asked for not at the drive
+    host_limited told: the same, with all but rate_error_max of them at the drive, by the kernel's count: it limits the
+      rate. Limit: fio_cpu_max
     """
     if seen.fio_cpu < limits.fio_cpu_max or cell.polled:
         return []
-    text = "fio's threads used {0:.0%} of a CPU each: this measures the host; use {1} or larger blocks"
-    return [text.format(seen.fio_cpu, _more_time(cell, seen))]
+    text = f"fio's threads used {seen.fio_cpu:.0%} of a CPU each"
+    at_drive = counted_in_flight(seen, limits)
+    if lost_time.has_backlog(cell) and lost_time.short_share(cell, seen, at_drive) <= limits.rate_error_max:
+        return [Cause(HOST_LIMITED, TOLD, f"{text}, but {at_drive:.1f} I/Os waited at the drive: the rate is its own")]
+    return [
+        Cause(HOST_LIMITED, DISTURBS, f"{text}: this measures the host; use {_more_time(cell, seen)} or larger blocks")
+    ]
 
 
 def _more_time(cell: PlannedCell, seen: Seen) -> str:
@@ -303,7 +311,7 @@ def _load(cell: PlannedCell, seen: Seen, limits: Limits) -> list[Cause]:
       nothing. Limit: fio_cpu_max
     """
     short = shortfalls(cell, seen, limits)
-    found = [Cause(HOST_LIMITED, DISTURBS, text) for text in thread_limit(cell, seen, limits)]
+    found = thread_limit(cell, seen, limits)
     lost = lost_time.find(cell, seen, limits, bool(short))
     found += [Cause(HOST_LIMITED, DISTURBS if item.disturbs else TOLD, item.message, time_taken=True) for item in lost]
     if seen.cpu_idle is None:

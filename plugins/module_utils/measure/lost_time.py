@@ -129,10 +129,16 @@ def _error(cell: PlannedCell, seen: Seen, row: Loss, share: float, gap_s: float,
     by_gap = lost_by_gap(share, gap_s, work_s)
     if not row.is_counted:
         return by_gap
+    return min(by_gap, short_share(cell, seen, seen.in_flight))
+
+
+def short_share(cell: PlannedCell, seen: Seen, in_flight: float | None) -> float:
+    """Return the share of the I/Os asked for that were not at the drive. in_flight: by the kernel's count; None: none
+    are known to be there.
+    """
     # At its end a run lets the queue drain, for as long as the drive works on it.
     whole = 1 - min(1.0, (seen.mean_latency_s or 0.0) / (2 * seen.run_s))
-    short = max(0.0, whole - (seen.in_flight or 0.0) / io_pattern.asked_in_flight(cell))
-    return min(by_gap, short)
+    return max(0.0, whole - (in_flight or 0.0) / io_pattern.asked_in_flight(cell))
 
 
 def has_backlog(cell: PlannedCell) -> bool:

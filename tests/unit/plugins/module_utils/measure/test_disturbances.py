@@ -236,9 +236,9 @@ def test_a_host_that_cannot_make_the_load():
     ],
 )
 def test_a_user_is_told_what_gives_fio_more_time(cell, says):
-    busy = base.parse(Seen, {**SEEN, "fio_cpu": 0.97})
+    busy = base.parse(Seen, {**SEEN, "fio_cpu": 0.97, "in_flight": 20.0})
     (told,) = disturbances.thread_limit(planned.cell(**{**CELL, **cell}), busy, Limits())
-    assert told.endswith(f": this measures the host; {says}")
+    assert told.message.endswith(f": this measures the host; {says}")
 
 
 def test_a_thread_that_polls_is_always_busy_so_nobody_can_tell():

@@ -64,13 +64,16 @@ def observed(cell, iops, **changes):
     "cell, iops, changes, expected",
     [
         (WRITES, 4000, {}, []),
-        # Wrong: the queue at the drive is full, so the busy thread is not what limits the rate.
+        # A twentieth of the queue is in fio's hands, and so may be a twentieth of the rate; an I/O of 32 is not.
         (WRITES, 4000, {"fio_cpu": 0.98}, [("host_limited", DISTURBS)]),
-        # Wrong: with a backlog at the drive, 5 % of lost time changes the rate by at most 5 %, most often by nothing.
+        (WRITES, 4000, {"fio_cpu": 0.98, "in_flight": 31.5}, [("host_limited", TOLD)]),
+        (READS, 2_000_000, {"fio_cpu": 0.97, "in_flight": 100.0}, [("host_limited", DISTURBS)]),
+        (READS, 2_000_000, {"fio_cpu": 0.97, "in_flight": 126.0}, [("host_limited", TOLD)]),
+        # For how long fio was away at once is unknown: up to 5 % of the rate. The drive had work for 8 ms.
         (WRITES, 4000, {"cpu_steal": 0.051}, [("host_limited", DISTURBS)]),
         (WRITES, 4000, {"cpu_steal": 0.051, "cpu_idle": 0.6}, [("host_limited", DISTURBS)]),
-        # Wrong: the queue at the drive is full, so the busy threads are not what limits the rate.
-        (READS, 2_000_000, {"fio_cpu": 0.97, "in_flight": 100.0}, [("host_limited", DISTURBS)]),
+        (WRITES, 4000, {"cpu_steal": 0.051, "longest_gap_s": 0.004}, [("host_limited", TOLD)]),
+        (WRITES, 4000, {"cpu_steal": 0.051, "longest_gap_s": 0.04}, [("host_limited", DISTURBS)]),
         (DEPTH_1, 12_500, {"queued": 0.86, "in_flight": 0.7, "fio_cpu": 0.12}, []),
         (DEPTH_1, 100_000, {"queued": 0.86, "in_flight": 0.7, "fio_cpu": 0.5}, []),
         (DEPTH_1, 200_000, {"queued": 0.86, "in_flight": 0.7, "fio_cpu": 0.8}, []),
@@ -80,9 +83,13 @@ def observed(cell, iops, **changes):
     ids=[
         "healthy",
         "one busy thread",
+        "one busy thread, full queue",
+        "busy threads",
+        "busy threads, full queue",
         "steal",
         "steal, busy CPUs",
-        "busy threads, full queue",
+        "steal, short gaps",
+        "steal, long gaps",
         "80 us",
         "10 us",
         "5 us",
