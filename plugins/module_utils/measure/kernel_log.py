@@ -14,18 +14,17 @@ from __future__ import annotations
 import re
 import typing as t
 
-TIMEOUT, LOST_INTERRUPT, RESET, LINK_RESET, GONE, MEDIUM_ERROR, IO_ERROR, HOST_RESET, HOST_FAULT = (
-    "timeout",
-    "lost_interrupt",
-    "reset",
-    "link_reset",
-    "gone",
-    "medium_error",
-    "io_error",
-    "host_reset",
-    "host_fault",
-)
-Kind = str
+from ..records.health import KernelEventKind
+
+TIMEOUT: t.Final = "timeout"
+LOST_INTERRUPT: t.Final = "lost_interrupt"
+RESET: t.Final = "reset"
+LINK_RESET: t.Final = "link_reset"
+GONE: t.Final = "gone"
+MEDIUM_ERROR: t.Final = "medium_error"
+IO_ERROR: t.Final = "io_error"
+HOST_RESET: t.Final = "host_reset"
+HOST_FAULT: t.Final = "host_fault"
 # Syslog's facility of the kernel itself; whoever else writes to /dev/kmsg gets another.
 _KERNEL = 0
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
@@ -52,12 +51,14 @@ class LogEvent(t.NamedTuple):
     """
 
     time_s: float
-    kind: Kind
+    kind: KernelEventKind
     name: str
     text: str
 
 
-def _pattern(kinds: Kind | tuple[Kind, ...], *forms: str) -> list[tuple[tuple[Kind, ...], re.Pattern[str]]]:
+def _pattern(
+    kinds: KernelEventKind | tuple[KernelEventKind, ...], *forms: str
+) -> list[tuple[tuple[KernelEventKind, ...], re.Pattern[str]]]:
     told = (kinds,) if isinstance(kinds, str) else kinds
     return [(told, re.compile(form)) for form in forms]
 

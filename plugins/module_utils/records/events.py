@@ -31,7 +31,7 @@ from .base import (
     Text,
     Time,
 )
-from .health import HealthChange
+from .health import HealthChange, KernelEventKind
 from .host_snapshot import Snapshot
 from .measurement import (
     Calibration,
@@ -565,9 +565,7 @@ class Sample(SampleDetails, TestEvent):
 class KernelEvent(TestEvent):
     """The kernel logged something about a drive, or about what it shares with others, while it was measured."""
 
-    kind: t.Literal[
-        "timeout", "lost_interrupt", "reset", "link_reset", "gone", "medium_error", "io_error", "host_reset"
-    ]
+    kind: KernelEventKind
     # What it is about, as the kernel writes it.
     name: Annotated[str, Limits(max_length=100)]
     # It is about the drive itself, its controller or its slot.

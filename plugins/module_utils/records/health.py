@@ -12,6 +12,18 @@ from .base import Annotated, Count, Limits, NotNegative
 
 # Counts of a drive's life: of each, what each of its sources says (measure/life_counts.py).
 CountsBySource = t.Dict[str, t.Dict[str, Count]]
+# What a line of the kernel's log means (measure/kernel_log.py).
+KernelEventKind = t.Literal[
+    "timeout",
+    "lost_interrupt",
+    "reset",
+    "link_reset",
+    "gone",
+    "medium_error",
+    "io_error",
+    "host_reset",
+    "host_fault",
+]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import json
 
 import pytest
 
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import kernel_log
 from ansible_collections.ssdlab.fleet.plugins.module_utils.records import results
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import schema as schemas
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import criteria_checks
@@ -53,6 +54,15 @@ def test_a_journal_of_nothing_but_refused_events_is_not_explained_line_by_line(t
     assert [event["round"] for event in journal.events(str(path), problems)] == [1]
     assert problems.count == 500 and len(explained) == journal.MOST_TOLD
     assert "line 1 (sample)" in problems.text() and "497 more" in problems.text()
+
+
+@pytest.mark.parametrize("kind", sorted({kind for kinds, _form in kernel_log.PATTERNS for kind in kinds}))
+def test_whatever_the_kernel_said_is_an_event(tmp_path, kind):
+    said = {"kind": kind, "name": "mpt3sas_cm0", "is_own": False, "boot_s": 5.5, "message": "mpt3sas_cm0: …"}
+    event = {**ENVELOPE, "event": "kernel_event", "drive": "S1", "test": "iops", "attempt": 1, **said}
+    path, problems = tmp_path / "journal.jsonl", journal.Problems()
+    path.write_text(json.dumps(event) + "\n")
+    assert list(journal.events(str(path), problems)) == [event] and problems.count == 0
 
 
 @pytest.mark.parametrize(("torn", "told"), [(100, ""), (3 * journal.MOST_TORN, "from line 10002 on: too many")])
