@@ -55,7 +55,7 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argumen
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.report import summary_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.run_folder import run_record
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.store import frames
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import reason_kinds
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import fail_kinds, reason_kinds, reason_matching
 
 Rows = t.List[t.Tuple[str, ...]]
 Fields = t.Dict[str, t.Tuple[str, str]]
@@ -105,7 +105,7 @@ def refusals_table() -> Rows:
 def reasons_table(verdict: str) -> Rows:
     """Return each kind of reason of a verdict: its words, the cause in a headline, what it means, what to do."""
     rows: Rows = [("the reason says", "cause in a headline", "what it means", "what to do")]
-    kinds = [kind for kind in reason_kinds.KINDS if kind.verdict == verdict]
+    kinds = [kind for kind in reason_matching.KINDS if kind.verdict == verdict]
     return rows + [(f"`{kind.says.strip(' (')}`", kind.cause, kind.means, kind.remedy) for kind in kinds]
 
 
@@ -114,8 +114,8 @@ def fail_reasons_table() -> Rows:
     rows: Rows = [("the reason says", "cause in a headline", "what it means", "what to do")]
     for name, row in health_metrics.TABLE.items():
         says = row.text.format("…", times="…", s="s")
-        rows.append((f"`{says} ({name}, …)`", units.metric_words(name), *reason_kinds.OF_HEALTH[name]))
-    return rows + [(f"`{says}`", *told) for says, *told in reason_kinds.OTHER_FAILS]
+        rows.append((f"`{says} ({name}, …)`", units.metric_words(name), *fail_kinds.OF_HEALTH[name]))
+    return rows + [(f"`{says}`", *told) for says, *told in fail_kinds.OTHER_FAILS]
 
 
 def further_codes_table() -> Rows:

@@ -12,7 +12,8 @@ import typing as t
 from ...module_utils.measure import health_metrics
 from ..common import units
 from . import judged_criteria
-from .reason_kinds import WRONG_BLOCKS, cause_of
+from .fail_kinds import WRONG_BLOCKS
+from .reason_matching import cause_of
 from .verdicts import VERDICTS
 
 WORDS = {

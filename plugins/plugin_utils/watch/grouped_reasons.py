@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reasons of many drives, each told once: those of one kind (reason_kinds.py), and those that differ in numbers and
+"""Reasons of many drives, each told once: those of one kind (reason_matching.py), and those that differ in numbers and
 names alone, are one. Pure.
 """
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ..verdict import reason_kinds
+from ..verdict import reason_matching
+from ..verdict.reason_kinds import ANYTHING
 
 DEVICE = re.compile(r"/dev/[^\s;,)]+")
 # Not those in names, such as rand-4k-w100.
@@ -69,15 +70,15 @@ def _line(mark: str, reasons: t.Sequence[str]) -> str:
 
 def _marked(reason: str, verdict: str, mark: str) -> str:
     """Return a shared reason's cause, where it is known, and its number."""
-    return " ".join(filter(None, (reason_kinds.cause_of(reason, verdict), mark)))
+    return " ".join(filter(None, (reason_matching.cause_of(reason, verdict), mark)))
 
 
 def _kind(reason: str, one: DriveReasons) -> str:
     """Return a reason without what differs between drives."""
-    known = reason_kinds.kind_of(reason, one.verdict)
+    known = reason_matching.kind_of(reason, one.verdict)
     if known and not (known.general or known.coded):
         # What stands before says of which test and metric it is.
-        reason = reason[: reason.index(known.says.partition(reason_kinds.ANYTHING)[0])] + known.says
+        reason = reason[: reason.index(known.says.partition(ANYTHING)[0])] + known.says
     for name in sorted(filter(None, (one.host, one.drive)), key=len, reverse=True):
         reason = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "@", reason)
     return NUMBER.sub("#", DEVICE.sub("@", reason))

@@ -21,7 +21,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import (
     quiet_runs,
 )
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.peers import relative_criteria
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import reason_kinds
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict import fail_kinds, reason_matching
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.verdict.verdicts import VERDICTS
 
 ROOT = pathlib.Path(next(iter(collection.__path__)))
@@ -133,7 +133,7 @@ def test_the_sentences_are_found():
 @pytest.mark.parametrize(("verdict", "text"), sorted(set(TOLD)))
 def test_every_reason_has_a_kind(verdict, text):
     verdicts = GIVEN if verdict == ANY else (verdict,)
-    assert any(reason_kinds.cause_of(text, one) for one in verdicts) or text in PARTS, text
+    assert any(reason_matching.cause_of(text, one) for one in verdicts) or text in PARTS, text
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_every_reason_has_a_kind(verdict, text):
     ],
 )
 def test_whole_sentences_of_which_only_parts_are_found_have_a_kind(text):
-    assert reason_kinds.cause_of(f"iops: {text}", "invalid")
+    assert reason_matching.cause_of(f"iops: {text}", "invalid")
 
 
 @pytest.mark.parametrize(
@@ -169,13 +169,13 @@ def test_whole_sentences_of_which_only_parts_are_found_have_a_kind(text):
     ],
 )
 def test_what_hosts_say_of_themselves_has_a_kind(text, verdict, cause):
-    assert reason_kinds.cause_of(text, verdict) == cause
+    assert reason_matching.cause_of(text, verdict) == cause
 
 
 def test_every_metric_of_health_says_what_to_do():
-    assert set(reason_kinds.OF_HEALTH) == set(health_metrics.TABLE)
+    assert set(fail_kinds.OF_HEALTH) == set(health_metrics.TABLE)
     has_limit = {name for name, row in health_metrics.TABLE.items() if row.most is not None}
-    told = {name for name, (_means, remedy) in reason_kinds.OF_HEALTH.items() if "No default limit" not in remedy}
+    told = {name for name, (_means, remedy) in fail_kinds.OF_HEALTH.items() if "No default limit" not in remedy}
     assert told == has_limit
 
 
@@ -194,7 +194,7 @@ def disturbing_rounds():
 def test_every_cause_of_disturbed_rounds_has_a_kind(cause):
     title = disturbances.TITLES[cause]
     assert (
-        reason_kinds.cause_of(f"iops: {title} in 4 of 5 rounds (round 1: …); too few others are left", "invalid")
+        reason_matching.cause_of(f"iops: {title} in 4 of 5 rounds (round 1: …); too few others are left", "invalid")
         == title
     )
 
@@ -205,15 +205,15 @@ def test_what_disturbs_a_whole_test_has_a_kind(module):
     for node in functions(ast.parse(pathlib.Path(told.__file__).read_text())):
         if DISTURBS.search(ast.get_docstring(node) or ""):
             for text in sentences(node):
-                assert reason_kinds.cause_of(text, "invalid") or "its own limit" in text or text in PARTS, text
+                assert reason_matching.cause_of(text, "invalid") or "its own limit" in text or text in PARTS, text
 
 
 def test_of_several_causes_the_first_of_a_sentence_counts():
     text = "iops: other I/O in 3 of 5 rounds (round 1: …); host busy in 2; too few others are left for a window"
-    assert reason_kinds.cause_of(text, "invalid") == "other I/O"
+    assert reason_matching.cause_of(text, "invalid") == "other I/O"
 
 
-@pytest.mark.parametrize("kind", reason_kinds.KINDS, ids=lambda kind: kind.says)
+@pytest.mark.parametrize("kind", reason_matching.KINDS, ids=lambda kind: kind.says)
 def test_a_kind_says_what_it_means_and_what_to_do(kind):
     assert kind.verdict in VERDICTS and kind.cause and kind.means and kind.remedy.endswith(".")
-    assert reason_kinds.kind_of(kind.says.replace("…", "4 of 5"), kind.verdict) is not None
+    assert reason_matching.kind_of(kind.says.replace("…", "4 of 5"), kind.verdict) is not None

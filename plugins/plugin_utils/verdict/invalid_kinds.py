@@ -1,0 +1,328 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The kinds of reason for which a test or drive is invalid: their words, what they mean, and what to do."""
+
+from __future__ import annotations
+
+from ...module_utils.measure import disturbances
+from ...module_utils.measure.disturbances import TITLES
+from .reason_kinds import ReasonKind
+
+_STOP_LOAD = "Stop what else runs on the host; measure again."
+_NEXT_TEST = "See why that test does not count, and measure both again."
+# Of a cause that disturbs rounds: what it means, and what to do.
+_OF_ROUNDS = {
+    disturbances.HOST_LIMITED: (
+        "fio had to wait for a CPU, or had none left: the rates would be the host's, not the drive's",
+        "Stop other load on the host (backups, virtual machines, agents). Where fio's threads use a whole CPU each, "
+        "give the cell more threads or larger blocks.",
+    ),
+    disturbances.OTHER_IO: (
+        "another process, host or namespace used the drive at the same time",
+        "Find and stop it (iotop, lsof, fstrim timers, monitoring that reads the drive).",
+    ),
+    disturbances.DISCARDED: (
+        "somebody gave blocks of the drive back (trim), so it was partly as fresh as after a purge",
+        "Stop what trims it (fstrim.timer, blkdiscard).",
+    ),
+    disturbances.NOT_FILLED: (
+        "fewer I/Os were in flight than the test asks for",
+        "Raise queue/nr_requests or device/queue_depth, or ask for less; the sentence names the limit.",
+    ),
+    disturbances.IDLE_GAP: (
+        "the drive had nothing to do between two cells, and may have recovered in the meantime",
+        "Where the sentence names a wait for a self-test: have smartd or cron test drives at other times. Else stop "
+        "what runs on the host.",
+    ),
+    disturbances.SUSPENDED: ("the host slept while it measured", "Keep the host from suspending."),
+    "link": (
+        "the drive's link fell to a lower speed or width",
+        "Seat the drive again, or try it in another slot: where the fault goes along, it is the drive's.",
+    ),
+    "throttled": (
+        "the drive slowed down because of heat; mostly it is the airflow",
+        "Cool it: fans, blanks, neighbours. A criterion on throttled_pct makes it count against the drive.",
+    ),
+    "pcie_errors": (
+        "errors on the way to the drive that its link did not correct",
+        "Seat the drive again, or try it in another slot.",
+    ),
+    "settings": (
+        "a setting of the host that bears on the figures changed while it was measured",
+        "Stop what sets it back (tuned, a configuration agent).",
+    ),
+    "self_test": (
+        "the drive was testing itself while it was measured, which somebody else had started",
+        "Have smartd or cron test drives at other times; a run waits for a self-test that is under way.",
+    ),
+}
+
+INVALID = (
+    *(
+        ReasonKind("invalid", f"{TITLES[cause]} in … rounds", TITLES[cause], *told)
+        for cause, told in _OF_ROUNDS.items()
+    ),
+    ReasonKind("invalid", "its link fell", TITLES["link"], *_OF_ROUNDS["link"]),
+    ReasonKind("invalid", "its link of … can no longer be seen", TITLES["link"], *_OF_ROUNDS["link"]),
+    ReasonKind(
+        "invalid",
+        "is unknown: too few rounds are left (",
+        "host delayed I/Os",
+        "the host held I/Os up in so many rounds that no percentile is left; the rates count all the same",
+        _STOP_LOAD,
+    ),
+    ReasonKind(
+        "invalid",
+        "is unknown: … I/Os in the window are too few",
+        "too few I/Os for a percentile",
+        "fewer than 10 I/Os lie beyond the percentile, so one slow I/O more or less moves it anywhere",
+        "Measure longer (runtime_s, rounds), or ask for a lower percentile. Plan mode warns of it.",
+    ),
+    ReasonKind(
+        "invalid",
+        "steady state was not attained",
+        "not steady",
+        "no window of rounds was as even as the test asks for; the sentence says by how much",
+        "Look at the curve: a drive that still falls needs more rounds (rounds.max), one that jumps may be bad.",
+    ),
+    ReasonKind(
+        "invalid",
+        "interrupted: the host job failed with",
+        "host job failed",
+        "the job met what it can't go on from, such as a full disk, before the test was done",
+        "Mend what it names, then go on with the run; a Python exception in it is ours: please report it.",
+    ),
+    ReasonKind(
+        "invalid",
+        "interrupted",
+        "stopped",
+        "the run was stopped (stop.yml, a reboot, a killed job) before the test was done",
+        "Go on with the same run: qualify.yml with its ssd_run_id.",
+    ),
+    ReasonKind(
+        "invalid",
+        "no round was completed",
+        "no round completed",
+        "a limit (rounds.time_limit_s) ended the test before its first round did",
+        "Raise the limit, or shorten the cells.",
+    ),
+    ReasonKind(
+        "invalid",
+        "of the fill, regardless of fio's result",
+        "fill not complete",
+        "the kernel counted fewer writes than the fill consists of, so the drive is not preconditioned",
+        "Look at the kernel's log and the drive's health; report it if both are clean.",
+    ),
+    ReasonKind(
+        "invalid",
+        "power state",
+        "power state changed",
+        "the drive or its PCI function went to a state with less power",
+        "Look for what saves power (nvme set-feature, runtime power management); tune sets it.",
+    ),
+    ReasonKind(
+        "invalid",
+        "its link power management changed",
+        "power state changed",
+        "the link's power management changed while it was measured",
+        "Stop what sets it (tlp, a configuration agent).",
+    ),
+    ReasonKind(
+        "invalid",
+        "it was above its critical temperature",
+        "too hot",
+        "the drive was hotter than it may be",
+        "Cool it: fans, blanks, neighbours.",
+    ),
+    ReasonKind(
+        "invalid",
+        "it was throttled by thermal management",
+        TITLES["throttled"],
+        *_OF_ROUNDS["throttled"],
+    ),
+    ReasonKind("invalid", "PCI Express errors rose", TITLES["pcie_errors"], *_OF_ROUNDS["pcie_errors"]),
+    ReasonKind(
+        "invalid",
+        "write cache",
+        "write cache not as asked",
+        "the drive's write cache is not as the test needs it, changed on the way, or cannot be told",
+        "Switch it by hand (nvme set-feature, hdparm -W, sdparm), or choose a test that does not need it.",
+    ),
+    ReasonKind(
+        "invalid",
+        "the loop device uses the page cache",
+        "page cache measured",
+        "memory was measured, not a drive",
+        "Attach the loop device with --direct-io=on.",
+    ),
+    ReasonKind(
+        "invalid",
+        "the inventory wants",
+        "vendor's setting differs",
+        "a setting of the vendor's tool is not as the inventory has it",
+        "Run vendor.yml, with the power cycle that it asks for.",
+    ),
+    ReasonKind(
+        "invalid",
+        "neither purged nor measured",
+        "host not tuned",
+        "the host could not be set as planned, so nothing that is measured would count",
+        "Mend what the sentence names, or leave that setting out (tune_…_enabled: false).",
+    ),
+    ReasonKind(
+        "invalid",
+        "the host was not tuned as planned",
+        "host not tuned",
+        "a setting was not, or no longer, as planned",
+        "Stop what sets it back, or leave that setting out (tune_…_enabled: false).",
+    ),
+    ReasonKind(
+        "invalid",
+        "did not complete its purge and fill",
+        "the test before failed",
+        "this test builds on what the one before it leaves, and that is unknown",
+        _NEXT_TEST,
+    ),
+    ReasonKind(
+        "invalid",
+        "not measured: in test … before it",
+        "the test before failed",
+        "in the test before, somebody gave back what this one builds on",
+        _NEXT_TEST,
+    ),
+    ReasonKind(
+        "invalid",
+        "it builds on the drive state that test … leaves",
+        "the test before failed",
+        "this test goes on from another's state, and that one does not count",
+        _NEXT_TEST,
+    ),
+    ReasonKind(
+        "invalid",
+        "no array was made",
+        "no array",
+        "a member of the array was missing, refused or failed its own tests",
+        "Mend that drive, or take the array's test out of the plan.",
+    ),
+    ReasonKind(
+        "invalid",
+        "bytes were written to",
+        "other I/O",
+        "the members of the array got other amounts than the array was given",
+        _OF_ROUNDS[disturbances.OTHER_IO][1],
+    ),
+    ReasonKind(
+        "invalid",
+        "is missing; install",
+        "a tool is missing",
+        "the host lacks a program that the test needs",
+        "Install the package that the sentence names.",
+    ),
+    ReasonKind(
+        "invalid",
+        "the kernel does not count the drive's writes",
+        "writes not counted",
+        "without the kernel's counts nobody can tell whether a file system may be wiped",
+        "Write 1 to queue/iostats of the drive.",
+    ),
+    ReasonKind(
+        "invalid",
+        "to take threads and depth from",
+        "no sweep to take the load from",
+        "the test takes its threads and depth from a sweep that has no such cell",
+        "Put the sweep's test before it in ssd_plan, and see why that has no figure.",
+    ),
+    ReasonKind(
+        "invalid",
+        "so its figures can't be computed",
+        "journal damaged",
+        "the journal of the test is not whole",
+        "The raw results are kept; look at the host's disk, and measure again.",
+    ),
+    ReasonKind(
+        "invalid",
+        "too few peers",
+        "too few peers",
+        "the criterion is relative, and too few drives are like this one",
+        "Qualify more of the model together, or give an absolute limit.",
+    ),
+    ReasonKind(
+        "invalid",
+        "baseline",
+        "no baseline",
+        "the criterion is relative to an earlier run, which has no such figure of this drive",
+        "Name another run in baseline, or run report.yml of that one first.",
+    ),
+    ReasonKind(
+        "invalid",
+        "several drives with the serial",
+        "serial not unique",
+        "two drives of the baseline have this serial number",
+        "Name the drive by wwn or by_id.",
+    ),
+    ReasonKind(
+        "invalid",
+        "the fleet was not compared",
+        "fleet not compared",
+        "a relative criterion needs the comparison of the fleet",
+        "Install what the report says is missing (pandas, SciPy), and run report.yml again.",
+    ),
+    ReasonKind(
+        "invalid",
+        "has no figure (",
+        "no figure",
+        "the test ran, and gave no figure for a criterion",
+        "Look at the test's remarks for what its host could not tell; take out the criterion if nothing counts it.",
+    ),
+    ReasonKind(
+        "invalid",
+        "but preflight saw",
+        "another drive was measured",
+        "the model of the drive's record is not that which preflight saw",
+        "Check which drive was measured.",
+    ),
+    ReasonKind(
+        "invalid",
+        "its record has no model",
+        "model unknown",
+        "it is unknown whether criteria for models apply",
+        "Run collect.yml again; see why the drive's identity is missing.",
+    ),
+    ReasonKind(
+        "invalid",
+        "the measurement is invalid, and the host gave no reason",
+        "no reason given",
+        "the host's record has no reason",
+        "Run collect.yml again, and report it.",
+    ),
+    ReasonKind(
+        "invalid",
+        "not all that was to be written was read back",
+        "not all read back",
+        "the integrity test ended before it had read back all that it wrote, so nothing is proved of the rest",
+        "See the reason beside it; measure again.",
+    ),
+    ReasonKind(
+        "invalid",
+        "somebody else wrote",
+        "other I/O",
+        "another process, host or namespace wrote to the drive while its blocks were to keep what the test wrote",
+        _OF_ROUNDS[disturbances.OTHER_IO][1],
+    ),
+    ReasonKind(
+        "invalid",
+        "is unknown",
+        "something is unknown",
+        "what would show a wrong figure cannot be observed, and ssd_unknown_causes is disturb",
+        "Make it observable, as the sentence says, or leave ssd_unknown_causes at warn.",
+        general=True,
+    ),
+    ReasonKind(
+        "invalid",
+        "the kernel does not count writes to this drive",
+        "writes not counted",
+        "whether the fill was complete is unknown, and ssd_unknown_causes is disturb",
+        "Write 1 to queue/iostats, or leave ssd_unknown_causes at warn.",
+    ),
+)
