@@ -20,8 +20,8 @@ Record = dict[str, t.Any]
 
 
 def rows(sources: Sources) -> list[Record]:
-    """[{host, drive, short, serial, model, firmware, rack, verdict, reasons, host_fault, own_reasons, figure, outliers,
-    low, page, outlines}].
+    """[{host, drive, short, serial, model, firmware, rack, verdict, reasons, tests, host_fault, own_reasons, figure,
+    outliers, low, page, outlines}].
 
     outliers: those of fleet.outliers that are its own. low: the entry of fleet.low_hosts that it is part of, or None.
       page: its page, from the
@@ -45,7 +45,7 @@ def rows(sources: Sources) -> list[Record]:
             {
                 **{
                     name: judged[name]
-                    for name in ("host", "drive", "serial", "model", "firmware", "verdict", "reasons")
+                    for name in ("host", "drive", "serial", "model", "firmware", "verdict", "reasons", "tests")
                 },
                 "host_fault": bool(judged.get("host_fault")),
                 "own_reasons": own_reasons(judged),

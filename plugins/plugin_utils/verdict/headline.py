@@ -13,7 +13,7 @@ from ...module_utils.measure import health_metrics
 from ..common import units
 from . import judged_criteria
 from .fail_kinds import WRONG_BLOCKS
-from .reason_matching import cause_of
+from .reason_matching import cause_of, without_test
 from .verdicts import VERDICTS
 
 WORDS = {
@@ -27,9 +27,9 @@ WORDS = {
 MOST_CAUSES = 6
 LONGEST = 60
 HOST_FAULT = "slow host"
-# judged_criteria.comparison, after the test's name: "iops: write_iops 352 < 500 (criterion iops write_iops min 500)".
-_MISSED = re.compile(r"(?:[^:]+: )?(?P<metric>[a-z][a-z0-9_]*) [^(]*? (?P<sign>[<>]) [^(]*\(criterion (?P<rest>.*)")
-# criteria.missed_health: "iops: it counted 3 more media errors (media_errors, max 0)".
+# judged_criteria.comparison: "write_iops 352 < 500 (criterion iops write_iops min 500)".
+_MISSED = re.compile(r"(?P<metric>[a-z][a-z0-9_]*) [^(]*? (?P<sign>[<>]) [^(]*\(criterion (?P<rest>.*)")
+# criteria.missed_health: "it counted 3 more media errors (media_errors, max 0)".
 _UNHEALTHY = re.compile(r".*\((?P<metric>[a-z][a-z0-9_]*)(?:, (?:max|min) [-0-9.e+]+)+\)$")
 # Where none is allowed, the name alone says it.
 _NONE_ALLOWED = re.compile(r" max 0(?=[ ):])")
@@ -80,27 +80,31 @@ def causes(drive: Mapping) -> list[str]:
     if drive.get("host_fault"):
         return [HOST_FAULT]
     # Reasons come worst first, and do not say of which verdict they are: the first one is of the drive's.
-    known = [_cause(str(reason), verdict) for reason in reasons]
+    tests = {test["test"] for test in drive.get("tests") or ()}
+    known = [_cause(without_test(str(reason), tests)[1], verdict) or _sick(str(reason), verdict) for reason in reasons]
     return list(dict.fromkeys(cause or _beginning(str(reasons[0])) for cause in known[:1])) + [
         cause for cause in dict.fromkeys(known[1:]) if cause and cause != known[0]
     ]
 
 
-def _cause(reason: str, verdict: str) -> str:
-    """Return the cause of one reason of a verdict; "" where its words are not known."""
+def _cause(said: str, verdict: str) -> str:
+    """Return the cause of one reason of a verdict; "" where its words are not known. said: of without_test."""
     if verdict != "fail":
-        return cause_of(reason, verdict)
-    missed = _MISSED.match(reason)
+        return cause_of(said, verdict)
+    missed = _MISSED.match(said)
     if missed:
         words = units.metric_words(missed["metric"])
         side = "below" if missed["sign"] == "<" else "above"
         return words if _NONE_ALLOWED.search(missed["rest"]) else f"{words} {side} its limit"
-    unhealthy = _UNHEALTHY.match(reason)
+    unhealthy = _UNHEALTHY.match(said)
     if unhealthy and unhealthy["metric"] in health_metrics.TABLE:
         return units.metric_words(unhealthy["metric"])
-    if "not read back as written" in reason:
-        return WRONG_BLOCKS
-    return reason.partition(". ")[0][:LONGEST] if _SICK.match(reason) else ""
+    return WRONG_BLOCKS if "not read back as written" in said else ""
+
+
+def _sick(reason: str, verdict: str) -> str:
+    """Return what a check found of a sick drive; "" for any other reason. Tests may have the names of checks."""
+    return reason.partition(". ")[0][:LONGEST] if verdict == "fail" and _SICK.match(reason) else ""
 
 
 def _beginning(reason: str) -> str:

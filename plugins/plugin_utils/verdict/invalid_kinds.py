@@ -60,21 +60,21 @@ _OF_ROUNDS = {
 
 INVALID = (
     *(
-        ReasonKind("invalid", f"{TITLES[cause]} in … rounds", TITLES[cause], *told)
+        ReasonKind("invalid", f"…{TITLES[cause]} in … rounds", TITLES[cause], *told)
         for cause, told in _OF_ROUNDS.items()
     ),
     ReasonKind("invalid", "its link fell", TITLES["link"], *_OF_ROUNDS["link"]),
     ReasonKind("invalid", "its link of … can no longer be seen", TITLES["link"], *_OF_ROUNDS["link"]),
     ReasonKind(
         "invalid",
-        "is unknown: too few rounds are left (",
+        "… is unknown: too few rounds are left (",
         "host delayed I/Os",
         "the host held I/Os up in so many rounds that no percentile is left; the rates count all the same",
         _STOP_LOAD,
     ),
     ReasonKind(
         "invalid",
-        "is unknown: … I/Os in the window are too few",
+        "… is unknown: … I/Os in the window are too few",
         "too few I/Os for a percentile",
         "fewer than 10 I/Os lie beyond the percentile, so one slow I/O more or less moves it anywhere",
         "Measure longer (runtime_s, rounds), or ask for a lower percentile. Plan mode warns of it.",
@@ -88,7 +88,7 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
-        "interrupted: the host job failed with",
+        "interrupted…: the host job failed with",
         "host job failed",
         "the job met what it can't go on from, such as a full disk, before the test was done",
         "Mend what it names, then go on with the run; a Python exception in it is ours: please report it.",
@@ -102,6 +102,13 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
+        "the campaign of … was interrupted",
+        "stopped",
+        "the run was stopped (stop.yml, a reboot, a killed job) before the drive's tests were done",
+        "Go on with the same run: qualify.yml with its ssd_run_id.",
+    ),
+    ReasonKind(
+        "invalid",
         "no round was completed",
         "no round completed",
         "a limit (rounds.time_limit_s) ended the test before its first round did",
@@ -109,14 +116,14 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
-        "of the fill, regardless of fio's result",
+        "the kernel counted only … of the fill, regardless of fio's result",
         "fill not complete",
         "the kernel counted fewer writes than the fill consists of, so the drive is not preconditioned",
         "Look at the kernel's log and the drive's health; report it if both are clean.",
     ),
     ReasonKind(
         "invalid",
-        "power state",
+        "its …power state changed from",
         "power state changed",
         "the drive or its PCI function went to a state with less power",
         "Look for what saves power (nvme set-feature, runtime power management); tune sets it.",
@@ -144,10 +151,17 @@ INVALID = (
     ReasonKind("invalid", "PCI Express errors rose", TITLES["pcie_errors"], *_OF_ROUNDS["pcie_errors"]),
     ReasonKind(
         "invalid",
-        "write cache",
+        "the drive… write cache",
         "write cache not as asked",
         "the drive's write cache is not as the test needs it, changed on the way, or cannot be told",
         "Switch it by hand (nvme set-feature, hdparm -W, sdparm), or choose a test that does not need it.",
+    ),
+    ReasonKind(
+        "invalid",
+        "its write cache changed from",
+        "write cache not as asked",
+        "somebody switched the drive's write cache while it was measured",
+        "Stop what sets it (hdparm, sdparm, nvme set-feature, a configuration agent).",
     ),
     ReasonKind(
         "invalid",
@@ -158,7 +172,7 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
-        "the inventory wants",
+        "its … the inventory wants",
         "vendor's setting differs",
         "a setting of the vendor's tool is not as the inventory has it",
         "Run vendor.yml, with the power cycle that it asks for.",
@@ -179,14 +193,14 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
-        "did not complete its purge and fill",
+        "the test before it, …, did not complete its purge and fill",
         "the test before failed",
         "this test builds on what the one before it leaves, and that is unknown",
         _NEXT_TEST,
     ),
     ReasonKind(
         "invalid",
-        "not measured: in test … before it",
+        "in test … before it",
         "the test before failed",
         "in the test before, somebody gave back what this one builds on",
         _NEXT_TEST,
@@ -207,14 +221,14 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
-        "bytes were written to",
+        "… bytes were written to",
         "other I/O",
         "the members of the array got other amounts than the array was given",
         _OF_ROUNDS[disturbances.OTHER_IO][1],
     ),
     ReasonKind(
         "invalid",
-        "is missing; install",
+        "… is missing; install",
         "a tool is missing",
         "the host lacks a program that the test needs",
         "Install the package that the sentence names.",
@@ -228,14 +242,14 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
-        "to take threads and depth from",
+        "cell …to take threads and depth from",
         "no sweep to take the load from",
         "the test takes its threads and depth from a sweep that has no such cell",
         "Put the sweep's test before it in ssd_plan, and see why that has no figure.",
     ),
     ReasonKind(
         "invalid",
-        "so its figures can't be computed",
+        "…, so its figures can't be computed",
         "journal damaged",
         "the journal of the test is not whole",
         "The raw results are kept; look at the host's disk, and measure again.",
@@ -249,14 +263,42 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
-        "baseline",
+        "the baseline … has no valid",
         "no baseline",
         "the criterion is relative to an earlier run, which has no such figure of this drive",
-        "Name another run in baseline, or run report.yml of that one first.",
+        "Name a run in baseline in which the drive was measured with this test.",
     ),
     ReasonKind(
         "invalid",
-        "several drives with the serial",
+        "the baseline … is this run itself",
+        "no baseline",
+        "the criterion compares the run with itself",
+        "Name an earlier run in baseline.",
+    ),
+    ReasonKind(
+        "invalid",
+        "the baseline … was measured under other conditions",
+        "no baseline",
+        "something that bears on the figure has changed since that run; the sentence says what",
+        "Name a run in baseline that was measured as this one, or undo the change and measure again.",
+    ),
+    ReasonKind(
+        "invalid",
+        "there is no report of the baseline",
+        "no baseline",
+        "the criterion is relative to an earlier run that has no report",
+        "Run report.yml with the ssd_run_id of the baseline, then again with that of this run.",
+    ),
+    ReasonKind(
+        "invalid",
+        "a baseline has no figures of single cells",
+        "no baseline",
+        "the criterion names a cell, and a report keeps the figures of whole tests alone",
+        "Leave cell out of the criterion, or give it an absolute limit.",
+    ),
+    ReasonKind(
+        "invalid",
+        "run … has several drives with the serial",
         "serial not unique",
         "two drives of the baseline have this serial number",
         "Name the drive by wwn or by_id.",
@@ -270,14 +312,14 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
-        "has no figure (",
+        "… has no figure (",
         "no figure",
         "the test ran, and gave no figure for a criterion",
         "Look at the test's remarks for what its host could not tell; take out the criterion if nothing counts it.",
     ),
     ReasonKind(
         "invalid",
-        "but preflight saw",
+        "its record has the model …, but preflight saw",
         "another drive was measured",
         "the model of the drive's record is not that which preflight saw",
         "Check which drive was measured.",
@@ -305,14 +347,14 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
-        "somebody else wrote",
+        "…; but somebody else",
         "other I/O",
         "another process, host or namespace wrote to the drive while its blocks were to keep what the test wrote",
         _OF_ROUNDS[disturbances.OTHER_IO][1],
     ),
     ReasonKind(
         "invalid",
-        "is unknown",
+        "…is unknown",
         "something is unknown",
         "what would show a wrong figure cannot be observed, and ssd_unknown_causes is disturb",
         "Make it observable, as the sentence says, or leave ssd_unknown_causes at warn.",

@@ -235,7 +235,7 @@ def _why_no_record(facts: RunFacts, host: str, drive: str, record: DriveRecord |
             "with this ssd_run_id"
         )
     if state in ("unreachable", "failed"):
-        return f"{host} {'was unreachable' if state == 'unreachable' else 'failed'}{said}"
+        return (f"{host} was unreachable" if state == "unreachable" else f"the run failed on {host}") + said
     return f"{host} reported no result for {drive}" + colon(message)
 
 

@@ -35,8 +35,11 @@ FURTHER_CODES = {
 
 
 class ReasonKind(t.NamedTuple):
-    """One kind of reason. says: its words, ANYTHING for what differs; cause: in a headline. general: any other kind
-    that fits too tells more. coded: the words go on with a code, which the headline names.
+    """One kind of reason. says: its words from the beginning, ANYTHING for what differs; cause: in a headline. general:
+    any other kind that fits too tells more. coded: a code follows the words, which the headline names.
+
+    A name stands only where says has ANYTHING, so whatever a drive or a test is called, it is no other reason. Words
+    behind a leading ANYTHING are several, as no name has blanks.
     """
 
     verdict: str
@@ -51,7 +54,7 @@ class ReasonKind(t.NamedTuple):
 ERROR = (
     ReasonKind(
         "error",
-        OF_HOST,
+        f"…{OF_HOST}",
         "host fault",
         "the kernel reset what drives share (an HBA, a switch, a bus), or reset or lost several drives within a "
         "minute; none of it counts against the drive",
@@ -60,21 +63,21 @@ ERROR = (
     ),
     ReasonKind(
         "error",
-        "its self-test…did not end within",
+        "…: its self-test…did not end within",
         "self-test does not end",
         "the drive tests itself, which somebody else had started, for longer than it says that it takes",
         "Wait for it, or end it with the command that the sentence names, and start again.",
     ),
     ReasonKind(
         "error",
-        "its self-test…stood still for",
+        "…: its self-test…stood still for",
         "self-test does not end",
         "a self-test that somebody else had started makes no progress",
         "End it with the command that the sentence names, and start again; if it goes on, look at the drive's health.",
     ),
     ReasonKind(
         "error",
-        "hangs",
+        "…: the drive… hangs",
         "the drive hangs",
         "the drive gave no answer for minutes; fio or a command waits for it in the kernel",
         "Look at the kernel's log; the run kept the drive's own logs. It counts for quarantine. A power cycle may "
@@ -82,35 +85,35 @@ ERROR = (
     ),
     ReasonKind(
         "error",
-        "no answer",
+        "…: no answer",
         "the drive hangs",
         "a step that asks the drive did not end in time",
         "Look at the kernel's log and the drive's health.",
     ),
     ReasonKind(
         "error",
-        "fio ended with exit code",
+        "…: fio ended with exit code",
         "fio failed",
         "fio could not do the I/O, or could not run; the sentence has its last words",
         "An I/O error is the drive's: look at the kernel's log. Anything else is the job's or the host's.",
     ),
     ReasonKind(
         "error",
-        "fio was killed",
+        "…: fio was killed",
         "fio was killed",
         "the host ran out of memory, or somebody killed fio",
         "Look at the kernel's log; free memory; measure again.",
     ),
     ReasonKind(
         "error",
-        "can still be read after",
+        "… can still be read after",
         "purge not verified",
         "the purge reported success, and blocks written before it can still be read",
         "Try another purge_method; report the drive to its maker.",
     ),
     ReasonKind(
         "error",
-        "refused: ",
+        "the test ended with an error…: refused: ",
         "refused by the guard",
         "the last look before a write found the drive in use, or another one",
         "The code is explained in [wrong-drives.md](wrong-drives.md#what-lifts-a-code).",
@@ -118,14 +121,14 @@ ERROR = (
     ),
     ReasonKind(
         "error",
-        "names no test of this drive's plan",
+        "… names no test of this drive's plan",
         "criterion without a test",
         "a criterion names a test that the plan does not have",
         "Mend the name, or take out the criterion.",
     ),
     ReasonKind(
         "error",
-        "has no figure to compare with",
+        "… has no figure to compare with",
         "criterion without a figure",
         "the test that a criterion names gives no such metric",
         "Mend the metric or the cell: [the names](report.md#metrics).",
@@ -148,7 +151,7 @@ ERROR = (
     ),
     ReasonKind(
         "error",
-        "ended with an error",
+        "the campaign of … ended with an error",
         "the campaign failed",
         "the drive's part of the run ended early, for the reason that follows",
         "Mend what it names, then go on with the run; a Python exception in it is ours: please report it.",
@@ -159,21 +162,21 @@ ERROR = (
 NOT_TESTED = (
     ReasonKind(
         "not_tested",
-        "was left out: …the host is unreachable",
+        "… on … was left out: …the host is unreachable",
         "host unreachable",
         "Ansible could not connect to the host when the run began",
         "Check that it is up, and ssh to it with the play's user.",
     ),
     ReasonKind(
         "not_tested",
-        "was left out: …the host could not be examined",
+        "… on … was left out: …the host could not be examined",
         "host could not be examined",
         "preflight's look at the host failed",
         "Mend what the sentence names, such as become or a missing Python.",
     ),
     ReasonKind(
         "not_tested",
-        "was left out",
+        "… on … was left out: ",
         "left out",
         "preflight refused the drive or its host, or the drive is in quarantine",
         "A code before the first colon is one of the table below, or of "
@@ -183,7 +186,7 @@ NOT_TESTED = (
     ),
     ReasonKind(
         "not_tested",
-        "was refused on",
+        "… was refused on",
         "refused",
         "the host job's guard refused the drive before anything was written",
         "The code is explained in [wrong-drives.md](wrong-drives.md#what-lifts-a-code).",
@@ -199,21 +202,21 @@ NOT_TESTED = (
     ),
     ReasonKind(
         "not_tested",
-        "had not finished when its results were collected",
+        "… had not finished when its results were collected",
         "not finished",
         "the host was still measuring",
         "Run watch.yml, then collect.yml, with this ssd_run_id.",
     ),
     ReasonKind(
         "not_tested",
-        "was unreachable",
+        "… was unreachable",
         "host unreachable",
         "the connection to the host was lost",
         "If its job runs on, collect.yml brings the results later.",
     ),
     ReasonKind(
         "not_tested",
-        "reported no result for",
+        "… reported no result for",
         "no result",
         "the host's records lack this drive",
         "See the host's page; go on with the run.",
@@ -234,24 +237,23 @@ NOT_TESTED = (
     ),
     ReasonKind(
         "not_tested",
-        "was not judged: ssd_time_budget left out",
+        "… was not judged: ssd_time_budget left out",
         "left out by the time budget",
         "a criterion is on a test for which the budget left no time",
         "Raise ssd_time_budget, or take a shorter plan.",
     ),
     ReasonKind(
         "not_tested",
-        "was interrupted",
+        "the campaign of … was interrupted",
         "stopped",
         "the run was stopped before the drive's first test was done",
         "Go on with the run: qualify.yml with its ssd_run_id.",
     ),
     ReasonKind(
         "not_tested",
-        " failed",
+        "the run failed on",
         "host failed",
-        "a task failed on the host; the sentence has its message",
+        "the host's part of the run failed; the sentence says why",
         "Mend it, then go on with the run.",
-        general=True,
     ),
 )

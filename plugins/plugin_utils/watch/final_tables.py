@@ -182,7 +182,7 @@ def _most(told: list[str]) -> list[str]:
 
 class _Row(t.NamedTuple):
     """A drive: `good` ones give way when there are too many, and those of a higher `rank` when there still are; `why`:
-    what is wrong with it, in sentences; `verdict`: "" where nobody has judged it.
+    what is wrong with it, in sentences; `verdict`: "" where nobody has judged it; `names`: of its tests.
     """
 
     host: str
@@ -194,6 +194,7 @@ class _Row(t.NamedTuple):
     good: bool
     rank: tuple[int, bool] = (0, False)
     verdict: str = ""
+    names: t.Collection[str] = ()
 
 
 def lines(run: Mapping, records: t.Sequence[Mapping], summary: Mapping | None) -> list[str]:
@@ -203,7 +204,7 @@ def lines(run: Mapping, records: t.Sequence[Mapping], summary: Mapping | None) -
     rows = [_drive_row(key, run, records, summary) for key in _drives(run, records, summary)]
     shown = rows if len(rows) <= MOST_DRIVES else [row for row in rows if not row.good]
     shown = shown if len(shown) <= MOST_ROWS else sorted(shown, key=lambda row: row.rank)
-    why = grouped_reasons.grouped([DriveReasons(row.host, row.drive, row.why, row.verdict) for row in shown])
+    why = grouped_reasons.grouped([DriveReasons(row.host, row.drive, row.why, row.verdict, row.names) for row in shown])
     told_rows = _table_rows(rows, shown, why.own)
     table = [DRIVE_TITLES, *(line.cells for line in told_rows[:MOST_ROWS])]
     told = [f"warning: {text}" for text in ((summary or {}).get("warnings") or [])[:MOST_WARNINGS]]
@@ -279,7 +280,8 @@ def _drive_row(key: Key, run: Mapping, records: t.Sequence[Mapping], summary: Ma
         # What a slow host made fail must not take the room of bad drives.
         rank = VERDICTS.index(judged["verdict"]), bool(judged.get("host_fault"))
         verdict = judged["verdict"]
-        return _Row(host, drive, model, verdict.replace("_", " "), tests, why, good, rank, verdict)
+        names = {test["test"] for test in judged.get("tests") or ()}
+        return _Row(host, drive, model, verdict.replace("_", " "), tests, why, good, rank, verdict, names)
     outcome = campaign.get("outcome") or "no result yet"
     said = next((record["message"] for record in records if record["kind"] == "host" and record["host"] == host), "")
     message = campaign.get("message") or ("" if campaign else said)

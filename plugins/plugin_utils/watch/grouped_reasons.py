@@ -11,7 +11,6 @@ import re
 import typing as t
 
 from ..verdict import reason_matching
-from ..verdict.reason_kinds import ANYTHING
 
 DEVICE = re.compile(r"/dev/[^\s;,)]+")
 # Not those in names, such as rand-4k-w100.
@@ -19,12 +18,13 @@ NUMBER = re.compile(r"(?<![\w.,:/-])\d+(?:[.,:]\d+)*(?![\w/-])")
 
 
 class DriveReasons(t.NamedTuple):
-    """Why one drive got its result, in sentences. verdict: "" for an outcome that nobody has judged."""
+    """Why one drive got its result, in sentences. verdict: "" for an outcome that nobody has judged; tests: names."""
 
     host: str
     drive: str
     reasons: t.Sequence[str]
     verdict: str = ""
+    tests: t.Collection[str] = ()
 
 
 class Grouped(t.NamedTuple):
@@ -37,15 +37,15 @@ class Grouped(t.NamedTuple):
 def grouped(drives: t.Sequence[DriveReasons]) -> Grouped:
     """Return every reason once. A shared one is told as the first of its drives has it."""
     of_drives = {(one.host, one.drive): _by_kind(one) for one in drives}
-    kinds: dict[str, list[str]] = {}
-    for reasons in of_drives.values():
-        for kind, reason in reasons.items():
-            kinds.setdefault(kind, []).append(reason)
-    shared = [kind for kind, reasons in kinds.items() if len(reasons) > 1]
+    kinds: dict[str, list[tuple[DriveReasons, str]]] = {}
+    for one in drives:
+        for kind, reason in of_drives[one.host, one.drive].items():
+            kinds.setdefault(kind, []).append((one, reason))
+    shared = [kind for kind, told in kinds.items() if len(told) > 1]
     marks = {kind: f"[{number}]" for number, kind in enumerate(shared, start=1)}
     own = {
         (one.host, one.drive): [
-            _marked(reason, one.verdict, marks[kind]) if kind in marks else reason
+            _marked(reason, one, marks[kind]) if kind in marks else reason
             for kind, reason in of_drives[one.host, one.drive].items()
         ]
         for one in drives
@@ -62,23 +62,27 @@ def _by_kind(one: DriveReasons) -> dict[str, str]:
     return found
 
 
-def _line(mark: str, reasons: t.Sequence[str]) -> str:
-    """Return `[1] 6 drives, the first: …`."""
-    differs = ", the first" if len(set(reasons)) > 1 else ""
-    return f"{mark} {len(reasons)} drives{differs}: {reasons[0]}"
+def _line(mark: str, told: t.Sequence[tuple[DriveReasons, str]]) -> str:
+    """Return `[1] 6 drives, the first is S1 on h1: …`."""
+    one, reason = told[0]
+    named = "" if reason.startswith(f"{one.drive} on {one.host} ") else f" is {one.drive} on {one.host}"
+    differs = f", the first{named}" if any(other != reason for _one, other in told) else ""
+    return f"{mark} {len(told)} drives{differs}: {reason}"
 
 
-def _marked(reason: str, verdict: str, mark: str) -> str:
+def _marked(reason: str, one: DriveReasons, mark: str) -> str:
     """Return a shared reason's cause, where it is known, and its number."""
-    return " ".join(filter(None, (reason_matching.cause_of(reason, verdict), mark)))
+    _test, said = reason_matching.without_test(reason, one.tests)
+    return " ".join(filter(None, (reason_matching.cause_of(said, one.verdict), mark)))
 
 
 def _kind(reason: str, one: DriveReasons) -> str:
     """Return a reason without what differs between drives."""
-    known = reason_matching.kind_of(reason, one.verdict)
-    if known and not (known.general or known.coded):
-        # What stands before says of which test and metric it is.
-        reason = reason[: reason.index(known.says.partition(ANYTHING)[0])] + known.says
+    test, said = reason_matching.without_test(reason, one.tests)
+    found, words = reason_matching.find(said, one.verdict), ""
+    if found and not (found.kind.general or found.kind.coded):
+        # What stands before says of which metric it is.
+        said, words = said[: found.begin], found.kind.says
     for name in sorted(filter(None, (one.host, one.drive)), key=len, reverse=True):
-        reason = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "@", reason)
-    return NUMBER.sub("#", DEVICE.sub("@", reason))
+        said = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "@", said)
+    return f"{test}: {NUMBER.sub('#', DEVICE.sub('@', said))}{words}"

@@ -16,7 +16,8 @@ UNHEALTHY = "iops: it counted {0} more media errors (media_errors, max 0)"
 
 
 def drive(verdict, *reasons, **more):
-    return {"host": "h1", "drive": "S1", "verdict": verdict, "reasons": list(reasons), **more}
+    tests = [{"test": name} for name in ("iops", "latency", "run", "a")]
+    return {"host": "h1", "drive": "S1", "verdict": verdict, "reasons": list(reasons), "tests": tests, **more}
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_only_what_counts_is_valid():
         ([drive_record(), test_record("strange")], "not_tested", "wsat: the test has not finished (outcome 'strange')"),
         ([], "not_tested", "nothing was collected from h1: run collect.yml with this ssd_run_id"),
         ([host_record("unreachable", "timed out")], "not_tested", "h1 was unreachable: timed out"),
-        ([host_record("failed", "no job")], "not_tested", "h1 failed: no job"),
+        ([host_record("failed", "no job")], "not_tested", "the run failed on h1: no job"),
         ([host_record("ok")], "not_tested", "h1 reported no result for S1"),
         (
             [host_record("unfinished", "still at work on S1"), test_record()],

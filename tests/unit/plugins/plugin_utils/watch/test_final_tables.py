@@ -43,7 +43,7 @@ def test_a_fleet_has_a_line_a_model_then_what_stands_out_and_only_drives_in_need
     assert "h2 S2-1 iops: write_" in text[2] and "h4: its 4 drives are 30 % worse" in text[3]
     assert "96 figures stand out; at most about" in text[4] and text[5].startswith("HOST")
     assert [line.split()[1] for line in text[6:-2]] == ["S2-1", "S4-0", "S4-1", "S4-2", "S4-3"]
-    assert text[-2].startswith("[1] 5 drives, the first: iops: write_iops 80,") and all(
+    assert text[-2].startswith("[1] 5 drives, the first is S2-1 on h2: iops: write_iops 80,") and all(
         "[1]" in line for line in text[6:-2]
     )
     assert text[-1] == "19 of 24 drives passed; 5 failed: write IOPS below its limit"
