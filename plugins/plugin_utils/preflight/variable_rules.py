@@ -123,9 +123,11 @@ def _limits(asked: Variables) -> list[str]:
     given = plain(asked.get("ssd_validity_limits"))
     if not isinstance(given, dict):
         return []
-    known = ", ".join(Limits._fields)
+    known = Limits._fields
     found = [
-        f"ssd_validity_limits: unknown name {name!r}; known are {known}" for name in given if name not in Limits._fields
+        f"ssd_validity_limits: unknown name {name!r}{schemas.suggestion(name, known)} (known: {', '.join(known)})"
+        for name in given
+        if name not in known
     ]
     numbers = [(name, value, values.number(value)) for name, value in given.items()]
     return found + [

@@ -15,7 +15,12 @@ from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import vari
         ("ssd_validity_limits", {}, ""),
         ("ssd_validity_limits", Limits()._asdict(), ""),
         ("ssd_validity_limits", {"idle_gap_s": "10"}, ""),
-        ("ssd_validity_limits", {"idle_gap": 10}, "unknown name 'idle_gap'; known are other_io_share"),
+        (
+            "ssd_validity_limits",
+            {"idle_gap": 10},
+            "unknown name 'idle_gap'; did you mean idle_gap_s? (known: other_io_share",
+        ),
+        ("ssd_validity_limits", {"zzz": 10}, "unknown name 'zzz' (known: other_io_share"),
         ("ssd_validity_limits", {"idle_gap_s": -1}, "idle_gap_s: -1 must be a number of at least 0"),
         ("ssd_validity_limits", {"idle_gap_s": "long"}, "must be a number"),
         ("ssd_validity_limits", [1], "must be a mapping"),
