@@ -225,7 +225,8 @@ def _left_out(decided: decision.Decision) -> list[str]:
     count = sum(len(drives) for drives in decided.left_out.values())
     are = f"1 drive {'would be' if decided.shows_plan else 'is'}" if count == 1 else None
     are = are or f"{count} drives {'would be' if decided.shows_plan else 'are'}"
-    title = f"{are} left out, and not measured (ssd_refused, docs/awx.md); to have all or nothing: ssd_refused=stop"
+    how = "ssd_refused=stop for all or nothing (docs/awx.md); each code, and what to do: docs/invalid.md"
+    title = f"{are} left out, and not measured; {how}"
     return [title, *(f"- {line}" for line in decided.leaves)] if decided.leaves else []
 
 

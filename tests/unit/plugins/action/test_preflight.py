@@ -9,7 +9,7 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ansible_collections.ssdlab.fleet.plugins.action import examine, preflight
-from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import findings
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import decision, findings
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.validation.host_action import HostAction
 
 ASKED = {"ssd_state_dir": "/s", "ssd_drives": None, "ssd_run_id": "", "preflight_tools": [], "x": findings.UNSET}
@@ -66,3 +66,11 @@ def test_what_was_asked_stays_known_where_the_host_does_not_answer(monkeypatch, 
     assert set(told) == {state, "msg", findings.NOT_PRINTED}
     view = preflight._view("h1", told)
     assert view.asked["ssd_mode"] == "plan" and told[findings.NOT_PRINTED]["names"] == ["ssd_mode", "ssd_own"]
+
+
+@pytest.mark.parametrize("codes", [["signature"], ["signature", "unsigned_data"]])
+def test_where_the_remedy_of_each_code_stands_is_told_once(codes):
+    leaves = [f"h{n}: drive S{n}: mounted: it is mounted (also: {', '.join(codes)})" for n in range(3)]
+    decided = decision.Decision([], None, True, False, [], "", "", None, [], left_out={"h1": leaves}, leaves=leaves)
+    title, *lines = preflight._left_out(decided)
+    assert lines == [f"- {line}" for line in leaves] and title.endswith("each code, and what to do: docs/invalid.md")
