@@ -53,12 +53,14 @@ NOWHERE = Place(None, None, None, "")
 
 class Topology(t.NamedTuple):
     """The CPUs that are on, each with its core `(package, first CPU of the core)` and its NUMA node; None: the kernel
-    does not say. slow: those of a processor with cores of several kinds that are not of its fastest one.
+    does not say. slow: those of a processor with cores of several kinds that are not of its fastest one. distances: how
+    far each node is from each, those without CPUs too: {node: {node: distance}}.
     """
 
     core_of: dict[int, tuple[int, int]]
     node_of: dict[int, int | None]
     slow: frozenset[int] = frozenset()
+    distances: t.Mapping[int, t.Mapping[int, int]] = {}
 
     @property
     def online(self) -> list[int]:
@@ -69,6 +71,14 @@ class Topology(t.NamedTuple):
     def nodes(self) -> list[int]:
         """The NUMA nodes that have a CPU, in order."""
         return sorted({node for node in self.node_of.values() if node is not None})
+
+    def nearest(self, node: int) -> int | None:
+        """Return the node with CPUs that is nearest to a node, such as one of memory alone; None where several are, or
+        nobody knows.
+        """
+        known = self.distances.get(node, {})
+        far = sorted((known[other], other) for other in self.nodes if other in known)
+        return far[0][1] if len(far[:2]) == 1 or (far and far[0][0] < far[1][0]) else None
 
     def of_node(self, node: int) -> list[int]:
         """Return the CPUs of a node, in order."""
@@ -175,6 +185,7 @@ def usable(host: Host) -> Topology:
         core_of={cpu: core for cpu, core in seen.core_of.items() if cpu in allowed},
         node_of={cpu: node for cpu, node in seen.node_of.items() if cpu in allowed},
         slow=seen.slow & allowed,
+        distances=seen.distances,
     )
 
 
@@ -189,14 +200,21 @@ def topology(host: Host) -> Topology:
     The list of siblings tells the core: a core_id may be there twice in a package, on each of its dies
     (Documentation/admin-guide/cputopology.rst).
     """
-    nodes = {cpu: node for node in node_numbers(host) for cpu in read_list(host, f"{NODE_DIR}/node{node}/cpulist")}
+    numbers = node_numbers(host)
+    nodes = {cpu: node for node in numbers for cpu in read_list(host, f"{NODE_DIR}/node{node}/cpulist")}
     cores, node_of = {}, {}
     for cpu in online(host):
         base = f"{CPU_DIR}/cpu{cpu}/topology/"
         package, siblings = number(host, base + "physical_package_id"), read_list(host, base + "thread_siblings_list")
         cores[cpu] = (package or 0, min([cpu, *siblings]))
         node_of[cpu] = nodes.get(cpu)
-    return Topology(cores, node_of, _slow(host, cores))
+    return Topology(cores, node_of, _slow(host, cores), {node: _distances(host, node, numbers) for node in numbers})
+
+
+def _distances(host: Host, node: int, numbers: t.Sequence[int]) -> dict[int, int]:
+    """Return how far each node is from this one (sysfs-devices-node): a number for each, in order."""
+    told = (host.get(f"{NODE_DIR}/node{node}/distance") or "").split()
+    return dict(zip(numbers, map(int, told))) if len(told) == len(numbers) and all(map(str.isdigit, told)) else {}
 
 
 def _slow(host: Host, cpus: t.Collection[int]) -> frozenset[int]:

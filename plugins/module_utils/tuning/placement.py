@@ -59,11 +59,15 @@ class CpuPlacement:
         return [cpu for cpu in lists.parse(want.cpus or "") if cpu in self._topology.core_of]
 
     def _node_of(self, want: CpuRequest) -> int | None:
-        """Return the node; the only one of a host that has no other, whatever the drive says."""
+        """Return the node; the only one of a host that has no other, whatever the drive says; the nearest one where
+        the drive's own has no CPUs.
+        """
         nodes = self._topology.nodes
         if want.node in nodes:
             return want.node
-        return nodes[0] if len(nodes) == 1 else None
+        if len(nodes) == 1:
+            return nodes[0]
+        return None if want.node is None else self._topology.nearest(want.node)
 
     def _cpus_of(self, node: int | None) -> list[int]:
         return self._topology.online if node is None else self._topology.of_node(node)
@@ -142,12 +146,18 @@ class CpuPlacement:
         absent = lists.missing(lists.parse(want.cpus or ""), self._topology.online)
         if absent:
             return f"CPU {absent} of its `cpus` does not exist, is offline, or is outside the host job's cpuset"
-        if self._nodes[want.drive] is not None:
-            near = want.node in (None, self._nodes[want.drive])
-            return "" if near else f"no CPU of its NUMA node {want.node} may be used, so fio runs far from it"
-        if not self._topology.nodes:
+        node, nodes = self._nodes[want.drive], self._topology.nodes
+        if not nodes or (node is not None and want.node in (None, node)):
             return ""
-        said = "its NUMA node is unknown" if want.node is None else f"there is no NUMA node {want.node} here"
+        if node is not None:
+            where = "far from it" if len(nodes) == 1 else f"on the nearest one with CPUs, node {node}"
+            return f"no CPU of its NUMA node {want.node} may be used, so fio runs {where}"
+        if want.node is None:
+            said = "its NUMA node is unknown"
+        elif want.node in self._topology.distances:
+            said = f"no CPU of its NUMA node {want.node} may be used, and no other node is the nearest"
+        else:
+            said = f"there is no NUMA node {want.node} here"
         return said + ": set numa_node in the drive's entry; fio may run far from it"
 
     def _slow_note(self, share: list[int]) -> str:

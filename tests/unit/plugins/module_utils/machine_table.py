@@ -86,6 +86,7 @@ MACHINES: dict[str, dict[str, Told]] = {
     },
     "memory-only-node": {"nvme0n1": Told("nvme", purges=NVME, checks="", cpus="0-6")},
     "sparse-nodes": {"nvme0n1": Told("nvme", purges=NVME, checks="", cpus="16-27", node=8)},
+    "drive-at-memory-node": {"nvme0n1": Told("nvme", purges=NVME, checks="", cpus="4-6", node=1)},
     "unknown-node": {"nvme0n1": Told("nvme", purges=NVME, checks="numa_unknown", cpus="0-2,4-6")},
     "pcie-switch": {
         "nvme0n1": Told("nvme", purges=NVME, checks="pcie_oversubscribed"),

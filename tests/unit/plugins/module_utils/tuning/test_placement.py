@@ -60,6 +60,31 @@ def test_a_drive_whose_node_has_no_cpu_that_may_be_used_is_pointed_out():
     assert CpuPlacement(server(nodes=1), [CpuRequest("A", 0)]).take("A").note == ""
 
 
+@pytest.mark.parametrize(
+    "distances, cpus_of, node, note",
+    [
+        (
+            {0: 20, 1: 14},
+            "4-6",
+            1,
+            "no CPU of its NUMA node 2 may be used, so fio runs on the nearest one with CPUs, node 1",
+        ),
+        (
+            {0: 14, 1: 14},
+            "0-2,4-6",
+            None,
+            "no CPU of its NUMA node 2 may be used, and no other node is the nearest: set numa_node in the drive's "
+            "entry; fio may run far from it",
+        ),
+    ],
+)
+def test_a_drive_at_a_node_of_memory_alone_gets_the_nearest_cpus(distances, cpus_of, node, note):
+    """As memory behind CXL, a GPU's, or a socket whose CPUs are off."""
+    topology = server(threads=1)._replace(distances={0: {0: 10, 1: 20}, 1: {0: 20, 1: 10}, 2: distances})
+    place = CpuPlacement(topology, [CpuRequest("A", 2)]).take("A")
+    assert (place.cpus, place.node, place.note) == (cpus_of, node, note)
+
+
 def test_a_drives_own_cpus_come_first_and_nobody_else_gets_them():
     places = CpuPlacement(server(), [CpuRequest("A", 0, "0-1"), CpuRequest("B", 0)], parallel=2, interrupt_cores=0)
     hand, other = places.take("A"), places.take("B")
