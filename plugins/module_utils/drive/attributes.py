@@ -33,8 +33,10 @@ _COMMAND_SETS: t.Mapping[str, CommandSet] = {"nvme": "nvme", "sata": "ata", "sas
 _NETWORKS = ("iscsi", "fc")
 _ATA_VENDOR = "ATA"  # of every ATA drive that a translation (SAT) shows
 _SOFTWARE_VENDOR = "LIO-ORG"  # of the units of the kernel's own target
-_NVME_VENDOR = "NVMe"  # of an NVMe drive that an adapter shows as a SCSI disk (SCSI Translation Reference, 6.1.1)
+NVME_VENDOR = "NVMe"  # of an NVMe drive that an adapter shows as a SCSI disk (SCSI Translation Reference, 6.1.1)
 _SAS_PROTOCOL = 6  # PROTOCOL IDENTIFIER (SPC-4, 7.6.1)
+_OF_UNIT, _NAA = 0, 3  # ASSOCIATION and DESIGNATOR TYPE (SPC-4, 7.8.6)
+_EXTENDED = 6  # NAA IEEE Registered Extended (SPC-4, 7.8.6.6.5)
 # MEDIUM ROTATION RATE (SBC-3, 6.6.2; ACS-3, IDENTIFY word 217): below it, not reported, none, or reserved.
 _LEAST_RPM = 0x401
 # Transports of devices of software: no model that says anything of them, no link, temperature or health.
@@ -163,15 +165,31 @@ def _is_sas(host: Host, name: str, path: str) -> bool:
     vendor = host.get(f"/sys/block/{name}/device/vendor")
     if "/pci" not in path or vendor == _SOFTWARE_VENDOR:
         return False
-    if vendor == _NVME_VENDOR:
+    if vendor == NVME_VENDOR:
         return True
+    return any(one[1] & 0x80 and one[0] >> 4 == _SAS_PROTOCOL for one in _designators(host, name))
+
+
+def names_a_volume(host: Host, name: str) -> bool:
+    """Return whether a SCSI disk has a name of the kind that RAID controllers and storage systems give their volumes
+    (NAA 6). Drives have NAA 5, for their one unit needs no extension.
+    """
+    told = (host.get(f"/sys/block/{name}/device/wwid"), udev(host, name).get("ID_WWN"))
+    if any(re.match(rf"(naa\.|0x){_EXTENDED}", text or "") for text in told):
+        return True
+    return any(
+        one[1] >> 4 & 3 == _OF_UNIT and one[1] & 0xF == _NAA and len(one) > 4 and one[4] >> 4 == _EXTENDED
+        for one in _designators(host, name)
+    )
+
+
+def _designators(host: Host, name: str) -> t.Iterator[bytes]:
+    """Yield the designators of VPD page 83h, each with its header of four bytes."""
     page = _page(host, name, "vpd_pg83")
     rest = page[4 : 4 + int.from_bytes(page[2:4], "big")]
     while len(rest) >= 4:
-        if rest[1] & 0x80 and rest[0] >> 4 == _SAS_PROTOCOL:
-            return True
+        yield rest[: 4 + rest[3]]
         rest = rest[4 + rest[3] :]
-    return False
 
 
 def rotation_rpm(host: Host, name: str) -> int | None:

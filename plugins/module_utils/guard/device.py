@@ -14,7 +14,7 @@ import typing as t
 from ..core.host import Host
 from ..core.sysfs import number, nvme_controllers
 from ..drive import identity as drive
-from ..drive.attributes import is_fixed, rotation_rpm, udev_lags
+from ..drive.attributes import NVME_VENDOR, is_fixed, names_a_volume, rotation_rpm, udev_lags
 from .facts import Facts, add
 
 LOCAL = ("nvme", "sata", "sas", "pcie", "loop")
@@ -22,7 +22,8 @@ FABRIC = re.compile(r"nvme-.+|iscsi|fc")
 # Firmware that cannot start shows a bare boot loader: one of these names, or a capacity that no drive has.
 _RECOVERY_NAME = re.compile(r"SATAFIRM|ERRORMOD|BAD_CTX|BOOT ?ROM|^SM22\d\d", re.IGNORECASE)
 _LEAST_BYTES = 16 << 20
-# (driver of the SCSI host, the channels on which its volumes lie; None: all): what else they show are drives as such.
+# (driver of the SCSI host, the channels on which its volumes lie; None: all): what else they show are drives as such,
+# and so are NVMe drives on any channel (mpi3mr_os.c has them on that of its volumes).
 _RAID_HOSTS: tuple[tuple[str, str | None], ...] = (
     ("megaraid_sas", "23"),
     ("mpt2sas", "1"),
@@ -38,10 +39,10 @@ _RAID_HOSTS: tuple[tuple[str, str | None], ...] = (
     ("megaraid_legacy", None),
 )
 # VD: volumes of Marvell's SATA controllers, under any server's name (DELLBOSS VD, ThinkSystem M.2 VD). Msft: Hyper-V's
-# disk, which is virtual media.
+# disk, which is virtual media. RAID5: of bridge chips (JMicron H/W RAID5). IPR-0: of IBM's adapters.
 _RAID_MODEL: t.Pattern[str] = re.compile(
-    r"\b(PERC|MegaRAID|MR\d{4}|Logical Volume|LOGICAL VOLUME|(?<!Msft )Virtual Disk|VD|BOSS|RAID|Boot Controller)\b"
-    r"|DELLBOSS|ServeRAID|\bNS204i"
+    r"\b(PERC|MegaRAID|MR\d{4}|Logical Volume|LOGICAL VOLUME|(?<!Msft )Virtual Disk|VD|BOSS|RAID\d*|Boot Controller)\b"
+    r"|DELLBOSS|ServeRAID|\bNS204i|^IBM IPR-\d"
 )
 # (vendor, device) of controllers that show nothing but volumes of their own, as NVMe drives. Source: pci.ids.
 _RAID_FUNCTIONS: t.Mapping[tuple[str | None, str | None], str] = {
@@ -120,8 +121,12 @@ def _raid(host: Host, facts: Facts, block: str, model: str) -> None:
     address = re.search(r"/host(\d+)/.*/(\d+):(\d+):\d+:\d+/", host.realpath(block) + "/")
     driver = host.get(f"/sys/class/scsi_host/host{address.group(1)}/proc_name") if address else None
     for name, channels in _RAID_HOSTS:
-        if address and driver == name and (channels is None or address.group(3) in channels):
+        if address and driver == name and (channels is None or address.group(3) in channels) and vendor != NVME_VENDOR:
             add(facts.raid_volume, f"{driver} shows it on channel {address.group(3)}, where its volumes are")
+    # Such names a cloud and a hypervisor give, too, whose disks are refused by another name.
+    may_be_drive = facts.identity.transport in ("sas", None) and vendor != NVME_VENDOR and not facts.removable
+    if may_be_drive and names_a_volume(host, facts.name):
+        add(facts.raid_volume, "its name is one that storage systems give their volumes (NAA 6), and no drive has")
 
 
 def _twins(host: Host, facts: Facts) -> None:

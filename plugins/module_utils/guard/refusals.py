@@ -192,9 +192,12 @@ REFUSALS: dict[str, Text] = {
         found="removable or virtual media",
     ),
     "raid_volume": Text(
-        "it is a volume of a RAID controller: {detail}",
+        "it is a volume of a RAID controller or a storage system: {detail}",
         "Set the controller to HBA or JBOD mode, if it has one, so that it shows the drives themselves, " + _KEEP_OUT,
-        found="a RAID controller's logical volume, or a boot device's mirror (Dell BOSS, HPE NS204i, Lenovo M.2 kits)",
+        found=(
+            "a RAID controller's or a storage system's volume, or a boot device's mirror (Dell BOSS, HPE NS204i, "
+            "Lenovo M.2 kits)"
+        ),
     ),
     "zoned": Text(
         "it is zoned: {detail}",

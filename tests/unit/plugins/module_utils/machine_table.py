@@ -139,6 +139,7 @@ MACHINES: dict[str, dict[str, Told]] = {
     },
     "sata-hot-plug": {"sda": Told("sata", purges=ATA), "sdb": Told("sata", "removable")},
     "sata-slow-port": {"sda": Told("sata", purges=ATA, checks="sata_port")},
+    "raid-bridge": {"sda": Told("sata", "raid_volume")},
     "hard-disk": {"sda": Told("sata", "hard_disk")},
     "hard-disk-zoned": {"sda": Told("sata", "zoned hard_disk")},
     "boot-mirror-sata": {"sda": Told("sata", "raid_volume")},
@@ -176,6 +177,8 @@ MACHINES: dict[str, dict[str, Told]] = {
         "sdb": Told(None, "transport raid_volume"),
     },
     "aacraid": {"sda": Told(None, "transport raid_volume"), "sdb": Told("sata", purges=BEHIND_HBA)},
+    "power-adapters": {"sda": Told(None, "transport"), "sdb": Told(None, "transport raid_volume")},
+    "sas-array": {"sda": Told("sas", "raid_volume"), "sdb": Told("sas", "raid_volume")},
     "san": {"sda": Told("fc", "fabric"), "sdb": Told("iscsi", "fabric")},
     # What is no drive, or none to qualify.
     "usb": {
