@@ -52,8 +52,13 @@ _RAID_FUNCTIONS: t.Mapping[tuple[str | None, str | None], str] = {
 _VIRTUAL_MEDIA = re.compile(
     r"Virtual (CD|Floppy|Media|HDisk|Disk ?\d*$|NVMe Disk|SATA)|VBOX|iDRAC|LCDRIVE", re.IGNORECASE
 )
-# A cloud's volumes, which other machines may reach: to sysfs they are local NVMe drives, as are the cloud's own SSDs.
-_NETWORK_MODEL = re.compile(r"Elastic Block Stor|^nvme_card-pd|^MSFT NVMe Accelerator", re.IGNORECASE)
+# Volumes that other machines may reach: of a cloud, of SPDK, of another Linux. To sysfs they are local NVMe drives, as
+# are the cloud's own SSDs.
+_NETWORK_MODEL = re.compile(
+    r"Elastic Block Stor|^nvme_card-pd|^MSFT NVMe Accelerator|^SPDK bdev|SNAP Controller|^Linux\b", re.IGNORECASE
+)
+# Vendors of network adapters, by ids of PCI: what they show as an NVMe drive is a volume on their network.
+_NETWORK_VENDORS: t.Mapping[str | None, str] = {"0x15b3": "BlueField", "0x1dd8": "Pensando"}
 
 
 def probe_device(host: Host, facts: Facts) -> None:
@@ -83,8 +88,7 @@ def probe_device(host: Host, facts: Facts) -> None:
         add(facts.placeholder, f"{size} bytes")
     if _VIRTUAL_MEDIA.search(model):
         add(facts.removable, model)
-    if _NETWORK_MODEL.search(model):
-        add(facts.fabric, f"{model} is a volume on a network")
+    _network(host, facts, model)
     _raid(host, facts, block, model)
     if host.get(block + "/queue/zoned") == "host-managed":
         add(facts.zoned, "{} zones".format(host.get(block + "/queue/nr_zones") or "its zones are host-managed"))
@@ -107,6 +111,19 @@ def _flags(host: Host, facts: Facts, block: str) -> None:
             facts.failures.append(f"{block}/{file} says {flag!r}")
 
 
+def _network(host: Host, facts: Facts, model: str) -> None:
+    if facts.identity.transport == "nvme" and _NETWORK_MODEL.search(model):
+        add(facts.fabric, f"{model} is a volume on a network")
+    for controller in nvme_controllers(host, facts.name):
+        adapter = _NETWORK_VENDORS.get(host.get(_function(host, controller) + "/vendor"))
+        add(facts.fabric, *([f"it is a volume on a network: its controller is a {adapter}"] if adapter else []))
+
+
+def _function(host: Host, controller: str) -> str:
+    """Return the PCI function of an NVMe controller."""
+    return os.path.dirname(os.path.dirname(host.realpath(controller)))
+
+
 def _raid(host: Host, facts: Facts, block: str, model: str) -> None:
     level = host.get(block + "/device/raid_level")  # hpsa and smartpqi
     if level and level != "N/A":
@@ -115,7 +132,7 @@ def _raid(host: Host, facts: Facts, block: str, model: str) -> None:
     if _RAID_MODEL.search(f"{vendor} {model}"):
         add(facts.raid_volume, f"it calls itself {model}")
     for controller in nvme_controllers(host, facts.name):
-        function = os.path.dirname(os.path.dirname(host.realpath(controller)))
+        function = _function(host, controller)
         found = _RAID_FUNCTIONS.get((host.get(function + "/vendor"), host.get(function + "/device")))
         add(facts.raid_volume, *([f"its controller is a {found}"] if found else []))
     address = re.search(r"/host(\d+)/.*/(\d+):(\d+):\d+:\d+/", host.realpath(block) + "/")

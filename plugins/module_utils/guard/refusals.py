@@ -177,7 +177,7 @@ REFUSALS: dict[str, Text] = {
     "fabric": Text(
         "it is not local to this host: {detail}",
         "Only local drives are qualified; take the drive out of ssd_drives.",
-        found="nvme-tcp, nvme-rdma, nvme-fc, iscsi, fc, or a path of a multipath device",
+        found="nvme-tcp, nvme-rdma, nvme-fc, iscsi, fc, a path of a multipath device, or a volume of a cloud or a DPU",
     ),
     "transport": Text(
         "it is not an NVMe, SATA or SAS drive; its transport is {detail}",

@@ -55,6 +55,11 @@ MACHINES: dict[str, dict[str, Told]] = {
         "nvme2n1": Told("nvme-loop", "fabric"),
         "nvme3n1": Told("nvme-rdma+tcp", "fabric"),
     },
+    "network-adapter": {
+        "nvme0n1": Told("nvme", "fabric"),
+        "nvme1n1": Told("nvme", "fabric"),
+        "nvme2n1": Told("nvme", "fabric"),
+    },
     "nvme-namespaces": {
         # A format would take the other one, too.
         "nvme0n1": Told("nvme", purges=[DEALLOCATE, OVERWRITE]),
