@@ -25,6 +25,7 @@ _TRANSPORTS = (
     (r"/mmc[0-9]", "mmc"),
     (r"/virtio[0-9]", "virtio"),
 )
+_PCI_FUNCTION = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 # Of a controller in this machine: a PCI function, or a part of Apple's chips (drivers/nvme/host/apple.c).
 _LOCAL_NVME = ("pcie", "apple-nvme")
 # Of SCSI disks behind another path or an unknown one, the drive's own words say what it is; a network's is not asked.
@@ -201,6 +202,15 @@ def rotation_rpm(host: Host, name: str) -> int | None:
         int.from_bytes(_page(host, name, "vpd_pg89")[_ATA_ROTATION], "little"),
     )
     return next((rate for rate in told if _LEAST_RPM <= rate < 0xFFFF), None)
+
+
+def is_on_cable(host: Host, name: str) -> bool:
+    """Return whether a PCI function on the way to a drive is outside of the machine: in an enclosure of Thunderbolt or
+    USB4 (sysfs-devices-removable). A bay for hot plugging is inside.
+    """
+    parts = host.realpath("/sys/block/" + name).split("/")
+    functions = ["/".join(parts[:count]) for count, part in enumerate(parts, 1) if _PCI_FUNCTION.fullmatch(part)]
+    return any(host.get(path + "/removable") == "removable" for path in functions)
 
 
 def is_fixed(host: Host, name: str) -> bool:

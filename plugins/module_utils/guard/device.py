@@ -14,7 +14,7 @@ import typing as t
 from ..core.host import Host
 from ..core.sysfs import number, nvme_controllers
 from ..drive import identity as drive
-from ..drive.attributes import NVME_VENDOR, is_fixed, names_a_volume, rotation_rpm, udev_lags
+from ..drive.attributes import NVME_VENDOR, is_fixed, is_on_cable, names_a_volume, rotation_rpm, udev_lags
 from .facts import Facts, add
 
 LOCAL = ("nvme", "sata", "sas", "pcie", "loop")
@@ -50,7 +50,8 @@ _RAID_FUNCTIONS: t.Mapping[tuple[str | None, str | None], str] = {
 }
 # Of a server's management controller, or a file of a hypervisor's.
 _VIRTUAL_MEDIA = re.compile(
-    r"Virtual (CD|Floppy|Media|HDisk|Disk ?\d*$|NVMe Disk|SATA)|VBOX|iDRAC|LCDRIVE", re.IGNORECASE
+    r"Virtual (CD|Floppy|Media|HDisk|Disk ?\d*$|NVMe Disk|SATA)|VBOX|QEMU HARDDISK|BHYVE SATA|iDRAC|LCDRIVE",
+    re.IGNORECASE,
 )
 # Volumes that other machines may reach: of a cloud, of SPDK, of another Linux. To sysfs they are local NVMe drives, as
 # are the cloud's own SSDs.
@@ -88,6 +89,8 @@ def probe_device(host: Host, facts: Facts) -> None:
         add(facts.placeholder, f"{size} bytes")
     if _VIRTUAL_MEDIA.search(model):
         add(facts.removable, model)
+    if is_on_cable(host, facts.name):
+        add(facts.removable, "it is in an enclosure on a cable (Thunderbolt, USB4)")
     _network(host, facts, model)
     _raid(host, facts, block, model)
     if host.get(block + "/queue/zoned") == "host-managed":

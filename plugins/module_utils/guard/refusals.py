@@ -189,7 +189,7 @@ REFUSALS: dict[str, Text] = {
         "it is removable or virtual media: {detail}",
         "If it is a drive to test, set allow: [removable], " + _KEEP_OUT,
         ALLOW,
-        found="removable or virtual media",
+        found="removable or virtual media, or a drive on a cable (Thunderbolt, USB4)",
     ),
     "raid_volume": Text(
         "it is a volume of a RAID controller or a storage system: {detail}",

@@ -109,11 +109,12 @@ MACHINES: dict[str, dict[str, Told]] = {
     "vmd": {"nvme0n1": Told("nvme", purges=NVME, checks="", cpus="0-13")},
     "vmd-array": {"nvme0n1": Told("nvme", "held"), "nvme1n1": Told("nvme", "held")},
     "remapped-nvme": {},
+    "thunderbolt": {"nvme0n1": Told("nvme", "removable")},
     # Virtual machines and clouds.
     "virtual-machine": {
         "vda": Told("virtio", "transport"),
         "vdb": Told("virtio", "no_identity transport"),
-        "sda": Told("virtio", "transport"),
+        "sda": Told("virtio", "transport removable"),
         "nvme0n1": Told("nvme", purges=NVME_USER_DATA, checks="virtual_machine pcie_link:warning"),
     },
     "vmware": {
@@ -122,6 +123,7 @@ MACHINES: dict[str, dict[str, Told]] = {
         "nvme0n1": Told("nvme", "removable"),
     },
     "hyper-v": {"sda": Told(None, "transport removable")},
+    "emulated-sata": {"sda": Told("sata", "removable"), "sdb": Told("sata", "removable")},
     "xen": {"xvda": Told(None, "no_identity transport")},
     "cloud-ec2": {
         "nvme0n1": Told("nvme", "fabric"),
