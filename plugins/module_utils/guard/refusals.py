@@ -46,7 +46,8 @@ REFUSALS: dict[str, Text] = {
     "not_whole_drive": Text("it is not a whole drive: {detail}", "Name the whole drive; discover.yml lists them."),
     "no_capacity": Text(
         "its capacity is {detail}",
-        "Check the drive's health and the kernel log; the drive may be in recovery mode.",
+        "Check the drive's health and the kernel log: it may be in recovery mode, or have blocks that the kernel "
+        "cannot use (520 bytes, metadata in them), and then needs a format.",
         found="0 bytes, or a placeholder that drives show in recovery mode",
     ),
     "read_only": Text(

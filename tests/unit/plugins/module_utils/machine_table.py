@@ -49,6 +49,15 @@ MACHINES: dict[str, dict[str, Told]] = {
     },
     "nvme-two-paths": {"nvme0n1": Told("nvme", "shared_namespace")},
     "nvme-two-hosts": {"nvme0n1": Told("nvme", "shared_namespace")},
+    "nvme-without-multipath": {
+        "nvme0n1": Told("nvme", "no_identity shared_namespace"),
+        "nvme1n1": Told("nvme", "no_identity shared_namespace"),
+    },
+    "nvme-virtual-function": {
+        # A format would take the other's, too.
+        "nvme0n1": Told("nvme", purges=[DEALLOCATE, OVERWRITE]),
+        "nvme1n1": Told("nvme", purges=[DEALLOCATE, OVERWRITE]),
+    },
     "nvme-fabrics": {
         "nvme0n1": Told("nvme-tcp", "fabric"),
         "nvme1n1": Told("nvme-rdma", "fabric"),
@@ -110,6 +119,11 @@ MACHINES: dict[str, dict[str, Told]] = {
     "vmd-array": {"nvme0n1": Told("nvme", "held"), "nvme1n1": Told("nvme", "held")},
     "remapped-nvme": {},
     "thunderbolt": {"nvme0n1": Told("nvme", "removable")},
+    "mainframe": {
+        "dasda": Told(None, "no_identity transport"),
+        "sda": Told("fc", "fabric"),
+        "nvme0n1": Told("nvme", purges=NVME, checks="pcie_slot", cpus="0-5"),
+    },
     # Virtual machines and clouds.
     "virtual-machine": {
         "vda": Told("virtio", "transport"),
@@ -146,7 +160,12 @@ MACHINES: dict[str, dict[str, Told]] = {
     },
     "sata-hot-plug": {"sda": Told("sata", purges=ATA), "sdb": Told("sata", "removable")},
     "sata-slow-port": {"sda": Told("sata", purges=ATA, checks="sata_port")},
+    "sata-multiplier": {
+        "sda": Told("sata", purges=ATA, checks="sata_port"),
+        "sdb": Told("sata", purges=ATA, checks="sata_port"),
+    },
     "raid-bridge": {"sda": Told("sata", "raid_volume")},
+    "block-sizes": {"sda": Told("sas", "no_capacity"), "sdb": Told("sata", purges=ATA)},
     "hard-disk": {"sda": Told("sata", "hard_disk")},
     "hard-disk-zoned": {"sda": Told("sata", "zoned hard_disk")},
     "boot-mirror-sata": {"sda": Told("sata", "raid_volume")},
@@ -195,5 +214,11 @@ MACHINES: dict[str, dict[str, Told]] = {
         "sdd": Told("usb", "transport removable"),
     },
     "pmem": {"pmem0": Told(None, "no_identity transport")},
+    "ufs": {"sda": Told(None, "no_identity transport"), "sdb": Told(None, "no_identity transport")},
+    "software": {
+        "nbd0": Told("nbd", "no_identity transport"),
+        "nullb0": Told(None, "no_identity transport"),
+        "ublkb0": Told(None, "no_identity transport"),
+    },
     "stacked": {"sda": Told("sata", purges=ATA), "sdb": Told("sata", "held"), "sdc": Told("sata", "held")},
 }
