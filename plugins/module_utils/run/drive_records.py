@@ -22,7 +22,7 @@ Kind = t.TypeVar("Kind")
 OF_ATTEMPT = ("purge", "precondition", "filesystem", "array", "array_stopped", "test_finished")
 OF_DRIVE = ("guard", "left", "logs_kept", "drive_finished")
 # Beside them.
-OF_RUN = ("calibration", "snapshot", "drive_started", "test_started")
+OF_RUN = ("calibration", "snapshot", "drive_started", "test_started", "member_health")
 
 
 class _Place(t.NamedTuple):

@@ -12,13 +12,13 @@ import typing as t
 from ...module_utils.records import base
 from ...module_utils.records.plan import CollectedPlan
 from ...module_utils.records.run_files import Status
-from ...module_utils.run import drive_records
+from ...module_utils.run import drive_records, reducer
 from ...module_utils.run.folder import JOURNAL, PLAN
 from ..common import json_schema
 from . import sanitizer
 
 # What the records and the report are made of; all other events stay in the file.
-OF_TESTS = ("measurement_started", "cell", "round", "sample", "fill_curve", "histogram", "test_finished")
+OF_TESTS = (*reducer.EVENTS, "sample", "fill_curve")
 EVENTS = (
     *drive_records.OF_RUN,
     *drive_records.OF_DRIVE,

@@ -109,6 +109,35 @@ def test_a_status_of_another_shape_is_told(folder):
     assert found.records == [] and found.problems[0].startswith("its status: ")
 
 
+INTEGRITY = {
+    "event": "integrity",
+    "passes": 1,
+    "block_size_bytes": 4096,
+    "bytes_written": 1 << 20,
+    "bytes_read": 1 << 20,
+    "write_s": 1.0,
+    "read_s": 1.0,
+    "other_write_bytes": 0,
+    "wrong_blocks": {"unreadable": 2},
+    "complete": True,
+    "first": [],
+}
+
+
+def test_wrong_blocks_and_the_health_of_an_arrays_drives_are_told(folder):
+    of_test = {"drive": entrances.BAD.serial, "test": read(folder).records[0]["test"], "attempt": 1}
+    sick = {**RECORDS["member_health"], **of_test, "test": "raid"}
+    wrong = {**{key: value for key, value in sick.items() if key != "health"}, **of_test, **INTEGRITY}
+    path = folder / "journal.jsonl"
+    lines = path.read_text().splitlines()
+    end = next(place for place, line in enumerate(lines) if json.loads(line)["event"] == "test_finished")
+    path.write_text("\n".join([*lines[:end], json.dumps(wrong), *lines[end:], json.dumps(sick)]) + "\n")
+    found = read(folder)
+    test, drive = found.records
+    assert not found.problems and test["integrity"]["wrong_blocks"] == {"unreadable": 2}
+    assert [told["health"]["media_errors"] for told in drive["in_arrays"]] == [2]
+
+
 LACKS = "the run's plan.json lacks this test"
 
 
