@@ -31,7 +31,7 @@ from ..records.events import Finding
 from ..records.plan import PlannedDrive, PlannedPurge, PlannedTest, Validity
 from ..run.criteria import Criterion
 from ..run.folder import NEWS_S, Event, Journal, RunDir, Status
-from ..run.reducer import EVENTS, USUAL, AttemptReducer, ended_results
+from ..run.reducer import EVENTS, USUAL, AttemptReducer, results_of_attempts
 from ..tuning.tuned_host import TunedHost
 from . import release_drive
 from .kernel_watch import DriveLog, HostLog
@@ -97,8 +97,8 @@ class DriveContext:
         self.plan = plan
         self.drive = plan.drive
         self.history = [record for record in job.history if record.get("drive") == self.drive]
-        # Of the attempts that earlier jobs of this run ended.
-        self.results = ended_results(plan.tests, self.history, job.validity)
+        # Of the attempts of earlier jobs of this run.
+        self.results = results_of_attempts(plan.tests, self.drive, job.history, job.validity)
         # Whether the run has begun to write to it, in a job before this one too.
         self.wrote = any(
             record["event"] == "guard" and record["eligible"] and record["step"] in WRITING_STEPS

@@ -17,6 +17,7 @@ from ..machine import cpus, kernel_names
 from ..machine.kernel_names import Names
 from ..measure import kernel_faults
 from ..measure.disturbances import TOLD
+from ..measure.journaled_health import MOST_NOTED
 from ..measure.kernel_faults import Faults
 from ..measure.kernel_log import LogEvent
 from ..measure.kernel_log_reader import KernelLogReader
@@ -27,8 +28,6 @@ from ..records.measurement import Condition
 
 # After a fault of its own, what befell other drives by then too has been logged.
 SETTLE_S = kernel_faults.TOGETHER_S
-# Of one test; its figures count all of them.
-MOST_NOTED = 200
 # Figures of health that a fault of the host changes too.
 OF_EITHER = ("drive_gone", "link_degraded", "uncorrected_pcie_errors")
 LONGEST = 500
@@ -224,13 +223,7 @@ class DriveLog:
         mine = (self._found or {}).get(name)
         if mine is None or not self._log or self._log.reader.missing:
             return health
-        counts: dict[str, t.Any] = {
-            "io_timeouts": mine.timeouts,
-            "controller_resets": mine.resets,
-            "link_resets": mine.link_resets,
-            "host_resets": mine.host_resets,
-            "host_timeouts": mine.host_timeouts,
-        }
+        counts: dict[str, t.Any] = {**mine.counts()}
         may_have_waited = mine.may_have_waited
         if self._lost:  # none among those that are left is no count of none
             counts = {name: count or None for name, count in counts.items()}

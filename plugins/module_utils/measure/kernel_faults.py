@@ -60,6 +60,12 @@ class Faults(t.NamedTuple):
         """How many of its I/Os timed out when others' did, or when what it shares with them was reset."""
         return sum(event.kind == TIMEOUT for event in self.of_host)
 
+    def counts(self) -> dict[str, int]:
+        """Return how many there are of each, as HealthChange has them."""
+        names = ("io_timeouts", "controller_resets", "link_resets", "host_resets", "host_timeouts")
+        found = (self.timeouts, self.resets, self.link_resets, self.host_resets, self.host_timeouts)
+        return dict(zip(names, found))
+
     @property
     def has_fault(self) -> bool:
         """Whether it has a fault of its own, which others may turn out to have had too."""

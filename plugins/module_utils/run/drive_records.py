@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from ..core.files import SCHEMA_VERSION
 from ..measure import health_metrics
+from ..measure.journaled_health import LinesOfHost
 from ..records import base, events, measurement, results
 from ..records.attempt import AttemptResult
 from ..records.plan import CollectedPlan, PlannedTest, Validity
 from .folder import Event
-from .reducer import Budget, JournalAttempt
+from .reducer import Budget, JournalAttempt, KernelLines
 
 RunResult = t.Union[results.DriveRecord, results.TestRecord]
 Kind = t.TypeVar("Kind")
@@ -36,7 +37,7 @@ class _Place(t.NamedTuple):
 class _Attempt:
     """The newest attempt at a test of a drive. planned: the test in plan.json; None: the plan lacks it.
 
-    validity: of the plan; earlier: the attempt before, whose health counts too.
+    validity: of the plan; lines: the kernel_events of its job; earlier: the attempt before, whose health counts too.
     """
 
     def __init__(
@@ -45,12 +46,13 @@ class _Attempt:
         planned: PlannedTest | None,
         budget: Budget,
         validity: Validity,
+        lines: LinesOfHost,
         earlier: _Attempt | None = None,
     ) -> None:
         self.start, self.planned = start, planned
         self._earlier = earlier.result("").metrics if earlier else {}
         self.time = start["time"]
-        self._journal = JournalAttempt(planned, budget, start["attempt"], validity)
+        self._journal = JournalAttempt(planned, budget, start["attempt"], validity, lines)
         self._newest: dict[str, Event] = {}
 
     def take(self, event: Event) -> None:
@@ -107,11 +109,11 @@ class _Drive:
         # Of the jobs that took the drive: {boot_id, power_cycles}.
         self.power: list[Event] = []
         self.tests: dict[str, _Attempt] = {}
-        # By test, of arrays of which it was a member.
-        self.in_arrays: dict[str, Event] = {}
+        # By test and attempt, of arrays of which it was a member.
+        self.in_arrays: dict[tuple[str, int], Event] = {}
 
-    def take(self, event: Event, planned: t.Mapping[str, PlannedTest]) -> None:
-        """Add an event of this drive. planned: its tests in plan.json."""
+    def take(self, event: Event, planned: t.Mapping[str, PlannedTest], lines: LinesOfHost) -> None:
+        """Add an event of this drive. planned: its tests in plan.json; lines: the kernel_events of the job."""
         kind, test = event["event"], str(event.get("test"))
         self.time = event["time"]
         self.identity = event.get("identity") or self.identity
@@ -123,10 +125,10 @@ class _Drive:
         elif kind == "drive_started" and event.get("power"):
             self.power.append(event["power"])
         elif kind == "member_health":
-            self.in_arrays[test] = event
+            self.in_arrays[test, event["attempt"]] = event
         elif kind == "test_started":
             before = self.tests.get(test)
-            self.tests[test] = _Attempt(event, planned.get(test), self._budget, self._validity, before)
+            self.tests[test] = _Attempt(event, planned.get(test), self._budget, self._validity, lines, before)
         elif test in self.tests:
             self.tests[test].take(event)
 
@@ -142,15 +144,17 @@ class RunReducer:
         self._budget = Budget()
         self._planned = {drive.drive: {test.name: test for test in drive.tests} for drive in self._plan.drives}
         self._drives: dict[str, _Drive] = {}
+        self._lines = KernelLines()
         self.snapshot: Event | None = None
         self.calibration: measurement.Calibration | None = None
 
     def take(self, event: Event) -> None:
         """Add an event, in the journal's order."""
         kind, drive = event["event"], event.get("drive")
+        self._lines.take(event)
         if drive:
             seen = self._drives.setdefault(drive, _Drive(self._budget, self._plan.validity))
-            seen.take(event, self._planned.get(drive, {}))
+            seen.take(event, self._planned.get(drive, {}), self._lines.by_drive)
         elif kind == "snapshot":
             self.snapshot = event
         elif kind == "calibration":

@@ -8,9 +8,20 @@ round is due, and the controller reports what it gives for the collected journal
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
+from types import MappingProxyType
 
-from ..measure import cell_order, disturbances, fio_result, health_metrics, hidden_variation, validity_limits
+from ..measure import (
+    cell_order,
+    disturbances,
+    fio_result,
+    health_metrics,
+    hidden_variation,
+    journaled_health,
+    validity_limits,
+)
 from ..measure.disturbed_rounds import DisturbedRounds
+from ..measure.journaled_health import JournaledHealth, LinesOfHost
 from ..measure.judged_rounds import JudgedRounds
 from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds, is_maximum
 from ..records import base
@@ -28,18 +39,30 @@ MOST_FIGURES = 50_000_000
 # Percentiles of fewer rounds of a window are those of a moment.
 LEAST_ROUNDS = 3
 USUAL = Validity(False, {})
+NO_LINES: LinesOfHost = MappingProxyType({})
 # What figures of an impossible form raise in arithmetic.
 _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 # What leaves unknown whether a drive was throttled, or slowed down by itself (drive_environment.py).
 UNSEEN_THROTTLING = {"throttled", "temperature", "world", "health", "samples"}
 # The events that a result is made of.
-EVENTS = ("measurement_started", "cell", "round", "histogram", "integrity", "test_finished")
+EVENTS = (
+    *("measurement_started", "cell", "round", "histogram", "integrity", "test_finished"),
+    *journaled_health.EVENTS,
+)
 
 
 class AttemptReducer:
-    """The result of one attempt, event by event. validity: what the plan holds its cells to."""
+    """The result of one attempt, event by event. validity: what the plan holds its cells to; lines: the kernel_events
+    of its host's job, by which an attempt that is cut short is judged.
+    """
 
-    def __init__(self, test: PlannedTest, attempt: int = 1, validity: Validity = USUAL) -> None:
+    def __init__(
+        self,
+        test: PlannedTest,
+        attempt: int = 1,
+        validity: Validity = USUAL,
+        lines: LinesOfHost = NO_LINES,
+    ) -> None:
         self._test, self._attempt = test, attempt
         self._rounds = Rounds(test, 0)
         tracked = test.steady_state.tracked if test.steady_state else []
@@ -61,6 +84,7 @@ class AttemptReducer:
         # Of all cells, disturbed ones too. None: unknown, or not of the drive alone.
         self._longest_io_s: float | None = None
         self._integrity: IntegrityDetails | None = None
+        self._health, self._lines = JournaledHealth(), lines
         self.written_bytes = 0
         # Why nothing that is measured after it can count; "" while nobody gave blocks of the drive back.
         self.discarded = ""
@@ -83,6 +107,9 @@ class AttemptReducer:
             self.written_bytes += self._integrity.bytes_written - (before.bytes_written if before else 0)
         elif kind == "test_finished":
             self._end = base.parse(TestEnd, event)
+        # Those of an array name drives that the journal does not tell apart.
+        elif kind in journaled_health.EVENTS and not self._test.array:
+            self._health.take(event)
 
     def _take_cell(self, event: Event) -> None:
         cell = base.parse(MeasuredCell, event)
@@ -170,7 +197,7 @@ class AttemptReducer:
 
     def result(self, end: TestEnd | None = None) -> AttemptResult:
         """Return what the attempt comes to. end: what test_finished will report; None: the one that was taken."""
-        end = end or self._end or CUT_SHORT
+        end = end or self._end or replace(CUT_SHORT, health=self._health.change(self._lines))
         causes = self._judged.causes()
         outcome, reasons = self._outcome(end, causes)
         self._rounds.without_percentiles = self._without_percentiles()
@@ -275,11 +302,16 @@ class Budget:
 
 class JournalAttempt:
     """The result of one attempt by a journal that may be damaged. test: in plan.json; None: the plan lacks it. budget:
-    of the journal; None: no limit. validity: of the plan.
+    of the journal; None: no limit. validity: of the plan. lines: as AttemptReducer has them.
     """
 
     def __init__(
-        self, test: PlannedTest | None, budget: Budget | None = None, attempt: int = 1, validity: Validity = USUAL
+        self,
+        test: PlannedTest | None,
+        budget: Budget | None = None,
+        attempt: int = 1,
+        validity: Validity = USUAL,
+        lines: LinesOfHost = NO_LINES,
     ) -> None:
         self._test, self._attempt = test, attempt
         self._budget = budget
@@ -290,7 +322,7 @@ class JournalAttempt:
         self._result: AttemptResult | None = None
         self._last_tracked: dict[tuple[str, str], float | None] = {}
         if test:
-            self._reducer = AttemptReducer(test, attempt, validity)
+            self._reducer = AttemptReducer(test, attempt, validity, lines)
             self._figures = _figures_of_round(test)
 
     @property
@@ -366,27 +398,37 @@ def _figures_of_round(test: PlannedTest) -> int:
     return len(rule.tracked) * rule.window * (1 + rule.confirm_windows) if rule else 0
 
 
-def ended_results(
-    tests: t.Iterable[PlannedTest], history: t.Iterable[Event], validity: Validity = USUAL
-) -> list[AttemptResult]:
-    """Return the results of a drive's attempts that have an end, in the order of their ends; then of those that were
-    cut short, but stand all the same, as blocks are wrong.
+class KernelLines:
+    """The kernel_events of a host's newest job, from its journal, event by event."""
 
-    tests, validity: of the drive's plan; history: the drive's events.
+    def __init__(self) -> None:
+        self.by_drive: dict[str, list[Event]] = {}
+        self._count = 0
+
+    def take(self, event: Event) -> None:
+        """Add an event of the journal. What an attempt was given goes on with its own job alone."""
+        if event["event"] == "job_started":
+            self.by_drive, self._count = {}, 0
+        elif event["event"] == "kernel_event" and self._count < journaled_health.MOST_OF_JOB:
+            self._count += 1
+            self.by_drive.setdefault(event["drive"], []).append(event)
+
+
+def results_of_attempts(
+    tests: t.Iterable[PlannedTest], drive: str, journal: t.Iterable[Event], validity: Validity = USUAL
+) -> list[AttemptResult]:
+    """Return the results of a drive's attempts in their order, those that were cut short too.
+
+    tests, validity: of the drive's plan; journal: all events of its host in the run before the job that is under way.
     """
-    planned = {test.name: test for test in tests}
+    planned, lines = {test.name: test for test in tests}, KernelLines()
     attempts: dict[tuple[str, int], JournalAttempt] = {}
-    results = []
-    for event in history:
-        if event["event"] in EVENTS and event["test"] in planned:
+    for event in journal:
+        lines.take(event)
+        if event.get("drive") == drive and event["event"] in EVENTS and event["test"] in planned:
             place = event["test"], event["attempt"]
             if place not in attempts:
                 test, number = place
-                attempts[place] = JournalAttempt(planned[test], attempt=number, validity=validity)
-            attempt = attempts[place]
-            attempt.take(event)
-            if event["event"] == "test_finished":
-                results.append(attempt.result())
-    ended = {(result.test, result.attempt) for result in results}
-    cut_short = [attempt.result() for place, attempt in attempts.items() if place not in ended]
-    return results + [result for result in cut_short if result.outcome in MEASURED]
+                attempts[place] = JournalAttempt(planned[test], None, number, validity, lines.by_drive)
+            attempts[place].take(event)
+    return [attempt.result() for attempt in attempts.values()]

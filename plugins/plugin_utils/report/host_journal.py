@@ -151,7 +151,7 @@ def _read(run_dir: str, host: str) -> HostRaw:
             calibrated = {"drives_at_a_time": "; ".join(parallelism_lines(event))}
         elif kind in ("tuned", "restored"):
             _take_settings(settings, kind, event.get("settings") or [])
-        elif kind in (*journal.OF_TESTS, "kernel_event"):
+        elif kind in journal.OF_TESTS:
             place = (event["drive"], event["test"], event["attempt"])
             if place not in measurements and len(measurements) >= MOST_ATTEMPTS:
                 problems.add(f"attempt {place[2]} at {place[1]} of {place[0]}", "it has too many attempts")

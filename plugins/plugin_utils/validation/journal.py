@@ -18,14 +18,13 @@ from ..common import json_schema
 from . import sanitizer
 
 # What the records and the report are made of; all other events stay in the file.
-OF_TESTS = (*reducer.EVENTS, "sample", "fill_curve")
+OF_TESTS = (*reducer.EVENTS, "fill_curve")
 EVENTS = (
     *drive_records.OF_RUN,
     *drive_records.OF_DRIVE,
     *drive_records.OF_ATTEMPT,
     *OF_TESTS,
     "job_started",
-    "kernel_event",
     "tuned",
     "restored",
 )

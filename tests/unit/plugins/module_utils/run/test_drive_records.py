@@ -14,6 +14,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records.plan import C
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import folder as rundir
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.drive_records import RunReducer
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents, steady_test
+from ansible_collections.ssdlab.fleet.tests.fixtures.journal_events import EVENTS
 from ansible_collections.ssdlab.fleet.tests.unit.plugins.module_utils.run.written_folder import (
     BUSY,
     CUT,
@@ -73,13 +74,48 @@ def test_the_health_of_an_attempt_that_was_cut_short_counts(tmp_path, later):
     assert test["metrics"]["available_spare_pct"] == 80
 
 
+def reset(name="nvme0", drive="A1", boot_s=100.0):
+    told = {"kind": "reset", "name": name, "is_own": True, "boot_s": boot_s, "message": "resetting controller"}
+    return "kernel_event", {"drive": drive, "test": "iops", "attempt": 1, **told}
+
+
+JOB = "job_started", EVENTS["job_started"]
+
+
+@pytest.mark.parametrize(
+    "events, resets",
+    [
+        ([reset()], 1.0),
+        # Of a run that nobody goes on with.
+        ([reset(), None], 1.0),
+        ([reset(), reset("nvme1", "B1")], None),
+        # By the clock of another boot.
+        ([reset(), JOB, reset("nvme1", "B1")], 1.0),
+        ([reset("nvme1", "B1"), JOB, started(), reset()], 1.0),
+    ],
+)
+def test_a_drive_that_took_its_host_down_is_held_to_what_was_noted(tmp_path, events, resets):
+    goes_on = None not in events
+    later = [JOB, started(2), *steady(2)] if goes_on else []
+    folder = Folder(tmp_path).plan().status("finished", False, [("A1", DONE if goes_on else BUSY)])
+    found = records(folder.journal(JOB, started(), *filter(None, events), *later))
+    (test,) = [record for record in found if record["kind"] == "test"]
+    assert (test["outcome"], test["metrics"].get("controller_resets")) == (
+        "steady" if goes_on else "interrupted",
+        resets,
+    )
+
+
 def test_what_became_of_a_drive_in_an_array_is_in_its_own_record(tmp_path):
-    event = "member_health", {"drive": "A1", "test": "raid", "attempt": 1, "health": {"media_errors": 2}}
+    events = [
+        ("member_health", {"drive": "A1", "test": "raid", "attempt": attempt, "health": {"media_errors": errors}})
+        for attempt, errors in ((1, 2), (2, 0))
+    ]
     drives = [("A1", DONE), ("B1", DONE)]
-    folder = Folder(tmp_path).plan().status("finished", drives=drives).journal(started(), *steady(), event)
+    folder = Folder(tmp_path).plan().status("finished", drives=drives).journal(started(), *steady(), *events)
     found = {record["drive"]: record["in_arrays"] for record in records(folder) if record["kind"] == "drive"}
-    ((told,), of_other) = found["A1"], found["B1"]
-    assert (told["test"], told["health"]["media_errors"], of_other) == ("raid", 2, [])
+    assert [(told["test"], told["health"]["media_errors"]) for told in found["A1"]] == [("raid", 2), ("raid", 0)]
+    assert found["B1"] == []
     assert [record["test"] for record in records(folder) if record["kind"] == "test"] == ["iops"]
 
 

@@ -493,10 +493,27 @@ def test_the_journal_gives_what_the_running_job_saw(rates):
     assert collected(there) == reduced(events).result()
 
 
-def test_of_several_attempts_each_end_has_its_result():
-    names = {"test": "iops"}
-    first = [{**event, **names, "attempt": 1} for event in [*steady_test.events()[:3], steady_test.end("error", ["x"])]]
-    second = [{**event, **names, "attempt": 2} for event in steady_test.events()]
-    other = [{**event, "test": "other", "attempt": 1} for event in steady_test.events()]
-    results = reducer.ended_results([steady_test.spec()], [*first, *second, *other, {"event": "left"}])
-    assert [(one.attempt, one.outcome, one.rounds) for one in results] == [(1, "error", 1), (2, "steady", 5)]
+def test_each_attempt_has_its_result():
+    def of(events, **names):
+        return [{"drive": "A1", "test": "iops", **event, **names} for event in events]
+
+    reset = {"event": "kernel_event", "kind": "reset", "name": "nvme0", "is_own": True, "boot_s": 1.0, "message": "x"}
+    first = of([*steady_test.events()[:3], steady_test.end("error", ["x"])], attempt=1)
+    cut_short = of([*steady_test.events()[:5], reset], attempt=2)
+    third = of(steady_test.events(), attempt=3)
+    others = of(steady_test.events(), test="other", attempt=1) + of([reset], drive="B1", attempt=1)
+    journal = [
+        {"event": "job_started"},
+        *first,
+        *cut_short,
+        {"event": "job_started"},
+        *third,
+        *others,
+        {"event": "left"},
+    ]
+    results = reducer.results_of_attempts([steady_test.spec()], "A1", journal)
+    assert [(one.attempt, one.outcome, one.rounds, one.metrics.get("controller_resets")) for one in results] == [
+        (1, "error", 1, None),
+        (2, "interrupted", 2, 1.0),
+        (3, "steady", 5, None),
+    ]
