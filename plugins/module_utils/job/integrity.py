@@ -16,7 +16,7 @@ import os
 import typing as t
 
 from ..core.deadline import STEP_TIMEOUT_S
-from ..machine import cpus
+from ..machine import cpus, memory_errors
 from ..measure import fio, transfer
 from ..measure.block_pattern import BLOCK_BYTES, Pattern, numbered
 from ..records.base import to_json
@@ -44,7 +44,8 @@ class OthersWrote(Exception):
 def write_and_read_back(station: DriveContext, test: PlannedTest, attempt: Attempt, time_left_s: float | None) -> None:
     """Do what the test asks for, if it asks for it, and note what came of it. time_left_s: at most.
 
-    Raises OthersWrote, fio.FioError where a pass could not be done, fio.Interrupted, Refused, Hangs.
+    Raises OthersWrote, fio.FioError where a pass could not be done or the host's memory erred, fio.Interrupted,
+    Refused, Hangs.
     """
     if not test.integrity:
         return
@@ -57,6 +58,9 @@ def write_and_read_back(station: DriveContext, test: PlannedTest, attempt: Attem
     station.bench.settle()
     found = reading.note(reading.complete)
     if found.wrong_blocks and not is_of_drive(found, "complete"):
+        if found.memory_errors:
+            erred = f"the host counted memory errors that it could not correct ({found.memory_errors}) meanwhile"
+            raise fio.FioError(f"{erred}, so nobody knows whose fault that is: {integrity_text(found)}")
         others = found.other_write_bytes
         wrote = "may have written" if others is None else f"wrote {others:,} bytes"
         text = "{0}; but somebody else {1} to the drive meanwhile, so nobody knows whose fault that is"
@@ -83,6 +87,7 @@ class ReadBack:
         self._done = {writes: transfer.Done(True, 0, 0.0) for writes in (True, False)}
         self.complete = True
         self._kernel_before = station.held.bytes_written()
+        self._memory_before = memory_errors.read(station.job.host)
 
     def one_pass(self, number: int) -> None:
         """Write and read back all of it; odd passes in sequence, even ones in scattered order."""
@@ -192,5 +197,6 @@ class ReadBack:
             other_write_bytes=other_write_bytes,
             wrong_blocks=dict(self._counts),
             complete=complete,
+            memory_errors=memory_errors.new(self._memory_before, memory_errors.read(self._station.job.host)),
             first=sorted(self._first, key=lambda one: (one.pass_number, one.offset_bytes)),
         )

@@ -134,6 +134,8 @@ class IntegrityDetails:
     complete: bool
     # The first of them; the raw file has more, with their contents.
     first: Annotated[t.List[WrongBlock], Limits(max_items=20)]
+    # That the host could not correct meanwhile; not there: it does not count them.
+    memory_errors: OrMissing[Count] = None
 
 
 @dataclass(frozen=True)

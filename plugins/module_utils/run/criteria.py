@@ -80,7 +80,7 @@ def wrong_blocks(result: AttemptResult) -> list[str]:
 
 def is_of_drive(found: IntegrityDetails, outcome: str | None) -> bool:
     """Return whether wrong blocks are the drive's, whatever became of its test: not where what others wrote, or may
-    have written, explains all of them. outcome: of the test.
+    have written, explains all of them, nor where the host's own memory erred. outcome: of the test.
     """
     unreadable = found.wrong_blocks.get("unreadable", 0)
     changed = sum(found.wrong_blocks.values()) - unreadable
@@ -88,7 +88,12 @@ def is_of_drive(found: IntegrityDetails, outcome: str | None) -> bool:
     # What ended a test early may be the host's fault, and so may read errors.
     if unreadable and outcome not in ("error", "invalid"):
         return True
-    return bool(changed) and others is not None and changed > others // SECTOR_BYTES
+    return bool(changed) and not found.memory_errors and others is not None and changed > others // SECTOR_BYTES
+
+
+def may_be_of_host(found: IntegrityDetails) -> bool:
+    """Return whether a host too can have made all blocks wrong: not what the drive says itself that it can't read."""
+    return bool(found.wrong_blocks) and not found.wrong_blocks.get("unreadable")
 
 
 def integrity_text(found: IntegrityDetails) -> str:

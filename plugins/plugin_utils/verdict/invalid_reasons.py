@@ -10,7 +10,7 @@ import typing as t
 from ...module_utils.records import base
 from ...module_utils.records.results import DriveRecord, HostRecord
 from ...module_utils.run.criteria import MEASURED
-from . import chosen_threads, environment, judged_criteria
+from . import chosen_threads, environment, judged_criteria, shared_wrong_blocks
 
 Record = dict[str, t.Any]
 
@@ -46,6 +46,9 @@ class RunFacts:
         for record in records:
             if record["kind"] == "test":
                 self.test_records.setdefault((record["host"], record["drive"]), {})[record["test"]] = record
+        self.wrong_drives = shared_wrong_blocks.by_host(
+            record for tests in self.test_records.values() for record in tests.values()
+        )
         self.streams = chosen_threads.streams(
             (self.model(*place), record) for place, tests in self.test_records.items() for record in tests.values()
         )

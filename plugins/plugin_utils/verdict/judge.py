@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import typing as t
 
-from ...module_utils.records import base
-from ...module_utils.records.measurement import IntegrityDetails
 from ...module_utils.records.results import DriveRecord
 from ...module_utils.run.criteria import (
     integrity_text,
     is_for,
     is_of_drive,
     is_of_model,
+    may_be_of_host,
     missed_health,
     missed_in_array,
 )
 from ..common.values import integer, number
-from . import chosen_threads, environment, fob_state, judged_criteria, result_warnings, test_details
+from . import (
+    chosen_threads,
+    environment,
+    fob_state,
+    judged_criteria,
+    result_warnings,
+    shared_wrong_blocks,
+    test_details,
+)
 from .invalid_reasons import Record, RunFacts, VerdictReason, colon, invalid
 from .verdicts import VERDICTS
 
@@ -314,13 +321,19 @@ def _judged(
 ) -> Record:
     """Return the verdict of a test that has a record. trouble: why its figures don't count."""
     name = result["test"]
-    kept = [base.parse(IntegrityDetails, record["integrity"])] if record.get("integrity") else []
-    read_back = [integrity_text(found) for found in kept]
+    kept = shared_wrong_blocks.read_back(record)
+    read_back = [integrity_text(kept)] if kept else []
     # Whatever else is unknown of the drive.
-    if any(is_of_drive(found, record.get("outcome")) for found in kept):
+    if kept and is_of_drive(kept, record.get("outcome")):
+        shared = shared_wrong_blocks.host_fault(record["host"], facts.wrong_drives.get(record["host"], ()))
+        if shared and may_be_of_host(kept):
+            return dict(result, verdict="error", reasons=[f"{shared}: {read_back[0]}"])
         return dict(result, verdict="fail", reasons=read_back)
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
+    if kept and kept.wrong_blocks:
+        # Its host should have said so itself.
+        return dict(result, verdict="invalid", reasons=[f"somebody else wrote, or the memory erred: {read_back[0]}"])
     missed = [check for check in result["criteria"] if check["met"] is False]
     if missed:
         return dict(result, verdict="fail", reasons=[judged_criteria.comparison(check) for check in missed])

@@ -63,6 +63,21 @@ ERROR = (
     ),
     ReasonKind(
         "error",
+        "…memory errors that it could not correct",
+        "the host's memory erred",
+        "blocks were wrong, and the host's memory erred meanwhile, which may have changed them on the way",
+        "Replace the memory module that EDAC or the host's BMC names; test the drive again, best in another host.",
+    ),
+    ReasonKind(
+        "error",
+        "… drives of … have wrong blocks",
+        "wrong blocks on several drives",
+        "several drives of a host returned other data than was written to them, which what they share may have done",
+        "Look at the host's memory, HBA, cables and backplane, and test one of the drives in another host: what is "
+        "wrong there too is the drive's. A bad batch of drives looks the same.",
+    ),
+    ReasonKind(
+        "error",
         "…: its self-test…did not end within",
         "self-test does not end",
         "the drive tests itself, which somebody else had started, for longer than it says that it takes",

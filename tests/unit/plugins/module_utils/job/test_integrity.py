@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 import threading
@@ -23,6 +24,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.records import base, 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run import criteria
 from ansible_collections.ssdlab.fleet.plugins.module_utils.run.reducer import AttemptReducer
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned, steady_test
+from ansible_collections.ssdlab.fleet.tests.fixtures.fake_host import FakeHost
 
 BLOCK = 4096
 SIZE = (2 << 20) + 512
@@ -53,7 +55,7 @@ class Station:
             settle=lambda: self.settled.append(1), limits=Limits(), place=types.SimpleNamespace(cpus=None)
         )
         run_dir = types.SimpleNamespace(run_id="r", raw=lambda _drive: str(folder))
-        self.job = types.SimpleNamespace(run_dir=run_dir, stop=threading.Event())
+        self.job = types.SimpleNamespace(run_dir=run_dir, stop=threading.Event(), host=FakeHost(folder / "host"))
         self.watchdog = Watchdog(self.job.stop)
         self.shares = []
 
@@ -115,7 +117,7 @@ def test_an_honest_drive_keeps_everything(station, tmp_path):
     assert (seen.bytes_written, seen.bytes_read, seen.other_write_bytes) == (TWO_PASSES, TWO_PASSES, 0)
     assert not seen.wrong_blocks and seen.complete and seen.passes == 2
     assert station.shares == sorted(station.shares) and station.shares[-1] == 1
-    assert os.listdir(tmp_path) == ["drive"]
+    assert sorted(os.listdir(tmp_path)) == ["drive", "host"]
 
 
 def test_each_pass_is_guarded_and_looked_at_as_all_that_writes(station):
@@ -246,6 +248,44 @@ def test_wrong_blocks_are_not_the_drive_s_where_others_may_have_written_them(sta
     with pytest.raises(integrity.OthersWrote, match=rf"1 block of .*; but somebody else {told} the drive meanwhile"):
         run(station)
     assert not station.held.evidence
+
+
+UNCORRECTED = "/sys/devices/system/edac/mc/mc0/ue_count"
+
+
+def erring(lie):
+    """A lie while the host's memory errs."""
+
+    def lie_and_count(station, number, handle):
+        lie(number, handle)
+        station.job.host.put(UNCORRECTED, f"{5 + number}\n")
+
+    return lie_and_count
+
+
+@pytest.mark.parametrize("lie", [stale, flip, dropped])
+def test_wrong_blocks_are_not_the_drive_s_where_the_host_s_memory_erred(station, lie):
+    station.job.host.put(UNCORRECTED, "5\n")
+    station.lie = functools.partial(erring(lie), station)
+    with pytest.raises(fio.FioError, match=r"memory errors that it could not correct \(2\) meanwhile, .*: 1 block of "):
+        run(station)
+    assert found(station).memory_errors == 2 and not station.held.evidence
+    # Nor does a stop make them so.
+    assert ended(station, "interrupted").outcome == "interrupted"
+
+
+def test_what_can_t_be_read_is_the_drive_s_whatever_the_host_s_memory_did(station):
+    station.job.host.put(UNCORRECTED, "5\n")
+    station.lie = functools.partial(erring(cut), station)
+    run(station)
+    assert found(station).memory_errors == 2 and station.held.evidence
+
+
+def test_memory_errors_are_no_matter_where_every_block_is_right(station):
+    station.job.host.put(UNCORRECTED, "5\n")
+    station.lie = functools.partial(erring(lambda _number, _handle: None), station)
+    run(station)
+    assert found(station).memory_errors == 2 and not found(station).wrong_blocks
 
 
 @pytest.mark.parametrize(

@@ -293,3 +293,43 @@ def test_a_wrong_block_fails_a_drive_of_which_something_is_unknown(outcome, wron
     record = {**record, "outcome": outcome, "conditions": [unknown]}
     (judged,) = judge.judge(run, [drive_record(), record])["drives"]
     assert judged["verdict"] == verdict
+
+
+def judged_drives(*found):
+    """The verdict and first reason of each drive of h1, S1 and so on, by what was read back of it."""
+    records = []
+    for number, blocks in enumerate(found, 1):
+        place = {"host": blocks.pop("host", "h1"), "drive": f"S{number}"}
+        records += [{**drive_record(), **place}, {**integrity_record(**blocks), **place}]
+    run = run_json(criteria=[], tests=[], asked=[(r["host"], r["drive"]) for r in records if r["kind"] == "drive"])
+    run["tests"] = {"integrity": {"title": "Integrity"}}
+    return [(drive["verdict"], drive["reasons"][0]) for drive in judge.judge(run, records)["drives"]]
+
+
+BLANK, UNREADABLE = {"blank": 1}, {"unreadable": 1}
+
+
+@pytest.mark.parametrize(
+    ("found", "verdicts"),
+    [
+        ([{"wrong_blocks": BLANK}, {}], ["fail", "pass"]),
+        ([{"wrong_blocks": BLANK}, {"wrong_blocks": {"stale": 3}}, {}], ["error", "error", "pass"]),
+        # Of different hosts.
+        ([{"wrong_blocks": BLANK}, {"wrong_blocks": BLANK, "host": "h2"}], ["fail", "fail"]),
+        # A drive that says itself that it can't read a block is at fault, and makes no other one less so.
+        ([{"wrong_blocks": BLANK}, {"wrong_blocks": UNREADABLE}], ["fail", "fail"]),
+        ([{"wrong_blocks": BLANK}, {"wrong_blocks": {**BLANK, **UNREADABLE}}], ["fail", "fail"]),
+        # Nor does one whose blocks others wrote, or the host's memory.
+        ([{"wrong_blocks": BLANK}, {"wrong_blocks": BLANK, "other_write_bytes": 512}], ["fail", "invalid"]),
+        ([{"wrong_blocks": BLANK}, {"wrong_blocks": BLANK, "memory_errors": 1}], ["fail", "invalid"]),
+    ],
+)
+def test_wrong_blocks_on_several_drives_are_held_against_their_host(found, verdicts):
+    judged = judged_drives(*found)
+    assert [verdict for verdict, _reason in judged] == verdicts
+
+
+def test_its_reason_says_how_to_tell():
+    (_verdict, reason), _other = judged_drives({"wrong_blocks": BLANK}, {"wrong_blocks": {"stale": 3}})
+    assert "2 drives of h1 have wrong blocks (S1, S2)" in reason and "test one of them in another host" in reason
+    assert reason.endswith(": 1 block of 4,096 bytes not read back as written (1 blank)")
