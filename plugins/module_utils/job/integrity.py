@@ -13,6 +13,7 @@ import contextlib
 import json
 import mmap
 import os
+import time
 import typing as t
 
 from ..core.deadline import STEP_TIMEOUT_S
@@ -33,6 +34,8 @@ AGAIN = 3
 MOST_WRONG = 10_000
 # Of these the contents are kept, and the record tells of the first.
 MOST_KEPT, MOST_TOLD = 1000, 20
+# How often a pause shows that it goes on; a stop ends it at once.
+PAUSE_NEWS_S = 5.0
 # The parts of an identity that no two drives share.
 _NAMES = ("serial", "wwn", "backing_file")
 
@@ -73,6 +76,7 @@ class ReadBack:
     def __init__(self, station: DriveContext, test: PlannedTest, attempt: Attempt) -> None:
         self._station, self._test, self._attempt = station, test, attempt
         self._passes = test.integrity.passes if test.integrity else 0
+        self._pause_s = test.integrity.pause_s if test.integrity else 0
         identity, run_id = station.held.identity, station.job.run_dir.run_id
         self._drive = numbered(32, *(str(identity.get(name)) for name in _NAMES), station.drive)
         self._names = (run_id, station.drive, *attempt)
@@ -90,7 +94,7 @@ class ReadBack:
         self._memory_before = memory_errors.read(station.job.host)
 
     def one_pass(self, number: int) -> None:
-        """Write and read back all of it; odd passes in sequence, even ones in scattered order."""
+        """Write all of it, and read it back after the pause; odd passes in sequence, even ones in scattered order."""
         key = "/".join(map(str, (*self._names, number)))
         self._patterns.append(Pattern(key, self._drive, numbered(22, *self._names) << 8 | number))
         for writes in (True, False):
@@ -98,6 +102,8 @@ class ReadBack:
             try:
                 self._transfer(number, writes)
                 self._station.look()
+                if writes:
+                    self._pause((number - 0.5) / self._passes)
             except BaseException:
                 # What is told of the passes before stands where the kernel's count is gone, or the disk is full.
                 if sum(self._counts.values()) > wrong:
@@ -106,6 +112,13 @@ class ReadBack:
                 raise
         if self._counts and number < self._passes:
             self.note(False)
+
+    def _pause(self, share: float) -> None:
+        """Leave the drive alone, as long as the test asks for. share: of its passes, done."""
+        ends_s = time.monotonic() + self._pause_s
+        while time.monotonic() < ends_s:
+            self._station.tick(share, news_within_s=None)
+            self._station.job.stop.wait(min(PAUSE_NEWS_S, max(0.0, ends_s - time.monotonic())))
 
     def note(self, complete: bool) -> IntegrityDetails:
         """Note what all passes so far came to: that stands, whatever becomes of the test. complete: nothing is left

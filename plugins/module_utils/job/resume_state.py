@@ -134,7 +134,8 @@ def longest_test_s(test: PlannedTest, size_bytes: int, bytes_per_s: float | None
         rounds_s = rounds_s + least * size_bytes / bytes_per_s + round_s if bytes_per_s else None
     if rounds_s is None or (written and not bytes_per_s):
         return None
-    return rounds_s + (written / bytes_per_s if written and bytes_per_s else 0.0)
+    pauses_s = test.integrity.passes * test.integrity.pause_s if test.integrity else 0
+    return rounds_s + pauses_s + (written / bytes_per_s if written and bytes_per_s else 0.0)
 
 
 def longest_tests_s(tests: t.Iterable[PlannedTest], size_bytes: int, bytes_per_s: float | None) -> float | None:

@@ -197,6 +197,8 @@ class PlannedIntegrity:
     """The ActiveRange is written and read back, so many times."""
 
     passes: Annotated[int, Limits(minimum=1, maximum=10)]
+    # Of each pass, between writing and reading.
+    pause_s: Annotated[int, Limits(minimum=0, maximum=604800)] = 0
 
 
 @dataclass(frozen=True)

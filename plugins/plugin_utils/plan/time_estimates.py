@@ -57,6 +57,7 @@ def span_s(test: PlannedTest, identity: Mapping, bytes_per_s: float, share: floa
     purge_s = identity["size_bytes"] / bytes_per_s * share
     # Reading back is no slower than writing.
     fill_s = fill_bytes(test, identity) * (2 if test.integrity else 1) / bytes_per_s
+    fill_s += test.integrity.passes * test.integrity.pause_s if test.integrity else 0
     shortest, longest = rounds_s(test, identity["size_bytes"] / bytes_per_s) if test.cells else (0.0, 0.0)
     # A purge by command may be over at once.
     return (purge_s if share >= 1 else 0.0) + fill_s + shortest, purge_s + fill_s + trials_s(test) + longest

@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import threading
+import time
 import types
 
 import pytest
@@ -82,8 +83,10 @@ class Station:
         if self.lie and self.looks % 2:
             self.lie(self.looks // 2 + 1, self.handle)
 
-    def tick(self, share):
+    def tick(self, share, **_shown):
         self.shares.append(share)
+        if self.job.stop.is_set():
+            raise fio.Interrupted()
 
     def note(self, event, **fields):
         self.noted.append({"event": event, **fields})
@@ -151,6 +154,24 @@ def test_a_drive_that_became_another_between_two_passes_is_not_written_again(sta
 def test_a_test_that_asks_for_none_does_nothing(station):
     run(station, planned.spec())
     assert not station.noted and not station.guarded
+
+
+def paused(pause_s):
+    return planned.spec(integrity={"passes": 1, "pause_s": pause_s})
+
+
+def test_what_was_written_is_read_back_after_the_pause(station):
+    began = time.monotonic()
+    run(station, paused(1))
+    assert time.monotonic() - began >= 1 and found(station).complete
+    assert station.shares == sorted(station.shares) and 0.5 in station.shares
+
+
+def test_a_stop_ends_a_pause_at_once(station):
+    station.lie = lambda _number, _handle: threading.Timer(0.5, station.job.stop.set).start()
+    with pytest.raises(fio.Interrupted):
+        run(station, paused(604800))
+    assert station.looks == 1 and not station.noted
 
 
 FIRST = {}

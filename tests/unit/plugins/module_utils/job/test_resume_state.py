@@ -86,6 +86,7 @@ BY_BYTES = {"capacity_multiple": 2}
         ({"cells": []}, None, 0),
         # Written and read, twice.
         ({"cells": [], "integrity": {"passes": 2}, "active_range_pct": 50}, RATE, 200),
+        ({"cells": [], "integrity": {"passes": 2, "pause_s": 7}, "active_range_pct": 50}, RATE, 214),
         ({"cells": [], "integrity": {"passes": 2}}, None, None),
     ],
     ids=[
@@ -99,6 +100,7 @@ BY_BYTES = {"capacity_multiple": 2}
         "least, no rate",
         "no cells",
         "read back",
+        "read back after pauses",
         "read back, no rate",
     ],
 )

@@ -290,6 +290,7 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         ([{"base": "integrity", "filesystem": {"type": "xfs"}}], "filesystem: can't be combined with integrity"),
         ([{"base": "integrity", "array": {}}], "array: can't be combined with integrity"),
         ([{"base": "integrity", "integrity": {"passes": 11}}], "integrity.passes: 11 must be at most 10"),
+        ([{"base": "integrity", "integrity": {"pause_s": 604801}}], "integrity.pause_s: 604801 must be at most 604800"),
         ([{"base": "integrity", "integrity": False}], "cells: the test has neither cells nor a matrix"),
     ],
 )
