@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import types
 
@@ -100,3 +101,17 @@ def test_the_guard_takes_what_it_leaves_for_a_fill(jobs, loop_drive):
     jobs.run(jobs.plan([drive], planning.load_plan([TEST])))
     journal, status = jobs.run(jobs.plan([drive], planning.load_plan([TEST])), run_id="second")
     assert status["drives"][0]["outcome"] == "complete", events(journal, "guard")
+
+
+def test_a_drive_that_lost_a_write_fails_in_the_report_and_an_honest_one_passes(site, lying, loop_drive):
+    """From the host's journal to the verdict, by the playbook."""
+    drive, honest = lying("drop:49152"), loop_drive("honest")
+    site.vars["ssd_plan"] = [TEST]
+    site.hosts = {"rack1-07": {"ssd_drives": [drive.selector, honest.selector]}}
+    code, output = site.play("qualify")
+    assert code != 0
+    (summary,) = site.results.glob("*/report/summary.json")
+    found = {found["drive"]: found for found in json.loads(summary.read_text())["drives"]}
+    lost, kept = (found[one.selector["backing_file"]] for one in (drive, honest))
+    assert (lost["verdict"], kept["verdict"]) == ("fail", "pass"), output
+    assert "not read back as written" in lost["reasons"][0]
