@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A drive's own self-test: whether one is under way, of which kind and how far, and which ended. It is only read.
+"""A drive's own self-test: whether one is under way, of which kind and how far, and which ended; and the commands that
+begin and end one.
 
 Fields: NVM Express Base Specification 2.0, Device Self-test log page (06h), OACS bit 4 and EDSTT; ATA/ATAPI Command
 Set 4, self-test execution status and log; SCSI Primary Commands 5, Self-Test Results log page. nvme-cli's JSON has the
@@ -21,6 +22,8 @@ from ..tools.nvme import nvme_number
 from .health import ask
 
 SHORT, EXTENDED = "short", "extended"
+# How long a short one takes at most, by NVMe, ATA and SCSI.
+SHORT_S = 120
 _NVME_KINDS = {0x1: SHORT, 0x2: EXTENDED, 0xE: "vendor specific"}
 _ATA_KINDS = {0x1: SHORT, 0x2: EXTENDED, 0x3: "conveyance", 0x4: "selective"}
 # Background and foreground.
@@ -159,8 +162,31 @@ def text(seen: SelfTest) -> str:
     return name(seen) + ("" if seen.left_pct is None else f", {seen.left_pct} % left")
 
 
+def left_s(seen: SelfTest, kind: str) -> float | None:
+    """Return how much longer one of this kind takes, by the drive's own word; None where it does not tell."""
+    whole_s = SHORT_S if kind == SHORT else seen.extended_s
+    return None if whole_s is None or seen.left_pct is None else whole_s * seen.left_pct / 100
+
+
+def begin_command(host: Host, identity: t.Mapping[str, t.Any], kind: str) -> list[str]:
+    """Return the command that begins one in the background: of an NVMe controller with this namespace alone (0: with
+    none).
+    """
+    path = str(identity.get("path"))
+    if identity.get("transport") != "nvme":
+        return ["smartctl", "-t", "long" if kind == EXTENDED else SHORT, path]
+    namespace = host.get(f"/sys/block/{path.rpartition('/')[2]}/nsid") or "0"
+    code = next(code for code, name in _NVME_KINDS.items() if name == kind)
+    return ["nvme", "device-self-test", path, "-n", namespace, "-s", str(code)]
+
+
+def has_begun(argv: t.Sequence[str], code: int) -> bool:
+    """Return whether a tool's exit code says so: smartctl's other bits tell of the drive (smartctl(8))."""
+    return code & 0x7 == 0 if argv[0] == "smartctl" else code == 0
+
+
 def abort_command(identity: t.Mapping[str, t.Any]) -> str:
-    """Return the command with which the drive's owner ends a self-test."""
+    """Return the command that ends a self-test."""
     path = identity.get("path")
     return f"nvme device-self-test {path} -s 0xf" if identity.get("transport") == "nvme" else f"smartctl -X {path}"
 

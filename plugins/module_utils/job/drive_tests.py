@@ -26,7 +26,16 @@ from ..run import criteria
 from ..run.reducer import AttemptReducer
 from ..tuning import write_cache
 from ..tuning.tuned_host import Drift
-from . import array, array_members, filesystem, integrity, release_drive, resume_state, test_conditions
+from . import (
+    array,
+    array_members,
+    filesystem,
+    integrity,
+    own_self_test,
+    release_drive,
+    resume_state,
+    test_conditions,
+)
 from .drive_context import NO_PURGE, NO_TEST, Attempt, DriveContext, purge_work
 from .failure_logs import is_of_drive
 from .operating_points import NoPoint, on_cpus, with_points
@@ -36,6 +45,15 @@ from .self_test_wait import SelfTests, SelfTestStuck
 from .thread_trials import ThreadTrials
 
 STOPPED_LOOK_S = 5.0
+# What makes a test invalid, and its drive's other tests go on.
+NOT_COUNTED = (
+    precondition_curve.Short,
+    NoPoint,
+    array_members.NoArray,
+    LinkDown,
+    integrity.OthersWrote,
+    own_self_test.NotOffered,
+)
 NOT_TUNED = "the host was not tuned as planned: "
 
 
@@ -117,7 +135,7 @@ class DriveTests:
             self.alone = self.alone and not of_host
             self._end_test(attempt, reducer, "error", [of_host or str(error)])
             raise
-        except (precondition_curve.Short, NoPoint, array_members.NoArray, LinkDown, integrity.OthersWrote) as error:
+        except NOT_COUNTED as error:
             ended, reasons = "invalid", [str(error)]
         except (fio.FioError, PurgeError, SelfTestStuck) as error:
             ended, reasons = "error", [str(error)]
@@ -165,6 +183,7 @@ class DriveTests:
             self._precondition(test, attempt)
             self._unprepared = "" if prepares(test) else self._unprepared
             integrity.write_and_read_back(self._station, test, attempt, self._plan_left_s(test))
+            own_self_test.perform(self._station, self._self_tests, test, attempt, self._plan_left_s(test))
             self._measure(test, attempt, reducer, lambda: self._causes_since_last(sampler, made, attempt))
         return made
 

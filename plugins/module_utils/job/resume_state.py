@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..drive import self_test
 from ..measure import disturbances, precondition_curve
 from ..measure.rounds import bound_s, cell_s
 from ..records.attempt import AttemptResult
@@ -117,12 +118,13 @@ def without_its_state(test: PlannedTest, finished: t.Sequence[AttemptResult]) ->
 
 
 def longest_test_s(test: PlannedTest, size_bytes: int, bytes_per_s: float | None) -> float | None:
-    """Return an upper bound, but for a purge by command, of which nobody knows how long it takes; None while the write
-    rate is unknown and counts.
+    """Return an upper bound, but for a purge by command, of which nobody knows how long it takes, and an extended
+    self-test, which takes about as long as to read the drive; None while the write rate is unknown and counts.
     """
     fill, active_bytes = test.precondition, size_bytes * test.active_range_pct // 100
     written = fill.passes * active_bytes if fill else 0
     written += size_bytes * (test.purge.method == "overwrite")
+    written += size_bytes * (test.self_test == self_test.EXTENDED)
     # It reads as much as it writes, and no slower.
     written += 2 * test.integrity.passes * active_bytes if test.integrity else 0
     round_s = sum(cell_s(cell) for cell in test.cells)
@@ -135,6 +137,7 @@ def longest_test_s(test: PlannedTest, size_bytes: int, bytes_per_s: float | None
     if rounds_s is None or (written and not bytes_per_s):
         return None
     pauses_s = test.integrity.passes * test.integrity.pause_s if test.integrity else 0
+    pauses_s += self_test.SHORT_S * (test.self_test == self_test.SHORT)
     return rounds_s + pauses_s + (written / bytes_per_s if written and bytes_per_s else 0.0)
 
 

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Self-tests that a drive runs for somebody else, such as smartd: waited for before the drive is purged and measured,
-and a cause of the rounds that they fall into. No command of ours ends one.
+and a cause of the rounds that they fall into. No command of ours ends one. And how one is followed to its end, whoever
+started it.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class SelfTests:
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
         self._station = station
-        self._clock = clock
-        self._sleep = sleep
+        self.clock = clock
+        self.sleep = sleep
         # By kernel name.
         self._seen: dict[str, SelfTest] = {}
         self._waited: list[Condition] = []
@@ -75,40 +76,56 @@ class SelfTests:
 
     def wait(self) -> float:
         """Wait for those that the last look saw under way; return for how long. Raises SelfTestStuck, Interrupted."""
-        began = self._clock()
+        began = self.clock()
         for name, seen in self._seen.items():
             if seen.is_running:
                 self._wait_for(name, seen)
-        return self._clock() - began
+        return self.clock() - began
 
     def _look(self) -> None:
         self._seen = {name: self._read(name) for name in self._station.members or [self._station.name]}
 
-    def _about(self, name: str) -> Json:
+    def about(self, name: str) -> Json:
+        """Return what the tools need to know of a drive."""
         return {"transport": attributes.transport(self._station.job.host, name), "path": node(name)}
 
     def _read(self, name: str) -> SelfTest:
         host, before = self._station.job.host, self._seen.get(name, self_test.UNKNOWN)
         look = self._station.watchdog.call
-        return look("look for its self-test", lambda: self_test.read(host, self._about(name), before))
+        return look("look for its self-test", lambda: self_test.read(host, self.about(name), before))
+
+    def look_at(self, name: str) -> SelfTest:
+        """Return what a drive tells now."""
+        self._seen[name] = self._read(name)
+        return self._seen[name]
 
     def _wait_for(self, name: str, first: SelfTest) -> None:
-        station, seen = self._station, first
-        station.show(phase="self_test", cell=None, time_left_s=None)
-        began = moved = now = self._clock()
-        while seen.is_running:
-            share = None if seen.left_pct is None else 1 - seen.left_pct / 100
-            # A step of its progress may take hours.
-            pause(now - began, lambda done: station.tick(done, news_within_s=None), share, self._sleep)
-            before, seen = seen, self._read(name)
-            self._seen[name], now = seen, self._clock()
-            moved = moved if seen.left_pct == before.left_pct else now
-            self._check(name, seen, now - began, now - moved)
-        station.show(last=None, news_within_s=NEWS_S)
-        text = f"the host job waited {(now - began) / 60:.0f} min for the {self_test.name(first)} of {node(name)}"
+        self._station.show(phase="self_test", cell=None, time_left_s=None)
+        advice = f"wait for it, or end it ({self_test.abort_command(self.about(name))}), and start again"
+        waited_s = self.follow(name, first, advice)
+        text = f"the host job waited {waited_s / 60:.0f} min for the {self_test.name(first)} of {node(name)}"
         self._waited.append(Condition(SELF_TEST, TOLD, text))
 
-    def _check(self, name: str, seen: SelfTest, elapsed_s: float, still_s: float) -> None:
+    def follow(self, name: str, first: SelfTest, advice: str, kind: str = "") -> float:
+        """Wait until it is no longer under way; for how long. advice: where it does not end; kind: of one that we
+        started, whose time left is shown.
+        """
+        station, seen = self._station, first
+        began = moved = now = self.clock()
+        while seen.is_running:
+            share = None if seen.left_pct is None else 1 - seen.left_pct / 100
+            if kind:
+                station.show(time_left_s=self_test.left_s(seen, kind))
+            # A step of its progress may take hours.
+            pause(now - began, lambda done: station.tick(done, news_within_s=None), share, self.sleep)
+            before, seen = seen, self.look_at(name)
+            now = self.clock()
+            moved = moved if seen.left_pct == before.left_pct else now
+            self._check(seen, now - began, now - moved, advice)
+        station.show(last=None, news_within_s=NEWS_S)
+        return now - began
+
+    def _check(self, seen: SelfTest, elapsed_s: float, still_s: float, advice: str) -> None:
         """Raise SelfTestStuck where one of the limits is passed."""
         if not seen.is_running:
             return
@@ -116,7 +133,6 @@ class SelfTests:
         most_s = max(STILL_S, MOST_TIMES * extended_s) if extended_s else MOST_S
         # No longer than the whole run may take of the drive.
         most_s = min(most_s, MOST_S, self._station.job.time_budget_s or MOST_S)
-        advice = f"wait for it, or end it ({self_test.abort_command(self._about(name))}), and start again"
         if elapsed_s > most_s:
             raise SelfTestStuck(f"its {self_test.text(seen)}, did not end within {most_s:g} s; {advice}")
         if seen.left_pct is not None and still_s > max(STILL_S, STILL_SHARE * extended_s):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from .base import Annotated, CellId, Count, Limits, NotNegative, Number, OrMissing, Positive
 from .events import VendorSettings, Wear
 from .health import HealthChange
-from .measurement import Cause, CauseName, Chosen, Condition, IntegrityDetails, Level, Rates, SeenQueue
+from .measurement import Cause, CauseName, Chosen, Condition, IntegrityDetails, Level, Rates, SeenQueue, SelfTestDetails
 
 # The only names that a figure may have: a column of results.csv is named like it.
 METRIC_PATTERN = (
@@ -183,3 +183,4 @@ class AttemptResult:
     loads: OrMissing[t.List[LoadOfCell]] = None
     health: t.Optional[HealthChange] = None
     integrity: OrMissing[IntegrityDetails] = None
+    self_test: OrMissing[SelfTestDetails] = None

@@ -44,6 +44,7 @@ from .measurement import (
     IntegrityDetails,
     PreconditionDetails,
     SampleDetails,
+    SelfTestDetails,
 )
 from .purge import PurgeClass
 
@@ -152,7 +153,9 @@ class Look:
 class Guard(DriveEvent):
     """The guard checked a drive before a step."""
 
-    step: t.Literal["calibration", "start", "purge", "array", "filesystem", "precondition", "integrity", "measure"]
+    step: t.Literal[
+        "calibration", "start", "purge", "array", "filesystem", "precondition", "integrity", "self_test", "measure"
+    ]
     eligible: bool
     refusals: t.List[Finding]
     identity: t.Optional[Json]
@@ -487,6 +490,11 @@ class Integrity(IntegrityDetails, TestEvent):
 
 
 @dataclass(frozen=True)
+class SelfTest(SelfTestDetails, TestEvent):
+    """A self-test that the run had the drive do has ended."""
+
+
+@dataclass(frozen=True)
 class Histogram(HistogramDetails, TestEvent):
     """Latencies over some rounds: how many I/Os fell into each of fio's bins, by the ns in its middle."""
 
@@ -625,6 +633,7 @@ EVENTS: t.Dict[str, t.Any] = {
     "filesystem_unmounted": FilesystemUnmounted,
     "fill_curve": FillCurve,
     "integrity": Integrity,
+    "self_test": SelfTest,
     "histogram": Histogram,
     "cell": Cell,
     "cell_refused": CellRefused,

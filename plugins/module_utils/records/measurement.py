@@ -139,6 +139,18 @@ class IntegrityDetails:
 
 
 @dataclass(frozen=True)
+class SelfTestDetails:
+    """A self-test that the run had the drive do."""
+
+    kind: t.Literal["short", "extended"]
+    # unknown: the drive's log has a result that is reserved, or that can't be read.
+    result: t.Literal["passed", "failed", "aborted", "unknown"]
+    # What the drive's log says of it.
+    message: Annotated[str, Limits(max_length=200)]
+    seconds: NotNegative
+
+
+@dataclass(frozen=True)
 class Chosen:
     """The threads and depth of a cell that the host chose."""
 

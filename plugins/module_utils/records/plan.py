@@ -327,6 +327,8 @@ class PlannedTest:
     filesystem: t.Optional[PlannedFilesystem] = None
     array: t.Optional[PlannedArray] = None
     integrity: OrMissing[PlannedIntegrity] = None
+    # The drive's own, which the run starts.
+    self_test: OrMissing[t.Literal["short", "extended"]] = None
 
 
 @dataclass(frozen=True)

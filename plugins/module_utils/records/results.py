@@ -203,6 +203,8 @@ class TestRecord(RecordOfRun):
     filesystem: OrMissing[events.FilesystemDetails] = None
     # Of a test that reads back what it wrote.
     integrity: OrMissing[measurement.IntegrityDetails] = None
+    # Of a test that has the drive test itself.
+    self_test: OrMissing[measurement.SelfTestDetails] = None
 
 
 # By their kind.

@@ -35,7 +35,10 @@ class DriveStatus:
     # The selector's value.
     drive: Label
     path: t.Optional[str]
-    phase: t.Literal["queued", "guard", "purge", "precondition", "integrity", "measure", "self_test", "done"]
+    # self_test: it waits for one that somebody else started; device_self_test: for its own.
+    phase: t.Literal[
+        "queued", "guard", "purge", "precondition", "integrity", "measure", "self_test", "device_self_test", "done"
+    ]
     # Set with the phase done.
     outcome: t.Optional[t.Literal["complete", "refused", "error", "interrupted"]]
     test: t.Optional[str]

@@ -15,7 +15,7 @@ from ..measure import health_metrics
 from ..records.attempt import AttemptResult
 from ..records.events import HealthInArray
 from ..records.health import HealthChange
-from ..records.measurement import IntegrityDetails
+from ..records.measurement import IntegrityDetails, SelfTestDetails
 
 # An entry of ssd_criteria, as it was given.
 Criterion = t.Mapping[str, t.Any]
@@ -109,6 +109,17 @@ def integrity_text(found: IntegrityDetails) -> str:
     return f"{more}{wrong:,} block{of_several} of {size} not read back as written ({kinds}){''.join(first)}"
 
 
+def failed_self_test(result: AttemptResult) -> list[str]:
+    """Return what a drive's own self-test found, which the run had it do, as a sentence; [] where it failed not."""
+    found = result.self_test
+    return [f"{result.test}: {self_test_text(found)}"] if found and found.result == "failed" else []
+
+
+def self_test_text(found: SelfTestDetails) -> str:
+    """Return what a self-test came to, in one line."""
+    return f"its {found.kind} self-test {found.result}: {found.message}"
+
+
 def missed_health(
     criteria: t.Iterable[Criterion],
     model: str,
@@ -150,7 +161,7 @@ def missed(
     of_health: t.Sequence[Criterion] = (),
 ) -> list[str]:
     """Return what a drive of a model missed, or did not keep, as sentences. finished: the results of its tests."""
-    found = [text for result in finished for text in wrong_blocks(result)]
+    found = [text for result in finished for text in (*wrong_blocks(result), *failed_self_test(result))]
     found += [
         f"{result.test}: {text}"
         for result in finished

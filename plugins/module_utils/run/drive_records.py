@@ -208,6 +208,7 @@ class RunReducer:
             array=attempt.array(),
             filesystem=attempt.details("filesystem", events.FilesystemDetails),
             integrity=result.integrity,
+            self_test=result.self_test,
         )
 
     def _parallel_drives(self) -> int | None:

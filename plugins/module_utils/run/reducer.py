@@ -27,7 +27,7 @@ from ..measure.rounds import FITTED_END, STEADY_ITSELF, Rounds, is_maximum
 from ..records import base
 from ..records.attempt import AttemptResult, CellAverage, LoadOfCell, MeasuredCell, Outcome, Window
 from ..records.events import TestEnd
-from ..records.measurement import Cause, Chosen, IntegrityDetails
+from ..records.measurement import Cause, Chosen, IntegrityDetails, SelfTestDetails
 from ..records.plan import PlannedTest, Validity
 from .criteria import MEASURED, is_of_drive
 from .folder import Event
@@ -46,7 +46,7 @@ _DAMAGED = (KeyError, TypeError, ValueError, IndexError, AttributeError, Arithme
 UNSEEN_THROTTLING = {"throttled", "temperature", "world", "health", "samples"}
 # The events that a result is made of.
 EVENTS = (
-    *("measurement_started", "cell", "round", "histogram", "integrity", "test_finished"),
+    *("measurement_started", "cell", "round", "histogram", "integrity", "self_test", "test_finished"),
     *journaled_health.EVENTS,
 )
 
@@ -84,6 +84,7 @@ class AttemptReducer:
         # Of all cells, disturbed ones too. None: unknown, or not of the drive alone.
         self._longest_io_s: float | None = None
         self._integrity: IntegrityDetails | None = None
+        self._self_test: SelfTestDetails | None = None
         self._health, self._lines = JournaledHealth(), lines
         self.written_bytes = 0
         # Why nothing that is measured after it can count; "" while nobody gave blocks of the drive back.
@@ -105,6 +106,8 @@ class AttemptReducer:
             # Of all passes so far.
             before, self._integrity = self._integrity, base.parse(IntegrityDetails, event)
             self.written_bytes += self._integrity.bytes_written - (before.bytes_written if before else 0)
+        elif kind == "self_test":
+            self._self_test = base.parse(SelfTestDetails, event)
         elif kind == "test_finished":
             self._end = base.parse(TestEnd, event)
         # Those of an array name drives that the journal does not tell apart.
@@ -227,6 +230,7 @@ class AttemptReducer:
             loads=loads or None,
             health=end.health,
             integrity=self._integrity,
+            self_test=self._self_test,
         )
 
     def _throttled(self, end: TestEnd, causes: DisturbedRounds) -> dict[str, float | None]:
@@ -247,7 +251,9 @@ class AttemptReducer:
 
     def _outcome(self, end: TestEnd, causes: DisturbedRounds) -> tuple[Outcome, list[str]]:
         reasons, disturbed = list(end.reasons), list(end.disturbed)
-        if end.ended == "interrupted" and self._integrity and is_of_drive(self._integrity, end.ended):
+        tested = self._self_test.result if self._self_test else ""
+        wrong = bool(self._integrity and is_of_drive(self._integrity, end.ended))
+        if end.ended == "interrupted" and (wrong or tested == "failed"):
             # It stands, so that no second attempt erases what the drive is kept for.
             return "complete", reasons
         if end.ended:
@@ -258,10 +264,13 @@ class AttemptReducer:
             return "invalid", ["no round was completed", *disturbed]
         if self._test.integrity and not self._is_read_back(self._test.integrity.passes):
             return "invalid", ["not all that was to be written was read back", *disturbed]
+        if self._test.self_test and tested not in ("passed", "failed"):
+            return "invalid", ["its self-test came to no result", *disturbed]
         outcome, reasons = self._rounds.outcome()
         if outcome in MEASURED:
-            # No setting of a host makes a block wrong.
-            return ("invalid", disturbed) if disturbed and not self._test.integrity else (outcome, reasons)
+            # No setting of a host makes a block wrong, or a self-test fail.
+            bears = disturbed and not self._test.integrity and not self._test.self_test
+            return ("invalid", disturbed) if bears else (outcome, reasons)
         told = causes.summary(self._rounds.count) if outcome == "invalid" else ""
         if causes.has_any(disturbances.OF_DRIVE):
             reasons = [text.replace(STEADY_ITSELF, "") for text in reasons]

@@ -36,7 +36,7 @@ def problems(test: Mapping) -> list[str]:
         found.append("array: an array cannot be purged; purge its drives in earlier tests, and remove the purge here")
     if not test["precondition"]:
         found.append("array: add a precondition: the drives still hold data of their own tests")
-    for key in ("filesystem", "write_cache", "follows", "integrity"):
+    for key in ("filesystem", "write_cache", "follows", "integrity", "self_test"):
         if test.get(key):
             found.append(f"array: can't be combined with {key}, which applies to a single drive; write a separate test")
     return found

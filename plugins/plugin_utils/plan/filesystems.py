@@ -45,6 +45,8 @@ def problems(test: Mapping) -> list[str]:
         )
     if test.get("integrity"):
         found.append("filesystem: can't be combined with integrity, which reads back a whole drive")
+    if test.get("self_test"):
+        found.append("filesystem: can't be combined with self_test, which needs none")
     if test.get("follows"):
         found.append("filesystem: a phase cannot use it, as its test unmounts it first; write a separate test")
     trims = [cell["id"] for cell in test["cells"] if any(job.get("trim") for job in cell.get("jobs") or ())]

@@ -36,6 +36,7 @@ SOURCE_KEYS = (
     "filesystem",
     "array",
     "integrity",
+    "self_test",
 )
 
 

@@ -70,6 +70,9 @@ def files(
     read_back = [test.name for test in plan.drives[0].tests if test.integrity]
     if read_back:
         raise PlanError([f"test {read_back[0]}: only the host job reads back what it wrote; remove it from the plan"])
+    tested = [test.name for test in plan.drives[0].tests if test.self_test]
+    if tested:
+        raise PlanError([f"test {tested[0]}: only the host job starts self-tests; remove it from the plan"])
     for number, test in enumerate(plan.drives[0].tests, start=1):
         folder = f"{number:02d}-{test.name}"
         made, told = (

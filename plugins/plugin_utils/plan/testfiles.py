@@ -17,8 +17,9 @@ from . import cells as celling
 from .test_library import SHIPPED_DIR, Library, PlanError, Source, raise_for
 
 Test = dict[str, t.Any]
-# What a test that reads back what it wrote has no use for.
-APART_FROM_INTEGRITY = ("precondition", "cells", "steady_state")
+# What a test that reads back what it wrote, or has the drive test itself, has no use for.
+MEASURES_NOTHING = ("integrity", "self_test")
+APART_FROM_THEM = ("precondition", "cells", "steady_state")
 # A drive is fresh while its user capacity, and what it has beside it, is written for the first time, and then falls for
 # about as long (schema: steady_state).
 SATURATION = {"min_capacity_multiple": 2, "confirm_windows": 1}
@@ -229,16 +230,17 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
         **({"cell_order": "shuffled"} if test["cell_order"] == "shuffled" else {}),
         **({"filesystem": laid} if laid else {}),
         **({"array": several} if several else {}),
-        **({"integrity": test["integrity"]} if test["integrity"] else {}),
+        **{key: test[key] for key in MEASURES_NOTHING if test[key]},
     }
 
 
 def _limit_problems(test: Test) -> list[str]:
     """A test has to measure something and to end."""
     cells = test["cells"]
-    if test.get("integrity"):
-        apart = [key for key in APART_FROM_INTEGRITY if test.get(key)]
-        return [f"integrity: cannot be combined with {key}: it measures nothing" for key in apart]
+    own = [key for key in MEASURES_NOTHING if test.get(key)]
+    if own:
+        apart = [key for key in (*own[1:], *APART_FROM_THEM) if test.get(key)]
+        return [f"{own[0]}: cannot be combined with {key}: it measures nothing" for key in apart]
     if not cells:
         return ["cells: the test has neither cells nor a matrix"]
     rounds, steady = test["rounds"], test["steady_state"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ...module_utils.drive import self_test
 from ...module_utils.measure import thread_choice
 from ...module_utils.measure.rounds import CELL_OVERHEAD_S, MOST_TIMES, cell_s
 from ...module_utils.purge import methods
@@ -55,6 +56,10 @@ def span_s(test: PlannedTest, identity: Mapping, bytes_per_s: float, share: floa
     """
     share = purge_share(test.purge.method) if share is None else share
     purge_s = identity["size_bytes"] / bytes_per_s * share
+    if test.self_test:
+        # An extended one reads the drive's media, at a pace of its own.
+        is_short = test.self_test == self_test.SHORT
+        return 0.0, purge_s + (self_test.SHORT_S if is_short else identity["size_bytes"] / bytes_per_s)
     # Reading back is no slower than writing.
     fill_s = fill_bytes(test, identity) * (2 if test.integrity else 1) / bytes_per_s
     fill_s += test.integrity.passes * test.integrity.pause_s if test.integrity else 0
@@ -126,13 +131,16 @@ def within(
     used_s = 0.0
     before_is_there = True
     for test in tests:
-        follows = bool(kept or left_out) and test.purge.method == "none" and not test.precondition
+        prepares = test.purge.method != "none" or test.precondition or test.integrity or test.self_test
+        follows = bool(kept or left_out) and not prepares
         lengths_s = [
             span_s(test, identity, bytes_per_s, share(test, place))[1] for place, identity in enumerate(identities)
         ]
         longest_s = max(lengths_s, default=0.0)
-        before_is_there = (before_is_there or not follows) and used_s + longest_s <= most_s
-        if before_is_there:
+        is_taken = (before_is_there or not follows) and used_s + longest_s <= most_s
+        # A self-test neither needs the state of a test before it nor changes it.
+        before_is_there = before_is_there if test.self_test else is_taken
+        if is_taken:
             kept.append(test.name)
             used_s += longest_s
         else:

@@ -53,6 +53,7 @@ def about_test(test: Test) -> Definition:
         "filesystem",
         "array",
         "integrity",
+        "self_test",
         "departs",
     )
     points = {cell["id"]: cell["point"] for cell in test["cells"] if cell.get("point")}

@@ -359,6 +359,8 @@ def _steps(test: PlannedTest) -> str:
         times = f", {test.integrity.passes} times" if test.integrity.passes > 1 else ""
         later = f" after a pause of {plan_duration(test.integrity.pause_s)}" if test.integrity.pause_s else ""
         steps.append(f"write the ActiveRange of {test.active_range_pct} % and read it back{later}{times}")
+    if test.self_test:
+        steps.append(f"the drive's own self-test ({test.self_test})")
     if cells:
         shown = cells[0].id if len(cells) == 1 else f"{len(cells)} cells"
         order = ", in another order each round" if test.cell_order else ""

@@ -35,6 +35,7 @@ COMPARED = (
     "filesystem",
     "array",
     "integrity",
+    "self_test",
     "cells",
     "points",
     "runtimes_s",

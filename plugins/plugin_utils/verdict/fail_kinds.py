@@ -57,7 +57,7 @@ OF_HEALTH = {
         f"Compare it with others of its model and firmware. {_NO_LIMIT}",
     ),
 }
-WRONG_BLOCKS = "wrong blocks"
+WRONG_BLOCKS, SELF_TEST_FAILED = "wrong blocks", "self-test failed"
 # What else fails a drive: the words, the cause in a headline, what it means, what to do.
 OTHER_FAILS = (
     (
@@ -66,6 +66,12 @@ OTHER_FAILS = (
         "the drive returned other data than was written to it",
         f"Never use it; look at `first` of the record for what was found. Others like it and its firmware are suspect "
         f"too; {_KEPT}",
+    ),
+    (
+        "self-test failed: ",
+        SELF_TEST_FAILED,
+        "the drive's own self-test, which the run started, found a fault",
+        _OWN_LOGS,
     ),
     (
         "(criterion …)",

@@ -12,7 +12,7 @@ import typing as t
 from ...module_utils.measure import health_metrics
 from ..common import units
 from . import judged_criteria
-from .fail_kinds import WRONG_BLOCKS
+from .fail_kinds import SELF_TEST_FAILED, WRONG_BLOCKS
 from .reason_matching import cause_of, without_test
 from .verdicts import VERDICTS
 
@@ -31,6 +31,8 @@ HOST_FAULT = "slow host"
 _MISSED = re.compile(r"(?P<metric>[a-z][a-z0-9_]*) [^(]*? (?P<sign>[<>]) [^(]*\(criterion (?P<rest>.*)")
 # criteria.missed_health: "it counted 3 more media errors (media_errors, max 0)".
 _UNHEALTHY = re.compile(r".*\((?P<metric>[a-z][a-z0-9_]*)(?:, (?:max|min) [-0-9.e+]+)+\)$")
+# criteria.self_test_text.
+_SELF_TEST_FAILED = re.compile(r"its [a-z]+ self-test failed: ")
 # Where none is allowed, the name alone says it.
 _NONE_ALLOWED = re.compile(r" max 0(?=[ ):])")
 _SICK = re.compile(r"(?:health|spare): ")
@@ -99,6 +101,8 @@ def _cause(said: str, verdict: str) -> str:
     unhealthy = _UNHEALTHY.match(said)
     if unhealthy and unhealthy["metric"] in health_metrics.TABLE:
         return units.metric_words(unhealthy["metric"])
+    if _SELF_TEST_FAILED.match(said):
+        return SELF_TEST_FAILED
     return WRONG_BLOCKS if "not read back as written" in said else ""
 
 

@@ -347,6 +347,20 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
+        "a self-test can't be started",
+        "no self-test",
+        "the drive has no self-tests, or the host's tools can't read them",
+        "Take the test out of the drive's plan, or install what the sentence names.",
+    ),
+    ReasonKind(
+        "invalid",
+        "its self-test came to no result",
+        "no result of a self-test",
+        "the host's record has no result of the self-test that it was to start",
+        "See the reason beside it; measure again.",
+    ),
+    ReasonKind(
+        "invalid",
         "…; but somebody else",
         "other I/O",
         "another process, host or namespace wrote to the drive while its blocks were to keep what the test wrote",

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ...module_utils.records import base
+from ...module_utils.records.measurement import SelfTestDetails
 from ...module_utils.records.results import DriveRecord
 from ...module_utils.run.criteria import (
     integrity_text,
@@ -16,6 +18,7 @@ from ...module_utils.run.criteria import (
     may_be_of_host,
     missed_health,
     missed_in_array,
+    self_test_text,
 )
 from ..common.values import integer, number
 from . import (
@@ -329,6 +332,10 @@ def _judged(
         if shared and may_be_of_host(kept):
             return dict(result, verdict="error", reasons=[f"{shared}: {read_back[0]}"])
         return dict(result, verdict="fail", reasons=read_back)
+    tested = base.parse(SelfTestDetails, record["self_test"]) if record.get("self_test") else None
+    own = [self_test_text(tested)] if tested else []
+    if tested and tested.result == "failed":
+        return dict(result, verdict="fail", reasons=own)
     if trouble:
         return dict(result, verdict=trouble.verdict, reasons=[trouble.reason])
     if kept and kept.wrong_blocks:
@@ -342,7 +349,7 @@ def _judged(
     unknown = unknown or [text for criterion in mine for text in _measured_apart(facts, criterion, record)]
     if unknown:
         return dict(result, verdict="invalid", reasons=unknown)
-    reasons = read_back + [judged_criteria.comparison(check) for check in result["criteria"]]
+    reasons = read_back + own + [judged_criteria.comparison(check) for check in result["criteria"]]
     return dict(result, verdict="pass", reasons=reasons or [_held_to(facts, record["host"])])
 
 

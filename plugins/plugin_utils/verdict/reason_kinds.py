@@ -92,6 +92,27 @@ ERROR = (
     ),
     ReasonKind(
         "error",
+        "…: its … self-test aborted: ",
+        "self-test aborted",
+        "something ended the drive's self-test before it was done: the sentence says what",
+        "Find who did it (a reset, a format, a tool of the vendor), and start again.",
+    ),
+    ReasonKind(
+        "error",
+        "…: its … self-test unknown: ",
+        "no result of a self-test",
+        "the drive's log has a result that the standard does not know",
+        "Look at the log (nvme self-test-log, smartctl -l selftest), and start again.",
+    ),
+    ReasonKind(
+        "error",
+        "…: the drive did not begin a self-test",
+        "self-test not begun",
+        "the drive did not take the command, or its log has nothing of it",
+        "Start one by hand with the command that the sentence names, and look at the drive's health.",
+    ),
+    ReasonKind(
+        "error",
         "…: the drive… hangs",
         "the drive hangs",
         "the drive gave no answer for minutes; fio or a command waits for it in the kernel",

@@ -20,7 +20,14 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core import files
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host, Result
-from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry, health, hidden_capacity, power, self_test
+from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import (
+    entry,
+    health,
+    hidden_capacity,
+    power,
+    self_test,
+    self_test_result,
+)
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard import guard_check, partition_tables
 from ansible_collections.ssdlab.fleet.plugins.module_utils.machine import links, pcie
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio, fio_result
@@ -58,6 +65,7 @@ WORDS = st.sampled_from(
     temperature avail_spare percent_used thm_temp1_trans_count nvme_smart_health_information_log smart_status
     ata_smart_attributes table scsi_error_counter_log eui64 nguid fpi dps tnvmcap psds flags non-operational_state
     edstt nvme_self_test_log current_self_test_operation ata_smart_data self_test polling_minutes extended
+    self_test_result lba_first_failure segment
     ata_smart_self_test_log standard scsi_self_test_0 scsi_self_test_status completion_percent self_test_in_progress
     """.split()
 )
@@ -146,6 +154,11 @@ class Says(Host):
 
 # --- parsers ------------------------------------------------------------------
 
+
+def results(seen):
+    return [self_test_result.of_entry(entry) for entry in seen.ended]
+
+
 NVME = {"transport": "nvme", "path": "/dev/nvme0n1"}
 OF_COMMANDS = {
     "nvme id-ctrl": (lambda host: nvme.controller(host, "/dev/nvme0"), nvme.NvmeError),
@@ -156,8 +169,8 @@ OF_COMMANDS = {
     "nvme sanitize-log": (lambda host: nvme.sanitize_log(host, "/dev/nvme0"), nvme.NvmeError),
     "nvme smart-log": (lambda host: health.read(host, NVME), ()),
     "smartctl": (lambda host: health.read(host, {"transport": "sata", "path": "/dev/sda"}), ()),
-    "nvme self-test-log": (lambda host: self_test.read(host, NVME, self_test.SelfTest(True)), ()),
-    "smartctl -l selftest": (lambda host: self_test.read(host, {"transport": "sas", "path": "/dev/sda"}), ()),
+    "nvme self-test-log": (lambda host: results(self_test.read(host, NVME, self_test.SelfTest(True))), ()),
+    "smartctl -l selftest": (lambda host: results(self_test.read(host, {"transport": "sas", "path": "/dev/sda"})), ()),
     "rssdm -L": (lambda host: [rssdm.parse_settings(item) for item in rssdm.drives(host)], ToolError),
     "rssdm status": (lambda host: rssdm.failure_text(host.run(["rssdm"])), ()),
 }

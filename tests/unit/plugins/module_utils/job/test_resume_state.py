@@ -88,6 +88,8 @@ BY_BYTES = {"capacity_multiple": 2}
         ({"cells": [], "integrity": {"passes": 2}, "active_range_pct": 50}, RATE, 200),
         ({"cells": [], "integrity": {"passes": 2, "pause_s": 7}, "active_range_pct": 50}, RATE, 214),
         ({"cells": [], "integrity": {"passes": 2}}, None, None),
+        ({"cells": [], "self_test": "short"}, None, 120),
+        ({"cells": [], "self_test": "extended"}, RATE, 100),
     ],
     ids=[
         "rounds",
@@ -102,6 +104,8 @@ BY_BYTES = {"capacity_multiple": 2}
         "read back",
         "read back after pauses",
         "read back, no rate",
+        "a short self-test",
+        "an extended one",
     ],
 )
 def test_how_long_a_test_takes_at_most(changes, rate, seconds):

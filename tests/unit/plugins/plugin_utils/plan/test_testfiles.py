@@ -291,6 +291,11 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         ([{"base": "integrity", "array": {}}], "array: can't be combined with integrity"),
         ([{"base": "integrity", "integrity": {"passes": 11}}], "integrity.passes: 11 must be at most 10"),
         ([{"base": "integrity", "integrity": {"pause_s": 604801}}], "integrity.pause_s: 604801 must be at most 604800"),
+        ([{"base": "self-test-short", "cells": [CELL]}], "self_test: cannot be combined with cells"),
+        ([{"base": "self-test-short", "integrity": True}], "integrity: cannot be combined with self_test"),
+        ([{"base": "self-test-short", "self_test": "long"}], "self_test: 'long' must be one of: short, extended"),
+        ([{"base": "self-test-short", "filesystem": {"type": "xfs"}}], "filesystem: can't be combined with self_test"),
+        ([{"base": "self-test-short", "array": {}}], "array: can't be combined with self_test"),
         ([{"base": "integrity", "integrity": False}], "cells: the test has neither cells nor a matrix"),
     ],
 )

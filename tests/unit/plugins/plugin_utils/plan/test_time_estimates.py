@@ -90,6 +90,15 @@ def test_a_test_that_goes_on_from_another_is_left_out_with_it():
     assert names_within(plan_of(60, 10, 10, **filled), 30) == ("bc", "a")
 
 
+def test_a_self_test_neither_needs_the_state_of_a_test_nor_changes_it():
+    a, b = plan_of(60, 10, b={"purge": False})
+    own, whole = ({"base": f"self-test-{kind}", "name": name} for kind, name in (("short", "s"), ("extended", "l")))
+    assert names_within([a, own], 30) == ("s", "a")
+    # It reads 15 minutes.
+    assert names_within([whole, {**b, "purge": True}], 14) == ("b", "l")
+    assert names_within([a, own, b], 30) == ("s", "ab") and names_within([a, whole, b], 75) == ("ab", "l")
+
+
 def test_the_drive_that_takes_longest_decides():
     assert names_within(plan_of(10, 10), 25) == ("ab", "") and names_within(plan_of(10, 10), 25, (SMALL, LARGE)) == (
         "",

@@ -200,6 +200,13 @@ def test_plan_mode_says_what_is_read_back_and_its_time():
     assert "and read it back after a pause of 2 h, 2 times; 4 h 31 min" in later[2]
 
 
+def test_plan_mode_says_which_self_test_the_drive_does():
+    lines = plan_text.describe(make(["self-test-short", "self-test-extended"]), {"S1": "/dev/x"}, 500)
+    assert "S1: would use /dev/x" in lines[1]
+    assert "1. self-test-short: no purge, the drive's own self-test (short); 0 s to 2 min" in lines[2]
+    assert "2. self-test-extended: no purge, the drive's own self-test (extended); 0 s to 15 min" in lines[3]
+
+
 def test_a_plan_that_only_reads_does_not_claim_to_erase():
     test = {"name": "x", "cells": [{"block_size": "4KiB", "read_pct": 100}], "purge": False, "precondition": False}
     assert "would use /dev/x" in plan_text.describe(make([test]), {"S1": "/dev/x"}, 500)[1]

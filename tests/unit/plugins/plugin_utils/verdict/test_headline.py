@@ -76,6 +76,7 @@ def drive(verdict, *reasons, **more):
             drive("fail", "run: at least 2 blocks of 4,096 bytes not read back as written (2 stale)"),
             "failed: wrong blocks",
         ),
+        (drive("fail", "run: its short self-test failed: a segment failed"), "failed: self-test failed"),
         (drive("invalid", BUSY.format(31)), "not measured validly: host busy"),
         # A reason of another verdict is no cause of this one.
         (

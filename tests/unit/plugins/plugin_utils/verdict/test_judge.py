@@ -333,3 +333,23 @@ def test_its_reason_says_how_to_tell():
     (_verdict, reason), _other = judged_drives({"wrong_blocks": BLANK}, {"wrong_blocks": {"stale": 3}})
     assert "2 drives of h1 have wrong blocks (S1, S2)" in reason and "test one of them in another host" in reason
     assert reason.endswith(": 1 block of 4,096 bytes not read back as written (1 blank)")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result", "verdict", "reason"),
+    [
+        ("complete", "passed", "pass", "its short self-test passed: as the drive says"),
+        ("complete", "failed", "fail", "its short self-test failed: as the drive says"),
+        # Whatever became of the test.
+        ("invalid", "failed", "fail", "its short self-test failed: as the drive says"),
+        ("error", "aborted", "error", "the test ended with an error after 9 rounds: why"),
+        ("invalid", "passed", "invalid", "why"),
+    ],
+)
+def test_what_a_drive_finds_in_itself_is_part_of_its_verdict(outcome, result, verdict, reason):
+    found = {"kind": "short", "result": result, "message": "as the drive says", "seconds": 3}
+    record = test_record(outcome, test="self-test-short", metrics={}, steady_state=[], reasons=["why"], self_test=found)
+    run = run_json(criteria=[], tests=[])
+    run["tests"] = {"self-test-short": {"title": "Self-test"}}
+    (judged,) = judge.judge(run, [drive_record(), record])["drives"]
+    assert (judged["verdict"], judged["reasons"]) == (verdict, [f"self-test-short: {reason}"])

@@ -60,7 +60,7 @@ SENTENCES = [
 ]
 # Exceptions that end a test, each with what the judge says before its words.
 ENDINGS = [
-    ("invalid", "", ("Short", "NoPoint", "NoArray", "LinkDown")),
+    ("invalid", "", ("Short", "NoPoint", "NoArray", "LinkDown", "NotOffered")),
     ("error", "the test ended with an error: ", ("FioError", "DriveError", "PurgeError", "ArrayError", "Hangs")),
     ("error", "the test ended with an error: ", ("FilesystemError", "Killed")),
 ]
