@@ -361,6 +361,13 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
+        "somebody else wrote, or the memory erred",
+        "other I/O",
+        "what the host's record has of the blocks does not show whether the drive changed them",
+        "Measure again, with nothing else that uses the drive.",
+    ),
+    ReasonKind(
+        "invalid",
         "…; but somebody else",
         "other I/O",
         "another process, host or namespace wrote to the drive while its blocks were to keep what the test wrote",
