@@ -106,7 +106,7 @@ def reasons_table(verdict: str) -> Rows:
     """Return each kind of reason of a verdict: its words, the cause in a headline, what it means, what to do."""
     rows: Rows = [("the reason says", "cause in a headline", "what it means", "what to do")]
     kinds = [kind for kind in reason_matching.KINDS if kind.verdict == verdict]
-    return rows + [(f"`{kind.says.strip(' (')}`", kind.cause, kind.means, kind.remedy) for kind in kinds]
+    return rows + [(f"`{kind.says.strip('…:;,( ')}`", kind.cause, kind.means, kind.remedy) for kind in kinds]
 
 
 def fail_reasons_table() -> Rows:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from ...module_utils.measure import disturbances
 from ...module_utils.measure.disturbances import TITLES
-from .reason_kinds import ReasonKind
+from .reason_kinds import AFTER_CRASH, GO_ON, ReasonKind
 
+_RESEAT = "Reseat the drive, or try it in another slot; a fault that moves with it is the drive's."
+_COOL = "Improve the airflow: fans, blanking panels, hot neighbours."
 _STOP_LOAD = "Stop what else runs on the host; measure again."
 _NEXT_TEST = "See why that test does not count, and measure both again."
 # Of a cause that disturbs rounds: what it means, and what to do.
@@ -23,37 +25,37 @@ _OF_ROUNDS = {
         "Find and stop it (iotop, lsof, fstrim timers, monitoring that reads the drive).",
     ),
     disturbances.DISCARDED: (
-        "somebody gave blocks of the drive back (trim), so it was partly as fresh as after a purge",
+        "somebody discarded blocks of the drive (trim), so it was partly as fresh as after a purge",
         "Stop what trims it (fstrim.timer, blkdiscard).",
     ),
     disturbances.NOT_FILLED: (
         "fewer I/Os were in flight than the test asks for",
-        "Raise queue/nr_requests or device/queue_depth, or ask for less; the sentence names the limit.",
+        "Raise queue/nr_requests or device/queue_depth, whichever the sentence names, or ask for a smaller depth.",
     ),
     disturbances.IDLE_GAP: (
-        "the drive had nothing to do between two cells, and may have recovered in the meantime",
-        "Where the sentence names a wait for a self-test: have smartd or cron test drives at other times. Else stop "
-        "what runs on the host.",
+        "the drive had nothing to do between two cells, and may have collected garbage in the meantime",
+        "Stop what else runs on the host. Where the sentence names a wait for a self-test, have smartd or cron test "
+        "drives at other times.",
     ),
-    disturbances.SUSPENDED: ("the host slept while it measured", "Keep the host from suspending."),
+    disturbances.SUSPENDED: ("the host slept while the drive was measured", "Keep the host from suspending."),
     "link": (
         "the drive's link fell to a lower speed or width",
-        "Seat the drive again, or try it in another slot: where the fault goes along, it is the drive's.",
+        _RESEAT,
     ),
     "throttled": (
         "the drive slowed down because of heat; mostly it is the airflow",
-        "Cool it: fans, blanks, neighbours. A criterion on throttled_pct makes it count against the drive.",
+        f"{_COOL} A criterion on throttled_pct makes it count against the drive.",
     ),
     "pcie_errors": (
-        "errors on the way to the drive that its link did not correct",
-        "Seat the drive again, or try it in another slot.",
+        "errors between the drive and its slot that the link did not correct",
+        _RESEAT,
     ),
     "settings": (
         "a setting of the host that bears on the figures changed while it was measured",
         "Stop what sets it back (tuned, a configuration agent).",
     ),
     "self_test": (
-        "the drive was testing itself while it was measured, which somebody else had started",
+        "somebody else had started a self-test of the drive, which ran while it was measured",
         "Have smartd or cron test drives at other times; a run waits for a self-test that is under way.",
     ),
 }
@@ -64,48 +66,54 @@ INVALID = (
         for cause, told in _OF_ROUNDS.items()
     ),
     ReasonKind("invalid", "its link fell", TITLES["link"], *_OF_ROUNDS["link"]),
-    ReasonKind("invalid", "its link of … can no longer be seen", TITLES["link"], *_OF_ROUNDS["link"]),
+    ReasonKind(
+        "invalid",
+        "its link of … can no longer be seen",
+        TITLES["link"],
+        "the kernel no longer tells the link of the drive, as where it has dropped off the bus",
+        "See whether the drive is still there (lsblk, the kernel's log). A power cycle may bring it back.",
+    ),
     ReasonKind(
         "invalid",
         "… is unknown: too few rounds are left (",
         "host delayed I/Os",
-        "the host held I/Os up in so many rounds that no percentile is left; the rates count all the same",
+        "the host delayed I/Os in so many rounds that no percentile is left; the rates count all the same",
         _STOP_LOAD,
     ),
     ReasonKind(
         "invalid",
         "… is unknown: … I/Os in the window are too few",
         "too few I/Os for a percentile",
-        "fewer than 10 I/Os lie beyond the percentile, so one slow I/O more or less moves it anywhere",
-        "Measure longer (runtime_s, rounds), or ask for a lower percentile. Plan mode warns of it.",
+        "fewer than 10 I/Os lie beyond the percentile, so a single slow one would decide it",
+        "Measure longer (runtime_s, rounds), or ask for a lower percentile; plan mode tells which can be had.",
     ),
     ReasonKind(
         "invalid",
         "steady state was not attained",
         "not steady",
-        "no window of rounds was as even as the test asks for; the sentence says by how much",
-        "Look at the curve: a drive that still falls needs more rounds (rounds.max), one that jumps may be bad.",
+        "no window of rounds was as even as the test asks for; the sentence says by how much it was not",
+        "Look at the curve: one that still falls needs more rounds (rounds.max), one that goes up and down may be bad.",
     ),
     ReasonKind(
         "invalid",
         "interrupted…: the host job failed with",
         "host job failed",
-        "the job met what it can't go on from, such as a full disk, before the test was done",
-        "Mend what it names, then go on with the run; a Python exception in it is ours: please report it.",
+        "the job could not go on, as with a full disk, before the test was done",
+        AFTER_CRASH,
     ),
     ReasonKind(
         "invalid",
         "interrupted",
         "stopped",
         "the run was stopped (stop.yml, a reboot, a killed job) before the test was done",
-        "Go on with the same run: qualify.yml with its ssd_run_id.",
+        GO_ON,
     ),
     ReasonKind(
         "invalid",
         "the campaign of … was interrupted",
         "stopped",
         "the run was stopped (stop.yml, a reboot, a killed job) before the drive's tests were done",
-        "Go on with the same run: qualify.yml with its ssd_run_id.",
+        GO_ON,
     ),
     ReasonKind(
         "invalid",
@@ -125,8 +133,8 @@ INVALID = (
         "invalid",
         "its …power state changed from",
         "power state changed",
-        "the drive or its PCI function went to a state with less power",
-        "Look for what saves power (nvme set-feature, runtime power management); tune sets it.",
+        "the drive or its PCI function went to a state that allows it less power",
+        "Stop what saves power (nvme set-feature, tlp, an agent); tune_runtime_power keeps the PCI function awake.",
     ),
     ReasonKind(
         "invalid",
@@ -139,8 +147,8 @@ INVALID = (
         "invalid",
         "it was above its critical temperature",
         "too hot",
-        "the drive was hotter than it may be",
-        "Cool it: fans, blanks, neighbours.",
+        "the drive was hotter than its maker allows",
+        _COOL,
     ),
     ReasonKind(
         "invalid",
@@ -153,7 +161,7 @@ INVALID = (
         "invalid",
         "the drive… write cache",
         "write cache not as asked",
-        "the drive's write cache is not as the test needs it, changed on the way, or cannot be told",
+        "the drive's write cache is not as the test needs it, or the drive does not report it",
         "Switch it by hand (nvme set-feature, hdparm -W, sdparm), or choose a test that does not need it.",
     ),
     ReasonKind(
@@ -202,7 +210,7 @@ INVALID = (
         "invalid",
         "in test … before it",
         "the test before failed",
-        "in the test before, somebody gave back what this one builds on",
+        "somebody discarded blocks during the test before, and this one builds on what that left",
         _NEXT_TEST,
     ),
     ReasonKind(
@@ -223,7 +231,7 @@ INVALID = (
         "invalid",
         "… bytes were written to",
         "other I/O",
-        "the members of the array got other amounts than the array was given",
+        "the array's drives took more or less than the array wrote",
         _OF_ROUNDS[disturbances.OTHER_IO][1],
     ),
     ReasonKind(
@@ -237,22 +245,22 @@ INVALID = (
         "invalid",
         "the kernel does not count the drive's writes",
         "writes not counted",
-        "without the kernel's counts nobody can tell whether a file system may be wiped",
-        "Write 1 to queue/iostats of the drive.",
+        "the test wipes a file system of its own, and without the kernel's counts nobody can tell that it is that one",
+        "Write 1 to /sys/block/<name>/queue/iostats.",
     ),
     ReasonKind(
         "invalid",
         "cell …to take threads and depth from",
         "no sweep to take the load from",
         "the test takes its threads and depth from a sweep that has no such cell",
-        "Put the sweep's test before it in ssd_plan, and see why that has no figure.",
+        "Put the sweep's test before it in ssd_plan; if it is there, see why it has no figure.",
     ),
     ReasonKind(
         "invalid",
         "…, so its figures can't be computed",
         "journal damaged",
         "the journal of the test is not whole",
-        "The raw results are kept; look at the host's disk, and measure again.",
+        "Look at the host's disk, and measure again; the raw results are kept.",
     ),
     ReasonKind(
         "invalid",
@@ -322,28 +330,28 @@ INVALID = (
         "its record has the model …, but preflight saw",
         "another drive was measured",
         "the model of the drive's record is not that which preflight saw",
-        "Check which drive was measured.",
+        "See which drive is in the slot, and whether somebody replaced it during the run; then measure again.",
     ),
     ReasonKind(
         "invalid",
         "its record has no model",
         "model unknown",
         "it is unknown whether criteria for models apply",
-        "Run collect.yml again; see why the drive's identity is missing.",
+        "Run collect.yml with this ssd_run_id again; if it is still missing, look at what the host says of the drive.",
     ),
     ReasonKind(
         "invalid",
         "the measurement is invalid, and the host gave no reason",
         "no reason given",
         "the host's record has no reason",
-        "Run collect.yml again, and report it.",
+        "Run collect.yml with this ssd_run_id again; if it is still missing, please report it.",
     ),
     ReasonKind(
         "invalid",
         "not all that was to be written was read back",
         "not all read back",
         "the integrity test ended before it had read back all that it wrote, so nothing is proved of the rest",
-        "See the reason beside it; measure again.",
+        "See the drive's other reasons, and measure again.",
     ),
     ReasonKind(
         "invalid",
@@ -370,7 +378,7 @@ INVALID = (
         "invalid",
         "…; but somebody else",
         "other I/O",
-        "another process, host or namespace wrote to the drive while its blocks were to keep what the test wrote",
+        "another process, host or namespace wrote to the drive, so the wrong blocks may be its doing",
         _OF_ROUNDS[disturbances.OTHER_IO][1],
     ),
     ReasonKind(
@@ -386,6 +394,6 @@ INVALID = (
         "the kernel does not count writes to this drive",
         "writes not counted",
         "whether the fill was complete is unknown, and ssd_unknown_causes is disturb",
-        "Write 1 to queue/iostats, or leave ssd_unknown_causes at warn.",
+        "Write 1 to /sys/block/<name>/queue/iostats, or leave ssd_unknown_causes at warn.",
     ),
 )

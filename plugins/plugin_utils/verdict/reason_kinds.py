@@ -51,6 +51,9 @@ class ReasonKind(t.NamedTuple):
     coded: bool = False
 
 
+GO_ON = "Go on with the run: qualify.yml with its ssd_run_id."
+AFTER_CRASH = f"Mend what the sentence names. {GO_ON} A Python exception without a cause is ours: please report it."
+
 ERROR = (
     ReasonKind(
         "error",
@@ -59,7 +62,7 @@ ERROR = (
         "the kernel reset what drives share (an HBA, a switch, a bus), or reset or lost several drives within a "
         "minute; none of it counts against the drive",
         "Look at the HBA, the cables, the backplane, the power supply and the HBA's firmware; then measure again. One "
-        "sick drive can do it too: kernel_event of the journal shows which timed out first.",
+        "sick drive can do it too: the kernel_event lines of the journal show which timed out first.",
     ),
     ReasonKind(
         "error",
@@ -80,7 +83,7 @@ ERROR = (
         "error",
         "…: its self-test…did not end within",
         "self-test does not end",
-        "the drive tests itself, which somebody else had started, for longer than it says that it takes",
+        "a self-test that somebody else had started takes longer than the drive says that it does",
         "Wait for it, or end it with the command that the sentence names, and start again.",
     ),
     ReasonKind(
@@ -124,14 +127,14 @@ ERROR = (
         "…: no answer",
         "the drive hangs",
         "a step that asks the drive did not end in time",
-        "Look at the kernel's log and the drive's health.",
+        "Look at the kernel's log and the drive's health; a power cycle may bring it back.",
     ),
     ReasonKind(
         "error",
         "…: fio ended with exit code",
         "fio failed",
         "fio could not do the I/O, or could not run; the sentence has its last words",
-        "An I/O error is the drive's: look at the kernel's log. Anything else is the job's or the host's.",
+        "An I/O error is the drive's: look at the kernel's log. Anything else is the test's or the host's.",
     ),
     ReasonKind(
         "error",
@@ -145,7 +148,7 @@ ERROR = (
         "… can still be read after",
         "purge not verified",
         "the purge reported success, and blocks written before it can still be read",
-        "Try another purge_method; report the drive to its maker.",
+        "Try another purge_method. Do not trust this one on the model: report it to the maker.",
     ),
     ReasonKind(
         "error",
@@ -182,7 +185,7 @@ ERROR = (
         "the test ended with an error",
         "a test failed",
         "a purge, a fill or a cell could not be done; the sentence has the tool's own words",
-        "Mend what it names, then go on with the run.",
+        f"Mend what the sentence names. {GO_ON}",
         general=True,
     ),
     ReasonKind(
@@ -190,7 +193,7 @@ ERROR = (
         "the campaign of … ended with an error",
         "the campaign failed",
         "the drive's part of the run ended early, for the reason that follows",
-        "Mend what it names, then go on with the run; a Python exception in it is ours: please report it.",
+        AFTER_CRASH,
         general=True,
     ),
 )
@@ -255,14 +258,14 @@ NOT_TESTED = (
         "… reported no result for",
         "no result",
         "the host's records lack this drive",
-        "See the host's page; go on with the run.",
+        f"See the host's page of the report. {GO_ON}",
     ),
     ReasonKind(
         "not_tested",
         "the test has not finished",
         "not finished",
         "the record of the test has no end",
-        "Go on with the run: qualify.yml with its ssd_run_id.",
+        GO_ON,
     ),
     ReasonKind(
         "not_tested",
@@ -283,13 +286,13 @@ NOT_TESTED = (
         "the campaign of … was interrupted",
         "stopped",
         "the run was stopped before the drive's first test was done",
-        "Go on with the run: qualify.yml with its ssd_run_id.",
+        GO_ON,
     ),
     ReasonKind(
         "not_tested",
         "the run failed on",
         "host failed",
         "the host's part of the run failed; the sentence says why",
-        "Mend it, then go on with the run.",
+        f"Mend it. {GO_ON}",
     ),
 )
