@@ -139,7 +139,7 @@ def check(written: int | None, asked: int) -> None:
     """
     if written is not None and written < asked:
         text = (
-            "the kernel counted only {0} of {1} bytes ({2:.1%}) of the fill, regardless of fio's result: the drive is "
-            "not preconditioned"
+            "the kernel counted only {0:,} of {1:,} bytes ({2:.1%}) of the fill, regardless of fio's result: the drive "
+            "is not preconditioned"
         )
         raise Short(text.format(written, asked, written / asked))
