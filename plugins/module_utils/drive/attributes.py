@@ -13,6 +13,7 @@ import typing as t
 
 from ..core.host import Host
 from ..core.sysfs import number, nvme_controllers
+from ..tools import hdparm
 from ..vendors import vendor_identity
 
 # Parts of a device's path in sysfs that tell how it is attached; the first that is there counts.
@@ -38,8 +39,6 @@ NVME_VENDOR = "NVMe"  # of an NVMe drive that an adapter shows as a SCSI disk (S
 _SAS_PROTOCOL = 6  # PROTOCOL IDENTIFIER (SPC-4, 7.6.1)
 _OF_UNIT, _NAA = 0, 3  # ASSOCIATION and DESIGNATOR TYPE (SPC-4, 7.8.6)
 _EXTENDED = 6  # NAA IEEE Registered Extended (SPC-4, 7.8.6.6.5)
-# MEDIUM ROTATION RATE (SBC-3, 6.6.2; ACS-3, IDENTIFY word 217): below it, not reported, none, or reserved.
-_LEAST_RPM = 0x401
 # Transports of devices of software: no model that says anything of them, no link, temperature or health.
 VIRTUAL = ("loop", "virtio", "nbd")
 _ATA_IDENTIFY = 60  # where IDENTIFY DEVICE starts in VPD page 89h (SAT-3, ATA Information)
@@ -194,14 +193,19 @@ def _designators(host: Host, name: str) -> t.Iterator[bytes]:
 
 
 def rotation_rpm(host: Host, name: str) -> int | None:
-    """Return how fast a disk says that it turns; None for an SSD, and where it does not tell. The kernel's `rotational`
-    is also set where nothing is told.
+    """Return how fast a disk says that it turns; None for an SSD, and where it does not tell, or sysfs does not show
+    what it tells. The kernel's `rotational` is also set where nothing is told.
     """
     told = (
         int.from_bytes(_page(host, name, "vpd_pgb1")[4:6], "big"),
         int.from_bytes(_page(host, name, "vpd_pg89")[_ATA_ROTATION], "little"),
     )
-    return next((rate for rate in told if _LEAST_RPM <= rate < 0xFFFF), None)
+    return next((rpm for rpm in map(hdparm.rotation_rpm, told) if rpm), None)
+
+
+def shows_rotation(host: Host, name: str) -> bool:
+    """Return whether sysfs has the page (B1h) in which a disk tells how fast it turns; an old kernel's has not."""
+    return bool(_page(host, name, "vpd_pgb1"))
 
 
 def is_on_cable(host: Host, name: str) -> bool:

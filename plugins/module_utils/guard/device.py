@@ -14,7 +14,15 @@ import typing as t
 from ..core.host import Host
 from ..core.sysfs import number, nvme_controllers
 from ..drive import identity as drive
-from ..drive.attributes import NVME_VENDOR, is_fixed, is_on_cable, names_a_volume, rotation_rpm, udev_lags
+from ..drive.attributes import (
+    NVME_VENDOR,
+    is_fixed,
+    is_on_cable,
+    names_a_volume,
+    rotation_rpm,
+    shows_rotation,
+    udev_lags,
+)
 from .facts import Facts, add
 
 LOCAL = ("nvme", "sata", "sas", "pcie", "loop")
@@ -97,8 +105,16 @@ def probe_device(host: Host, facts: Facts) -> None:
         add(facts.zoned, "{} zones".format(host.get(block + "/queue/nr_zones") or "its zones are host-managed"))
     rpm = rotation_rpm(host, facts.name)
     if rpm:
-        add(facts.hard_disk, f"it turns {rpm} times a minute")
+        add(facts.hard_disk, turns(rpm))
+    # scsi.py asks ATA drives, as an adapter may hide from the kernel what they say.
+    elif transport == "sas" and identity.rotational and not shows_rotation(host, facts.name):
+        add(facts.hard_disk, "the kernel says that it turns (queue/rotational)")
     _twins(host, facts)
+
+
+def turns(rpm: int) -> str:
+    """Return the finding about a disk that turns so often a minute."""
+    return f"it turns {rpm} times a minute"
 
 
 def _flags(host: Host, facts: Facts, block: str) -> None:

@@ -37,13 +37,16 @@ _NO_REGISTERS = re.compile(r"SG_IO: .*sense data")
 
 
 class Identify(t.NamedTuple):
-    """The part of IDENTIFY DEVICE that a purge needs. sanitize: names of the operations that the drive has."""
+    """The part of IDENTIFY DEVICE that the guard and a purge need. sanitize: names of the operations that the drive
+    has; rotation_rpm: how fast it turns, None for an SSD and where it does not tell.
+    """
 
     serial: str
     model: str
     firmware: str
     sanitize: tuple[str, ...]
     security: AtaSecurity
+    rotation_rpm: int | None = None
 
 
 def read(host: Host, path: str, serial: str | None) -> Identify:
@@ -80,7 +83,15 @@ def identify(text: str) -> Identify:
             name for name, bit in _OPERATIONS.items() if _bit(words[59], bit) and _bit(words[59], _SANITIZE)
         ),
         security=_security(words),
+        rotation_rpm=rotation_rpm(words[217]),
     )
+
+
+def rotation_rpm(rate: int) -> int | None:
+    """Return how fast a drive turns, by its MEDIUM ROTATION RATE (ACS-3, word 217; SBC-3, 6.6.2): what is lower is not
+    reported, none, or reserved.
+    """
+    return rate if 0x401 <= rate < 0xFFFF else None
 
 
 def _words(text: str) -> list[int]:

@@ -167,6 +167,11 @@ MACHINES: dict[str, dict[str, Told]] = {
     "raid-bridge": {"sda": Told("sata", "raid_volume")},
     "block-sizes": {"sda": Told("sas", "no_capacity"), "sdb": Told("sata", purges=ATA)},
     "hard-disk": {"sda": Told("sata", "hard_disk")},
+    "hard-disk-old-kernel": {
+        "sda": Told("sata", "hard_disk"),
+        "sdb": Told("sas", "hard_disk"),
+        "sdc": Told("sata", purges=BEHIND_HBA),
+    },
     "hard-disk-zoned": {"sda": Told("sata", "zoned hard_disk")},
     "boot-mirror-sata": {"sda": Told("sata", "raid_volume")},
     "boot-mirror-nvme": {"nvme0n1": Told("nvme", "raid_volume")},
