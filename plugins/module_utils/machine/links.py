@@ -14,8 +14,9 @@ import re
 
 from ..core.host import Host
 
-# Of a device's path: ata1; the port nearest to the drive, also behind expanders; its host adapter.
-_ATA = re.compile(r"(.*/ata[0-9]+)/")
+# Of a device's path: ata1, and the drive's channel there; the port nearest to the drive, also behind expanders; its
+# host adapter.
+_ATA = re.compile(r"(.*/ata([0-9]+))/.*/[0-9]+:([0-9]+):[0-9]+:[0-9]+/")
 _SAS_PORT = re.compile(r"(.*/port-[0-9:]+)/end_device-")
 _SCSI_HOST = re.compile(r"/(host[0-9]+)/")
 # Interface speed support of an AHCI controller, the bits 23:20 of its capabilities.
@@ -49,8 +50,11 @@ def _rates(host: Host, name: str, sata: str, sas: str) -> list[float | None]:
     if port:
         files = host.glob(f"{port.group(1)}/phy-*/sas_phy/phy-*/{sas}")
     elif ata:
-        # link1.0 and on are those of a port multiplier; which of them is the drive's can't be told.
-        files = host.glob(f"{ata.group(1)}/link[0-9]*/ata_link/link[0-9]*/{sata}")
+        folder, number, channel = ata.groups()
+        # Behind a port multiplier, link1.0 is the drive's on channel 0 (libata-transport.c), and link1 that of all.
+        names = (f"link{number}", f"link{number}.{channel}")
+        paths = [f"{folder}/{link}/ata_link/{link}/{sata}" for link in names]
+        files = [path for path in paths if host.exists(path)]
     return [rate(host.get(file)) for file in files]
 
 

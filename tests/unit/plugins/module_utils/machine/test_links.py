@@ -50,6 +50,16 @@ def test_a_sata_link(fake):
     assert links.rate_gbit_s(fake, "sda") is None
 
 
+def test_behind_a_port_multiplier_the_drives_own_link_and_that_of_all_count(fake):
+    fake.disk("sda", "8:0", ATA + "/host2/target2:1:0/2:1:0:0")
+    rates = {"link3": "3.0 Gbps", "link3.0": "1.5 Gbps", "link3.1": "6.0 Gbps", "link3.2": "<unknown>"}
+    for link, rate in rates.items():
+        fake.put(f"{ATA}/{link}/ata_link/{link}/sata_spd", rate + "\n")
+    assert links.rate_gbit_s(fake, "sda") == 3.0
+    fake.put(ATA + "/link3.1/ata_link/link3.1/sata_spd", "1.5 Gbps\n")
+    assert links.rate_gbit_s(fake, "sda") == 1.5
+
+
 def test_a_sas_link_of_several_phys_is_as_fast_as_the_slowest(fake):
     sas(fake, "12.0 Gbit", "6.0 Gbit")
     assert links.rate_gbit_s(fake, "sdb") == 6.0 and links.policy(fake, "sdb") is None
