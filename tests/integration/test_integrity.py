@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 import types
@@ -12,6 +13,7 @@ import types
 import pytest
 import simulated_ssd as simulator
 from host_jobs import MIB, ODD_SIZE, events
+from waiting import wait_until
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
@@ -93,6 +95,32 @@ def test_every_byte_of_a_drive_is_written_and_no_other_drive(jobs, loop_drive):
     assert other.digest() == before
     assert [event["step"] for event in events(journal, "guard")][-2:] == ["integrity"] * 2
     assert status["drives"][0]["outcome"] == "complete"
+
+
+def test_what_a_drive_loses_in_the_pause_is_found(jobs, loop_drive):
+    """It shows its share meanwhile: half of the only pass."""
+    drive = loop_drive(size_bytes=SIZE)
+    plan = jobs.plan([drive], planning.load_plan([{**TEST, "integrity": {"passes": 1, "pause_s": 20}}]))
+
+    def is_paused():
+        (shown,) = json.loads((jobs.folder / "state/runs/r/status.json").read_text())["drives"]
+        return shown["phase"] == "integrity" and (shown["last"] or {}).get("progress") == 0.5
+
+    def lose():
+        wait_until(is_paused, "the pause")
+        # Behind the loop device, whose kernel counts no write of it.
+        with open(drive.file, "r+b") as file:
+            file.seek(8192)
+            file.write(bytes(4096))
+            os.fsync(file.fileno())
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        losing = pool.submit(lose)
+        journal, _status = jobs.run(plan)
+        losing.result()
+    found = read_back(journal)
+    assert [(block["offset_bytes"], block["kind"]) for block in found["first"]] == [(8192, "blank")]
+    assert found["wrong_blocks"] == {"blank": 1} and found["other_write_bytes"] == 0
 
 
 def test_the_guard_takes_what_it_leaves_for_a_fill(jobs, loop_drive):

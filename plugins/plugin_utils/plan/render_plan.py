@@ -59,7 +59,7 @@ def render(
     Raises PlanError with every drive that can't do a test, naming host, drive and cell.
     """
     settings = {**_defaults(), **variables}
-    measures = any(test["cells"] or test.get("integrity") for test in tests)
+    measures = any(test["cells"] or test.get("integrity") or test.get("self_test") for test in tests)
     problems = _engine_problems(settings, host)
     rendered, wrong = _drives(tests, drives, settings, host, left_out)
     problems += wrong

@@ -330,3 +330,8 @@ def test_different_cells_have_different_names(access, size, read_pct, threads, d
         ("queue_depth", depth + 1),
     ):
         assert celling.cell_id({**cell, key: other}) != name
+
+
+@pytest.mark.parametrize("plan", [["self-test-short"], ["integrity"], ["iops"]])
+def test_a_drive_is_held_to_its_health_whatever_its_test_does(plan):
+    assert make(plan, ssd_health_criteria=[{"metric": "media_errors", "max": 0}])["health_criteria"]
