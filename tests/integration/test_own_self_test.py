@@ -81,8 +81,7 @@ def test_one_that_is_aborted_is_an_error_with_the_drive_s_reason(bench):
 
 def test_a_stop_ends_it(bench):
     def stop():
-        began = wait_until(lambda: bench.state()["self_test"]["started"], "a self-test", sizes((bench.folder, "*")))
-        assert began
+        wait_until(lambda: bench.state().get("self_test", {}).get("started"), "a self-test", sizes((bench.folder, "*")))
         os.kill(os.getpid(), signal.SIGTERM)
 
     thread = threading.Timer(1, stop)
