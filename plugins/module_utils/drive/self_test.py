@@ -22,7 +22,7 @@ from ..tools.nvme import nvme_number
 from .health import ask
 
 SHORT, EXTENDED = "short", "extended"
-# How long a short one takes at most, by NVMe, ATA and SCSI.
+# How long a short one takes at most, by NVMe and SCSI; ATA sets no limit, and its drives take about as long.
 SHORT_S = 120
 _NVME_KINDS = {0x1: SHORT, 0x2: EXTENDED, 0xE: "vendor specific"}
 _ATA_KINDS = {0x1: SHORT, 0x2: EXTENDED, 0x3: "conveyance", 0x4: "selective"}
