@@ -100,7 +100,7 @@ def test_every_byte_of_a_drive_is_written_and_no_other_drive(jobs, loop_drive):
 def test_what_a_drive_loses_in_the_pause_is_found(jobs, loop_drive):
     """It shows its share meanwhile: half of the only pass."""
     drive = loop_drive(size_bytes=SIZE)
-    plan = jobs.plan([drive], planning.load_plan([{**TEST, "integrity": {"passes": 1, "pause_s": 20}}]))
+    plan = jobs.plan([drive], planning.load_plan([{**TEST, "integrity": {"passes": 1, "pause_s": 40}}]))
 
     def is_paused():
         (shown,) = json.loads((jobs.folder / "state/runs/r/status.json").read_text())["drives"]

@@ -145,11 +145,20 @@ def _asleep(holder: str) -> str:
         for task in glob.glob(f"/proc/{process}/task/*/stat"):
             # The name, in brackets, may hold anything.
             name, _bracket, rest = _read(task).partition("(")[2].rpartition(")")
-            if rest.split()[:1] == ["D"]:
+            fields = rest.split()
+            if fields[:1] == ["D"]:
                 return (
-                    f", of which PID {process} ({name}) is in uninterruptible sleep: it may wait for a drive that hangs"
+                    f", of which PID {process} ({name}), begun {_age_s(fields):.0f} s ago, is in uninterruptible "
+                    "sleep: it may wait for a drive that hangs"
                 )
     return ""
+
+
+def _age_s(fields: t.Sequence[str]) -> float:
+    """Return how long ago a task began: it can't have slept for longer. fields: of its stat, from the state on
+    (proc_pid_stat(5), starttime).
+    """
+    return float(_read("/proc/uptime").split()[0]) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def _numbers(path: str) -> list[int]:

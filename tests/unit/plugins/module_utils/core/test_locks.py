@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -140,11 +142,13 @@ def test_an_open_folder_with_something_in_it_stays_refused(tmp_path):
 @pytest.mark.parametrize("state, told", [("D", True), ("S", False), ("R", False)])
 def test_a_holder_that_waits_in_the_kernel_is_named(tmp_path, monkeypatch, state, told):
     stat = tmp_path / "stat"
-    stat.write_text(f"7 (nvme) a) {state} 1 7 7 0")
+    began_ticks = int((float(Path("/proc/uptime").read_text().split()[0]) - 600) * os.sysconf("SC_CLK_TCK"))
+    stat.write_text(f"7 (nvme) a) {state} 1 7 7 0 {'0 ' * 14}{began_ticks} 0")
     monkeypatch.setattr(locks.glob, "glob", lambda pattern: [str(stat)] if pattern.endswith("/stat") else [])
     with Lock("host", {"pid": 7}, str(tmp_path)), pytest.raises(Locked) as refused:
         Lock("host", {"pid": 8}, str(tmp_path)).acquire()
-    assert ("PID 7 (nvme) a) is in uninterruptible sleep" in str(refused.value)) is told
+    said = re.search(r"PID 7 \(nvme\) a\), begun (\d+) s ago, is in uninterruptible sleep", str(refused.value))
+    assert bool(said) is told and (not said or 600 <= int(said[1]) < 700)
 
 
 def test_a_lock_file_that_is_none(tmp_path):
