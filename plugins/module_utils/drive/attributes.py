@@ -13,7 +13,6 @@ import typing as t
 
 from ..core.host import Host
 from ..core.sysfs import number, nvme_controllers
-from ..tools import hdparm
 from ..vendors import vendor_identity
 
 # Parts of a device's path in sysfs that tell how it is attached; the first that is there counts.
@@ -192,20 +191,12 @@ def _designators(host: Host, name: str) -> t.Iterator[bytes]:
         rest = rest[4 + rest[3] :]
 
 
-def rotation_rpm(host: Host, name: str) -> int | None:
-    """Return how fast a disk says that it turns; None for an SSD, and where it does not tell, or sysfs does not show
-    what it tells. The kernel's `rotational` is also set where nothing is told.
+def rotation_rate(host: Host, name: str) -> int:
+    """Return the MEDIUM ROTATION RATE (SBC-3, 6.6.2) of a disk: 1 is an SSD; 0: it does not tell, or this kernel does
+    not show the pages in which it does.
     """
-    told = (
-        int.from_bytes(_page(host, name, "vpd_pgb1")[4:6], "big"),
-        int.from_bytes(_page(host, name, "vpd_pg89")[_ATA_ROTATION], "little"),
-    )
-    return next((rpm for rpm in map(hdparm.rotation_rpm, told) if rpm), None)
-
-
-def shows_rotation(host: Host, name: str) -> bool:
-    """Return whether sysfs has the page (B1h) in which a disk tells how fast it turns; an old kernel's has not."""
-    return bool(_page(host, name, "vpd_pgb1"))
+    of_scsi = int.from_bytes(_page(host, name, "vpd_pgb1")[4:6], "big")
+    return of_scsi or int.from_bytes(_page(host, name, "vpd_pg89")[_ATA_ROTATION], "little")
 
 
 def is_on_cable(host: Host, name: str) -> bool:

@@ -19,10 +19,10 @@ from ..drive.attributes import (
     is_fixed,
     is_on_cable,
     names_a_volume,
-    rotation_rpm,
-    shows_rotation,
+    rotation_rate,
     udev_lags,
 )
+from ..tools import hdparm
 from .facts import Facts, add
 
 LOCAL = ("nvme", "sata", "sas", "pcie", "loop")
@@ -103,18 +103,20 @@ def probe_device(host: Host, facts: Facts) -> None:
     _raid(host, facts, block, model)
     if host.get(block + "/queue/zoned") == "host-managed":
         add(facts.zoned, "{} zones".format(host.get(block + "/queue/nr_zones") or "its zones are host-managed"))
-    rpm = rotation_rpm(host, facts.name)
-    if rpm:
-        add(facts.hard_disk, turns(rpm))
+    rate = rotation_rate(host, facts.name)
     # scsi.py asks ATA drives, as an adapter may hide from the kernel what they say.
-    elif transport == "sas" and identity.rotational and not shows_rotation(host, facts.name):
-        add(facts.hard_disk, "the kernel says that it turns (queue/rotational)")
+    if transport == "sas" or hdparm.rotation_rpm(rate):
+        judge_rotation(facts, rate)
     _twins(host, facts)
 
 
-def turns(rpm: int) -> str:
-    """Return the finding about a disk that turns so often a minute."""
-    return f"it turns {rpm} times a minute"
+def judge_rotation(facts: Facts, rate: int) -> None:
+    """Refuse a hard disk, by its MEDIUM ROTATION RATE; where it does not tell, by what the kernel takes it for."""
+    rpm = hdparm.rotation_rpm(rate)
+    if rpm:
+        add(facts.hard_disk, f"it turns {rpm} times a minute")
+    elif rate != hdparm.NO_ROTATION and facts.identity.rotational:
+        add(facts.hard_disk, "the kernel says that it turns (queue/rotational)")
 
 
 def _flags(host: Host, facts: Facts, block: str) -> None:

@@ -209,7 +209,7 @@ REFUSALS: dict[str, Text] = {
         "it is a hard disk: {detail}",
         "The tests are for SSDs; to run them on it all the same, set allow: [hard_disk], " + _KEEP_OUT,
         ALLOW,
-        found="a rotation rate that the drive reports; of a SAS drive on an old kernel, what that found",
+        found="a rotation rate that the drive reports; where none is known, what the kernel takes it for",
     ),
     "sanitize_running": Text(
         "a sanitize is running that this run did not start: {detail}",

@@ -9,7 +9,7 @@ from ..core.host import COMMAND_NOT_FOUND, Host, Result
 from ..core.progress import FAILED, RUNNING, Progress, Unreadable
 from ..tools import hdparm, opal, sg3
 from . import allocation_map
-from .device import turns
+from .device import judge_rotation
 from .facts import Facts, add
 
 _NO_SUCH_COMMAND = (5, 9)  # sg3_utils(8): illegal request, invalid opcode
@@ -35,8 +35,7 @@ def probe_ata(host: Host, facts: Facts) -> None:
     ):
         add(facts.ata_security, *([name] if bad else []))
     facts.ata_frozen = security.frozen
-    if found.rotation_rpm:
-        add(facts.hard_disk, turns(found.rotation_rpm))
+    judge_rotation(facts, found.rotation_rate)
     if found.sanitize:
         try:
             _sanitize(facts, hdparm.sanitize_status(host.run(["hdparm", "--sanitize-status", facts.path])))

@@ -18,6 +18,8 @@ from ..core.progress import DONE, FAILED, IDLE, RUNNING, Progress
 from ..records.purge import AtaSecurity
 
 WORDS = 256
+# MEDIUM ROTATION RATE of an SSD. What is lower is not reported, and up to 400h reserved.
+NO_ROTATION = 1
 _LINE = re.compile(r"[0-9a-f]{4}(?: [0-9a-f]{4}){7}")
 _INTEGRITY = 0xA5  # low byte of word 255 where the high one is a checksum
 # Word 59 (ACS-3): the sanitize feature set, and which of its operations there are.
@@ -38,7 +40,7 @@ _NO_REGISTERS = re.compile(r"SG_IO: .*sense data")
 
 class Identify(t.NamedTuple):
     """The part of IDENTIFY DEVICE that the guard and a purge need. sanitize: names of the operations that the drive
-    has; rotation_rpm: how fast it turns, None for an SSD and where it does not tell.
+    has; rotation_rate: as in word 217.
     """
 
     serial: str
@@ -46,7 +48,7 @@ class Identify(t.NamedTuple):
     firmware: str
     sanitize: tuple[str, ...]
     security: AtaSecurity
-    rotation_rpm: int | None = None
+    rotation_rate: int = 0
 
 
 def read(host: Host, path: str, serial: str | None) -> Identify:
@@ -83,13 +85,13 @@ def identify(text: str) -> Identify:
             name for name, bit in _OPERATIONS.items() if _bit(words[59], bit) and _bit(words[59], _SANITIZE)
         ),
         security=_security(words),
-        rotation_rpm=rotation_rpm(words[217]),
+        rotation_rate=words[217],
     )
 
 
 def rotation_rpm(rate: int) -> int | None:
-    """Return how fast a drive turns, by its MEDIUM ROTATION RATE (ACS-3, word 217; SBC-3, 6.6.2): what is lower is not
-    reported, none, or reserved.
+    """Return how fast a drive turns a minute, by its MEDIUM ROTATION RATE (ACS-3, word 217; SBC-3, 6.6.2); None for an
+    SSD, and where it does not tell.
     """
     return rate if 0x401 <= rate < 0xFFFF else None
 

@@ -171,6 +171,7 @@ MACHINES: dict[str, dict[str, Told]] = {
         "sda": Told("sata", "hard_disk"),
         "sdb": Told("sas", "hard_disk"),
         "sdc": Told("sata", purges=BEHIND_HBA),
+        "sdd": Told("sata", "hard_disk"),
     },
     "hard-disk-zoned": {"sda": Told("sata", "zoned hard_disk")},
     "boot-mirror-sata": {"sda": Told("sata", "raid_volume")},
