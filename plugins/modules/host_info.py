@@ -92,6 +92,10 @@ host_info:
       returned: when fio is there and engines were asked for
       type: dict
       sample: {libaio: ""}
+    aio_left:
+      description: How many I/Os of libaio may be in flight beside those of now (C(fs.aio-max-nr) less C(fs.aio-nr)).
+      type: int
+      sample: 65536
 """
 
 from ansible.module_utils.basic import AnsibleModule

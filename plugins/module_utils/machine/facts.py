@@ -11,6 +11,7 @@ import re
 import typing as t
 
 from ..core.host import BOOT_ID, Host
+from ..core.sysfs import number
 from ..records import base
 from ..records.host_snapshot import HostIdentity, Tool
 from . import fio_trial
@@ -47,6 +48,7 @@ def gather(host: Host, tools: t.Iterable[str] = TOOLS, fio_engines: t.Sequence[s
         python_version=platform.python_version(),
         tools=found,
         fio_engines={engine: fio_trial.problem(host, fio.path, engine) for engine in fio_engines} if fio else None,
+        aio_left=_aio_left(host),
     )
 
 
@@ -59,6 +61,11 @@ def tool(host: Host, name: str, option: str = "--version") -> Tool | None:
     # sg3_utils print theirs on stderr.
     match = _VERSION.search(result.stdout or result.stderr) if result.rc == 0 else None
     return Tool(path, match.group(0) if match else None)
+
+
+def _aio_left(host: Host) -> int | None:
+    most, now = (number(host, f"/proc/sys/fs/aio-{name}") for name in ("max-nr", "nr"))
+    return None if most is None or now is None else max(0, most - now)
 
 
 def _memory_bytes(host: Host) -> int | None:

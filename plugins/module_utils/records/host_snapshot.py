@@ -50,6 +50,8 @@ class HostIdentity:
     fio_engines: OrMissing[
         Annotated[t.Dict[str, Annotated[str, Limits(max_length=500)]], Limits(max_properties=20)]
     ] = None
+    # How many I/Os of libaio may be in flight beside those of now: fs.aio-max-nr less fs.aio-nr.
+    aio_left: OrMissing[t.Optional[Count]] = None
 
 
 @dataclass(frozen=True)

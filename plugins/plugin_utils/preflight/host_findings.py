@@ -241,7 +241,32 @@ def _tool_findings(view: HostAnswer, tests: t.Sequence[Test]) -> list[Finding]:
         for engine, said in told.items()
         if said
     ]
-    return found
+    return found + _too_many_in_flight(view, tests)
+
+
+def _too_many_in_flight(view: HostAnswer, tests: t.Sequence[Test]) -> list[Finding]:
+    """More I/Os of libaio than the kernel takes, which fio would tell after the purge. A cell with threads: auto has
+    all in its queue_depth.
+    """
+    left, asked = view.facts.aio_left if view.facts else None, view.asked or {}
+    if left is None or "libaio" not in ((view.facts and view.facts.fio_engines) or {}) or not view.entries:
+        return []
+    cells = [(_in_flight(cell), test["name"], cell["id"]) for test in tests for cell in test["cells"]]
+    most, test, cell = max(cells, default=(0, "", ""))
+    count = len(view.entries)
+    drives = min(count, values.drives_at_once(asked.get("ssd_parallel_drives"), count))
+    if most * drives <= left:
+        return []
+    text = (
+        f"test {test}, cell {cell}: {most} I/Os in flight, of {drives} drives at a time; the kernel takes {left} more "
+        "of libaio: raise fs.aio-max-nr, lower ssd_parallel_drives, or set workload_ioengine: io_uring"
+    )
+    return [Finding(text, view.name)]
+
+
+def _in_flight(cell: t.Mapping[str, t.Any]) -> int:
+    streams = cell.get("jobs") or [cell]
+    return sum(stream["threads"] * stream["queue_depth"] for stream in streams)
 
 
 def _rates_of_mixes(tests: t.Sequence[Test]) -> list[tuple[str, str]]:

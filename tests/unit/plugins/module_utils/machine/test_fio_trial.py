@@ -34,6 +34,15 @@ def test_facts_have_what_each_engine_said(monkeypatch):
     assert found.fio_engines == {"libaio": "fio: engine libaio not loadable", "psync": ""}
 
 
+@pytest.mark.parametrize(
+    "most, now, left", [("65536", "4096", 61440), ("1", "5", 0), ("65536", "", None), ("", "", None)]
+)
+def test_how_many_more_may_be_in_flight(fake, most, now, left):
+    fake.put("/proc/sys/fs/aio-max-nr", most)
+    fake.put("/proc/sys/fs/aio-nr", now)
+    assert facts.gather(fake).aio_left == left
+
+
 def test_a_switch_of_the_kernel_is_named(fake):
     fake.answers["/usr/bin/fio"] = (1, "", "fio: pid=7, err=1/file:engines/io_uring.c, error=Operation not permitted\n")
     fake.put("/proc/sys/kernel/io_uring_disabled", "2")

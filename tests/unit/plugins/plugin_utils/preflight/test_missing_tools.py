@@ -100,6 +100,39 @@ def test_a_rate_of_several_sizes_needs_a_fio_that_keeps_it(cell, version, refuse
     assert len(found) == refused and all(text.startswith(told) for text in found)
 
 
+STREAMS = [
+    {"name": name, "access": "random", "block_size": "4KiB", "read_pct": 100, "threads": threads, "queue_depth": 128}
+    for name, threads in (("a", 4), ("b", 2))
+]
+
+
+@pytest.mark.parametrize(
+    ("cell", "drives", "left", "engine", "found"),
+    [
+        ({"threads": 32, "queue_depth": 128}, 16, 65_536, "libaio", []),
+        ({"threads": 32, "queue_depth": 128}, 17, 65_536, "libaio", [(4096, 17)]),
+        ({"threads": "auto", "queue_depth": 4096}, 17, 65_536, "libaio", [(4096, 17)]),
+        ({"threads": 32, "queue_depth": 128}, 1, 4095, "libaio", [(4096, 1)]),
+        ({"name": "mixed", "runtime_s": 60, "jobs": STREAMS}, 1, 767, "libaio", [(768, 1)]),
+        ({"threads": 32, "queue_depth": 128}, 17, None, "libaio", []),
+        ({"threads": 32, "queue_depth": 128}, 17, 0, "io_uring", []),
+    ],
+)
+def test_more_in_flight_than_the_kernel_takes_is_told_before_anything_is_erased(cell, drives, left, engine, found):
+    cell = cell if "jobs" in cell else {**LOAD, **cell}
+    plan = [{"name": "deep", "precondition": {"passes": 1}, "rounds": {"max": 1}, "cells": [cell]}]
+    named = [{"serial": f"S{number}"} for number in range(drives)]
+    variables = {"ssd_fio_min_version": "3.28", "ssd_plan": plan, "ssd_drives": named, "ssd_parallel_drives": "auto"}
+    told = {"tools": {"fio": {"path": "f", "version": "3.42"}}, "fio_engines": {engine: ""}, "aio_left": left}
+    host = host_answers.of("h1", variables, facts=told)
+    asked = host_tests.of_hosts([host])["h1"].asked
+    assert asked
+    of_cell = f"h1: test deep, cell {asked[0]['cells'][0]['id']}: "
+    said = [f"{of_cell}{count} I/Os in flight, of {at_once} drives at a time; the kernel" for count, at_once in found]
+    texts_ = texts(host_findings.missing_tools(host, asked))
+    assert len(texts_) == len(said) and all(map(str.startswith, texts_, said))
+
+
 @pytest.mark.parametrize("drives", [None, "nonsense", [], [{"nonsense": 1}]])
 def test_a_place_is_looked_for_only_where_drives_are_named(drives):
     snapshot = {"cpu": {"online": "0-7"}, "numa": {"nodes": {"0": {"cpus": "0-7"}}}, "tunables": {}}
