@@ -221,6 +221,7 @@ MACHINES: dict[str, dict[str, Told]] = {
     },
     "pmem": {"pmem0": Told(None, "no_identity transport")},
     "ufs": {"sda": Told(None, "no_identity transport"), "sdb": Told(None, "no_identity transport")},
+    "kernel-target": {"sda": Told(None, "transport")},
     "software": {
         "nbd0": Told("nbd", "no_identity transport"),
         "nullb0": Told(None, "no_identity transport"),
