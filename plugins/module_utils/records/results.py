@@ -64,6 +64,8 @@ class Brief:
     governor: Short = None
     smt: Short = None
     aspm_policy: Short = None
+    # on or off.
+    turbo: Short = None
     # How deep CPUs may sleep.
     c_states: Short = None
     irqbalance: Short = None

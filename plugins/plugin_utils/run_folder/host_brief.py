@@ -30,6 +30,7 @@ def brief(snapshot: t.Mapping[str, t.Any]) -> Brief:
         governor="/".join(sorted(tuned.get("governor") or {})) or None,
         smt=tuned.get("smt"),
         aspm_policy=tuned.get("aspm_policy"),
+        turbo=_turbo(tuned),
         c_states=_c_states(tuned),
         irqbalance=services.get("irqbalance.service") if isinstance(services, dict) else None,
         clock_source=tuned.get("clock_source"),
@@ -59,6 +60,12 @@ def _of_drives(told: t.Mapping[str, t.Any], key: str) -> str | None:
 
 def _clause(text: t.Any) -> str:
     return re.split("[,;]", str(text))[0][:100]
+
+
+def _turbo(tuned: t.Mapping[str, t.Any]) -> str | None:
+    """Return whether CPUs may run faster than their base frequency: Intel's driver has a switch against it."""
+    told = {"0": "on", "1": "off"}.get(str(tuned.get("no_turbo")))
+    return told or {"1": "on", "0": "off"}.get(str(tuned.get("boost")))
 
 
 def _c_states(tuned: t.Mapping[str, t.Any]) -> str | None:

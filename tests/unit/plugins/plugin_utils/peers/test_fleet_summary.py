@@ -96,6 +96,7 @@ def test_c_states_governor_and_irqbalance_are_among_the_differences():
 def test_what_changes_figures_by_stealth_is_among_the_differences():
     def short(clock, **mitigations):
         tuned = {"clock_source": clock, "nvme_poll_queues": "0", "queue": {"nvme0n1": {"hardware_queues": 8}}}
+        tuned["no_turbo"] = "0" if clock == "tsc" else "1"
         return base.to_json(host_brief.brief({"tunables": tuned, "cpu": {"mitigations": mitigations}}))
 
     snapshots = {host: short("tsc", retbleed="Mitigation: untrained return thunk; SMT disabled") for host in range(6)}
@@ -104,6 +105,7 @@ def test_what_changes_figures_by_stealth_is_among_the_differences():
     assert host["differs"] == [
         "clock source: hpet where 5 of 5 others have tsc",
         "mitigation of retbleed: Vulnerable where 5 of 5 others have Mitigation: untrained return thunk",
+        "turbo: off where 5 of 5 others have on",
     ]
 
 

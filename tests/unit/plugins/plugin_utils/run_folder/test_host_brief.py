@@ -48,6 +48,21 @@ def test_the_short_one_joins_what_drives_have_unlike(devices, told):
     assert host_brief.brief(seen).iommu == told
 
 
+@pytest.mark.parametrize(
+    "tuned, told",
+    [
+        ({"no_turbo": "0"}, "on"),
+        ({"no_turbo": "1"}, "off"),
+        ({"boost": "1"}, "on"),
+        ({"boost": "0"}, "off"),
+        ({"no_turbo": None, "boost": None}, None),
+        ({"no_turbo": "x", "boost": ["1"]}, None),
+    ],
+)
+def test_whether_cpus_run_faster_than_their_base_frequency(tuned, told):
+    assert host_brief.brief({"tunables": tuned}).turbo == told
+
+
 @pytest.mark.parametrize("part", ["x", ["x"], {"mitigations": ["x"], "queue": 3, "nvme0n1": "x"}])
 def test_any_snapshot_has_a_short_one(part):
     parts = part if isinstance(part, dict) else {}
