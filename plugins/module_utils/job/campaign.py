@@ -25,7 +25,7 @@ from ..run.folder import Event
 from . import array, failure_logs, release_drive
 from .drive_context import NO_PURGE, DriveContext, Job
 from .drive_tests import DriveTests
-from .resume_state import crash_text, finished_tests, waiting
+from .resume_state import crash_text, finished_tests, may_go_on, waiting
 
 STOPPED = "the run was stopped"
 HOLDS_DATA = (
@@ -147,10 +147,18 @@ class Campaign:
             shown = {"test": test.name, "test_index": index, "round": 0, "round_max": test.rounds.max}
             after = [later for later in station.plan.tests[index:] if later.name in names]
             station.show(path=station.held.path, later_s=self._tests.later_s(after), time_left_s=None, **shown)
-            if self._tests.run(test) == "error":
+            if self._tests.run(test) == "error" and not self._goes_on():
                 return "error"
         self._leave()
-        return "complete"
+        return "error" if self._tests.error else "complete"
+
+    def _goes_on(self) -> bool:
+        """Return whether the next test may be done after an error: it was the host's, and the drive is still there."""
+        with contextlib.suppress(Refused, Hangs, OSError):
+            if may_go_on(self._tests.finished):
+                self._station.look()
+                return True
+        return False
 
     def _refuse_another(self) -> None:
         """A run that goes on is about the drive that it began with, whatever a link leads to by now. Raises Refused."""

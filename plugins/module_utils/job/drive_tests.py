@@ -39,7 +39,17 @@ from . import (
 from .drive_context import NO_PURGE, NO_TEST, Attempt, DriveContext, purge_work
 from .failure_logs import is_of_drive
 from .operating_points import NoPoint, on_cpus, with_points
-from .resume_state import NOT_BEGUN, crash_text, discarded, failed, not_begun, prepares, unprepared, without_its_state
+from .resume_state import (
+    NOT_BEGUN,
+    broken_off,
+    crash_text,
+    discarded,
+    failed,
+    not_begun,
+    prepares,
+    unprepared,
+    without_its_state,
+)
 from .run_rounds import RESEAT, LinkDown, Measuring
 from .self_test_wait import SelfTests, SelfTestStuck
 from .thread_trials import ThreadTrials
@@ -197,7 +207,7 @@ class DriveTests:
         of_host = self._station.kernel_log.end()
         if not of_host:
             return ended, reasons
-        self.error, self.drive_fault = f"{test.name}: {of_host}", False
+        self.error, self.drive_fault, self._unprepared = f"{test.name}: {of_host}", False, broken_off(test.name)
         return "error", [of_host]
 
     def _causes_since_last(self, sampler: Sampler, made: array.Array | None, attempt: Attempt) -> list[Cause]:

@@ -11,6 +11,7 @@ import typing as t
 
 from ..drive import self_test
 from ..measure import disturbances, precondition_curve
+from ..measure.kernel_faults import OF_HOST
 from ..measure.rounds import bound_s, cell_s
 from ..records.attempt import AttemptResult
 from ..records.plan import PlannedTest
@@ -19,6 +20,8 @@ from ..run.folder import Event
 
 # The first reason of a test that was not begun, as the host could not be tuned.
 NOT_BEGUN = "neither purged nor measured"
+# Of a drive in a run; after so many its tests end.
+MOST_HOST_FAULTS = 3
 
 
 def crash_text(error: Exception) -> str:
@@ -53,6 +56,21 @@ def discarded(name: str, seen: str) -> str:
     return f"not measured: in test {name} before it {seen}"
 
 
+def broken_off(name: str) -> str:
+    """Return why what builds on a test that an error ended is not measured."""
+    return f"not measured: in test {name} before it an error left the drive in an unknown state"
+
+
+def may_go_on(results: t.Sequence[AttemptResult]) -> bool:
+    """Return whether the next test of a drive may be done though the last one of these ended with an error: it was a
+    fault of the host, and not yet the last that is borne.
+    """
+    of_host = [
+        result.outcome == "error" and any(reason.startswith(OF_HOST) for reason in result.reasons) for result in results
+    ]
+    return of_host[-1:] == [True] and sum(of_host) < MOST_HOST_FAULTS
+
+
 def unprepared(tests: t.Iterable[PlannedTest], history: t.Sequence[Event], results: t.Iterable[AttemptResult]) -> str:
     """Return why a test that neither purges nor fills can't build on what is before it; "" where it can.
 
@@ -71,6 +89,7 @@ def unprepared(tests: t.Iterable[PlannedTest], history: t.Sequence[Event], resul
             why = "" if purged and filled else failed(end.test)
         lost = [item.first for item in end.validity if item.cause == disturbances.DISCARDED]
         why = discarded(end.test, lost[0]) if lost else why
+        why = broken_off(end.test) if end.outcome == "error" else why
     return why
 
 

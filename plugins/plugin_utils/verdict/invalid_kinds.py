@@ -210,7 +210,7 @@ INVALID = (
         "invalid",
         "in test … before it",
         "the test before failed",
-        "somebody discarded blocks during the test before, and this one builds on what that left",
+        "somebody discarded blocks during the test before, or an error ended it, and this one builds on what it left",
         _NEXT_TEST,
     ),
     ReasonKind(

@@ -12,8 +12,10 @@ import pytest
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.background import Background
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.deadline import Hangs, Watchdog
+from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.held import Refused
 from ansible_collections.ssdlab.fleet.plugins.module_utils.job import campaign, release_drive
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import fio
+from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.kernel_faults import OF_HOST
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
 from ansible_collections.ssdlab.fleet.tests.fixtures import planned, run_results
 
@@ -107,7 +109,7 @@ def test_the_end_says_whether_the_drive_itself_led_to_its_error(monkeypatch, rai
 class Measured(OfDrive):
     """Tests of which each ends as a table says; a stop comes in one that is to be interrupted."""
 
-    error = "wsat: an error"
+    error = ""
 
     def __init__(self, ends, missed):
         self._ends, self._missed, self.finished = dict(ends), missed, []
@@ -121,7 +123,10 @@ class Measured(OfDrive):
 
     def run(self, test):
         outcome = self._ends[test.name]
-        self.finished.append(run_results.attempt(test=test.name, outcome=outcome))
+        reasons = [f"{OF_HOST}: x"] if outcome == "host fault" else []
+        outcome = "error" if reasons else outcome
+        self.error = f"{test.name}: an error" if outcome == "error" else self.error
+        self.finished.append(run_results.attempt(test=test.name, outcome=outcome, reasons=reasons))
         if outcome == "interrupted":
             raise fio.Interrupted()
         return outcome
@@ -139,6 +144,11 @@ SLOW = release_drive.Leaving("as_is", "it takes long", 20.0)
         (["steady", "invalid"], [PURGES, GOES_ON], {}, "blank", ""),
         (["not_steady", "invalid"], [PURGES, PURGES], {}, "blank", ""),
         (["steady", "error"], [PURGES, PURGES], {}, None, "wsat: an error"),
+        # After a fault of the host the next test is done, where the drive is still there.
+        (["host fault", "steady"], [PURGES, PURGES], {}, "as_is", "iops: an error"),
+        (["host fault", "error"], [PURGES, PURGES], {}, None, "wsat: an error"),
+        (["host fault", None], [PURGES, PURGES], {"lost": Refused([])}, None, "iops: an error"),
+        (["host fault", None], [PURGES, PURGES], {"lost": Hangs("hangs")}, None, "iops: an error"),
         # What an earlier job of the run left behind with an error.
         (["error-before", "steady"], [PURGES, PURGES], {}, "as_is", ""),
         (["steady", "invalid"], [PURGES, PURGES], {"missed": "iops: write_iops is 1 (min 2)"}, "evidence", ""),
@@ -191,6 +201,12 @@ def test_only_a_missed_criterion_and_an_error_leave_data(monkeypatch, ends, purg
         note=lambda event, **fields: noted.update({event: fields}),
         beside=Background("writes"),
     )
+
+    def look():
+        if "lost" in about:
+            raise about["lost"]
+
+    station.look = look
     tests = Measured(zip(("iops", "wsat"), ends), about.get("missed", ""))
     tests.finished = list(before)
     monkeypatch.setattr(campaign, "DriveContext", lambda _job, _plan: station)

@@ -17,11 +17,11 @@ AGAIN = planned.spec(name="again", precondition={"passes": 1})
 PLAN = [FILLS, PURGES, BUILDS, AGAIN]
 
 
-def begun(test, *events, ends=True, attempt=1, validity=()):
+def begun(test, *events, ends=True, attempt=1, validity=(), outcome="complete"):
     """(events, results) of one attempt."""
     common = {"test": test, "attempt": attempt}
     history = [{"event": "test_started", **common}, *({**event, **common} for event in events)]
-    return history, [run_results.attempt(outcome="complete", validity=list(validity), **common)] * ends
+    return history, [run_results.attempt(outcome=outcome, validity=list(validity), **common)] * ends
 
 
 def unprepared(*attempts):
@@ -43,6 +43,32 @@ def test_what_somebody_else_discarded_is_not_built_on():
     first = begun("fills", purge(), fill(), validity=[lost])
     assert "in test fills before it round 3, c: another process discarded" in unprepared(first)
     assert unprepared(first, begun("again", fill())) == ""
+
+
+def test_what_an_error_ended_is_not_built_on():
+    ended = begun("fills", purge(), fill(), outcome="error")
+    assert unprepared(ended) == resume_state.broken_off("fills")
+    assert unprepared(ended, begun("builds", outcome="invalid")) == resume_state.broken_off("fills")
+    assert unprepared(ended, begun("again", fill())) == ""
+
+
+OF_HOST = ("error", ["a fault of the host, not of the drive, as the kernel's log says: x"])
+
+
+@pytest.mark.parametrize(
+    ("ends", "goes_on"),
+    [
+        ([OF_HOST], True),
+        ([("error", ["fio failed"])], False),
+        ([OF_HOST, ("error", ["fio failed"])], False),
+        ([OF_HOST, ("steady", []), OF_HOST], True),
+        ([OF_HOST, OF_HOST, ("steady", []), OF_HOST], False),
+        ([], False),
+    ],
+)
+def test_after_a_fault_of_the_host_the_next_test_is_done_thrice_at_most(ends, goes_on):
+    results = [run_results.attempt(test="iops", outcome=outcome, reasons=reasons) for outcome, reasons in ends]
+    assert resume_state.may_go_on(results) == goes_on
 
 
 @pytest.mark.parametrize(
