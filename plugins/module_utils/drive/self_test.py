@@ -31,9 +31,12 @@ _SCSI_KINDS = {1: SHORT, 2: EXTENDED, 5: SHORT, 6: EXTENDED}
 _OACS_SELF_TEST = 0x10
 # What a log has for a self-test that is under way (ATA, SCSI), or for no entry (NVMe).
 _NOT_ENDED = 0xF
+# Results of a drive that failed: the rest passed, or was aborted by a host, a reset, a format or a sanitize.
+_NVME_FAILED, _ATA_FAILED, _SCSI_FAILED = range(5, 8), range(3, 9), range(3, 8)
 _SCSI_ENTRY = re.compile(r"scsi_self_test_[0-9]+")
 
 Json = t.Mapping[str, t.Any]
+Kinds = t.Mapping[int, str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +52,8 @@ class SelfTest:
     extended_s: int | None = None
     # Those in its log that ended, newest first, each as its tool tells it.
     ended: tuple[str, ...] = ()
+    # Those of them in which the drive failed, alike by whatever tool.
+    failed: tuple[str, ...] | None = None
     # By which it was read.
     tool: str = dataclasses.field(default="smartctl", compare=False)
 
@@ -87,16 +92,38 @@ def from_nvme(log: Json) -> SelfTest:
     """From `nvme self-test-log`."""
     listed = _list(log.get("List of Valid Reports"))
     ended = [item for item in listed if nvme_number(item.get("Self test result")) not in (None, _NOT_ENDED)]
-    return _nvme(log.get("Current Device Self-Test Operation"), log.get("Current Device Self-Test Completion"), ended)
+    entries = [
+        _Entry(item.get("Self test code"), item.get("Power on hours"), item["Self test result"]) for item in ended
+    ]
+    operation, completion = (log.get(f"Current Device Self-Test {what}") for what in ("Operation", "Completion"))
+    return _nvme(operation, completion, ended, entries)
 
 
-def _nvme(operation: t.Any, completion: t.Any, ended: t.Iterable[Json]) -> SelfTest:
+class _Entry(t.NamedTuple):
+    """An entry of a log. hours: since the drive was made."""
+
+    code: t.Any
+    hours: t.Any
+    result: t.Any
+
+    def text(self, kinds: Kinds) -> str:
+        """For people, and to tell entries apart."""
+        code, hours, result = (nvme_number(value) for value in self)
+        return f"{kinds.get(code or 0, 'self-test')} at {hours} h: result {result}"
+
+
+def _failed(entries: t.Iterable[_Entry], results: range, kinds: Kinds) -> tuple[str, ...]:
+    return tuple(entry.text(kinds) for entry in entries if nvme_number(entry.result) in results)
+
+
+def _nvme(operation: t.Any, completion: t.Any, ended: t.Iterable[Json], entries: t.Iterable[_Entry]) -> SelfTest:
     code, done_pct = nvme_number(operation), nvme_number(completion)
     if code is None:
         return UNKNOWN
     code &= 0xF
     left_pct = _left_pct(None if done_pct is None else done_pct & 0x7F) if code else None
-    return SelfTest(True, bool(code), _NVME_KINDS.get(code), left_pct, ended=_told(ended))
+    failed = _failed(entries, _NVME_FAILED, _NVME_KINDS)
+    return SelfTest(True, bool(code), _NVME_KINDS.get(code), left_pct, ended=_told(ended), failed=failed)
 
 
 def _left_pct(done_pct: int | None) -> int | None:
@@ -108,7 +135,9 @@ def from_smartctl(data: Json) -> SelfTest:
     log = _part(data, "nvme_self_test_log")
     if log:
         operation = _part(log, "current_self_test_operation").get("value")
-        return _nvme(operation, log.get("current_self_test_completion_percent"), _list(log.get("table")))
+        ended = _list(log.get("table"))
+        entries = [_Entry(*_values(item, "self_test_code", "power_on_hours", "self_test_result")) for item in ended]
+        return _nvme(operation, log.get("current_self_test_completion_percent"), ended, entries)
     return _from_ata(data) if "ata_smart_data" in data else _from_scsi(data)
 
 
@@ -121,6 +150,8 @@ def _from_ata(data: Json) -> SelfTest:
     minutes = nvme_number(_part(told, "polling_minutes").get("extended"))
     entries = [(nvme_number(_part(item, "status").get("value")), item) for item in _list(log.get("table"))]
     ended = [item for code, item in entries if code is not None and code >> 4 != _NOT_ENDED]
+    told_of = [_Entry(*_values(item, "type", "lifetime_hours", "status")) for item in ended]
+    results = [entry._replace(code=(entry.code or 0) & 0x7F, result=entry.result >> 4) for entry in told_of]
     # Many drives have an entry for the one that is under way.
     under_way = [item for code, item in entries if code is not None and code >> 4 == _NOT_ENDED]
     code = nvme_number(_part(under_way[0], "type").get("value")) if is_running and under_way else None
@@ -131,6 +162,7 @@ def _from_ata(data: Json) -> SelfTest:
         left_pct=min(100, (status & 0xF) * 10) if is_running else None,
         extended_s=60 * minutes if minutes else None,
         ended=_told(ended),
+        failed=_failed(results, _ATA_FAILED, _ATA_KINDS) if log else None,
     )
 
 
@@ -138,17 +170,21 @@ def _from_scsi(data: Json) -> SelfTest:
     entries = [_part(data, key) for key in data if _SCSI_ENTRY.fullmatch(key)]
     status = _part(data, "scsi_self_test_status")
     if not entries and not status:
-        return UNKNOWN
+        # An empty log is as silent as a smartctl that tells of none.
+        return SelfTest(failed=()) if _part(data, "device").get("protocol") == "SCSI" else UNKNOWN
     under_way = [item for item in entries if item.get("self_test_in_progress") is True]
     is_running = bool(under_way) or status.get("in_progress") is True
     code = nvme_number(_part(under_way[0], "code").get("value")) if under_way else None
+    ended = [item for item in entries if item not in under_way]
+    results = [_Entry(*_values({**item, **_part(item, "power_on_time")}, "code", "hours", "result")) for item in ended]
     return SelfTest(
         is_offered=True,
         is_running=is_running,
         kind=None if code is None else _SCSI_KINDS.get(code),
         left_pct=_left_pct(nvme_number(status.get("completion_percent"))) if is_running else None,
         extended_s=nvme_number(data.get("scsi_extended_self_test_seconds")) or None,
-        ended=_told(item for item in entries if item not in under_way),
+        ended=_told(ended),
+        failed=_failed(results, _SCSI_FAILED, _SCSI_KINDS),
     )
 
 
@@ -200,6 +236,12 @@ def _part(data: Json, *keys: str) -> dict[str, t.Any]:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
+
+
+def _values(entry: Json, *keys: str) -> list[int | None]:
+    """Return numbers of an entry, of which smartctl gives some with their meaning."""
+    found = (entry.get(key) for key in keys)
+    return [nvme_number(value.get("value") if isinstance(value, dict) else value) for value in found]
 
 
 def _list(value: t.Any) -> list[dict[str, t.Any]]:

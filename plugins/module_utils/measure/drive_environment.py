@@ -16,7 +16,7 @@ import os
 from dataclasses import replace
 
 from ..core.host import Host
-from ..drive import health, power
+from ..drive import health, power, self_test
 from ..drive.attributes import VIRTUAL
 from ..drive.health import critical_texts
 from ..machine import links, pcie
@@ -55,6 +55,7 @@ def read_environment(host: Host, identity: Json) -> Environment:
     told = health.read(host, identity)
     nvme = identity.get("transport") == "nvme"
     state = power.read(host, str(identity.get("path"))) if nvme else power.State(None, None)
+    failed = self_test.read(host, identity).failed
     return Environment(
         **{key: getattr(told, key) for key in HEALTH},
         transport=identity.get("transport"),
@@ -67,6 +68,7 @@ def read_environment(host: Host, identity: Json) -> Environment:
         power_state=PowerState(state.number, state.works),
         direct_io=direct_io(host, name),
         write_cache=host.get(f"/sys/block/{name}/queue/write_cache"),
+        failed_self_tests=None if failed is None else list(failed),
     )
 
 

@@ -7,6 +7,7 @@ between (sampler.py).
 
 from __future__ import annotations
 
+import collections
 import typing as t
 from dataclasses import replace
 
@@ -21,7 +22,7 @@ from . import life_counts, sampler
 GONE = ("dead", "deleting", "deleting (no IO)", "deleted", "offline", "transport-offline")
 UNCORRECTED = ("nonfatal", "fatal")
 # What a drive tells of all its life.
-KNOWN_ON = (*life_counts.NAMES, "critical_warning")
+KNOWN_ON = (*life_counts.NAMES, "critical_warning", "failed_self_tests")
 
 
 class Looks(t.NamedTuple):
@@ -47,6 +48,7 @@ def between(looks: Looks, warned: int, hottest_c: int | None, own_function: str,
     return HealthChange(
         media_errors=life_counts.more(last, now, "media_errors"),
         critical_warning=_warnings(last, now, warned),
+        failed_self_tests=_failed_self_tests(last, now),
         interface_crc_errors=life_counts.more(last, now, "interface_crc_errors"),
         unsafe_shutdowns=life_counts.more(last, now, "unsafe_shutdowns"),
         counts_by_source=life_counts.merged(life_counts.of(last), life_counts.of(now)),
@@ -80,6 +82,8 @@ def seen_before(baseline: Environment, changes: t.Iterable[HealthChange], now: E
     return replace(
         now,
         critical_warning=now.critical_warning if warnings is None else warnings,
+        # Those of the tests before are told again: their drive fails anyway.
+        failed_self_tests=baseline.failed_self_tests,
         counts_by_source=life_counts.merged(life_counts.of(now), counts),
     )
 
@@ -107,6 +111,14 @@ def _warnings(last: Environment, now: Environment, warned: int) -> int | None:
     if last.critical_warning is None or now.critical_warning is None:
         return warned or None
     return (now.critical_warning & ~last.critical_warning & ~sampler.TOO_HOT) | warned
+
+
+def _failed_self_tests(last: Environment, now: Environment) -> int | None:
+    """Return how many are new. A log keeps only the newest, so their number alone tells nothing."""
+    if last.failed_self_tests is None or now.failed_self_tests is None:
+        return None
+    new = collections.Counter(now.failed_self_tests) - collections.Counter(last.failed_self_tests)
+    return sum(new.values())
 
 
 def _throttled_s(before: Environment, now: Environment) -> int | None:

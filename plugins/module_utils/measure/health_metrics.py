@@ -61,6 +61,14 @@ TABLE: t.Mapping[str, HealthMetric] = {
         _NONE,
         0,
     ),
+    # One that a host, a reset, a format or a sanitize ended is none.
+    "failed_self_tests": HealthMetric(
+        "it failed {0} self-test{s}",
+        "`nvme self-test-log`: new entries with the results 5 to 7",
+        "`smartctl -l selftest`: with the results 3 to 8",
+        "the same: 3 to 7",
+        0,
+    ),
     "uncorrected_pcie_errors": HealthMetric(
         "{0} PCI Express error{s} of its own function went uncorrected", _AER, _NONE, _NONE, 0
     ),

@@ -23,7 +23,7 @@ METRIC_PATTERN = (
     r"|(alternation|slowest_second|hourly_drift|throttled)_pct"
     # measure/health_metrics.py.
     r"|media_errors|critical_warnings|uncorrected_pcie_errors|longest_io_s|controller_resets|drive_gone"
-    r"|link_resets"
+    r"|link_resets|failed_self_tests"
     r"|link_degraded|io_timeouts|interface_crc_errors|unsafe_shutdowns|corrected_pcie_errors_per_h"
     r"|throttled_s|highest_temperature_c|available_spare_pct|percentage_used|write_amplification"
     r")$"

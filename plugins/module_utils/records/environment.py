@@ -48,3 +48,5 @@ class Environment(Readings):
     used_pct: t.Optional[int] = None
     # Of counts that it has in several places.
     counts_by_source: t.Optional[Annotated[CountsBySource, Limits(max_properties=16)]] = None
+    # In its log, each as drive/self_test.py tells it.
+    failed_self_tests: t.Optional[t.List[str]] = None

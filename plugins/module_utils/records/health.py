@@ -36,6 +36,8 @@ class HealthChange:
     media_errors: t.Optional[Count] = None
     # Bits of NVMe's critical_warning that came up, but for that of the temperature.
     critical_warning: t.Optional[Count] = None
+    # That the drive failed, whoever started them.
+    failed_self_tests: t.Optional[Count] = None
     interface_crc_errors: t.Optional[Count] = None
     unsafe_shutdowns: t.Optional[Count] = None
     # Of the drive's own PCI Express function; those of the ports above it are conditions.

@@ -21,6 +21,10 @@ OF_HEALTH = {
         "the drive warns of itself: spare too low, unreliable, read-only, or its backup of the cache failed",
         _OWN_LOGS,
     ),
+    "failed_self_tests": (
+        "a self-test found the drive faulty, whoever started it",
+        f"smartctl -l selftest, or nvme self-test-log, tells in which part. {_OWN_LOGS}",
+    ),
     "uncorrected_pcie_errors": (
         "errors between the drive and its slot that the link did not correct",
         f"{_SLOT}{_MOVES}",

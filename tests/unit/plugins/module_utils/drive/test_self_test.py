@@ -127,6 +127,46 @@ def test_a_log_that_has_one_more_entry_is_another_log():
     assert len(set(logs)) == 3
 
 
+def nvme_entry(result, hours=7):
+    return {"Self test result": result, "Self test code": 2, "Power on hours": hours}
+
+
+def smartctl_entry(result):
+    return {"self_test_code": {"value": 2}, "self_test_result": {"value": result}, "power_on_hours": 7}
+
+
+@pytest.mark.parametrize(
+    ("seen", "results"),
+    [
+        (self_test.from_nvme(nvme_log(0, 0, *map(nvme_entry, range(15)))), [5, 6, 7]),
+        (self_test.from_smartctl(smartctl_nvme(0, table=[*map(smartctl_entry, range(15))])), [5, 6, 7]),
+        (
+            self_test.from_smartctl(smartctl_ata(0, *(ata_entry(2, code << 4 | 3, 7) for code in range(16)))),
+            range(3, 9),
+        ),
+        (
+            self_test.from_smartctl(
+                {
+                    f"scsi_self_test_{code}": scsi_entry(2, code, power_on_time={"hours": 7, "minutes": 1})
+                    for code in range(16)
+                }
+            ),
+            range(3, 8),
+        ),
+        (self_test.from_nvme(nvme_log(0)), []),
+        (self_test.from_smartctl(smartctl_nvme(0, table=[{"power_on_hours": 3}])), []),
+        (self_test.from_smartctl({"scsi_self_test_status": {"in_progress": False}}), []),
+        # Without any entry, and without the log.
+        (self_test.from_smartctl({"device": {"protocol": "SCSI"}}), []),
+        (self_test.from_smartctl({"ata_smart_data": {"self_test": {"status": {"value": 0}}}}), None),
+        (self_test.from_smartctl({}), None),
+        (self_test.from_nvme({}), None),
+    ],
+)
+def test_which_the_drive_failed(seen, results):
+    assert seen.failed == (None if results is None else tuple(f"extended at 7 h: result {code}" for code in results))
+
+
 def asked(fake):
     return [" ".join(argv[:2]) for argv in fake.commands]
 
@@ -154,7 +194,7 @@ def test_without_nvme_cli_smartctl_is_asked(fake, broken):
     fake.nvme_says("self-test-log", nvme_log(0))
     fake.answers[broken] = (127, "", "cannot run nvme")
     fake.answers["smartctl"] = (0, json.dumps(smartctl_nvme(1, current_self_test_completion_percent=30)), "")
-    assert self_test.read(fake, NVME) == SelfTest(True, True, "short", 70)
+    assert self_test.read(fake, NVME) == SelfTest(True, True, "short", 70, failed=())
     del fake.answers["smartctl"]
     assert self_test.read(fake, NVME).is_running is None
 

@@ -58,35 +58,6 @@ def micron(emulated, tmp_path):
     return make
 
 
-SMART = {"critical_warning": 0, "temperature": 313, "media_errors": 3, "unsafe_shutdowns": 1}
-
-
-@pytest.fixture
-def nvme(fake, tmp_path):
-    """An NVMe drive, and the conditions of its campaign: nvme(history). nvme.tell(**smart) changes its log; None: it
-    gives no answer. nvme.noted: its journal.
-    """
-    controller = fake.pci("0000:00:01.0", "0000:01:00.0") + "/nvme/nvme0"
-    fake.link(fake.disk("nvme0n1", "259:0", controller) + "/device", controller)
-    identity = {"transport": "nvme", "kernel_name": "nvme0n1", "path": "/dev/nvme0n1", "serial": "S1"}
-
-    def make(history=()):
-        made = test_conditions.Conditions(fake, lambda: identity, {}, note, str(tmp_path / "state"))
-        made.begin(history)
-        return made
-
-    def note(event, **fields):
-        make.noted.append(dict(fields, event=event))
-
-    def tell(**smart):
-        log = {**SMART, **smart}
-        fake.answers["nvme smart-log"] = (1, "", "timed out") if None in smart.values() else (0, json.dumps(log), "")
-
-    make.noted, make.tell = [], tell
-    tell()
-    return make
-
-
 def health_after(made, end="end_test"):
     """Play a test; its health."""
     made.begin_test()
@@ -137,6 +108,23 @@ def test_errors_until_erased_blocks_were_refused_are_not_held_against_the_drive(
     # Nor in the run's next job.
     journal = [*nvme.noted, {"event": "test_finished", "health": base.to_json(made.health)}]
     assert counts(health_after(nvme(journal))) == (0, 0, 0)
+
+
+def test_a_self_test_that_fails_between_two_jobs_is_of_the_next_test(nvme, fake):
+    def tell(*results):
+        reports = [{"Self test code": 2, "Self test result": result, "Power on hours": 7} for result in results]
+        fake.nvme_says("self-test-log", {"Current Device Self-Test Operation": 0, "List of Valid Reports": reports})
+
+    fake.nvme_says("id-ctrl", {"oacs": 0x10})
+    tell(7)
+    made = nvme()
+    health_after(made)
+    assert made.health.failed_self_tests == 0
+    journal = [*nvme.noted, {"event": "test_finished", "health": base.to_json(made.health)}]
+    tell(7, 7)
+    again = nvme(journal)
+    health_after(again)
+    assert again.health.failed_self_tests == 1
 
 
 def levels(made):

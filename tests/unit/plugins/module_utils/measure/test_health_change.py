@@ -118,37 +118,10 @@ def missed(metrics, of=health_metrics.DEFAULT_CRITERIA, io_timeout_s=None, model
         ("sata", sata(), sata(Percent_Lifetime_Used=42), "percentage_used", 42, ""),
         ("sata", sata(), sata(), "highest_temperature_c", 40, ""),
         ("sata", sata(), sata(), "critical_warnings", None, ""),
-        # Several places count the same events, and one of them all.
-        (
-            "sata",
-            sata(Uncorrectable_Error_Cnt=100, Reported_Uncorrect=0),
-            sata(Uncorrectable_Error_Cnt=100, Reported_Uncorrect=5),
-            "media_errors",
-            5,
-            "it counted 5 more",
-        ),
-        (
-            "sata",
-            sata(Uncorrectable_Error_Cnt=1, Reported_Uncorrect=1),
-            sata(Uncorrectable_Error_Cnt=3, Reported_Uncorrect=4),
-            "media_errors",
-            3,
-            "it counted 3 more",
-        ),
+        # How those of several places count together, test_life_counts.py has.
         ("sata", sata(0, Reported_Uncorrect=0), sata(9, Reported_Uncorrect=0), "media_errors", 9, "it counted 9 more"),
-        # Another place, and one that is gone.
-        ("sata", sata(Reported_Uncorrect=3), sata(9), "media_errors", None, ""),
-        ("sata", sata(Reported_Uncorrect=3), sata(9, Reported_Uncorrect=3), "media_errors", 0, ""),
-        ("sata", sata(9, Reported_Uncorrect=3), sata(Reported_Uncorrect=3), "media_errors", 0, ""),
-        # One was reset.
-        ("sata", sata(5, Reported_Uncorrect=3), sata(3, Reported_Uncorrect=3), "media_errors", None, ""),
-        ("sata", sata(5, Reported_Uncorrect=3), sata(3, Reported_Uncorrect=4), "media_errors", 1, "it counted 1 more"),
         ("sas", sas(0), sas(2), "media_errors", 2, "it counted 2 more media errors"),
-        # Each page counts other events.
         ("sas", sas(1, verify=7), sas(2, verify=9), "media_errors", 3, "it counted 3 more media errors"),
-        ("sas", sas(0, verify=7), sas(0), "media_errors", 0, ""),
-        ("sas", sas(0), sas(0, verify=7), "media_errors", 0, ""),
-        ("sas", sas(3), sas(2), "media_errors", None, ""),
         ("sas", sas(0), sas(0, used_pct=12), "percentage_used", 12, ""),
         ("sas", sas(0), sas(0), "interface_crc_errors", None, ""),
     ],
@@ -192,6 +165,45 @@ def test_pci_express_errors_are_unknown_where_their_counters_were_reset(fake, be
     first, last = (replace(look, aer={FUNCTION: {**QUIET, "nonfatal": count}}) for count in (before, now))
     found = health_change.between(health_change.Looks(first, first, first, last), 0, None, FUNCTION, 3600.0)
     assert (found.uncorrected_pcie_errors, found.corrected_pcie_errors_per_h) == (uncorrected, per_hour)
+
+
+# (power-on hours, result) of entries of a log.
+FAILED, PASSED, ABORTED = (7, 7), (7, 0), (7, 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "failed"),
+    [
+        ([], [], 0),
+        ([], [FAILED], 1),
+        ([], [PASSED, ABORTED], 0),
+        ([FAILED], [FAILED], 0),
+        ([PASSED], [FAILED, FAILED, PASSED], 2),
+        # The log keeps the newest alone.
+        ([(hours, 7) for hours in range(20)], [(hours, 7) for hours in range(1, 21)], 1),
+        (None, [FAILED], None),
+        ([FAILED], None, None),
+    ],
+)
+def test_a_self_test_that_the_drive_fails_meanwhile_fails_it(fake, before, now, failed):
+    def look(entries):
+        names = ("Power on hours", "Self test result")
+        reports = [{"Self test code": 2, **dict(zip(names, entry))} for entry in entries or ()]
+        log = json.dumps({"Current Device Self-Test Operation": 0, "List of Valid Reports": reports})
+        fake.answers["nvme self-test-log"] = (1, "", "timed out") if entries is None else (0, log, "")
+        return bed.look(NVME)
+
+    bed = Bed(fake, "nvme")
+    fake.nvme_says("id-ctrl", {"oacs": 0x10})
+    first, last = look(before), look(now)
+    change = health_change.between(health_change.Looks(first, first, first, last), 0, None, FUNCTION, 60.0)
+    found = health_metrics.metrics(change, None, None)
+    assert found["failed_self_tests"] == failed
+    said = f"it failed {failed} self-test{'s' * (failed != 1)} (failed_self_tests, max 0)"
+    assert missed(found) == [said] * bool(failed)
+    # What a look does not tell, the next one is compared with all the same.
+    again = health_change.with_last_known(last, first).failed_self_tests
+    assert again == (first if now is None else last).failed_self_tests
 
 
 def test_warnings_and_heat_that_came_and_went_are_of_samples(fake):
