@@ -44,6 +44,8 @@ _BROKEN = {0x00: "the medium format is corrupted", 0x01: "the last format failed
 _ASC_FORMAT = 0x31
 # With these the drive says something of itself, not that it is busy: warnings, failure predictions, power conditions.
 _REMARKS = (0x0B, 0x5D, 0x5E)
+# A self-test in the background: the drive takes commands. TEST UNIT READY tells of one that does not let it.
+_SELF_TEST = (0x04, 0x09)
 
 
 class Sense(t.NamedTuple):
@@ -176,19 +178,16 @@ def progress(host: Host, path: str) -> Progress:
 
     Done takes two answers: REQUEST SENSE has nothing to tell, and TEST UNIT READY says ready.
     """
-    result = host.run(["sg_requests", "--hex", path])
-    if result.rc != 0:
-        raise Unreadable(explain(result))
-    try:
-        found = sense(hex_bytes(result.stdout))
-    except ValueError as error:
-        raise Unreadable(f"sg_requests --hex {path}: {error}") from None
+    for _attempt in range(_ATTEMPTS):
+        found = _requested(host, path)
+        if found.key != UNIT_ATTENTION:
+            break
     code = (found.asc, found.ascq)
     if found.asc == _ASC_FORMAT:
         return Progress(FAILED, None, _BROKEN.get(found.ascq, f"additional sense 31h/{found.ascq:02X}h"))
     if found.key in (NO_SENSE, NOT_READY) and code in _IN_PROGRESS:
         return Progress(RUNNING, found.share)
-    if found.key not in (NO_SENSE, RECOVERED) or found.asc not in (0, *_REMARKS):
+    if code != _SELF_TEST and (found.key not in (NO_SENSE, RECOVERED) or found.asc not in (0, *_REMARKS)):
         raise Unreadable(
             "the drive reports sense key {0:X}h, additional sense {1:02X}h/{2:02X}h".format(found.key, *code)
         )
@@ -196,6 +195,17 @@ def progress(host: Host, path: str) -> Progress:
     if ready.rc != 0:
         raise Unreadable(explain(ready))
     return Progress(DONE)
+
+
+def _requested(host: Host, path: str) -> Sense:
+    """Return what REQUEST SENSE tells. Raises Unreadable."""
+    result = host.run(["sg_requests", "--hex", path])
+    if result.rc != 0:
+        raise Unreadable(explain(result))
+    try:
+        return sense(hex_bytes(result.stdout))
+    except ValueError as error:
+        raise Unreadable(f"sg_requests --hex {path}: {error}") from None
 
 
 def reservation_keys(text: str) -> list[str]:

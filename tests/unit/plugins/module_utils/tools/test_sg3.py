@@ -164,6 +164,7 @@ def told(key, asc, ascq, share=None):
         (told(0, 0x00, 0x16, 0x4000), Progress(RUNNING, 0.25)),
         (told(0, 0, 0), Progress(DONE)),
         (told(0, 0x5D, 0x62), Progress(DONE)),  # a failure prediction
+        (told(2, 0x04, 0x09, 0x8000), Progress(DONE)),  # a self-test in the background
         (told(3, 0x31, 0x03), Progress(FAILED, None, "the last sanitize failed")),
         (told(3, 0x31, 0x01), Progress(FAILED, None, "the last format failed")),
         (told(2, 0x31, 0x00), Progress(FAILED, None, "the medium format is corrupted")),
@@ -182,6 +183,7 @@ def test_progress(requests, expected):
         ((0, "garbage"), (0, ""), "no hex dump"),
         (told(6, 0x29, 0x01), (0, ""), "sense key 6h, additional sense 29h/01h"),
         (told(2, 0x04, 0x01), (0, ""), "sense key 2h"),
+        (told(2, 0x04, 0x09), (2, ""), "sg_turs /dev/sda ended with 2: the drive is not ready"),
         (told(5, 0x20, 0x00), (0, ""), "sense key 5h"),
         (told(0, 0x04, 0x02), (0, ""), "sense key 0h, additional sense 04h/02h"),
         (told(0, 0, 0), (2, "device not ready"), "sg_turs /dev/sda ended with 2: the drive is not ready"),
@@ -201,6 +203,16 @@ def test_a_command_is_tried_again_after_a_unit_attention():
             return Result(list(argv), codes.pop(0), "", "")
 
     assert sg3.run(Attentive(), ["sg_turs", "/dev/sda"]).rc == 0 and codes == [0]
+
+
+def test_a_progress_is_asked_for_again_after_a_unit_attention():
+    class Attentive(Tools):
+        def run(self, argv, timeout_s=60, stdin=None):
+            answer = super().run(argv)
+            self.answers["sg_requests"] = told(0, 0, 0)
+            return answer
+
+    assert sg3.progress(Attentive(told(6, 0x29, 0x00)), "/dev/sda") == Progress(DONE)
 
 
 KEYS = "  PR generation=0x8, Additional length=%d\n"
