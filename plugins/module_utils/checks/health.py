@@ -11,7 +11,7 @@ Sources: NVM Express Base Specification 2.0 (SMART / Health Information; WCTEMP 
 from __future__ import annotations
 
 from ..drive import self_test
-from ..drive.health import Health, critical_texts
+from ..drive.health import TOO_HOT, Health, critical_texts
 from .base import BLOCKS, WARNING, Check, CheckedDrive, HostFacts, Unknown
 
 COOL = (
@@ -46,13 +46,15 @@ def _without(drive: CheckedDrive, *keys: str) -> list[str]:
 
 
 def failing(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """Find a warning of the drive itself: critical_warning, a failing attribute, a failed self-assessment.
+    """Find a warning of the drive itself: critical_warning but for its temperature, a failing attribute, a failed
+    self-assessment.
 
     Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`. Source: NVM Express base specification.
     """
-    told = critical_texts(drive.health.critical_warning)
+    told = critical_texts((drive.health.critical_warning or 0) & ~TOO_HOT)
     told += [f"attribute {name} is below its threshold" for name in drive.health.failing]
-    if not told and drive.health.passed is False:
+    # Heat is for the check `temperature`; smartctl takes it for a failure.
+    if not told and drive.health.passed is False and drive.health.critical_warning != TOO_HOT:
         told = ["its self-assessment is: {0}".format(drive.health.verdict or "failed")]
     return ["it warns: " + "; ".join(told)] if told else _without(drive, "passed")
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..machine.pcie import Device, aer_text, bandwidth_mb_s, is_bridge, link_text
+from ..machine.pcie import Device, Errors, aer_text, bandwidth_mb_s, is_bridge, is_uncorrected, link_text
 from .base import BLOCKS, NO_DEVICE, WARNING, Check, CheckedDrive, Harmless, HostFacts, Unknown, wanted_for
 
 # No SSD is made with less; a drive that shows it is emulated, in a recovery mode, or behind a broken adapter.
@@ -223,7 +223,7 @@ def chipset(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def errors_under_traffic(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """Find AER counters of the drive, or of a port above it, that rise while the drive is read.
+    """Find errors that were not corrected (AER), of the drive or of a port above it, while the drive is read.
 
     Reads: `aer_dev_*` before and after. Source: guide, appendix D.
     """
@@ -239,7 +239,20 @@ def errors_under_traffic(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
         ]
     if all(device.aer is None for device in drive.path):
         return [Unknown("neither the drive nor a port above it counts PCI Express errors (AER)")]
-    return [f"{address} rose by {aer_text(rose)} while the drive was read" for address, rose in drive.aer_rose.items()]
+    return [_rose(address, rose) for address, rose in drive.aer_rose.items() if is_uncorrected(rose)]
+
+
+def corrected_under_traffic(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
+    """Find errors that were corrected (AER), and no others, of the drive or of a port above it, while the drive is
+    read: a fast link may repeat a packet every few seconds (1e-12 of its bits).
+
+    Reads: `aer_dev_*` before and after. Source: PCI Express Base Specification, bit error rate.
+    """
+    return [_rose(address, rose) for address, rose in (drive.aer_rose or {}).items() if not is_uncorrected(rose)]
+
+
+def _rose(address: str, rose: Errors) -> str:
+    return f"{address} rose by {aer_text(rose)} while the drive was read"
 
 
 def errors_before(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
@@ -257,7 +270,14 @@ def errors_before(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("pcie_link", BLOCKS, "check the slot's speed and bifurcation in the BIOS; " + ORDER, link_trained_down),
+    Check(
+        "pcie_link",
+        BLOCKS,
+        "check the slot's speed and bifurcation in the BIOS; "
+        + ORDER
+        + "; where the backplane is the limit but nothing tells, set preflight_levels: {pcie_link: warning}",
+        link_trained_down,
+    ),
     Check(
         "pcie_slot",
         WARNING,
@@ -291,6 +311,12 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("chipset_slot", WARNING, "move the drive to a slot connected to the processor", chipset),
     Check("pcie_errors", BLOCKS, ORDER, errors_under_traffic),
+    Check(
+        "pcie_corrected",
+        WARNING,
+        "the run counts them by the hour (corrected_pcie_errors_per_h); where there are many, " + ORDER,
+        corrected_under_traffic,
+    ),
     Check(
         "pcie_errors_before",
         WARNING,

@@ -23,9 +23,10 @@ ZERO_CELSIUS_K = 273
 
 # Bits of critical_warning (NVM Express Base Specification 2.0, SMART / Health Information), and what each means for a
 # measurement.
+TOO_HOT = 0x02
 CRITICAL_WARNINGS = (
     (0x01, "the spare is below its threshold"),
-    (0x02, "the temperature is beyond a threshold"),
+    (TOO_HOT, "the temperature is beyond a threshold"),
     (0x04, "its reliability is degraded"),
     (0x08, "it is read-only"),
     (0x10, "the backup of its volatile memory has failed"),
@@ -153,7 +154,8 @@ def from_nvme(log: Json) -> Health:
         source="nvme smart-log",
         temperature_c=_celsius(log.get("temperature")),
         critical_warning=bits,
-        passed=None if bits is None else bits == 0,
+        # A drive that is hot, or cold, is well.
+        passed=None if bits is None else bits & ~TOO_HOT == 0,
         spare_pct=spare,
         spare_threshold_pct=threshold,
         used_pct=nvme_number(log.get("percent_used")),

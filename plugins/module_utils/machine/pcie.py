@@ -43,6 +43,8 @@ _POWER_CODES = {0xF0: 250.0, 0xF1: 275.0, 0xF2: 300.0}
 
 # Errors since the boot, by the kinds of AER_FILES.
 Errors = t.Dict[str, int]
+# Kinds of errors that a link did not correct.
+UNCORRECTED = ("nonfatal", "fatal")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -248,6 +250,11 @@ def aer_fell(before: t.Mapping[str, Errors | None], after: t.Mapping[str, Errors
         for address, counts in after.items()
         if any(count < (before.get(address) or {}).get(kind, 0) for kind, count in (counts or {}).items())
     ]
+
+
+def is_uncorrected(counts: t.Mapping[str, int]) -> bool:
+    """Return whether some of the errors were not corrected."""
+    return any(counts.get(kind) for kind in UNCORRECTED)
 
 
 def aer_text(counts: t.Mapping[str, int]) -> str:

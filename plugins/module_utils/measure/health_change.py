@@ -20,7 +20,6 @@ from . import life_counts, sampler
 
 # Of a block device whose driver has given it up: an NVMe controller's, and a SCSI device's.
 GONE = ("dead", "deleting", "deleting (no IO)", "deleted", "offline", "transport-offline")
-UNCORRECTED = ("nonfatal", "fatal")
 # What a drive tells of all its life.
 KNOWN_ON = (*life_counts.NAMES, "critical_warning", "failed_self_tests")
 
@@ -52,7 +51,7 @@ def between(looks: Looks, warned: int, hottest_c: int | None, own_function: str,
         interface_crc_errors=life_counts.more(last, now, "interface_crc_errors"),
         unsafe_shutdowns=life_counts.more(last, now, "unsafe_shutdowns"),
         counts_by_source=life_counts.merged(life_counts.of(last), life_counts.of(now)),
-        uncorrected_pcie_errors=None if since is None else sum(since.get(kind, 0) for kind in UNCORRECTED),
+        uncorrected_pcie_errors=None if since is None else sum(since.get(kind, 0) for kind in pcie.UNCORRECTED),
         corrected_pcie_errors_per_h=None if lately is None else _per_hour(lately.get("correctable", 0), measured_s),
         throttled_s=_throttled_s(before, now),
         highest_temperature_c=_highest_c(before, now, hottest_c),

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from ..core.host import Host
 from ..drive import health
-from ..drive.health import critical_texts
+from ..drive.health import TOO_HOT, critical_texts
 from ..machine import cpus, links, pcie
 from ..records.base import Json, to_json
 from ..records.environment import Environment
@@ -40,7 +40,6 @@ KEPT = (
 COUNTERS = ("critical_warning", "warning_temp_min", "critical_temp_min", "throttle_counts")
 # Of a look that fails, as the look before it had them.
 KNOWN_ON = (*COUNTERS, "throttle_s", "media_errors")
-TOO_HOT = 0x02
 # How long the end of a test waits for a look that hangs.
 JOIN_S = health.TIMEOUT_S * 3
 

@@ -214,6 +214,11 @@ LINK_ROWS = [
     ),
     (
         "pcie_errors",
+        {"one": drive(aer_rose={"0000:00:01.0": {"correctable": 3, "fatal": 1}})},
+        "0000:00:01.0 rose by 3 correctable, 1 fatal while the drive was read",
+    ),
+    (
+        "pcie_corrected",
         {"one": drive(aer_rose={"0000:00:01.0": {"correctable": 3}})},
         "0000:00:01.0 rose by 3 correctable while the drive was read",
     ),
@@ -293,10 +298,16 @@ def test_every_check_is_seen_firing():
     }
 
 
+@pytest.mark.parametrize("passed", [True, False])
+def test_heat_is_no_sickness(passed):
+    told = found(drive(told={"critical_warning": 0x02, "passed": passed, "temperature_c": 71}))
+    assert list(told) == ["temperature"]
+
+
 def test_errors_that_a_bridge_counted_before_say_nothing_but_those_of_the_drive_do():
     told = found(drive({"aer": dict(QUIET, correctable=2)}, [port(aer=dict(QUIET, fatal=9))]))
     assert list(told) == ["pcie_errors_before"] and "0000:01:00.0" in told["pcie_errors_before"][0]
-    rising = found(drive({"aer": dict(QUIET, correctable=2)}, aer_rose={"0000:01:00.0": {"correctable": 1}}))
+    rising = found(drive({"aer": dict(QUIET, correctable=2)}, aer_rose={"0000:01:00.0": {"nonfatal": 1}}))
     assert list(rising) == ["pcie_errors"]
     (remedy,) = [check.remedy for check in table.TABLE if check.check == "pcie_errors"]
     order = [remedy.index(step) for step in ("reseat", "swap the riser", "then the drive", "then the board")]
