@@ -56,14 +56,21 @@ def of_run(before: BegunRun) -> Kept:
 
 
 def lines(views: t.Sequence[HostAnswer]) -> list[str]:
-    """For people: each drive that is left out, and why; a host as a whole."""
+    """For people: each drive that is left out, and why; as one those of a host for the same reason, and a host."""
     found = []
     for view in views:
         if view.gone:
             found.append(f"{view.name}: {view.gone}; its drives ({host_list(list(view.left_out))}) are left out")
         else:
-            found += [f"{view.name}: drive {drive}: {why}" for drive, why in view.left_out.items()]
+            by_reason: dict[str, list[str]] = {}
+            for drive, why in view.left_out.items():
+                by_reason.setdefault(why, []).append(drive)
+            found += [f"{view.name}: {_named(drives)}: {why}" for why, drives in by_reason.items()]
     return found
+
+
+def _named(drives: t.Sequence[str]) -> str:
+    return f"drive {drives[0]}" if len(drives) == 1 else f"{len(drives)} drives ({host_list(drives)})"
 
 
 def _marked(view: HostAnswer, marks: Marks) -> dict[str, str]:

@@ -32,6 +32,8 @@ VERSIONS = {
 # The first fio that keeps rate_iops where block sizes are mixed (bssplit, fio's commit 3a0e8ddf): 3.28 to 3.36 did 12
 # to 19 of 100 IOPS, as they took every I/O for one of the smallest size.
 RATE_OF_MIX_SINCE = "3.42"
+# The first that knows --pdeathsig (util-linux's release notes).
+SETPRIV_SINCE = "2.33"
 ENGINE_REMEDY = {
     "libaio": (
         "install the package of this engine (EL: fio-engine-libaio), or raise fs.aio-max-nr if fs.aio-nr is near it, "
@@ -221,6 +223,10 @@ def _tool_findings(view: HostAnswer, tests: t.Sequence[Test]) -> list[Finding]:
         for name in sorted(present)
         if not present[name] and (name in takes or name not in examine_arguments.MAY_TAKE)
     ]
+    setpriv = present.get("setpriv")
+    if setpriv and setpriv.version and is_older(setpriv.version, SETPRIV_SINCE):
+        old = f"setpriv {setpriv.version} ({setpriv.path}) is older than util-linux {SETPRIV_SINCE}"
+        found.append(Finding(f"{old}, so it can't end fio with its job; install a newer util-linux", view.name))
     fio = present.get("fio")
     if fio and not fio.version:
         found.append(
@@ -254,7 +260,9 @@ def _too_many_in_flight(view: HostAnswer, tests: t.Sequence[Test]) -> list[Findi
     cells = [(_in_flight(cell), test["name"], cell["id"]) for test in tests for cell in test["cells"]]
     most, test, cell = max(cells, default=(0, "", ""))
     count = len(view.entries)
-    drives = min(count, values.drives_at_once(asked.get("ssd_parallel_drives"), count))
+    # How many the host itself takes is not known before.
+    told = asked.get("ssd_parallel_drives")
+    drives = 1 if told == values.AUTO else min(count, values.drives_at_once(told, count))
     if most * drives <= left:
         return []
     text = (

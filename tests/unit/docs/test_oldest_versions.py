@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.common import argument_specs
+from ansible_collections.ssdlab.fleet.plugins.plugin_utils.preflight import host_findings
 
 ROOT = Path(__file__).resolve().parents[3]
 LINE = re.compile(r"^\*\*Oldest versions\*\*: .*$", re.MULTILINE)
@@ -30,6 +31,10 @@ def test_of_the_kernel_its_recorded_words():
 
 def test_of_fio_what_preflight_takes():
     assert told("fio") == [argument_specs.options("ssd")["ssd_fio_min_version"]["default"]]
+
+
+def test_of_util_linux_what_preflight_takes():
+    assert told("util-linux") == [host_findings.SETPRIV_SINCE]
 
 
 def test_of_ansible_core_what_the_collection_takes():

@@ -34,6 +34,13 @@ def test_fio_is_there_and_new_enough(fio, expected):
     assert len(found) == bool(expected) and expected in "".join(found)
 
 
+@pytest.mark.parametrize(("version", "is_told"), [("2.32.1", True), ("2.33", False), ("2.38.1", False), (None, False)])
+def test_a_setpriv_that_cannot_end_fio_is_told(version, is_told):
+    found = texts(host_findings.missing_tools(view({"setpriv": {"path": "/bin/setpriv", "version": version}})))
+    said = f"h1: setpriv {version} (/bin/setpriv) is older than util-linux 2.33"
+    assert [text.startswith(said) for text in found] == [True] * is_told
+
+
 @pytest.mark.parametrize(
     ("engine", "other", "remedies"),
     [
@@ -100,6 +107,7 @@ def test_a_rate_of_several_sizes_needs_a_fio_that_keeps_it(cell, version, refuse
     assert len(found) == refused and all(text.startswith(told) for text in found)
 
 
+DEEP = {"threads": 32, "queue_depth": 128}
 STREAMS = [
     {"name": name, "access": "random", "block_size": "4KiB", "read_pct": 100, "threads": threads, "queue_depth": 128}
     for name, threads in (("a", 4), ("b", 2))
@@ -109,20 +117,20 @@ STREAMS = [
 @pytest.mark.parametrize(
     ("cell", "drives", "left", "engine", "found"),
     [
-        ({"threads": 32, "queue_depth": 128}, 16, 65_536, "libaio", []),
-        ({"threads": 32, "queue_depth": 128}, 17, 65_536, "libaio", [(4096, 17)]),
+        (DEEP, 16, 65_536, "libaio", []),
+        (DEEP, 17, 65_536, "libaio", [(4096, 17)]),
         ({"threads": "auto", "queue_depth": 4096}, 17, 65_536, "libaio", [(4096, 17)]),
-        ({"threads": 32, "queue_depth": 128}, 1, 4095, "libaio", [(4096, 1)]),
+        (DEEP, 1, 4095, "libaio", [(4096, 1)]),
         ({"name": "mixed", "runtime_s": 60, "jobs": STREAMS}, 1, 767, "libaio", [(768, 1)]),
-        ({"threads": 32, "queue_depth": 128}, 17, None, "libaio", []),
-        ({"threads": 32, "queue_depth": 128}, 17, 0, "io_uring", []),
+        (DEEP, 17, None, "libaio", []),
+        (DEEP, 17, 0, "io_uring", []),
     ],
 )
 def test_more_in_flight_than_the_kernel_takes_is_told_before_anything_is_erased(cell, drives, left, engine, found):
     cell = cell if "jobs" in cell else {**LOAD, **cell}
     plan = [{"name": "deep", "precondition": {"passes": 1}, "rounds": {"max": 1}, "cells": [cell]}]
     named = [{"serial": f"S{number}"} for number in range(drives)]
-    variables = {"ssd_fio_min_version": "3.28", "ssd_plan": plan, "ssd_drives": named, "ssd_parallel_drives": "auto"}
+    variables = {"ssd_fio_min_version": "3.28", "ssd_plan": plan, "ssd_drives": named, "ssd_parallel_drives": 24}
     told = {"tools": {"fio": {"path": "f", "version": "3.42"}}, "fio_engines": {engine: ""}, "aio_left": left}
     host = host_answers.of("h1", variables, facts=told)
     asked = host_tests.of_hosts([host])["h1"].asked
@@ -144,3 +152,14 @@ def test_a_place_that_the_host_lacks_is_told_of_the_drive():
     asked = {"ssd_drives": [{"serial": " A ", "numa_node": 2}]}
     (found,) = texts(host_findings.tuning_findings(host_answers.of("h1", asked, snapshot=snapshot), None))
     assert found == "h1: drive A: numa_node: there is no node 2; this host has 0"
+
+
+@pytest.mark.parametrize(("left", "is_told"), [(65_536, False), (4095, True)])
+def test_how_many_drives_a_host_takes_by_itself_is_not_guessed(left, is_told):
+    plan = [{"name": "deep", "precondition": {"passes": 1}, "rounds": {"max": 1}, "cells": [{**LOAD, **DEEP}]}]
+    named = [{"serial": f"S{number}"} for number in range(24)]
+    variables = {"ssd_fio_min_version": "3.28", "ssd_plan": plan, "ssd_drives": named, "ssd_parallel_drives": "auto"}
+    told = {"tools": {"fio": {"path": "f", "version": "3.42"}}, "fio_engines": {"libaio": ""}, "aio_left": left}
+    host = host_answers.of("h1", variables, facts=told)
+    found = texts(host_findings.missing_tools(host, host_tests.of_hosts([host])["h1"].asked))
+    assert ["4096 I/Os in flight, of 1 drives at a time" in text for text in found] == [True] * is_told
