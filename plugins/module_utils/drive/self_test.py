@@ -170,12 +170,13 @@ def _from_scsi(data: Json) -> SelfTest:
     entries = [_part(data, key) for key in data if _SCSI_ENTRY.fullmatch(key)]
     status = _part(data, "scsi_self_test_status")
     if not entries and not status:
-        # An empty log is as silent as a smartctl that tells of none.
-        return SelfTest(failed=()) if _part(data, "device").get("protocol") == "SCSI" else UNKNOWN
-    under_way = [item for item in entries if item.get("self_test_in_progress") is True]
+        # An empty log is as silent as one that could not be read.
+        return UNKNOWN
+    # The newest comes first.
+    under_way = [item for item in entries[:1] if item.get("self_test_in_progress") is True]
     is_running = bool(under_way) or status.get("in_progress") is True
     code = nvme_number(_part(under_way[0], "code").get("value")) if under_way else None
-    ended = [item for item in entries if item not in under_way]
+    ended = [item for item in entries if _values(item, "result") != [_NOT_ENDED] and item not in under_way]
     results = [_Entry(*_values({**item, **_part(item, "power_on_time")}, "code", "hours", "result")) for item in ended]
     return SelfTest(
         is_offered=True,

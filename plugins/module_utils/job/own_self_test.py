@@ -42,8 +42,13 @@ def perform(
         return
     station.guard("self_test", phase="device_self_test", time_left_s=time_left_s)
     before = tests.look_at(station.name)
+    if before.is_running:
+        # smartd began one since the last wait.
+        tests.wait()
+        before = tests.look_at(station.name)
     if before.is_running is None or before.is_offered is False:
-        why = "the drive has none" if before.is_offered is False else "neither nvme-cli nor smartctl tells of any"
+        untold = "neither nvme-cli nor smartctl tells of any (of a new SAS drive only once one was started by hand)"
+        why = "the drive has none" if before.is_offered is False else untold
         raise NotOffered(f"a self-test can't be started: {why}")
     began_s = tests.clock()
     _begin(station, tests, kind)

@@ -156,8 +156,8 @@ def smartctl_entry(result):
         (self_test.from_nvme(nvme_log(0)), []),
         (self_test.from_smartctl(smartctl_nvme(0, table=[{"power_on_hours": 3}])), []),
         (self_test.from_smartctl({"scsi_self_test_status": {"in_progress": False}}), []),
-        # Without any entry, and without the log.
-        (self_test.from_smartctl({"device": {"protocol": "SCSI"}}), []),
+        # Without any entry, which looks like a log that can't be read; and without the log.
+        (self_test.from_smartctl({"device": {"protocol": "SCSI"}}), None),
         (self_test.from_smartctl({"ata_smart_data": {"self_test": {"status": {"value": 0}}}}), None),
         (self_test.from_smartctl({}), None),
         (self_test.from_nvme({}), None),
