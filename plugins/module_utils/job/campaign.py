@@ -14,7 +14,7 @@ from ..drive import health
 from ..guard import ledger, ledger_format, rules
 from ..guard.held import Refused
 from ..machine import cpus
-from ..measure import fio
+from ..measure import fio, health_change
 from ..purge import ata
 from ..purge.begun import has_our_password, may_be_running
 from ..purge.method import PurgeError
@@ -156,8 +156,9 @@ class Campaign:
         """Return whether the next test may be done after an error: it was the host's, and the drive is still there."""
         with contextlib.suppress(Refused, Hangs, OSError):
             if may_go_on(self._tests.finished):
+                self._station.kernel_log.settle()
                 self._station.look()
-                return True
+                return not health_change.is_gone(self._station.job.host, self._station.name)
         return False
 
     def _refuse_another(self) -> None:

@@ -205,6 +205,7 @@ class DriveContext:
         # A drive that does not tell how far it is has no news to give.
         last = {"metric": None, "value": None, "mean_latency_us": None, "progress": progress}
         self.show(last=last, news_within_s=None if share is None else news_within_s)
+        self.kernel_log.note_new()
         if self.job.stop.is_set():
             raise fio.Interrupted()
 

@@ -172,6 +172,10 @@ class DriveLog:
                 fields = {"kind": event.kind, "name": event.name, "is_own": is_own, "boot_s": event.time_s}
                 self._note("kernel_event", **fields, message=event.text[:LONGEST], **self._attempt)
 
+    def settle(self) -> None:
+        """Wait until what else a fault brings, or befell others, has been told."""
+        self._stop.wait(SETTLE_S)
+
     def end(self) -> str:
         """Stop counting; why what befell the test is the fault of its host or of another drive of its array, as a
         sentence, "" where it is none. A second call tells the same.
@@ -179,7 +183,7 @@ class DriveLog:
         if self._log and self._names:
             found = self._faults()
             if any(one.has_fault for one in found.values()) and not any(one.reason for one in found.values()):
-                self._stop.wait(SETTLE_S)
+                self.settle()
                 found = self._faults()
             self.note_new()
             for name in self._names:

@@ -131,6 +131,8 @@ class Measuring:
             self._station.note("cell_refused", message=str(error), **fields)
             raise type(error)(f"round {number}, cell {cell.id}: {error}") from None
         details, self._waited_s = _after_wait(result.details, self._waited_s), 0.0
+        # A sick drive may take the host down before the round ends.
+        self._station.kernel_log.note_new()
         self._station.note("cell", **fields, **sparse_json(details))
         # What disturbs a cell at all leaves its latencies out.
         return {} if any(item.level == DISTURBS for item in details.causes) else result.histograms

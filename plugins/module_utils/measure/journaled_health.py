@@ -64,7 +64,8 @@ class JournaledHealth:
             critical_warning=warned or None,
             kernel_message=found.first_message,
             drive_gone=found.is_gone or None,
-            may_have_waited=found.may_have_waited or have_faults or None,
+            # What made it wait may be told only after the host is gone.
+            may_have_waited=found.may_have_waited or have_faults or not found.has_fault or None,
             **counts,
         )
 

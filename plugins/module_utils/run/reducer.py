@@ -34,6 +34,8 @@ from .folder import Event
 
 # What stands for the end of a test that has none, as its job was killed.
 CUT_SHORT = TestEnd("interrupted", ["interrupted: the host job ended before this test did"], [], [], None, None)
+# Of an attempt that was cut short, whose journal is whole.
+CUT_OUTCOMES = (*MEASURED, "interrupted")
 # Twenty-four drives, each with a day of one-minute rounds and windows of an hour, need a quarter of it.
 MOST_FIGURES = 50_000_000
 # Percentiles of fewer rounds of a window are those of a moment.
@@ -426,12 +428,14 @@ class KernelLines:
 def results_of_attempts(
     tests: t.Iterable[PlannedTest], drive: str, journal: t.Iterable[Event], validity: Validity = USUAL
 ) -> list[AttemptResult]:
-    """Return the results of a drive's attempts in their order, those that were cut short too.
+    """Return the results of a drive's attempts in their order, those that were cut short too, unless their journal is
+    damaged.
 
     tests, validity: of the drive's plan; journal: all events of its host in the run before the job that is under way.
     """
     planned, lines = {test.name: test for test in tests}, KernelLines()
     attempts: dict[tuple[str, int], JournalAttempt] = {}
+    ended: set[tuple[str, int]] = set()
     for event in journal:
         lines.take(event)
         if event.get("drive") == drive and event["event"] in EVENTS and event["test"] in planned:
@@ -440,4 +444,6 @@ def results_of_attempts(
                 test, number = place
                 attempts[place] = JournalAttempt(planned[test], None, number, validity, lines.by_drive)
             attempts[place].take(event)
-    return [attempt.result() for attempt in attempts.values()]
+            ended |= {place} if event["event"] == "test_finished" else set()
+    results = {place: attempt.result() for place, attempt in attempts.items()}
+    return [result for place, result in results.items() if place in ended or result.outcome in CUT_OUTCOMES]

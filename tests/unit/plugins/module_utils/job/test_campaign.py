@@ -92,7 +92,7 @@ def test_the_end_says_whether_the_drive_itself_led_to_its_error(monkeypatch, rai
         bench=nothing(check_fio=lambda: None),
         beside=Background("writes"),
         name="x",
-        kernel_log=nothing(let_go=lambda _name: None),
+        kernel_log=nothing(let_go=lambda _name: None, settle=lambda: None),
         conditions=nothing(begin=lambda _history: None, baseline=None),
         watchdog=Watchdog(threading.Event()),
         show=lambda **_shown: None,
@@ -149,6 +149,7 @@ SLOW = release_drive.Leaving("as_is", "it takes long", 20.0)
         (["host fault", "error"], [PURGES, PURGES], {}, None, "wsat: an error"),
         (["host fault", None], [PURGES, PURGES], {"lost": Refused([])}, None, "iops: an error"),
         (["host fault", None], [PURGES, PURGES], {"lost": Hangs("hangs")}, None, "iops: an error"),
+        (["host fault", None], [PURGES, PURGES], {"gone": True}, None, "iops: an error"),
         # What an earlier job of the run left behind with an error.
         (["error-before", "steady"], [PURGES, PURGES], {}, "as_is", ""),
         (["steady", "invalid"], [PURGES, PURGES], {"missed": "iops: write_iops is 1 (min 2)"}, "evidence", ""),
@@ -175,7 +176,7 @@ def test_only_a_missed_criterion_and_an_error_leave_data(monkeypatch, ends, purg
         hung={},
         ended={},
         leave=about.get("leave", "blank"),
-        host=nothing(get=lambda _path: "boot"),
+        host=nothing(get=lambda _path: "boot", exists=lambda _path: "gone" not in about),
         tuned=nothing(take_place=lambda _drive: nothing(_asdict=dict, cpus=None), leave_place=lambda _drive: None),
     )
     held = nothing(
@@ -193,7 +194,7 @@ def test_only_a_missed_criterion_and_an_error_leave_data(monkeypatch, ends, purg
         wrote=about.get("wrote", True),
         bench=nothing(check_fio=lambda: None),
         name="x",
-        kernel_log=nothing(let_go=lambda _name: None),
+        kernel_log=nothing(let_go=lambda _name: None, settle=lambda: None),
         conditions=nothing(begin=lambda _history: None, baseline=None),
         watchdog=Watchdog(threading.Event()),
         show=lambda **_shown: None,

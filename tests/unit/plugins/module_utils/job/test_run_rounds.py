@@ -39,10 +39,15 @@ class Station:
         nothing = {"begin_test": lambda: None, "close": lambda: None}
         self.bench = types.SimpleNamespace(**nothing, cell=lambda *_asked: RESULT)
         self._after = after
+        self.looks = 0
+        self.kernel_log = types.SimpleNamespace(note_new=self._look_at_log)
         self.reducer = AttemptReducer(TEST)
 
     def note(self, event, **fields):
         self.reducer.take({"event": event, **fields})
+
+    def _look_at_log(self):
+        self.looks += 1
 
     def guard(self, _step, **_shown):
         self.held.identity = {"size_bytes": self._after}
@@ -69,6 +74,13 @@ def test_the_user_capacity_is_that_after_the_purge(after, written):
     measuring(station).run(TEST, {})
     shown = station.reducer.result(steady_test.end_record()).saturation
     assert (shown.user_capacity_bytes, shown.written_before_bytes) == (after, written)
+
+
+def test_what_the_kernel_says_is_noted_with_each_cell():
+    """A round may take an hour, and a sick drive the host with it."""
+    station = Station(1000)
+    measuring(station).run(TEST, {})
+    assert station.looks == station.reducer.count > 1
 
 
 def test_a_shuffled_test_runs_its_cells_by_their_seeds_of_each_round():

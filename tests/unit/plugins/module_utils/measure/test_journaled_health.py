@@ -46,15 +46,16 @@ WAITED = {"may_have_waited": True}
 @pytest.mark.parametrize(
     "mine, others, expected",
     [
-        ([], [], {}),
+        # What made it wait may be told only after its host is gone.
+        ([], [], WAITED),
         ([line()], [], RESET),
         ([line(), line(300)], [], {**RESET, "controller_resets": 2}),
         ([line(), line(105, "gone", message="gone")], [], {**RESET, "drive_gone": True}),
         ([line(kind="link_reset")], [], {"link_resets": 1, "kernel_message": "resetting controller"}),
         ([line(kind="timeout")], [], {"io_timeouts": 1, "kernel_message": "resetting controller"}),
         # A read that is repeated is told again.
-        ([UNREADABLE, UNREADABLE, line(kind="medium_error", message="sector 8")], [], {"media_errors": 2}),
-        ([line(kind="io_error")], [], {}),
+        ([UNREADABLE, UNREADABLE, line(kind="medium_error", message="sector 8")], [], {"media_errors": 2, **WAITED}),
+        ([line(kind="io_error")], [], WAITED),
         # What is above the drive did it, or may have, or the drive did it to that.
         ([line(99, "host_reset", SWITCH, is_own=False), line()], [], {"host_resets": 1, **WAITED}),
         ([line(), line(101, "host_reset", SWITCH, is_own=False)], [], RESET),
@@ -70,10 +71,14 @@ WAITED = {"may_have_waited": True}
         ([line()], [other(kind="medium_error")], RESET),
         ([], [other()], WAITED),
         # By samples.
-        ([sample(media_errors=4), sample(media_errors=None), sample(media_errors=7)], [], {"media_errors": 3}),
-        ([sample(media_errors=4), sample(media_errors=1)], [], {}),
-        ([sample(critical_warning=bits) for bits in (1, 6, 1)], [], {"critical_warning": 4}),
-        ([sample(critical_warning=bits) for bits in (None, 4)], [], {}),
+        (
+            [sample(media_errors=4), sample(media_errors=None), sample(media_errors=7)],
+            [],
+            {"media_errors": 3, **WAITED},
+        ),
+        ([sample(media_errors=4), sample(media_errors=1)], [], WAITED),
+        ([sample(critical_warning=bits) for bits in (1, 6, 1)], [], {"critical_warning": 4, **WAITED}),
+        ([sample(critical_warning=bits) for bits in (None, 4)], [], WAITED),
     ],
 )
 def test_what_was_noted_until_then_is_held_against_the_drive(mine, others, expected):
