@@ -9,7 +9,7 @@ import typing as t
 
 from ...module_utils.records import base
 from ...module_utils.records.measurement import IntegrityDetails
-from ...module_utils.run.criteria import is_of_drive, may_be_of_host
+from ...module_utils.run.criteria import is_of_drive
 
 MOST_NAMED = 10
 
@@ -24,7 +24,7 @@ def by_host(records: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, list[str]]:
     drives: dict[str, dict[str, None]] = {}
     for record in records:
         found = read_back(record)
-        if found and may_be_of_host(found) and is_of_drive(found, record.get("outcome")):
+        if found and set(found.wrong_blocks) - {"unreadable"} and is_of_drive(found, record.get("outcome")):
             drives.setdefault(record["host"], {})[record["drive"]] = None
     return {host: list(names) for host, names in drives.items()}
 

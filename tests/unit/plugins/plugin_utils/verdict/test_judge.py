@@ -316,9 +316,9 @@ BLANK, UNREADABLE = {"blank": 1}, {"unreadable": 1}
         ([{"wrong_blocks": BLANK}, {"wrong_blocks": {"stale": 3}}, {}], ["error", "error", "pass"]),
         # Of different hosts.
         ([{"wrong_blocks": BLANK}, {"wrong_blocks": BLANK, "host": "h2"}], ["fail", "fail"]),
-        # A drive that says itself that it can't read a block is at fault, and makes no other one less so.
+        # A drive that says itself that it can't read a block is at fault, and only wrong ones excuse another drive.
         ([{"wrong_blocks": BLANK}, {"wrong_blocks": UNREADABLE}], ["fail", "fail"]),
-        ([{"wrong_blocks": BLANK}, {"wrong_blocks": {**BLANK, **UNREADABLE}}], ["fail", "fail"]),
+        ([{"wrong_blocks": BLANK}, {"wrong_blocks": {**BLANK, **UNREADABLE}}], ["error", "fail"]),
         # Nor does one whose blocks others wrote, or the host's memory.
         ([{"wrong_blocks": BLANK}, {"wrong_blocks": BLANK, "other_write_bytes": 512}], ["fail", "invalid"]),
         ([{"wrong_blocks": BLANK}, {"wrong_blocks": BLANK, "memory_errors": 1}], ["fail", "invalid"]),
