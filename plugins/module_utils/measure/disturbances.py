@@ -56,6 +56,8 @@ OF_DRIVE = ("link", "throttled", "pcie_errors", SELF_TEST)
 
 # So much I/O reaches every drive of an array, in chunks of at most 1 MiB, and each has at least this part of its share.
 STRIPED_BYTES, UNEVEN = 1 << 30, 0.5
+# Small I/Os of others fill a queue long before they make up other_io_share of the bytes.
+MOST_FOREIGN = 0.001
 
 
 def thread_limit(cell: PlannedCell, seen: Seen, limits: Limits) -> list[Cause]:
@@ -69,12 +71,19 @@ def thread_limit(cell: PlannedCell, seen: Seen, limits: Limits) -> list[Cause]:
     if seen.fio_cpu < limits.fio_cpu_max or cell.polled:
         return []
     text = f"fio's threads used {seen.fio_cpu:.0%} of a CPU each"
-    at_drive = counted_in_flight(seen, limits)
+    at_drive = None if _is_shared(cell, seen) else counted_in_flight(seen, limits)
     if lost_time.has_backlog(cell) and lost_time.short_share(cell, seen, at_drive) <= limits.rate_error_max:
         return [Cause(HOST_LIMITED, TOLD, f"{text}, but {at_drive:.1f} I/Os waited at the drive: the rate is its own")]
     return [
         Cause(HOST_LIMITED, DISTURBS, f"{text}: this measures the host; use {_more_time(cell, seen)} or larger blocks")
     ]
+
+
+def _is_shared(cell: PlannedCell, seen: Seen) -> bool:
+    """Return whether the kernel counted so much more than fio that some of what is in flight may be others'."""
+    own = seen.process_bytes if cell.ramp_s else seen.fio_bytes
+    kernel = sum((seen.kernel_bytes or {}).get(way, 0) for way in ("read", "write"))
+    return own is None or kernel > (1 + MOST_FOREIGN) * sum(own.values())
 
 
 def _more_time(cell: PlannedCell, seen: Seen) -> str:

@@ -101,6 +101,15 @@ def test_what_a_cell_is_called_disturbed_for(cell, iops, changes, expected):
     assert [(cause.cause, cause.level) for cause in found] == expected
 
 
+def test_a_queue_that_others_may_fill_frees_no_busy_thread():
+    written = RUNTIME_S * 4000 << 20
+    for more, level in ((written // 2000, TOLD), (written // 200, DISTURBS)):
+        counted = {"read": more, "write": written, "discard": 0}
+        seen = observed(WRITES, 4000, fio_cpu=0.98, in_flight=31.5, kernel_bytes=counted)
+        (found,) = disturbances.find(planned.cell(**WRITES, runtime_s=RUNTIME_S), seen)
+        assert found.level == level
+
+
 def test_a_small_write_of_somebody_else_is_nothing():
     done = {"read": 60 * 10**6 * 4096, "write": 0}
     written = {**done, "write": 96 << 10, "discard": 0}
