@@ -163,7 +163,7 @@ def _raid(host: Host, facts: Facts, block: str, model: str) -> None:
             add(facts.raid_volume, f"{driver} shows it on channel {address.group(3)}, where its volumes are")
     # Such names a cloud, a hypervisor and the kernel's own target give, too, whose disks are refused by another name.
     on_adapter = facts.identity.transport in ("sas", None) and "/pci" in host.realpath(block)
-    may_be_drive = on_adapter and vendor != NVME_VENDOR and not facts.removable
+    may_be_drive = on_adapter and vendor != NVME_VENDOR and not _VIRTUAL_MEDIA.search(model)
     if may_be_drive and names_a_volume(host, facts.name):
         add(facts.raid_volume, "its name is one that storage systems give their volumes (NAA 6), and no drive has")
 

@@ -123,7 +123,8 @@ REFUSALS: dict[str, Text] = {
     ),
     "partition_table": Text(
         "it has a partition table: {detail}",
-        "If nothing on it is needed, empty it by hand (blkdiscard), or set allow: [partition_table], " + _KEEP_OUT,
+        "If nothing on it is needed, empty it by hand (blkdiscard), or set allow: [partition_table], and "
+        "ssd_overwrite_data: true for the data in and beside it, " + _KEEP_OUT,
         ALLOW,
     ),
     "efi_system_partition": Text(
@@ -172,12 +173,14 @@ REFUSALS: dict[str, Text] = {
     ),
     "reserved": Text(
         "a host has reserved it: {detail}",
-        "Find out who holds the reservation and have that host release it, " + _KEEP_OUT,
+        "Find out who holds the reservation and have that host release it; what a host left that is gone clear by hand "
+        "(sg_persist --out --clear, nvme resv-release), " + _KEEP_OUT,
         found="a persistent reservation or registration",
     ),
     "fabric": Text(
-        "it is not local to this host: {detail}",
-        "Only local drives are qualified; take the drive out of ssd_drives.",
+        "it is not local to this host, or on more than one path: {detail}",
+        "Only local drives on one path are qualified: of two paths remove one for the run (unplug it, or echo 1 > "
+        "/sys/block/<name>/device/delete), " + _KEEP_OUT,
         found="nvme-tcp, nvme-rdma, nvme-fc, iscsi, fc, a path of a multipath device, or a volume of a cloud or a DPU",
     ),
     "transport": Text(
@@ -231,7 +234,8 @@ REFUSALS: dict[str, Text] = {
     ),
     "opal_locked": Text(
         "Opal hides its data: {detail}",
-        "Unlock or revert it with its owner's password (sedutil-cli), " + _KEEP_OUT,
+        "Unlock or revert it with its owner's password, or, as all on it is lost anyway, with the PSID on its label "
+        "(sedutil-cli), " + _KEEP_OUT,
         found="or an MBR shadow that hides the data",
     ),
     "identity_changed": Text(
@@ -266,7 +270,8 @@ REFUSALS: dict[str, Text] = {
     ),
     "probe_failed": Text(
         "it could not be checked: {detail}",
-        "Fix that first; the check needs root, util-linux (wipefs, blkid) and a drive that answers.",
+        "Mend what the sentence names, and try again: what a drive was busy with passes. The check needs root, "
+        "util-linux (wipefs, blkid) and a drive that answers.",
     ),
 }
 
