@@ -135,7 +135,9 @@ class Campaign:
         station.note("drive_started", tests=names, place=place._asdict(), power=base.to_json(self._power()), **seen)
         station.held.keep_as_evidence(self._tests.missed())
         station.held.content_is_ours()
-        station.bench.check_fio()
+        # It writes a block.
+        if any(not test.self_test or test.purge.method != NO_PURGE.method for test in station.plan.tests):
+            station.bench.check_fio()
         station.watchdog.call("look at the drive's world", lambda: station.conditions.begin(station.history))
         if station.conditions.baseline:
             station.job.baselines[station.drive] = station.conditions.baseline
