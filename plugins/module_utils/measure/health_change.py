@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ..core.host import Host
 from ..core.sysfs import number
+from ..drive.health import TOO_HOT
 from ..machine import pcie
 from ..records.environment import Environment
 from ..records.health import HealthChange
@@ -109,7 +110,7 @@ def _per_hour(count: int, measured_s: float) -> float | None:
 def _warnings(last: Environment, now: Environment, warned: int) -> int | None:
     if last.critical_warning is None or now.critical_warning is None:
         return warned or None
-    return (now.critical_warning & ~last.critical_warning & ~sampler.TOO_HOT) | warned
+    return (now.critical_warning & ~last.critical_warning & ~TOO_HOT) | warned
 
 
 def _failed_self_tests(last: Environment, now: Environment) -> int | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ..drive.health import TOO_HOT
 from ..machine.kernel_names import Names
 from ..records.health import HealthChange
-from . import kernel_faults, sampler
+from . import kernel_faults
 from .kernel_faults import TOGETHER_S
 from .kernel_log import MEDIUM_ERROR, LogEvent
 
@@ -45,7 +46,7 @@ class JournaledHealth:
         if event["media_errors"] is not None:
             self._counts = [*self._counts[:1], event["media_errors"]]
         if event["critical_warning"] is not None:
-            came_up = event["critical_warning"] & ~sampler.TOO_HOT
+            came_up = event["critical_warning"] & ~TOO_HOT
             self._warnings = [*self._warnings[:1], came_up | (self._warnings[-1] if self._warnings else 0)]
 
     def change(self, of_host: LinesOfHost) -> HealthChange:
