@@ -24,7 +24,7 @@ def told(what):
 
 def test_of_the_kernel_its_recorded_words():
     sources = yaml.safe_load((ROOT / "tests/fixtures/kernel_log/lines.yml").read_text(encoding="utf-8"))
-    versions = [str(line["linux"]).split(" to ")[0] for source in sources for line in source["lines"]]
+    versions = [str(line["linux"]).partition(" to ")[0] for source in sources for line in source["lines"]]
     oldest = min(versions, key=lambda version: [int(part) for part in version.split(".")])
     assert told("Linux") == [oldest]
 
