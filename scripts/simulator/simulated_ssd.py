@@ -23,6 +23,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import traces
@@ -165,9 +166,11 @@ def _start(directory, record, plugin):
             settings = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, "start_new_session": True}
             settings["pass_fds"] = [at]
             with contextlib.suppress(subprocess.TimeoutExpired):
-                served = subprocess.run(nbdkit, env=environment, timeout=TIMEOUT_S, check=False, **settings)
-                if served.returncode == 0:
-                    fuse = subprocess.Popen([*nbdfuse, f"nbd+unix:///?socket={socket}"], **settings)
+                with signals_held():
+                    served = subprocess.Popen(nbdkit, env=environment, **settings)
+                if served.wait(TIMEOUT_S) == 0:
+                    with signals_held():
+                        fuse = subprocess.Popen([*nbdfuse, f"nbd+unix:///?socket={socket}"], **settings)
                     record["pid"] = fuse.pid
                     traces.poll(lambda: os.path.isfile(record["backing_file"]) or fuse.poll() is not None, TIMEOUT_S)
         if not os.path.isfile(record["backing_file"]):
@@ -178,6 +181,25 @@ def _start(directory, record, plugin):
         os.unlink(f"{stem}.socket")
     finally:
         os.close(at)
+
+
+@contextlib.contextmanager
+def signals_held():
+    """Keep SIGINT and SIGTERM back: one between a child's fork and its exec would leave a child that nothing names."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python's handlers run in the main thread alone
+        return
+    came = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in handlers:
+        signal.signal(number, lambda *received: came.append(received[0]))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def _attach(record, sector_size):

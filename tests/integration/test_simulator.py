@@ -348,3 +348,16 @@ def test_sigterm_during_creation_leaves_nothing(tmp_path):
         wait_for_end(child)
         simulator.destroy(directory)
         assert not leftovers(directory)
+
+
+def test_a_signal_waits_until_a_child_has_its_own_name():
+    """Between fork and exec it is no nbdkit yet, and nothing that takes a drive down would find it."""
+    begun = []
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), simulator.signals_held():
+            signal.raise_signal(signal.SIGTERM)
+            begun.append("the child")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert begun == ["the child"]

@@ -95,15 +95,18 @@ def wear(facts: HostFacts, drive: CheckedDrive) -> list[str]:
 
 
 def too_hot(_facts: HostFacts, drive: CheckedDrive) -> list[str]:
-    """Find a drive at or above the temperature at which it warns (WCTEMP, else CCTEMP).
+    """Find a drive at or above the temperature at which it warns (WCTEMP, else CCTEMP), or that warns of another one.
 
     Reads: `nvme smart-log`, `smartctl`, `rssdm`, `fio-status`, `nvme id-ctrl`. Source: TN-FD-15,
     "Temperature/Airflow".
     """
     now, limit = drive.health.temperature_c, _limit_c(drive.health)
-    if drive.health.error or now is None:
-        return _without(drive, "temperature_c")
-    return [f"it is at {now} °C, its limit is {limit} °C"] if limit is not None and now >= limit else []
+    if now is not None and limit is not None and now >= limit:
+        return [f"it is at {now} °C, its limit is {limit} °C"]
+    warned = critical_texts((drive.health.critical_warning or 0) & TOO_HOT)
+    if warned:
+        return ["it warns: " + warned[0]]
+    return _without(drive, "temperature_c")
 
 
 def headroom(facts: HostFacts, drive: CheckedDrive) -> list[str]:

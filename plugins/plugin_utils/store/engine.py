@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sqlite3
+import time
 import typing as t
 
 from .schema import VERSION, tables
@@ -234,9 +236,24 @@ def _set_up_file(connection: t.Any, _record: t.Any) -> None:
     connection.isolation_level = None
     cursor = connection.cursor()
     # Readers go on while one writes; a commit is on the disk when it returns.
-    for pragma in (f"busy_timeout={BUSY_S * 1000}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    cursor.execute(f"PRAGMA busy_timeout={BUSY_S * 1000}")
+    _write_ahead(cursor)
+    for pragma in ("synchronous=FULL", "foreign_keys=ON"):
         cursor.execute("PRAGMA " + pragma)
     cursor.close()
+
+
+def _write_ahead(cursor: t.Any) -> None:
+    """Switch the file to a write-ahead log. Where two do so at once, SQLite refuses one without waiting."""
+    give_up = time.monotonic() + BUSY_S
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > give_up:
+                raise
+            time.sleep(0.02)
 
 
 def _begin_file(connection: t.Any) -> None:

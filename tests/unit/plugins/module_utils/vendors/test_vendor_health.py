@@ -112,7 +112,7 @@ def test_the_kernel_tells_a_thermal_shutdown_without_any_tool(fake):
         assert told.critical_warning == health.glance(fake, MICRON).critical_warning == bits
         assert "rssdm is not installed" in told.error and "smartctl is not installed" in told.error
     fake.put("/sys/block/rssda/status", "thermal_shutdown\n")
-    assert found(health.read(fake, MICRON))["health"] == "it warns: the temperature is beyond a threshold"
+    assert found(health.read(fake, MICRON))["temperature"] == "it warns: the temperature is beyond a threshold"
     assert (
         health.glance(fake, CARD) == health.glance(fake, {"transport": "sata", "path": "/dev/sda"}) == health.Health()
     )
