@@ -10,7 +10,7 @@ import argparse
 # Of `ssd_validity_limits`: what others take from fio is no matter where no drive is measured.
 OTHERS_LOAD = {
     **dict.fromkeys(("waited_max", "steal_max", "throttled_max"), 1),
-    **dict.fromkeys(("host_excess_max", "host_backlog_excess_max", "tail_excess_max", "host_part_max"), 1),
+    **dict.fromkeys(("host_excess_max", "host_part_max"), 1),
 }
 
 # Of a test's `steady_state`: a busy machine makes a round of a second slow, and no rate is judged here.

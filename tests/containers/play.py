@@ -50,15 +50,7 @@ class Fleet:
             ssd_give_up_s=8,
             # Loop devices answer too fast to outlast what a busy machine takes.
             ssd_validity_limits=dict.fromkeys(
-                (
-                    "waited_max",
-                    "steal_max",
-                    "throttled_max",
-                    "host_excess_max",
-                    "host_backlog_excess_max",
-                    "host_part_max",
-                ),
-                1,
+                ("waited_max", "steal_max", "throttled_max", "host_excess_max", "host_part_max"), 1
             ),
         )
         self.inventory.write_text(json.dumps(inventory, indent=2))

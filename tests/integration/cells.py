@@ -14,7 +14,7 @@ ANY_MACHINE = {
     "in_flight_min": 0,
     "idle_gap_s": 3600,
     **dict.fromkeys(("steal_max", "throttled_max", "waited_max"), 1),
-    **dict.fromkeys(("host_excess_max", "host_backlog_excess_max", "tail_excess_max", "host_part_max"), 1),
+    **dict.fromkeys(("host_excess_max", "host_part_max"), 1),
 }
 
 

@@ -175,7 +175,7 @@ def test_a_cpu_that_others_use(cells):
         for process in busy:
             process.kill()
             process.wait()
-    assert "were idle for" in measuring.found(result, "disturbs", "told")["host_limited"], result.seen
+    assert "were idle for" in measuring.found(result, "disturbs", "told")["busy_cpus"], result.seen
     assert "host_limited" not in measuring.found(cells.cell(read_pct=100))
 
 

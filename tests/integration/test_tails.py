@@ -19,7 +19,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.validity_limi
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 
 # A busy machine disturbs rounds, which are then measured again and count in no window: here every round is to count.
-OTHERS = dict.fromkeys(("steal_max", "waited_max", "host_excess_max", "host_backlog_excess_max", "tail_excess_max"), 1)
+OTHERS = dict.fromkeys(("steal_max", "waited_max", "host_excess_max"), 1)
 LIMITS = Limits(queued_min=0, in_flight_min=0, cpu_idle_min=0, fio_cpu_max=2, idle_gap_s=60, **OTHERS)
 MIXED = {
     "name": "mixed",

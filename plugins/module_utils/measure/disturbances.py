@@ -26,6 +26,7 @@ IDLE_GAP: t.Final = "idle_gap"
 SUSPENDED: t.Final = "suspended"
 CLOCK_JUMP: t.Final = "clock_jump"
 STALLED: t.Final = "stalled"
+BUSY_CPUS: t.Final = "busy_cpus"
 NO_PERCENTILES: t.Final = "no_percentiles"
 SELF_TEST: t.Final = "self_test"
 TITLES = {
@@ -37,6 +38,7 @@ TITLES = {
     SUSPENDED: "suspended",
     CLOCK_JUMP: "clock jump",
     STALLED: "stalled",
+    BUSY_CPUS: "busy CPUs",
     NO_PERCENTILES: "no percentiles",
     # Of the drive and its host, between two rounds (drive_environment.py, tuned_host.py, self_test_wait.py).
     "link": "slower link",
@@ -313,7 +315,7 @@ def _load(cell: PlannedCell, seen: Seen, limits: Limits) -> list[Cause]:
     """Find out whether the queue was as full as asked, and whether the host let it be.
 
     host_limited disturbs: fio's CPUs never idle and the queue short. Limit: cpu_idle_min
-    host_limited told: fio's CPUs never idle, the queue full, and what fio waited is unknown or below its limit. Limit:
+    busy_cpus told: fio's CPUs never idle, the queue full, and what fio waited is unknown or below its limit. Limit:
       cpu_idle_min
     host_limited unknown: `/proc/stat` does not list fio's CPUs. Limit: none
     host_limited unknown: fio's threads poll (`io_uring_polled`) and use a whole CPU each, so their CPU time shows
@@ -351,7 +353,7 @@ def _load(cell: PlannedCell, seen: Seen, limits: Limits) -> list[Cause]:
     elif busy and not found:
         found.append(
             Cause(
-                HOST_LIMITED,
+                BUSY_CPUS,
                 TOLD,
                 said + "; nothing shows that the queue was short, but latencies may include time that fio waited",
             )

@@ -52,7 +52,7 @@ class JudgedRounds:
         planned = self._planned.get(cell.cell)
         if planned and cell.chosen:
             planned = replace(planned, threads=cell.chosen.threads, queue_depth=cell.chosen.queue_depth)
-        one = planned and cell.seen and quiet_runs.of_round(cell.round, planned, cell.seen, taken, self._limits)
+        one = planned and cell.seen and quiet_runs.of_round(cell.round, planned, cell.seen, cell.causes, self._limits)
         if not one or not planned or _disturbs(own):
             self._stands(cell.round, cell.cell, taken)
             return

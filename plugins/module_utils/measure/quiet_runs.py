@@ -16,8 +16,8 @@ from dataclasses import replace
 
 from ..records.measurement import Cause, SeenQueue
 from ..records.plan import PlannedCell
-from . import io_pattern, lost_time
-from .disturbances import DISTURBS, HOST_LIMITED, NO_PERCENTILES, TOLD, UNKNOWN, counted_in_flight, has_room
+from . import io_pattern
+from .disturbances import BUSY_CPUS, DISTURBS, HOST_LIMITED, NO_PERCENTILES, TOLD, UNKNOWN, counted_in_flight, has_room
 from .validity_limits import Limits
 
 # Fewer show nothing: one of two may be the odd one.
@@ -29,7 +29,8 @@ SAME_RATE = "; the rate is as in quiet rounds"
 
 class Round(t.NamedTuple):
     """A cell in one round. host_s: the host's part of its mean latency; None: the kernel does not count the drive's
-    I/O, or not all of what waits for the drive (disturbances.has_room). taken: causes by time that was taken from fio.
+    I/O, or not all of what waits for the drive (disturbances.has_room). taken: causes by time that was taken from fio;
+    is_busy: its CPUs were never idle.
     """
 
     number: int
@@ -37,22 +38,30 @@ class Round(t.NamedTuple):
     latency_s: float
     host_s: float | None
     taken: tuple[Cause, ...]
+    is_busy: bool
 
 
-def of_round(number: int, cell: PlannedCell, seen: SeenQueue, taken: t.Iterable[Cause], limits: Limits) -> Round | None:
+def of_round(
+    number: int, cell: PlannedCell, seen: SeenQueue, causes: t.Sequence[Cause], limits: Limits
+) -> Round | None:
     """Return what is compared of a cell's round; None where fio told no latency."""
     if not seen.queued or not seen.mean_latency_s:
         return None
     at_drive = counted_in_flight(seen, limits) if has_room(cell, seen.limits) else None
     host_s = None if not at_drive else seen.mean_latency_s * (1 - at_drive / seen.queued)
-    return Round(number, seen.queued / seen.mean_latency_s, seen.mean_latency_s, host_s, tuple(taken))
+    taken = tuple(item for item in causes if item.time_taken)
+    is_busy = any(item.cause == BUSY_CPUS for item in causes)
+    return Round(number, seen.queued / seen.mean_latency_s, seen.mean_latency_s, host_s, taken, is_busy)
 
 
 class Usual(t.NamedTuple):
-    """A cell's quiet rounds: the host's part of a latency (None: too few have one) and the rate."""
+    """A cell's quiet rounds: the host's part of a latency (None: too few have one), the rate, and whether fio's CPUs
+    are idle at times.
+    """
 
     host_s: float | None
     iops: float
+    is_idle: bool
 
 
 def usual(rounds: t.Iterable[Round], limits: Limits) -> Usual | None:
@@ -60,13 +69,14 @@ def usual(rounds: t.Iterable[Round], limits: Limits) -> Usual | None:
     quiet = [each for each in rounds if not each.taken]
     if len(quiet) < LEAST_QUIET:
         return None
+    is_idle = sum(not each.is_busy for each in quiet) >= LEAST_QUIET
     parts = sorted(each.host_s for each in quiet if each.host_s is not None)
     if len(parts) < LEAST_QUIET:
-        return Usual(None, statistics.median(each.iops for each in quiet))
+        return Usual(None, statistics.median(each.iops for each in quiet), is_idle)
     # The lower quartile, as others only lengthen it, but never the lowest alone.
     host_s = parts[max(1, len(parts) // 4)]
     rates = [each.iops for each in quiet if (_excess(each, host_s) or 0) <= limits.host_excess_max]
-    return Usual(host_s, statistics.median(rates))
+    return Usual(host_s, statistics.median(rates), is_idle)
 
 
 def _excess(one: Round, host_s: float | None) -> float | None:
@@ -118,7 +128,9 @@ class CellRounds:
         host_limited told: time that was taken, or what the host took of a latency, where the rate is that of the cell's
           quiet rounds. Limit: a rate off by at most rate_error_max
         no_percentiles told: what the host took of the mean latency beyond its part in the cell's quiet rounds: the rate
-          counts, percentiles don't. Limit: tail_excess_max
+          counts, percentiles don't. Limit: host_excess_max
+        no_percentiles told: fio's CPUs never idle, as they are in quiet rounds (three at least): few latencies are
+          longer, so the mean hardly shows it. Limit: cpu_idle_min
         """
         if compared is None:
             return [*one.taken, *self._alone(cell, one)]
@@ -127,29 +139,30 @@ class CellRounds:
         causes = [_told(item) if item.level == DISTURBS else item for item in one.taken]
         if abs(off) > self._limits.rate_error_max:
             causes = list(one.taken)
-        causes += self._excessive(cell, excess, off)
-        if excess > self._limits.tail_excess_max or was_kept:
+        causes += self._excessive(excess, off)
+        what = ""
+        if excess > self._limits.host_excess_max:
             what = f"the host took {excess:.0%} more of each latency than in quiet rounds"
-            what = what if excess > self._limits.tail_excess_max else "time was taken from fio"
-            causes.append(Cause(NO_PERCENTILES, TOLD, f"{what}: no percentiles of this round"))
-        return causes
+        elif was_kept:
+            what = "time was taken from fio"
+        elif one.is_busy and compared.is_idle:
+            what = "its CPUs were never idle, unlike in quiet rounds"
+        return [*causes, Cause(NO_PERCENTILES, TOLD, f"{what}: no percentiles of this round")] if what else causes
 
-    def _excessive(self, cell: PlannedCell, excess: float, off: float) -> list[Cause]:
-        """Find a rate that differs because of the host. A rate that differs shows nothing by itself: drives change.
+    def _excessive(self, excess: float, off: float) -> list[Cause]:
+        """Find a rate that is lower because of the host. A rate that differs shows nothing by itself: drives change;
+        and a higher one is the drive's, which leaves fio more to do.
 
         host_limited disturbs: the host's part of a latency (fio's mean less the kernel's time in queue) beyond its part
-          in the cell's own quiet rounds (three at least), and a rate off theirs by more than rate_error_max. Limit:
-          host_excess_max of the mean latency; with a backlog at the drive host_backlog_excess_max
+          in the cell's own quiet rounds (three at least), and a rate below theirs by more than rate_error_max. Limit:
+          host_excess_max of the mean latency
         """
-        limits = self._limits
-        limit = limits.host_backlog_excess_max if lost_time.has_backlog(cell) else limits.host_excess_max
-        if excess <= limit:
+        if excess <= self._limits.host_excess_max:
             return []
         text = f"the host took {excess:.0%} more of each latency than in quiet rounds"
-        if abs(off) <= limits.rate_error_max:
-            return [Cause(HOST_LIMITED, TOLD, text + SAME_RATE)]
-        way = "below" if off < 0 else "above"
-        return [Cause(HOST_LIMITED, DISTURBS, f"{text}, and the rate is {abs(off):.1%} {way} theirs: stop other load")]
+        if off < -self._limits.rate_error_max:
+            return [Cause(HOST_LIMITED, DISTURBS, f"{text}, and the rate is {-off:.1%} below theirs: stop other load")]
+        return [Cause(HOST_LIMITED, TOLD, text + (SAME_RATE if off <= self._limits.rate_error_max else ""))]
 
     def _alone(self, cell: PlannedCell, one: Round) -> list[Cause]:
         """Find out whether a cell that has nothing to be compared with is the host's more than the drive's.

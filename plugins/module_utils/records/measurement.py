@@ -242,6 +242,7 @@ CauseName = t.Literal[
     "suspended",
     "clock_jump",
     "stalled",
+    "busy_cpus",
     "no_percentiles",
     "link",
     "throttled",

@@ -159,7 +159,7 @@ def test_what_nobody_counts_is_unknown_and_disturbs_only_where_the_inventory_say
 
 def test_a_jump_of_the_clock_and_busy_cpus_are_told():
     assert found(clock_jump_s=-3600.0) == [("clock_jump", TOLD)] == found(clock_jump_s=-3600.0, strict=True)
-    assert found(cpu_idle=0.0) == [("host_limited", TOLD)]
+    assert found(cpu_idle=0.0) == [("busy_cpus", TOLD)]
 
 
 def test_an_io_of_more_than_ten_seconds_is_told():

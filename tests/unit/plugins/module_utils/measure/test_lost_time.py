@@ -54,9 +54,9 @@ def seen_at(iops, depth, **changes):
 
 
 def levels(cell, seen, limits=Limits()):
-    """The levels of host_limited, the only cause that may be found."""
+    """The levels of host_limited and busy_cpus, the only causes that may be found."""
     found = disturbances.find(planned.cell(**{**CELL, **cell}), seen, limits)
-    assert {item.cause for item in found} <= {disturbances.HOST_LIMITED}
+    assert {item.cause for item in found} <= {disturbances.HOST_LIMITED, disturbances.BUSY_CPUS}
     return [item.level for item in found]
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure import quiet_runs
 from ansible_collections.ssdlab.fleet.plugins.module_utils.measure.disturbances import (
+    BUSY_CPUS,
     DISTURBS,
     HOST_LIMITED,
     NO_PERCENTILES,
@@ -24,6 +25,7 @@ from ansible_collections.ssdlab.fleet.tests.fixtures import planned
 
 STOLEN = Cause(HOST_LIMITED, DISTURBS, "the hypervisor took 6% of the time of fio's CPUs", time_taken=True)
 OUTLASTED = Cause(HOST_LIMITED, TOLD, "the hypervisor took 6%; outlasted", time_taken=True)
+BUSY = Cause(BUSY_CPUS, TOLD, "the CPUs that fio was given were idle for 0.0% of the time")
 QUIET = (1.0, 0.95)
 
 
@@ -70,9 +72,13 @@ def levels(rounds, **how):
         # The drive itself became slower or faster; the host's 50 µs are what they were.
         (1, 0.5, 0.975, []),
         (1, 2.0, 0.90, []),
-        (1, 0.97, 0.94, []),
-        # With a backlog the drive has work meanwhile.
-        (32, 0.96, 0.91, [(NO_PERCENTILES, TOLD)]),
+        (1, 0.97, 0.945, []),
+        (1, 0.97, 0.935, [(HOST_LIMITED, DISTURBS), (NO_PERCENTILES, TOLD)]),
+        # A faster drive leaves fio more to do.
+        (32, 1.05, 0.91, [(HOST_LIMITED, TOLD), (NO_PERCENTILES, TOLD)]),
+        # Gaps that the drive outlasts cost no rate, longer ones do, at any depth.
+        (32, 0.99, 0.91, [(HOST_LIMITED, TOLD), (NO_PERCENTILES, TOLD)]),
+        (32, 0.94, 0.92, [(HOST_LIMITED, DISTURBS), (NO_PERCENTILES, TOLD)]),
         (32, 1.0, 0.70, [(HOST_LIMITED, TOLD), (NO_PERCENTILES, TOLD)]),
         (32, 0.90, 0.70, [(HOST_LIMITED, DISTURBS), (NO_PERCENTILES, TOLD)]),
         (32, 0.90, 0.95, []),
@@ -101,6 +107,13 @@ def test_time_that_was_taken_is_a_remark_where_the_rate_is_that_of_quiet_rounds(
     assert levels([QUIET] * 3 + [(rate, 0.95, STOLEN)], depth=depth) == found
     made = judged([QUIET] * 3 + [(rate, 0.95, STOLEN)], depth=depth)
     assert made.without_percentiles == {4}
+
+
+def test_a_round_on_busy_cpus_gives_no_percentiles_where_quiet_ones_are_on_idle_cpus():
+    """One busy loop beside fio changed no mean, and the p99 by up to 69 %."""
+    assert levels([QUIET] * 3 + [(1.0, 0.95, BUSY)]) == [(NO_PERCENTILES, TOLD)]
+    # Where they always are, they say nothing of one round.
+    assert levels([QUIET] * 2 + [(1.0, 0.95, BUSY)] * 3) == [] and levels([(1.0, 0.95, BUSY)] * 9) == []
 
 
 def test_what_was_outlasted_stays_a_remark_and_shows_no_quiet_round():
