@@ -54,6 +54,9 @@ def test_every_byte_is_written_also_the_last_and_the_record_says_how_fast(jobs, 
     assert status["drives"][0]["outcome"] == "complete"
 
 
+METHOD = methods.METHODS["deallocate"]
+
+
 def test_records_and_status_hold_to_their_schemas(jobs, loop_drive):
     journal, status = jobs.run(jobs.plan([loop_drive()], planning.load_plan([QUICK]), tune=TUNE))
     documents.validate(status, "status")
@@ -67,13 +70,30 @@ def test_records_and_status_hold_to_their_schemas(jobs, loop_drive):
     assert (purged["method"], purged["verified"], purged["purge_class"]) == ("deallocate", True, "not_pts")
 
 
-def test_a_purge_that_purges_nothing_is_an_error_and_nothing_is_measured(jobs, loop_drive, monkeypatch):
-    does_nothing = dataclasses.replace(methods.METHODS["deallocate"], run=lambda _work, _found: Done())
+KEPT = "32 of 32 blocks written before the purge can still be read after deallocate"
+
+
+@pytest.mark.parametrize(
+    ("is_hint", "tests"), [(False, planning.load_plan([QUICK])), (True, planning.step_plan("purge", {}))]
+)
+def test_a_purge_that_purges_nothing_is_an_error_and_nothing_is_measured(jobs, loop_drive, monkeypatch, is_hint, tests):
+    """One that promises to erase, or one that was all that was asked for."""
+    does_nothing = dataclasses.replace(METHOD, run=lambda _work, _found: Done(), is_hint=is_hint)
+    monkeypatch.setitem(methods.METHODS, "deallocate", does_nothing)
+    journal, _status = jobs.run(jobs.plan([loop_drive()], tests))
+    (end,) = jobs.ended()
+    assert end["outcome"] == "error" and end["reasons"] == [f"{KEPT}; try another purge_method"]
+    assert events(journal, "cell") == []
+
+
+def test_what_a_deallocated_drive_keeps_is_told(jobs, loop_drive, monkeypatch):
+    does_nothing = dataclasses.replace(METHOD, run=lambda _work, _found: Done())
     monkeypatch.setitem(methods.METHODS, "deallocate", does_nothing)
     journal, _status = jobs.run(jobs.plan([loop_drive()], planning.load_plan([QUICK])))
     (end,) = jobs.ended()
-    assert end["outcome"] == "error" and "32 of 32 blocks" in end["reasons"][0]
-    assert events(journal, "cell") == []
+    assert end["outcome"] == "steady" and not events(journal, "purge")[0]["verified"]
+    told = [item["message"] for item in end["conditions"] if item["cause"] == "purge"]
+    assert told == [f"{KEPT}: a drive need not erase what it deallocates"]
 
 
 def test_a_mount_between_preflight_and_the_job_is_refused(jobs, loop_drive, tmp_path):

@@ -165,7 +165,7 @@ def test_a_purge_under_our_hold(bench, transport, method):
         announced = {offer.method: offer.commands for offer in offered}[method]
         before = made.fill()
         record = made.purge(held, method)
-        assert record["verified"] and record["verification"] == {"sentinels": 32, "survived": 0, "unreadable": 0}
+        assert record["verified"] and record["verification"] == {"sentinels": 300, "survived": 0, "unreadable": 0}
         assert made.changing() == announced == record["commands"]
         assert made.digest() != before
         held.check()  # still held, still this drive
@@ -185,7 +185,7 @@ def test_a_purge_that_does_nothing_is_not_verified(bench, transport, method):
     try:
         held.content_is_ours()
         record = made.purge(held, method)
-        assert not record["verified"] and record["verification"]["survived"] == 32
+        assert not record["verified"] and record["verification"]["survived"] == 300
     finally:
         held.release()
 

@@ -45,6 +45,7 @@ from .resume_state import (
     crash_text,
     discarded,
     failed,
+    may_keep_data,
     not_begun,
     prepares,
     unprepared,
@@ -82,6 +83,8 @@ class DriveTests:
         # may be those of any of its drives.
         self.error, self.drive_fault, self.alone = "", False, True
         self._waited_for: purge_step.Begun | None = None
+        # What the purge of the test that is under way left.
+        self._kept: list[Condition] = []
         # Results of every test that stands, those of jobs before too.
         self.finished = [result for result in station.results if result.outcome in criteria.KEPT_OUTCOMES]
         # Those that a job before cut short: their drive's health counts.
@@ -158,7 +161,7 @@ class DriveTests:
         self._look_for_drift()
         cache = "" if ended else self._cache_problem(test)
         told = [Condition("settings", TOLD, f"{NOT_TUNED}{item.text}") for item in self._drift if not item.bears]
-        self._station.conditions.found += told + self._self_tests.told()
+        self._station.conditions.found += told + self._self_tests.told() + self._kept
         disturbed = self._untuned() + disturbed + ([cache] if cache else [])
         self._end_test(attempt, reducer, ended, reasons, disturbed)
 
@@ -340,6 +343,7 @@ class DriveTests:
         return purge_work(self._station, purge, attempt)
 
     def _purge(self, test: PlannedTest, attempt: Attempt) -> None:
+        self._kept = []
         if test.purge.method == "none":
             return
         self._station.guard("purge", phase="purge", time_left_s=self._plan_left_s(test))
@@ -353,7 +357,10 @@ class DriveTests:
         if not record.verified:
             checked = record.verification
             message = f"{checked.survived} of {checked.sentinels} blocks written before the purge can still be read "
-            raise PurgeError(f"{message}after {record.method}; try another purge_method")
+            message += f"after {record.method}"
+            if not may_keep_data(test, record.method):
+                raise PurgeError(f"{message}; try another purge_method")
+            self._kept = [Condition("purge", TOLD, f"{message}: a drive need not erase what it deallocates")]
         if self._station.held.filesystem:
             self._station.held.note_filesystem(None)
 

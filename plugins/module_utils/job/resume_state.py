@@ -13,6 +13,7 @@ from ..drive import self_test
 from ..measure import disturbances, precondition_curve
 from ..measure.kernel_faults import OF_HOST
 from ..measure.rounds import bound_s, cell_s
+from ..purge import methods
 from ..records.attempt import AttemptResult
 from ..records.plan import PlannedTest
 from ..run.criteria import KEPT_OUTCOMES, MEASURED
@@ -41,6 +42,14 @@ def not_begun(results: t.Iterable[AttemptResult]) -> list[str]:
 def prepares(test: PlannedTest) -> bool:
     """Return whether a test purges or fills its drive itself."""
     return test.purge.method != "none" or bool(test.precondition)
+
+
+def may_keep_data(test: PlannedTest, method: str) -> bool:
+    """Return whether old data after a purge by this method is only told of: it was a hint, for a test that writes to
+    the drive itself. Where the purge is all that was asked for, it has to do its work.
+    """
+    known = methods.METHODS.get(method)
+    return bool(known and known.is_hint and (test.cells or test.integrity))
 
 
 def failed(name: str) -> str:
@@ -84,7 +93,9 @@ def unprepared(tests: t.Iterable[PlannedTest], history: t.Sequence[Event], resul
             attempt = (end.test, end.attempt)
             mine = [record for record in history if (record.get("test"), record.get("attempt")) == attempt]
             done = {record["event"]: record for record in mine}
-            purged = spec.purge.method == "none" or (done.get("purge") or {}).get("verified")
+            purge = done.get("purge") or {}
+            kept = purge and may_keep_data(spec, purge["method"])
+            purged = spec.purge.method == "none" or kept or purge.get("verified")
             filled = not spec.precondition or _is_filled(done.get("precondition"))
             why = "" if purged and filled else failed(end.test)
         lost = [item.first for item in end.validity if item.cause == disturbances.DISCARDED]

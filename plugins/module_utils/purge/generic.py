@@ -80,6 +80,7 @@ METHODS = (
         _can_discard,
         _discard_command,
         _deallocate,
+        is_hint=True,
         what="discards the whole drive, by ioctl on the open descriptor",
     ),
     Method(

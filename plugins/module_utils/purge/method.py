@@ -95,7 +95,8 @@ class Method(t.Generic[Kind]):
     that goes on in the drive by itself, for one that was left behind; None: it ends with its command. read_again: what
     is known of one that was left behind, by what the drive tells now; it gets the capabilities before it; raises
     PurgeError. sets_lba_size: whether it can do the option lba_size_bytes. slow: it writes or erases block by block, so
-    it takes as long as a full overwrite, as far as anybody can tell before. what: the command, as its standard names it
+    it takes as long as a full overwrite, as far as anybody can tell before. is_hint: no drive need do it, so old data
+    after it is told of, where the test writes the drive itself. what: the command, as its standard names it
     (docs/purge.md).
     """
 
@@ -113,6 +114,7 @@ class Method(t.Generic[Kind]):
     read_again: t.Callable[[Work, Kind], Done] = _nothing
     sets_lba_size: bool = False
     slow: bool = False
+    is_hint: bool = False
     what: str = ""
 
 

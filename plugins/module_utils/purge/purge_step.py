@@ -22,8 +22,8 @@ from ..records.events import PurgeEnd, PurgeStart, PurgeStarted, Verification
 from ..records.purge import NotQueried
 from . import methods
 from .begun import History, last_started
-from .method import Done, PurgeError, Work, stuck_s
-from .sentinels import Sentinels, check_alive
+from .method import PTS, Done, PurgeError, Work, stuck_s
+from .sentinels import SENTINELS, SENTINELS_OF_PROMISE, Sentinels, check_alive
 from .wait import Stuck, watch
 
 
@@ -45,7 +45,7 @@ def perform(work: Work) -> PurgeEnd:
     offer = methods.choose(work.options.method, methods.offers_for(found, work.lba_size_bytes, work.options))
     method = methods.METHODS[offer.method]
     capabilities = found[method.family]
-    sentinels = Sentinels(work.size_bytes, work.lba_size_bytes)
+    sentinels = Sentinels(work.size_bytes, work.lba_size_bytes, count=_sampled(offer.method))
     work.held.note_sentinels(sentinels.blocks())
     work.bounded("write sentinels", lambda: sentinels.plant(work.handle))
     start = PurgeStart(
@@ -65,6 +65,11 @@ def perform(work: Work) -> PurgeEnd:
     seconds = work.clock() - began
     work.bounded("guard after purge", work.held.check)
     return _end(start, done, seconds, verify(work, sentinels))
+
+
+def _sampled(method: str) -> int:
+    """Return how many sentinels a purge by this method is held to."""
+    return SENTINELS_OF_PROMISE if methods.METHODS[method].purge_class == PTS else SENTINELS
 
 
 def _end(start: PurgeStart, done: Done, seconds: float, checked: Verification, resumed: bool | None = None) -> PurgeEnd:
@@ -145,7 +150,8 @@ def resumed(work: Work, started: Begun) -> PurgeEnd | None:
     Raises PurgeError for a drive that is no longer what it was.
     """
     planted = started.sentinels
-    checked = verify(work, Sentinels(planted.size_bytes, planted.block_bytes, planted.seed))
+    count = _sampled(started.method)
+    checked = verify(work, Sentinels(planted.size_bytes, planted.block_bytes, planted.seed, count))
     if checked.survived or work.options.lba_size_bytes not in (None, work.lba_size_bytes):
         return None
     took = _time(now()) - _time(started.time)

@@ -14,10 +14,13 @@ FILLS = planned.spec(name="fills", purge={"method": "auto"}, precondition={"pass
 PURGES = planned.spec(name="purges", purge={"method": "auto"})
 BUILDS = planned.spec(name="builds")
 AGAIN = planned.spec(name="again", precondition={"passes": 1})
-PLAN = [FILLS, PURGES, BUILDS, AGAIN]
+VERIFIES = planned.spec(
+    name="verifies", purge={"method": "auto"}, precondition={"passes": 1}, integrity={"passes": 1}, cells=[{}]
+)
+PLAN = [FILLS, PURGES, BUILDS, AGAIN, VERIFIES]
 
 
-def begun(test, *events, ends=True, attempt=1, validity=(), outcome="complete"):
+def begun(test, *events, ends=True, attempt=1, validity=(), outcome="complete", **result):
     """(events, results) of one attempt."""
     common = {"test": test, "attempt": attempt}
     history = [{"event": "test_started", **common}, *({**event, **common} for event in events)]
@@ -29,12 +32,32 @@ def unprepared(*attempts):
     return resume_state.unprepared(PLAN, events, [result for _history, results in attempts for result in results])
 
 
-def purge(verified=True):
-    return {"event": "purge", "verified": verified}
+def purge(verified=True, method="nvme_format_crypto"):
+    return {"event": "purge", "verified": verified, "method": method}
 
 
 def fill(written=100):
     return {"event": "precondition", "bytes_written": 100, "kernel_bytes_written": written}
+
+
+@pytest.mark.parametrize(
+    ("method", "test", "may"),
+    [
+        ("deallocate", planned.spec(cells=[{}]), True),
+        ("deallocate", planned.spec(integrity={"passes": 1}), True),
+        ("deallocate", planned.spec(), False),
+        ("overwrite", planned.spec(cells=[{}]), False),
+        ("nvme_format_crypto", planned.spec(cells=[{}]), False),
+        ("of a later version", planned.spec(cells=[{}]), False),
+    ],
+)
+def test_only_a_hint_may_leave_old_data_and_only_where_the_test_writes(method, test, may):
+    assert resume_state.may_keep_data(test, method) == may
+
+
+def test_old_data_after_a_hint_is_no_reason_against_what_comes_after():
+    assert unprepared(begun("verifies", purge(False, "deallocate"), fill())) == ""
+    assert unprepared(begun("purges", purge(False, "deallocate"))) == resume_state.failed("purges")
 
 
 def test_what_somebody_else_discarded_is_not_built_on():

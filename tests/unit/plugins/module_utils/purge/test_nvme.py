@@ -26,7 +26,7 @@ def test_a_sanitize_is_watched_to_its_end_and_verified(bed, method, action):
     drive_ = bed(seconds=0.4)
     record = drive_.purge(method)
     assert record["verified"] and record["purge_class"] == "pts" and record["seconds"] >= 0.4
-    assert record["verification"] == {"sentinels": 32, "survived": 0, "unreadable": 0}
+    assert record["verification"] == {"sentinels": 300, "survived": 0, "unreadable": 0}
     assert (
         drive_.erasing()
         == record["commands"]
@@ -109,7 +109,7 @@ def test_metadata_and_protection_are_kept(bed):
 @pytest.mark.parametrize("method", [*SANITIZES, *FORMATS])
 def test_a_drive_that_erases_nothing_is_not_verified(bed, method):
     record = bed(mode="nothing").purge(method)
-    assert record["verified"] is False and record["verification"]["survived"] == 32
+    assert record["verified"] is False and record["verification"]["survived"] == 300
 
 
 @pytest.mark.parametrize("method", [*SANITIZES, *FORMATS])

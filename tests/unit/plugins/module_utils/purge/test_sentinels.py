@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import random
 from dataclasses import astuple
 
 import pytest
@@ -14,6 +15,7 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.purge import sentinel
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.method import PurgeError
 from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.sentinels import (
     SENTINELS,
+    SENTINELS_OF_PROMISE,
     Sentinels,
     check_alive,
     sentinel_offsets,
@@ -22,12 +24,32 @@ from ansible_collections.ssdlab.fleet.plugins.module_utils.purge.sentinels impor
 SIZE, BLOCK = 1 << 20, 512
 
 
-@given(st.integers(1, 1 << 36), st.sampled_from([512, 4096]))
-def test_sentinels_lie_on_blocks_of_the_drive_first_and_last_among_them(blocks, block_bytes):
-    offsets = sentinel_offsets(blocks * block_bytes, block_bytes)
+@given(
+    st.integers(1, 1 << 36), st.sampled_from([512, 4096]), st.sampled_from([SENTINELS, SENTINELS_OF_PROMISE]), st.text()
+)
+def test_sentinels_lie_on_blocks_of_the_drive_first_and_last_among_them(blocks, block_bytes, count, seed):
+    offsets = sentinel_offsets(blocks * block_bytes, block_bytes, seed, count)
     assert offsets[0] == 0 and offsets[-1] == (blocks - 1) * block_bytes
-    assert all(offset % block_bytes == 0 for offset in offsets)
-    assert len(offsets) == min(SENTINELS, len(set(offsets)))
+    assert all(offset % block_bytes == 0 for offset in offsets) and offsets == sorted(set(offsets))
+    assert len(offsets) == min(count, blocks)
+    assert offsets == sentinel_offsets(blocks * block_bytes, block_bytes, seed, count)
+
+
+@pytest.mark.parametrize("left", ["one run", "scattered", "each hundredth"])
+def test_an_erase_that_leaves_one_per_cent_is_noticed_with_the_stated_chance(left):
+    """Wherever that lies: on one chip, or in each of its stripes."""
+    blocks = 100_000
+    kept = {
+        "one run": range(42_000, 43_000),
+        "scattered": random.Random(1).sample(range(1, blocks - 1), blocks // 100),
+        "each hundredth": range(50, blocks, 100),
+    }[left]
+    kept = set(kept)
+    noticed = sum(
+        not kept.isdisjoint(offset // BLOCK for offset in sentinel_offsets(blocks * BLOCK, BLOCK, str(seed), 300))
+        for seed in range(1000)
+    )
+    assert 930 <= noticed <= 970
 
 
 @pytest.fixture
@@ -84,7 +106,8 @@ def test_blocks_that_give_an_error_are_counted_and_did_not_survive(drive, monkey
         return read(handle, buffers, offset)
 
     monkeypatch.setattr(os, "preadv", fail_in_the_first_half)
-    assert sentinels.count(drive, BLOCK) == (16, 16)
+    count = sentinels.count(drive, BLOCK)
+    assert sum(count) == SENTINELS and count.unreadable == sum(place < SIZE // 2 for place in sentinels.blocks()) > 0
 
 
 def test_a_drive_that_keeps_a_block_is_alive(drive):
