@@ -77,6 +77,12 @@ def _sleep_until(deadline_s):
         time.sleep(delay_s)
 
 
+def _fail_unless(is_done):
+    if not is_done:
+        nbdkit.set_error(errno.EIO)
+        raise OSError(errno.EIO, "the drive can't do this")
+
+
 def pread(handle, buffer, offset, flags):
     with _lock:
         deadline_s = _model.read(time.monotonic(), len(buffer))
@@ -84,16 +90,15 @@ def pread(handle, buffer, offset, flags):
         can_be_read = _lies.read(found, offset)
     buffer[:] = found
     _sleep_until(deadline_s)
-    if not can_be_read:
-        nbdkit.set_error(errno.EIO)
-        raise OSError(errno.EIO, "a block that can't be read")
+    _fail_unless(can_be_read)
 
 
 def _write(data, offset):
     with _lock:
         deadline_s = _model.write(time.monotonic(), offset, len(data))
-        _lies.write(_memory, data, offset)
+        is_written = _lies.write(_memory, data, offset)
     _sleep_until(deadline_s)
+    _fail_unless(is_written)
 
 
 def pwrite(handle, buffer, offset, flags):
@@ -107,9 +112,11 @@ def zero(handle, count, offset, flags):
 
 def trim(handle, count, offset, flags):
     with _lock:
-        _memory[offset : offset + count] = bytes(count)
-        _model.discard(offset, count)
-        _lies.trim(offset, count)
+        is_trimmed = _lies.trim(offset, count)
+        if is_trimmed:
+            _memory[offset : offset + count] = bytes(count)
+            _model.discard(offset, count)
+    _fail_unless(is_trimmed)
 
 
 def flush(handle, flags):

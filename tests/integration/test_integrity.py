@@ -13,6 +13,7 @@ import types
 import pytest
 import simulated_ssd as simulator
 from host_jobs import MIB, ODD_SIZE, events
+from lies import KINDS
 from waiting import wait_until
 
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
@@ -36,7 +37,9 @@ LIES = {
     "misdirect:81920:77824": {77824: ("misdirected", "misdirected"), 81920: ("blank", "blank")},
     "read-error:1052672": {1052672: ("unreadable", "unreadable")},
     "transient:2101248": {2101248: ("transient", "transient")},
+    "stale-read:2109440": {2109440: (None, "transient")},
 }
+GONE = ["smaller:1052672", "vanish:1052672"]
 
 
 @pytest.fixture
@@ -83,6 +86,26 @@ def test_each_lie_is_found_by_its_kind_and_nothing_else(jobs, lying, passes):
     assert "evidence" in {refusal["code"] for refusal in kept["refusals"]}
     (copies,) = jobs.folder.rglob("*-wrong-blocks.jsonl")
     assert len(copies.read_text().splitlines()) == len(expected)
+
+
+def test_every_kind_of_lie_is_played_here():
+    assert {lie.partition(":")[0] for lie in [*LIES, *GONE]} == set(KINDS)
+
+
+def test_what_a_drive_can_no_longer_read_is_wrong(jobs, lying):
+    """As it ends where it did not before."""
+    journal, _status = jobs.run(jobs.plan([lying(GONE[0])], planning.load_plan([TEST])))
+    found = read_back(journal)
+    assert found["wrong_blocks"] == {"unreadable": 100} and not found["complete"]
+    assert min(block["offset_bytes"] for block in found["first"]) == 1052672
+    assert jobs.ended()[0]["outcome"] == "complete"
+
+
+def test_a_drive_that_vanishes_is_an_error_of_its_own(jobs, lying):
+    journal, status = jobs.run(jobs.plan([lying(GONE[1])], planning.load_plan([TEST])))
+    assert not events(journal, "integrity") and status["drives"][0]["outcome"] == "error"
+    assert "the drive did not do a write at byte " in status["drives"][0]["message"]
+    assert events(journal, "drive_finished")[-1]["drive_fault"]
 
 
 def test_every_byte_of_a_drive_is_written_and_no_other_drive(jobs, loop_drive):

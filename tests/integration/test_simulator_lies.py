@@ -20,7 +20,7 @@ class Drive:
         self.memory, self.lies = bytearray(SIZE), Lies(text, SIZE)
 
     def write(self, fill, offset=0, length=SIZE):
-        self.lies.write(self.memory, bytes([fill]) * length, offset)
+        return self.lies.write(self.memory, bytes([fill]) * length, offset)
 
     def read(self, offset=0, length=SIZE):
         """What it gives; None where it can't be read."""
@@ -61,6 +61,30 @@ def test_a_transient_one_is_right_the_second_time():
     assert [drive.read(PLACE, BLOCK_BYTES) == bytes([1]) * BLOCK_BYTES for _time in range(3)] == [False, True, True]
 
 
+def test_a_stale_read_gives_once_what_was_there_before():
+    drive = Drive(f"stale-read:{PLACE}")
+    drive.write(1)
+    assert drive.blocks() == [1] * 8
+    drive.write(2)
+    # Also where a read begins within the block and ends behind it.
+    assert drive.read(PLACE + 512, BLOCK_BYTES) == bytes([1]) * 3584 + bytes([2]) * 512
+    assert drive.blocks() == [2] * 8
+
+
+def test_a_drive_that_vanishes_does_nothing_any_more():
+    drive = Drive(f"vanish:{PLACE}")
+    assert drive.write(1, 0, PLACE) and drive.read(0, PLACE) == bytes([1]) * PLACE
+    assert not drive.write(2, PLACE, BLOCK_BYTES)
+    assert not drive.write(2, 0, BLOCK_BYTES) and not drive.lies.trim(0, SIZE) and drive.blocks() == ["?"] * 8
+
+
+def test_a_drive_becomes_smaller_once_it_is_read():
+    drive = Drive(f"smaller:{PLACE}")
+    assert drive.read() == bytes(SIZE) and drive.write(1)
+    assert drive.blocks() == [1, 1, 1, "?", "?", "?", "?", "?"]
+    assert drive.write(2, 0, PLACE) and not drive.write(2) and drive.blocks()[:3] == [2, 2, 2]
+
+
 def test_a_misdirected_write_lands_elsewhere():
     drive = Drive(f"misdirect:{PLACE}:{OTHER}")
     drive.write(1)
@@ -78,7 +102,9 @@ def test_a_trim_is_a_new_beginning():
     assert drive.blocks() == ["mixed", 2, "?", 2, 2, 2, 2, 2]
 
 
-@pytest.mark.parametrize("text", ["lie:0", "flip", "flip:1", f"flip:{SIZE}", "flip:0:0", "misdirect:0", "flip:x"])
+@pytest.mark.parametrize(
+    "text", ["lie:0", "flip", "flip:1", f"flip:{SIZE}", "flip:0:0", "misdirect:0", "flip:x", "vanish"]
+)
 def test_what_is_no_lie_is_refused(text):
     with pytest.raises(ValueError):
         Lies(text, SIZE)
