@@ -10,6 +10,7 @@ import json
 import os
 import types
 
+import cells
 import pytest
 import simulated_ssd as simulator
 from host_jobs import MIB, ODD_SIZE, events
@@ -19,6 +20,7 @@ from waiting import wait_until
 from ansible_collections.ssdlab.fleet.plugins.module_utils.core.host import Host
 from ansible_collections.ssdlab.fleet.plugins.module_utils.drive import entry
 from ansible_collections.ssdlab.fleet.plugins.module_utils.guard.guard_check import inspect
+from ansible_collections.ssdlab.fleet.plugins.module_utils.job import resume_state
 from ansible_collections.ssdlab.fleet.plugins.plugin_utils.plan import render_plan as planning
 from ansible_collections.ssdlab.fleet.tests.fixtures import documents
 
@@ -40,6 +42,14 @@ LIES = {
     "stale-read:2109440": {2109440: (None, "transient")},
 }
 GONE = ["smaller:1052672", "vanish:1052672"]
+# The last of its two passes is the one that is read back.
+VERIFIED = {
+    "name": "verified",
+    "purge": False,
+    "precondition": {"passes": 2, "verify": True},
+    "cells": [cells.writes(50)],
+    "rounds": {"max": 2},
+}
 
 
 @pytest.fixture
@@ -106,6 +116,38 @@ def test_a_drive_that_vanishes_is_an_error_of_its_own(jobs, lying):
     assert not events(journal, "integrity") and status["drives"][0]["outcome"] == "error"
     assert "the drive did not do a write at byte " in status["drives"][0]["message"]
     assert events(journal, "drive_finished")[-1]["drive_fault"]
+
+
+def test_a_fill_is_read_back_before_anything_is_measured(jobs, loop_drive):
+    drive, other = loop_drive(size_bytes=ODD_SIZE), loop_drive(name="other")
+    before = other.digest()
+    journal, status = jobs.run(jobs.plan([drive], planning.load_plan([VERIFIED])))
+    assert other.digest() == before
+    assert [event["step"] for event in events(journal, "guard")][:3] == ["start", "precondition", "integrity"]
+    for record in journal:
+        documents.validate(record, "journal")
+    found = read_back(journal)
+    assert not found["wrong_blocks"] and found["bytes_written"] == found["bytes_read"] == ODD_SIZE
+    assert events(journal, "precondition")[-1]["bytes_written"] == ODD_SIZE
+    steps = [record["event"] for record in journal if record["event"] in ("precondition", "integrity", "cell")]
+    assert steps == ["precondition", "integrity", "cell", "cell"]
+    # What it wrote is no other's I/O to the first cell.
+    assert [cell["causes"] for cell in events(journal, "cell")] == [[], []]
+    (result,) = jobs.ended()
+    assert (result["outcome"], result["rounds"]) == ("complete", 2) and status["drives"][0]["outcome"] == "complete"
+
+
+def test_a_fill_that_is_not_kept_fails_before_anything_is_measured(jobs, lying):
+    """The first of its passes was fio's, so it finds what two passes of an integrity test find."""
+    expected = {place: kinds[1] for blocks in LIES.values() for place, kinds in blocks.items()}
+    later = {**VERIFIED, "name": "later", "precondition": False}
+    journal, _status = jobs.run(jobs.plan([lying(",".join(LIES))], planning.load_plan([VERIFIED, later])))
+    found = read_back(journal)
+    assert {block["offset_bytes"]: block["kind"] for block in found["first"]} == expected and found["passes"] == 1
+    assert not events(journal, "cell") and events(journal, "left")[-1]["state"] == "evidence"
+    verified, built_on_it = jobs.ended()
+    assert (verified["outcome"], built_on_it["outcome"]) == ("complete", "invalid")
+    assert built_on_it["reasons"] == [resume_state.not_kept("verified")]
 
 
 def test_every_byte_of_a_drive_is_written_and_no_other_drive(jobs, loop_drive):

@@ -47,6 +47,7 @@ from .resume_state import (
     failed,
     may_keep_data,
     not_begun,
+    not_kept,
     prepares,
     unprepared,
     without_its_state,
@@ -195,7 +196,11 @@ class DriveTests:
             self._begin_kernel_log()
             self._precondition(test, attempt)
             self._unprepared = "" if prepares(test) else self._unprepared
-            integrity.write_and_read_back(self._station, test, attempt, self._plan_left_s(test))
+            is_kept = integrity.write_and_read_back(self._station, test, attempt, self._plan_left_s(test))
+            if test.cells and not is_kept:
+                # Its cells would overwrite what is wrong, for figures that nobody may trust.
+                self._unprepared = not_kept(test.name)
+                return made
             own_self_test.perform(self._station, self._self_tests, test, attempt, self._plan_left_s(test))
             self._measure(test, attempt, reducer, lambda: self._causes_since_last(sampler, made, attempt))
         return made

@@ -44,14 +44,15 @@ class OthersWrote(Exception):
     """Blocks are wrong, and somebody else wrote to the drive meanwhile: they say nothing of it."""
 
 
-def write_and_read_back(station: DriveContext, test: PlannedTest, attempt: Attempt, time_left_s: float | None) -> None:
-    """Do what the test asks for, if it asks for it, and note what came of it. time_left_s: at most.
+def write_and_read_back(station: DriveContext, test: PlannedTest, attempt: Attempt, time_left_s: float | None) -> bool:
+    """Do what the test asks for, if it asks for it, and note what came of it; return whether no block was wrong.
+    time_left_s: at most.
 
     Raises OthersWrote, fio.FioError where a pass could not be done or the host's memory erred, fio.Interrupted,
     Refused, Hangs.
     """
     if not test.integrity:
-        return
+        return True
     reading = ReadBack(station, test, attempt)
     for number in range(1, test.integrity.passes + 1):
         station.guard("integrity", phase="integrity", time_left_s=time_left_s)
@@ -68,6 +69,7 @@ def write_and_read_back(station: DriveContext, test: PlannedTest, attempt: Attem
         wrote = "may have written" if others is None else f"wrote {others:,} bytes"
         text = "{0}; but somebody else {1} to the drive meanwhile, so nobody knows whose fault that is"
         raise OthersWrote(text.format(integrity_text(found), wrote))
+    return not found.wrong_blocks
 
 
 class ReadBack:

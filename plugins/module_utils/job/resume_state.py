@@ -70,6 +70,11 @@ def broken_off(name: str) -> str:
     return f"not measured: in test {name} before it an error left the drive in an unknown state"
 
 
+def not_kept(name: str) -> str:
+    """Return why what builds on a test is not measured whose fill was not read back as written."""
+    return f"not measured: the drive did not keep what the fill of test {name} before it wrote"
+
+
 def may_go_on(results: t.Sequence[AttemptResult]) -> bool:
     """Return whether the next test of a drive may be done though the last one of these ended with an error: it was a
     fault of the host, and not yet the last that is borne.
@@ -101,6 +106,7 @@ def unprepared(tests: t.Iterable[PlannedTest], history: t.Sequence[Event], resul
         lost = [item.first for item in end.validity if item.cause == disturbances.DISCARDED]
         why = discarded(end.test, lost[0]) if lost else why
         why = broken_off(end.test) if end.outcome == "error" else why
+        why = not_kept(end.test) if spec.cells and end.integrity and end.integrity.wrong_blocks else why
     return why
 
 

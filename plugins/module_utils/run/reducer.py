@@ -88,7 +88,8 @@ class AttemptReducer:
         self._integrity: IntegrityDetails | None = None
         self._self_test: SelfTestDetails | None = None
         self._health, self._lines = JournaledHealth(), lines
-        self.written_bytes = 0
+        # By its cells.
+        self.cells_bytes = 0
         # Why nothing that is measured after it can count; "" while nobody gave blocks of the drive back.
         self.discarded = ""
 
@@ -106,8 +107,7 @@ class AttemptReducer:
             self._rounds.histograms.setdefault(event["cell"], {})[event["direction"]] = bins
         elif kind == "integrity":
             # Of all passes so far.
-            before, self._integrity = self._integrity, base.parse(IntegrityDetails, event)
-            self.written_bytes += self._integrity.bytes_written - (before.bytes_written if before else 0)
+            self._integrity = base.parse(IntegrityDetails, event)
         elif kind == "self_test":
             self._self_test = base.parse(SelfTestDetails, event)
         elif kind == "test_finished":
@@ -127,7 +127,7 @@ class AttemptReducer:
         self._ran.append((cell.cell, cell.seed))
         for each in cell.streams or ():
             self._cells[each.name] = fio_result.metrics(each.read, each.write, each.trim, each.sync)
-        self.written_bytes += cell.write.bytes if cell.write else 0
+        self.cells_bytes += cell.write.bytes if cell.write else 0
         self._judged.take_cell(cell)
         if cell.chosen:
             self._loads[cell.cell] = cell.chosen
@@ -152,8 +152,13 @@ class AttemptReducer:
         place = {cell.id: position for position, cell in enumerate(self._test.cells)}
         names = sorted(self._cells, key=lambda name: place[name.partition(".")[0]])
         cells = {name: self._cells[name] for name in names}
-        self._rounds.add(cells, self.written_bytes, event["elapsed_s"], is_disturbed, left_out)
+        self._rounds.add(cells, self.cells_bytes, event["elapsed_s"], is_disturbed, left_out)
         self._cells, self._ran = {}, []
+
+    @property
+    def written_bytes(self) -> int:
+        """By its cells, and to be read back."""
+        return self.cells_bytes + (self._integrity.bytes_written if self._integrity else 0)
 
     @property
     def evaluations(self) -> int:
@@ -263,7 +268,8 @@ class AttemptReducer:
         if self.discarded:
             return "invalid", [causes.summary(self._rounds.count), *disturbed]
         if self._test.cells and not self._rounds.count:
-            return "invalid", ["no round was completed", *disturbed]
+            # Its fill was read back before.
+            return ("complete", reasons) if wrong else ("invalid", ["no round was completed", *disturbed])
         if self._test.integrity and not self._is_read_back(self._test.integrity.passes):
             return "invalid", ["not all that was to be written was read back", *disturbed]
         if self._test.self_test and tested not in ("passed", "failed"):
@@ -271,7 +277,8 @@ class AttemptReducer:
         outcome, reasons = self._rounds.outcome()
         if outcome in MEASURED:
             # No setting of a host makes a block wrong, or a self-test fail.
-            bears = disturbed and not self._test.integrity and not self._test.self_test
+            own = self._test.integrity or self._test.self_test
+            bears = disturbed and (self._test.cells or not own)
             return ("invalid", disturbed) if bears else (outcome, reasons)
         told = causes.summary(self._rounds.count) if outcome == "invalid" else ""
         if causes.has_any(disturbances.OF_DRIVE):
@@ -338,10 +345,15 @@ class JournalAttempt:
 
     @property
     def written_bytes(self) -> int:
-        """What its cells wrote so far."""
+        """What it wrote so far, but for its fill."""
         if self._result:
             return self._result.written_bytes
         return self._reducer.written_bytes if self._reducer else 0
+
+    @property
+    def cells_bytes(self) -> int:
+        """What its cells wrote so far; 0 once it has an end."""
+        return self._reducer.cells_bytes if self._reducer else 0
 
     def tracked(self) -> dict[tuple[str, str], float | None]:
         """Return AttemptReducer.tracked of the round that was taken last; {} where it can't be computed."""

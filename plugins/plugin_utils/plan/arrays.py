@@ -38,7 +38,9 @@ def problems(test: Mapping) -> list[str]:
         found.append("array: add a precondition: the drives still hold data of their own tests")
     for key in ("filesystem", "write_cache", "follows", "integrity", "self_test"):
         if test.get(key):
-            found.append(f"array: can't be combined with {key}, which applies to a single drive; write a separate test")
+            named = "integrity or precondition.verify" if key == "integrity" else key
+            told = f"array: can't be combined with {named}, which applies to a single drive"
+            found.append(f"{told}; write a separate test")
     return found
 
 

@@ -44,7 +44,9 @@ def problems(test: Mapping) -> list[str]:
             "drive"
         )
     if test.get("integrity"):
-        found.append("filesystem: can't be combined with integrity, which reads back a whole drive")
+        found.append(
+            "filesystem: can't be combined with integrity or precondition.verify, which read back a whole drive"
+        )
     if test.get("self_test"):
         found.append("filesystem: can't be combined with self_test, which needs none")
     if test.get("follows"):

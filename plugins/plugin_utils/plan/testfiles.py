@@ -183,7 +183,7 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     """Return the internal form of a complete test (see load_plan). Raises PlanError."""
     cells = celling.expand(test)
     steady = test["steady_state"]
-    problems = celling.static_problems(cells)
+    problems = celling.static_problems(cells) + _apart({**test, "cells": cells})
     if steady and test["last_rounds"]:
         problems.append("last_rounds: cannot be combined with steady_state, whose window makes the figures")
     if steady:
@@ -197,14 +197,12 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
     except ValueError as error:
         problems.append(f"filesystem.raid: {error}")
     several = arrays.rendered(test["array"], celling.size_bytes)
+    precondition, verified = _fill(test)
+    if verified and precondition["passes"] < 1:
+        problems.append("precondition.verify: needs passes: 2 or more, the last of which is read back")
+    if verified and "data" in precondition:
+        problems.append("precondition.verify: can't be combined with data: zeros, which tell no block from another")
     raise_for(origin, problems)
-    precondition = test["precondition"]
-    if precondition:
-        zeros = {"data": "zeros"} if precondition["data"] == "zeros" else {}
-        passes = precondition["passes"]
-        if precondition["of"] == "user_capacity":
-            passes = celling.fill_passes(passes, test["active_range_pct"])
-        precondition = {"passes": passes, "block_size_bytes": celling.size_bytes(precondition["block_size"]), **zeros}
     return {
         "name": test["name"],
         "title": test["title"],
@@ -231,18 +229,36 @@ def _normalised(test: Test, origin: str, own_cells: bool) -> Test:
         **({"filesystem": laid} if laid else {}),
         **({"array": several} if several else {}),
         **{key: test[key] for key in MEASURES_NOTHING if test[key]},
+        **verified,
     }
+
+
+def _fill(test: Test) -> tuple[t.Any, dict[str, t.Any]]:
+    """Return the precondition of a test in its internal form, and its last pass where that is an integrity test's."""
+    given = test["precondition"]
+    if not given:
+        return given, {}
+    passes = given["passes"]
+    if given["of"] == "user_capacity":
+        passes = celling.fill_passes(passes, test["active_range_pct"])
+    zeros = {"data": "zeros"} if given["data"] == "zeros" else {}
+    fill = {"passes": passes - given["verify"], "block_size_bytes": celling.size_bytes(given["block_size"]), **zeros}
+    return fill, {"integrity": {"passes": 1}} if given["verify"] else {}
+
+
+def _apart(test: Test) -> list[str]:
+    """Return what a test that measures nothing cannot be combined with. test: with all of its cells."""
+    own = [key for key in MEASURES_NOTHING if test[key]]
+    apart = [key for key in (*own[1:], *APART_FROM_THEM) if own and test[key]]
+    return [f"{own[0]}: cannot be combined with {key}: it measures nothing" for key in apart]
 
 
 def _limit_problems(test: Test) -> list[str]:
     """A test has to measure something and to end."""
     cells = test["cells"]
-    own = [key for key in MEASURES_NOTHING if test.get(key)]
-    if own:
-        apart = [key for key in (*own[1:], *APART_FROM_THEM) if test.get(key)]
-        return [f"{own[0]}: cannot be combined with {key}: it measures nothing" for key in apart]
     if not cells:
-        return ["cells: the test has neither cells nor a matrix"]
+        is_own = any(test.get(key) for key in MEASURES_NOTHING)
+        return [] if is_own else ["cells: the test has neither cells nor a matrix"]
     rounds, steady = test["rounds"], test["steady_state"]
     writes = any(cell["read_pct"] < 100 for cell in cells)
     if not any(rounds[limit] for limit in ("max", "capacity_multiple", "time_limit_s")):

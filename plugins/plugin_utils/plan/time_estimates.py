@@ -21,6 +21,8 @@ MIB = 1 << 20
 SHARE_OF_FILL = 0.1
 BUDGET = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(min|h|d)\s*")
 UNIT_S = {"min": 60, "h": 3600, "d": 86400}
+# To write and to read back as much, of one CPU (docs/integrity.md has the bench).
+READ_BACK_CPU_S_PER_GIB = 0.6
 Mapping = t.Mapping[str, t.Any]
 
 
@@ -38,9 +40,17 @@ def as_planned(test: Mapping) -> PlannedTest:
 
 
 def fill_bytes(test: PlannedTest, identity: Mapping) -> int:
-    """Return what a test writes before its rounds: its fill, or all that it reads back."""
-    passes = sum(step.passes for step in (test.precondition, test.integrity) if step)
-    return passes * celling.active_range_bytes(test.active_range_pct, identity) if passes else 0
+    """Return what the fill of a test writes, but for a pass that is read back."""
+    return _passes_bytes(test.precondition.passes, test, identity) if test.precondition else 0
+
+
+def read_back_bytes(test: PlannedTest, identity: Mapping) -> int:
+    """Return what a test writes and reads back, each as much."""
+    return _passes_bytes(test.integrity.passes, test, identity) if test.integrity else 0
+
+
+def _passes_bytes(passes: int, test: PlannedTest, identity: Mapping) -> int:
+    return passes * celling.active_range_bytes(test.active_range_pct, identity)
 
 
 def purge_share(method: str) -> float:
@@ -61,7 +71,7 @@ def span_s(test: PlannedTest, identity: Mapping, bytes_per_s: float, share: floa
         is_short = test.self_test == self_test.SHORT
         return 0.0, purge_s + (self_test.SHORT_S if is_short else identity["size_bytes"] / bytes_per_s)
     # Reading back is no slower than writing.
-    fill_s = fill_bytes(test, identity) * (2 if test.integrity else 1) / bytes_per_s
+    fill_s = (fill_bytes(test, identity) + 2 * read_back_bytes(test, identity)) / bytes_per_s
     fill_s += test.integrity.passes * test.integrity.pause_s if test.integrity else 0
     shortest, longest = rounds_s(test, identity["size_bytes"] / bytes_per_s) if test.cells else (0.0, 0.0)
     # A purge by command may be over at once.

@@ -45,11 +45,14 @@ IDENTITY_SHOWN = ("model", "serial", "wwn", "firmware", "backing_file")
 
 @dataclass(frozen=True)
 class TestEstimate:
-    """How long a test takes, in s: min_s if it is steady at the first chance, max_s if every limit is reached."""
+    """How long a test takes, in s: min_s if it is steady at the first chance, max_s if every limit is reached;
+    read_back_s: of these, to read back what was written.
+    """
 
     test: str
     min_s: float
     max_s: float
+    read_back_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,8 @@ def _estimate_test(
 ) -> TestEstimate:
     share = purge_choice.share_of_fill(test, offer)
     shortest, longest = time_estimates.span_s(test, drive.expected, bytes_per_s, share)
-    return TestEstimate(test.name, round(shortest, 1), round(longest, 1))
+    read_back_s = time_estimates.read_back_bytes(test, drive.expected) / bytes_per_s
+    return TestEstimate(test.name, round(shortest, 1), round(longest, 1), round(read_back_s, 1))
 
 
 # In place of the path of a drive that the guard refuses.
@@ -192,11 +196,21 @@ def _test_lines(
     more = [
         *_saturation_lines(test, drive.expected["size_bytes"]),
         *(purge_choice.plan_lines(offer) if offer else []),
+        *_read_back_lines(test, drive, took),
         *_preferred_lines(test),
         *_by_host_lines(test),
         *(f"not applicable: {reason}: {', '.join(ids)}" for reason, ids in _by_reason(test.not_applicable).items()),
     ]
     return [f"    {number + 1}. {test.name}: {_steps(test)}; {took_s}", *(f"       {line}" for line in more)]
+
+
+def _read_back_lines(test: PlannedTest, drive: PlannedDrive, took: TestEstimate) -> list[str]:
+    """Return what it costs to read back what a test writes; none where it does not."""
+    gib = time_estimates.read_back_bytes(test, drive.expected) / (1 << 30)
+    if not gib:
+        return []
+    cpu_s = plan_duration(gib * time_estimates.READ_BACK_CPU_S_PER_GIB)
+    return [f"reading back takes at most {plan_duration(took.read_back_s)} of it, and both directions {cpu_s} of a CPU"]
 
 
 def _repeats_lines(
@@ -348,14 +362,13 @@ def _steps(test: PlannedTest) -> str:
     if test.filesystem:
         steps.append(filesystems.describe(test.filesystem))
     if fill:
-        with_zeros = " with zeros" if fill.data else ""
+        content = " with zeros" if fill.data else ", the last pass read back" if test.integrity else ""
+        passes = fill.passes + (test.integrity.passes if test.integrity else 0)
         written = (
-            ""
-            if test.active_range_pct == 100
-            else f" ({fill.passes * test.active_range_pct / 100:g} x the user capacity)"
+            "" if test.active_range_pct == 100 else f" ({passes * test.active_range_pct / 100:g} x the user capacity)"
         )
-        steps.append(f"precondition {fill.passes} x the ActiveRange of {test.active_range_pct} %{written}{with_zeros}")
-    if test.integrity:
+        steps.append(f"precondition {passes} x the ActiveRange of {test.active_range_pct} %{written}{content}")
+    elif test.integrity:
         times = f", {test.integrity.passes} times" if test.integrity.passes > 1 else ""
         later = f" after a pause of {plan_duration(test.integrity.pause_s)}" if test.integrity.pause_s else ""
         steps.append(f"write the ActiveRange of {test.active_range_pct} % and read it back{later}{times}")

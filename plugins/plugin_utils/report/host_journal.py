@@ -66,7 +66,7 @@ class Measurement:
                 {
                     "round": event["round"],
                     "elapsed_s": event["elapsed_s"],
-                    "bytes_written": self._journal.written_bytes,
+                    "bytes_written": self._journal.cells_bytes,
                     "tracked": self._journal.tracked(),
                 }
             )

@@ -101,7 +101,7 @@ def station(tmp_path, request):
 
 
 def run(station, test=TEST):
-    integrity.write_and_read_back(station, test, Attempt("t", 1), None)
+    return integrity.write_and_read_back(station, test, Attempt("t", 1), None)
 
 
 def found(station):
@@ -115,7 +115,7 @@ def read(handle, offset, length=BLOCK):
 
 
 def test_an_honest_drive_keeps_everything(station, tmp_path):
-    run(station)
+    assert run(station)
     seen = found(station)
     assert (seen.bytes_written, seen.bytes_read, seen.other_write_bytes) == (TWO_PASSES, TWO_PASSES, 0)
     assert not seen.wrong_blocks and seen.complete and seen.passes == 2
@@ -152,7 +152,7 @@ def test_a_drive_that_became_another_between_two_passes_is_not_written_again(sta
 
 
 def test_a_test_that_asks_for_none_does_nothing(station):
-    run(station, planned.spec())
+    assert run(station, planned.spec())
     assert not station.noted and not station.guarded
 
 
@@ -223,7 +223,7 @@ LIES = [
     indirect=["station"],
 )
 def test_a_lie_fails_the_drive_by_its_kind(station, tmp_path, kind, number, offset, told):
-    run(station)
+    assert not run(station)
     seen = found(station)
     assert seen.wrong_blocks == {kind: 1}
     (block,) = seen.first

@@ -24,7 +24,7 @@ def begun(test, *events, ends=True, attempt=1, validity=(), outcome="complete", 
     """(events, results) of one attempt."""
     common = {"test": test, "attempt": attempt}
     history = [{"event": "test_started", **common}, *({**event, **common} for event in events)]
-    return history, [run_results.attempt(outcome=outcome, validity=list(validity), **common)] * ends
+    return history, [run_results.attempt(outcome=outcome, validity=list(validity), **result, **common)] * ends
 
 
 def unprepared(*attempts):
@@ -73,6 +73,27 @@ def test_what_an_error_ended_is_not_built_on():
     assert unprepared(ended) == resume_state.broken_off("fills")
     assert unprepared(ended, begun("builds", outcome="invalid")) == resume_state.broken_off("fills")
     assert unprepared(ended, begun("again", fill())) == ""
+
+
+WRONG = {
+    "passes": 1,
+    "block_size_bytes": 4096,
+    "bytes_written": 100,
+    "bytes_read": 100,
+    "write_s": 1.0,
+    "read_s": 1.0,
+    "other_write_bytes": 0,
+    "wrong_blocks": {"stale": 1},
+    "complete": True,
+    "first": [],
+}
+
+
+def test_a_fill_that_the_drive_did_not_keep_is_not_built_on():
+    wrong = begun("verifies", purge(), fill(), integrity=WRONG)
+    right = begun("verifies", purge(), fill(), integrity={**WRONG, "wrong_blocks": {}})
+    assert unprepared(wrong) == resume_state.not_kept("verifies") and unprepared(right) == ""
+    assert unprepared(wrong, begun("again", fill())) == ""
 
 
 OF_HOST = ("error", ["a fault of the host, not of the drive, as the kernel's log says: x"])
@@ -137,6 +158,7 @@ BY_BYTES = {"capacity_multiple": 2}
         ({"cells": [], "integrity": {"passes": 2}, "active_range_pct": 50}, RATE, 200),
         ({"cells": [], "integrity": {"passes": 2, "pause_s": 7}, "active_range_pct": 50}, RATE, 214),
         ({"cells": [], "integrity": {"passes": 2}}, None, None),
+        ({"precondition": {"passes": 1}, "integrity": {"passes": 1}}, RATE, 180 + 100 + 200),
         ({"cells": [], "self_test": "short"}, None, 120),
         ({"cells": [], "self_test": "extended"}, RATE, 100),
     ],
@@ -153,6 +175,7 @@ BY_BYTES = {"capacity_multiple": 2}
         "read back",
         "read back after pauses",
         "read back, no rate",
+        "a fill that is read back",
         "a short self-test",
         "an extended one",
     ],

@@ -517,3 +517,60 @@ def test_each_attempt_has_its_result():
         (2, "interrupted", 2, 1.0),
         (3, "steady", 5, None),
     ]
+
+
+READ_BACK = {
+    "event": "integrity",
+    "passes": 1,
+    "block_size_bytes": 4096,
+    "bytes_written": steady_test.SIZE_BYTES,
+    "bytes_read": steady_test.SIZE_BYTES,
+    "write_s": 1.0,
+    "read_s": 1.0,
+    "other_write_bytes": 0,
+    "wrong_blocks": {},
+    "complete": True,
+    "first": [],
+}
+
+
+def verified(**changes):
+    return steady_test.spec(integrity={"passes": 1}, precondition=planned.FILL, **changes)
+
+
+def test_a_fill_that_was_read_back_changes_no_figure_of_its_rounds():
+    """Nor counts it towards a limit of the rounds in bytes, which it alone would reach."""
+    rounds = {**planned.ROUNDS, "max": 5, "capacity_multiple": 1}
+    plain = reduced(steady_test.events(), steady_test.spec(rounds=rounds)).result()
+    found = reduced([READ_BACK, *steady_test.events()], verified(rounds=rounds)).result()
+    assert (found.outcome, found.rounds) == ("steady", 5) == (plain.outcome, plain.rounds)
+    assert (found.metrics, found.steady_state) == (plain.metrics, plain.steady_state)
+    assert found.written_bytes == plain.written_bytes + steady_test.SIZE_BYTES
+
+
+def test_what_was_read_back_is_not_counted_as_written_by_the_rounds():
+    attempt = reducer.JournalAttempt(verified())
+    for event in (READ_BACK, *steady_test.events()[:-1]):
+        attempt.take(event)
+    assert attempt.cells_bytes == 5 * 100 * 4096 == attempt.written_bytes - steady_test.SIZE_BYTES
+
+
+def test_what_disturbs_the_rounds_after_a_fill_that_was_read_back_bears():
+    events = [READ_BACK, *steady_test.events()[:-1], {**steady_test.end(), "disturbed": ["it was throttled"]}]
+    assert reduced(events, verified()).result().outcome == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("read_back", "outcome"),
+    [
+        ({"wrong_blocks": {"stale": 1}}, "complete"),
+        ({"wrong_blocks": {"unreadable": 1}, "complete": False}, "complete"),
+        ({"wrong_blocks": {"stale": 1}, "other_write_bytes": 4096}, "invalid"),
+        ({}, "invalid"),
+    ],
+)
+def test_a_test_whose_fill_was_not_kept_stands_without_a_round(read_back, outcome):
+    """So no second attempt erases what the drive is kept for."""
+    result = reduced([{**READ_BACK, **read_back}, steady_test.end()], verified()).result()
+    assert (result.outcome, result.rounds) == (outcome, 0)
+    assert bool(criteria.missed([], "m", [result])) == (outcome == "complete")

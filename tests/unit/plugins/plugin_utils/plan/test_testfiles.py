@@ -55,6 +55,16 @@ def test_iops_is_the_matrix_of_the_pts():
     ]
 
 
+def test_the_last_pass_of_a_verified_fill_is_an_integrity_test_s():
+    fill = {"passes": 2, "of": "user_capacity", "verify": True}
+    tests = [{"base": "iops", "precondition": fill}, {**SMALL, "active_range_pct": 50, "precondition": fill}]
+    whole, half = load_plan(tests)
+    assert whole["precondition"]["passes"] == 1 and half["precondition"]["passes"] == 3
+    assert whole["integrity"] == half["integrity"] == {"passes": 1} and whole["cells"]
+    # What it is read back in between, no published test asks for.
+    assert whole["departs"] == {"test": "iops", "keys": ["precondition", "integrity"]}
+
+
 def test_wsat_begins_fresh_and_is_not_limited_to_25_rounds():
     (test,) = load_plan(["wsat"])
     assert test["precondition"] is None and test["purge"] == {"method": "auto"}
@@ -291,6 +301,26 @@ def test_a_cycle_of_bases_is_an_error(tmp_path, files, where):
         ([{"base": "integrity", "array": {}}], "array: can't be combined with integrity"),
         ([{"base": "integrity", "integrity": {"passes": 11}}], "integrity.passes: 11 must be at most 10"),
         ([{"base": "integrity", "integrity": {"pause_s": 604801}}], "integrity.pause_s: 604801 must be at most 604800"),
+        (
+            [{"base": "iops", "precondition": {"verify": True, "passes": 1}}],
+            "precondition.verify: needs passes: 2 or more, the last of which is read back",
+        ),
+        (
+            [{"base": "iops", "precondition": {"verify": True, "data": "zeros"}}],
+            "precondition.verify: can't be combined with data: zeros",
+        ),
+        (
+            [{"base": "iops", "precondition": {"verify": True}, "filesystem": {"type": "xfs"}}],
+            "filesystem: can't be combined with integrity or precondition.verify",
+        ),
+        (
+            [{"base": "iops", "precondition": {"verify": True}, "purge": False, "array": {}}],
+            "array: can't be combined with integrity or precondition.verify",
+        ),
+        (
+            [{"base": "iops", "integrity": True, "precondition": {"verify": True}}],
+            "integrity: cannot be combined with precondition",
+        ),
         ([{"base": "self-test-short", "cells": [CELL]}], "self_test: cannot be combined with cells"),
         ([{"base": "self-test-short", "integrity": True}], "integrity: cannot be combined with self_test"),
         ([{"base": "self-test-short", "self_test": "long"}], "self_test: 'long' must be one of: short, extended"),

@@ -200,6 +200,18 @@ def test_plan_mode_says_what_is_read_back_and_its_time():
     assert "and read it back after a pause of 2 h, 2 times; 4 h 31 min" in later[2]
 
 
+def test_plan_mode_says_what_a_verified_fill_costs():
+    """It writes as much as any other; to read one pass back takes as long as to write it."""
+    plain = {"name": "x", "purge": False, "precondition": {"passes": 2}, "cells": [CELL], "rounds": {"max": 1}}
+    verified = {**plain, "precondition": {"passes": 2, "verify": True}}
+    capacity_s = 480_103_981_056 / (500 << 20)
+    assert times([verified])[0] - times([plain])[0] == pytest.approx(capacity_s, abs=0.2)
+    lines = plan_text.describe(make([verified]), {"S1": "/dev/x"}, 500)
+    assert "1. x: no purge, precondition 2 x the ActiveRange of 100 %, the last pass read back, rounds of" in lines[2]
+    assert lines[3] == "       reading back takes at most 15 min of it, and both directions 4 min of a CPU"
+    assert not any("read back" in line or "reading back" in line for line in plan_text.describe(make([plain]), {}, 500))
+
+
 def test_plan_mode_says_which_self_test_the_drive_does():
     lines = plan_text.describe(make(["self-test-short", "self-test-extended"]), {"S1": "/dev/x"}, 500)
     assert "S1: would use /dev/x" in lines[1]

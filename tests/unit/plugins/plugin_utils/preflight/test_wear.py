@@ -42,6 +42,7 @@ def written(*tests, **more):
         ({"cells": [READ], "precondition": {"passes": 2}}, 2 * SIZE, 2 * SIZE),
         ({"cells": [READ], "precondition": {"passes": 2}, "active_range_pct": 50}, 2 * SIZE, 2 * SIZE),
         ({"cells": [READ], "precondition": {"passes": 2, "of": "active_range"}, "active_range_pct": 50}, SIZE, SIZE),
+        ({"cells": [READ], "precondition": {"passes": 2, "verify": True}}, 2 * SIZE, 2 * SIZE),
         ({"cells": [READ], "purge": {"method": "overwrite"}}, SIZE, SIZE),
         ({"integrity": {"passes": 3}}, 3 * SIZE, 3 * SIZE),
         ({"integrity": True, "active_range_pct": 50}, SIZE, SIZE),

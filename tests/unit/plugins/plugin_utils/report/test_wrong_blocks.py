@@ -66,6 +66,7 @@ def test_the_drive_fails_and_its_page_lists_the_blocks(lied):
     cells = [" ".join(cell.split()) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", table, re.DOTALL)]
     assert cells[-6:] == ["57344", "2", "stale", "8", "0 of 3", "what was written there by pass 1"]
     assert "1 block of 4,096 bytes not read back as written (1 stale)" in html
+    assert "2 × as written: 2.147 GB written in 9.5 s, 2.147 GB read in 4.5 s" in html
     rows = list(csv.DictReader((lied / "report" / "results.csv").open(newline="")))
     (row,) = [row for row in rows if row["test"] == "integrity" and row["drive"] == "SIM0001"]
     assert row["verdict"] == "fail"
