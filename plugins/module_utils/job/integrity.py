@@ -34,6 +34,8 @@ AGAIN = 3
 MOST_WRONG = 10_000
 # Of these the contents are kept, and the record tells of the first.
 MOST_KEPT, MOST_TOLD = 1000, 20
+# Of the drive, for a map of where they lie.
+PARTS = 100
 # How often a pause shows that it goes on; a stop ends it at once.
 PAUSE_NEWS_S = 5.0
 # The parts of an identity that no two drives share.
@@ -88,6 +90,7 @@ class ReadBack:
         self._path = os.path.join(folder, name)
         self._first: list[WrongBlock] = []
         self._counts: t.Counter[str] = collections.Counter()
+        self._by_part = [0] * PARTS
         # Those that can be read the second time too.
         self._unreadable = 0
         self._done = {writes: transfer.Done(True, 0, 0.0) for writes in (True, False)}
@@ -183,6 +186,7 @@ class ReadBack:
             kind, told = "transient", f"first {kind.replace('_', ' ')}: {told}"
         block = WrongBlock(len(self._patterns), wrong.offset, t.cast(t.Any, kind), told[:200], sectors, right)
         self._counts[kind] += 1
+        self._by_part[wrong.offset * PARTS // self._size_bytes] += 1
         if len(self._first) < MOST_TOLD:
             self._first.append(block)
         if sum(self._counts.values()) <= MOST_KEPT:
@@ -214,4 +218,5 @@ class ReadBack:
             complete=complete,
             memory_errors=memory_errors.new(self._memory_before, memory_errors.read(self._station.job.host)),
             first=sorted(self._first, key=lambda one: (one.pass_number, one.offset_bytes)),
+            wrong_by_part=self._by_part if any(self._by_part) else None,
         )

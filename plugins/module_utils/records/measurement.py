@@ -136,6 +136,9 @@ class IntegrityDetails:
     first: Annotated[t.List[WrongBlock], Limits(max_items=20)]
     # That the host could not correct meanwhile; not there: it does not count them.
     memory_errors: OrMissing[Count] = None
+    # How many of them lie in each of so many equal parts of what was written, by the order of addresses; not there:
+    # none.
+    wrong_by_part: OrMissing[Annotated[t.List[Count], Limits(min_items=1, max_items=100)]] = None
 
 
 @dataclass(frozen=True)

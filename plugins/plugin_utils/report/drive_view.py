@@ -11,7 +11,7 @@ import datetime
 import typing as t
 
 from ..common import units
-from . import chart_series, derived_metrics, interference, latencies, measured_conditions, tables
+from . import chart_series, derived_metrics, interference, latencies, measured_conditions, svg, tables
 from .host_journal import HostRaw
 from .run_sources import Sources
 
@@ -100,7 +100,20 @@ def _test(sources: Sources, raw: HostRaw, judged: Record, test: Record, identity
         kernel_lines=measured.kernel_lines if measured and test["verdict"] != "pass" else [],
         more_kernel_lines=measured.more_kernel_lines if measured else 0,
         duration_s=duration_s(record.get("started"), record.get("finished")),
+        wrong_map=_wrong_map(record.get("integrity") or {}),
     )
+
+
+def _wrong_map(found: Record) -> Record | None:
+    """{picture, said, size_bytes} of where on the drive wrong blocks lie; None where none do, or nobody tells where."""
+    counts = found.get("wrong_by_part")
+    if not counts:
+        return None
+    hit = sum(count > 0 for count in counts)
+    said = f"in {hit} of {len(counts)} equal parts of what was written, {max(counts):,} at most in one of them"
+    about = f"{sum(counts):,} wrong blocks {said}"
+    size_bytes = found["bytes_written"] // found["passes"]
+    return {"picture": svg.strip(counts, None, (), about), "said": said, "size_bytes": size_bytes}
 
 
 def _limit(check: Record) -> Record:

@@ -31,8 +31,8 @@ def sparkline(
 
 
 def strip(counts: t.Sequence[int], middle: float | None, marks: t.Sequence[tuple[float, str]], about: str) -> Markup:
-    """Return how many drives lie where: counts of equal bins, the median's place and marks (place, text), places from 0
-    to 1 along the strip.
+    """Return how many drives, or blocks of one, lie where: counts of equal bins, the median's place and marks (place,
+    text), places from 0 to 1 along the strip.
     """
     most = max(counts, default=0) or 1
     floor, wide = _STRIP_HEIGHT - 8, _STRIP_WIDTH / max(len(counts), 1)

@@ -118,7 +118,7 @@ def test_an_honest_drive_keeps_everything(station, tmp_path):
     assert run(station)
     seen = found(station)
     assert (seen.bytes_written, seen.bytes_read, seen.other_write_bytes) == (TWO_PASSES, TWO_PASSES, 0)
-    assert not seen.wrong_blocks and seen.complete and seen.passes == 2
+    assert not seen.wrong_blocks and seen.complete and seen.passes == 2 and seen.wrong_by_part is None
     assert station.shares == sorted(station.shares) and station.shares[-1] == 1
     assert sorted(os.listdir(tmp_path)) == ["drive", "host"]
 
@@ -229,6 +229,7 @@ def test_a_lie_fails_the_drive_by_its_kind(station, tmp_path, kind, number, offs
     (block,) = seen.first
     assert (block.pass_number, block.offset_bytes, block.kind, block.found) == (number, offset, kind, told)
     assert block.read_right == 0
+    assert [place for place, count in enumerate(seen.wrong_by_part) if count] == [offset * 100 // SIZE]
     (kept,) = [json.loads(line) for line in (tmp_path / "t-1-wrong-blocks.jsonl").read_text().splitlines()]
     assert kept["offset_bytes"] == offset and kept["expected"] != kept["found"]
 

@@ -36,6 +36,7 @@ FOUND = {
     "wrong_blocks": {"stale": 1},
     "complete": True,
     "first": [BLOCK],
+    "wrong_by_part": [0, 2, 0, 1],
 }
 
 
@@ -66,10 +67,32 @@ def test_the_drive_fails_and_its_page_lists_the_blocks(lied):
     cells = [" ".join(cell.split()) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", table, re.DOTALL)]
     assert cells[-6:] == ["57344", "2", "stale", "8", "0 of 3", "what was written there by pass 1"]
     assert "1 block of 4,096 bytes not read back as written (1 stale)" in html
-    assert "2 × as written: 2.147 GB written in 9.5 s, 2.147 GB read in 4.5 s" in html
+    assert "2 ×: 2.147 GB written in 9.5 s, 2.147 GB read in 4.5 s" in html
     rows = list(csv.DictReader((lied / "report" / "results.csv").open(newline="")))
     (row,) = [row for row in rows if row["test"] == "integrity" and row["drive"] == "SIM0001"]
     assert row["verdict"] == "fail"
+
+
+def test_its_page_has_a_map_of_where_they_lie(lied):
+    made(lied)
+    html = drive_page(lied, "server-1", "SIM0001")
+    (picture,) = re.findall(r'<figure class="wrong-map">.*?</figure>', html, re.DOTALL)
+    assert "in 2 of 4 equal parts of what was written, 2 at most in one of them" in picture
+    # A quarter of 240 px each; the tallest fills the strip.
+    assert re.findall(r"M([\d.]+) 26v-([\d.]+)", picture) == [("60.0", "25.0"), ("180.0", "17.7")]
+    assert [text for text in re.findall(r"<span>([^<]*)</span>", picture)] == ["0 B", "1.074 GB"]
+    assert 'aria-label="3 wrong blocks in 2 of 4 equal parts' in picture
+
+
+def test_blocks_of_a_host_that_does_not_tell_where_have_no_map(lied):
+    lines = [json.loads(line) for line in (lied / "results.jsonl").read_text().splitlines()]
+    for line in lines:
+        if line.get("test") == "integrity":
+            del line["integrity"]["wrong_by_part"]
+    (lied / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    made(lied)
+    html = drive_page(lied, "server-1", "SIM0001")
+    assert "Blocks that were not read back as written" in html and 'class="wrong-map"' not in html
 
 
 @pytest.mark.parametrize("kind", [*typing.get_args(WrongKind), "<b>", "stale ", ""])
