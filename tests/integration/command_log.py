@@ -51,7 +51,7 @@ READ_ONLY = tuple(
         "sg_get_lba_status --readonly --hex --maxlen=* --lba=* /dev/*",
         "sg_persist --in --read-keys --hex ...",
         "smartctl --json=c -a ...",
-        "smartctl --json=c -c -l selftest /dev/*",
+        "smartctl --json=co -c -l selftest /dev/*",
     )
 )
 

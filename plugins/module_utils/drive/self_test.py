@@ -6,8 +6,9 @@ begin and end one.
 
 Fields: NVM Express Base Specification 2.0, Device Self-test log page (06h), OACS bit 4 and EDSTT; ATA/ATAPI Command
 Set 4, self-test execution status and log; SCSI Primary Commands 5, Self-Test Results log page. nvme-cli's JSON has the
-same keys from 1.16 to 2.16. smartctl's tells of NVMe drives since 7.4 and of SAS drives since 7.3, how far these are
-only after 7.5.
+same keys from 1.16 to 2.16. smartctl's tells of NVMe drives since 7.4. Of SAS drives its text is read, which has the
+same form from 7.0 to 7.5 (scsiPrintSelfTest of scsiprint.cpp): its JSON has their log since 7.3 only, of no version an
+empty one, and how far a self-test is only after 7.5.
 """
 
 from __future__ import annotations
@@ -33,7 +34,34 @@ _OACS_SELF_TEST = 0x10
 _NOT_ENDED = 0xF
 # Results of a drive that failed: the rest passed, or was aborted by a host, a reset, a format or a sanitize.
 _NVME_FAILED, _ATA_FAILED, _SCSI_FAILED = range(5, 8), range(3, 9), range(3, 8)
-_SCSI_ENTRY = re.compile(r"scsi_self_test_[0-9]+")
+# What smartctl calls the codes and results of a SAS drive's log, by their numbers.
+_SCSI_CODES = (
+    "Default",
+    "Background short",
+    "Background long",
+    "Reserved(3)",
+    "Abort background",
+    "Foreground short",
+    "Foreground long",
+)
+_SCSI_RESULTS = (
+    "Completed",
+    "Aborted (by user command)",
+    "Aborted (device reset ?)",
+    "Unknown error, incomplete",
+    "Completed, segment failed",
+    "Failed in first segment",
+    "Failed in second segment",
+    "Failed in segment -->",
+)
+_SCSI_NOW = "Self test in progress ..."
+_SCSI_ENTRY = re.compile(
+    r"# *[0-9]{1,5}  (?P<code>.{16})  (?P<result>.{25}) +(?P<segment>-|[0-9]{1,3}) +(?P<hours>NOW|[0-9]{1,5})"
+    r" +(?P<lba>-|[0-9]{1,20}) +\["
+)
+_SCSI_EMPTY = "No Self-tests have been logged"
+_SCSI_LEFT = re.compile(r"Self-test execution status:\s+([0-9]{1,3})% of test remaining")
+_SCSI_EXTENDED = re.compile(r"Long \(extended\) Self-test duration: ([0-9]{1,9}) seconds")
 
 Json = t.Mapping[str, t.Any]
 Kinds = t.Mapping[int, str]
@@ -75,7 +103,7 @@ def read(host: Host, identity: t.Mapping[str, t.Any], before: SelfTest = UNKNOWN
             log, error = ask(host, ["nvme", "self-test-log", path, "--output-format=json"])
             if not error:
                 return dataclasses.replace(from_nvme(log), extended_s=known.extended_s, tool="nvme")
-    log, error = ask(host, ["smartctl", "--json=c", "-c", "-l", "selftest", path], any_code=True)
+    log, error = ask(host, ["smartctl", "--json=co", "-c", "-l", "selftest", path], any_code=True)
     return UNKNOWN if error else from_smartctl(log)
 
 
@@ -131,7 +159,7 @@ def _left_pct(done_pct: int | None) -> int | None:
 
 
 def from_smartctl(data: Json) -> SelfTest:
-    """From `smartctl --json -c -l selftest`, of an NVMe, ATA or SCSI drive."""
+    """From `smartctl --json=o -c -l selftest`, of an NVMe, ATA or SCSI drive."""
     log = _part(data, "nvme_self_test_log")
     if log:
         operation = _part(log, "current_self_test_operation").get("value")
@@ -167,26 +195,40 @@ def _from_ata(data: Json) -> SelfTest:
 
 
 def _from_scsi(data: Json) -> SelfTest:
-    entries = [_part(data, key) for key in data if _SCSI_ENTRY.fullmatch(key)]
-    status = _part(data, "scsi_self_test_status")
-    if not entries and not status:
-        # An empty log is as silent as one that could not be read.
+    printed = _part(data, "smartctl").get("output")
+    lines = [line for line in printed if isinstance(line, str)] if isinstance(printed, list) else []
+    found = [match for match in map(_SCSI_ENTRY.match, lines) if match]
+    left = [int(match[1]) for match in map(_SCSI_LEFT.match, lines) if match]
+    if not (found or left or _SCSI_EMPTY in lines):
+        # The log can't be read, or the drive has none.
         return UNKNOWN
     # The newest comes first.
-    under_way = [item for item in entries[:1] if item.get("self_test_in_progress") is True]
-    is_running = bool(under_way) or status.get("in_progress") is True
-    code = nvme_number(_part(under_way[0], "code").get("value")) if under_way else None
-    ended = [item for item in entries if _values(item, "result") != [_NOT_ENDED] and item not in under_way]
-    results = [_Entry(*_values({**item, **_part(item, "power_on_time")}, "code", "hours", "result")) for item in ended]
+    under_way = [entry for entry in found[:1] if entry["hours"] == "NOW"]
+    ended = [_scsi_entry(entry) for entry in found if entry not in under_way and entry["result"] != _SCSI_NOW]
+    entries = [_Entry(item["code"], item["power_on_hours"], item["result"]) for item in ended]
+    extended_s = [int(match[1]) for match in map(_SCSI_EXTENDED.match, lines) if match]
     return SelfTest(
         is_offered=True,
-        is_running=is_running,
-        kind=None if code is None else _SCSI_KINDS.get(code),
-        left_pct=_left_pct(nvme_number(status.get("completion_percent"))) if is_running else None,
-        extended_s=nvme_number(data.get("scsi_extended_self_test_seconds")) or None,
+        is_running=bool(under_way or left),
+        kind=_SCSI_KINDS.get(_number_of(_SCSI_CODES, under_way[0]["code"])) if under_way else None,
+        left_pct=min(100, left[0]) if left else None,
+        extended_s=extended_s[0] if extended_s else None,
         ended=_told(ended),
-        failed=_failed(results, _SCSI_FAILED, _SCSI_KINDS),
+        failed=_failed(entries, _SCSI_FAILED, _SCSI_KINDS),
     )
+
+
+def _scsi_entry(entry: re.Match[str]) -> dict[str, int]:
+    """Return an entry of the log in numbers, as the standard has them."""
+    told = {"segment": entry["segment"], "power_on_hours": entry["hours"], "lba_first_failure": entry["lba"]}
+    numbers = {key: int(value) for key, value in told.items() if value.isdecimal()}
+    code, result = _number_of(_SCSI_CODES, entry["code"]), _number_of(_SCSI_RESULTS, entry["result"])
+    return {"power_on_hours": 0, **numbers, "code": code, "result": result}
+
+
+def _number_of(names: t.Sequence[str], told: str) -> int:
+    """Return the number of a code or result; -1: it is reserved."""
+    return names.index(told.rstrip()) if told.rstrip() in names else -1
 
 
 def name(seen: SelfTest) -> str:

@@ -82,7 +82,7 @@ def _ended(table: _Table, code: int | None, told: t.Mapping[str, t.Any]) -> Ende
     result, text = table.get(-1 if code is None else code, ("unknown", f"ended with the result {code}"))
     if result == "failed":
         segment, address = _number(told, _SEGMENTS), _number(told, _ADDRESSES)
-        text += f", segment {segment}" if table is _NVME and code == 0x7 and segment else ""
+        text += f", segment {segment}" if table is not _ATA and code == 0x7 and segment else ""
         text += "" if address is None else f", at LBA {address}"
     return Ended(result, text[:LONGEST])
 

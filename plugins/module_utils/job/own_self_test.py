@@ -47,8 +47,7 @@ def perform(
         tests.wait()
         before = tests.look_at(station.name)
     if before.is_running is None or before.is_offered is False:
-        untold = "neither nvme-cli nor smartctl tells of any (of a new SAS drive only once one was started by hand)"
-        why = "the drive has none" if before.is_offered is False else untold
+        why = "the drive has none" if before.is_offered is False else "neither nvme-cli nor smartctl tells of any"
         raise NotOffered(f"a self-test can't be started: {why}")
     began_s = tests.clock()
     _begin(station, tests, kind)

@@ -66,7 +66,7 @@ WORDS = st.sampled_from(
     ata_smart_attributes table scsi_error_counter_log eui64 nguid fpi dps tnvmcap psds flags non-operational_state
     edstt nvme_self_test_log current_self_test_operation ata_smart_data self_test polling_minutes extended
     self_test_result lba_first_failure segment
-    ata_smart_self_test_log standard scsi_self_test_0 scsi_self_test_status completion_percent self_test_in_progress
+    ata_smart_self_test_log standard smartctl output completion_percent self_test_in_progress
     """.split()
 )
 NUMBERS = st.one_of(
@@ -117,6 +117,8 @@ LINES = st.sampled_from(
         "ioDrive 04:00.0 Firmware 1",
         "* Correctable Error(s): None",
         "Link width: 999 lanes",
+        "# 1  Background long   Failed in segment -->       6   47877         764900874 [0x3 0x5d 0x1]",
+        "Self-test execution status:\t\t75% of test remaining",
         "DEVNAME=/dev/sda",
         "PTTYPE=",
         "=",

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, The ssdlab.fleet authors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tools print of a drive's self-tests, in the form that the sources of nvme-cli (1.16 to 2.16) and smartctl (7.2
+"""What tools print of a drive's self-tests, in the form that the sources of nvme-cli (1.16 to 2.16) and smartctl (7.0
 to 7.5, and what follows it) give it.
 """
 
@@ -53,12 +53,23 @@ def ata_entry(kind, status, hours=100):
     return {"type": {"value": kind}, "status": {"value": status}, "lifetime_hours": hours}
 
 
-def scsi_entry(code, result, **more):
-    return {"code": {"value": code}, "result": {"value": result}, **more}
+# Lines that smartctl 7.0 to 7.5 prints of SAS drives (scsiPrintSelfTest of scsiprint.cpp).
+SCSI_NONE = "No Self-tests have been logged"
+SCSI_LEFT = "Self-test execution status:\t\t75% of test remaining"
+SCSI_DONE = "# 1  Background short  Completed                   -      31                 - [-   -    -]"
+SCSI_NOW = "# 1  Background long   Self test in progress ...   -     NOW                 - [-   -    -]"
+SCSI_BEFORE = "# 2  Background long   Failed in segment -->       6   47877         764900874 [0x3 0x5d 0x1]"
+SCSI_LOST = "# 2  Background long   Self test in progress ...   -   47877                 - [-   -    -]"
+SCSI_LENGTH = "Long (extended) Self-test duration: 900 seconds [15.0 minutes]"
+SCSI_RESULTS = [
+    *("Completed", "Aborted (by user command)", "Aborted (device reset ?)", "Unknown error, incomplete"),
+    *("Completed, segment failed", "Failed in first segment", "Failed in second segment", "Failed in segment -->"),
+    *(f"Reserved({code})" for code in range(8, 15)),
+]
 
 
-SCSI_DONE = scsi_entry(1, 0, power_on_time={"hours": 31})
-SCSI_NOW = scsi_entry(2, 15, self_test_in_progress=True)
+def smartctl_scsi(*lines):
+    return {"smartctl": {"version": [7, 2], "output": ["smartctl 7.2 2020-12-30", "", *lines, ""]}}
 
 
 @pytest.mark.parametrize(
@@ -97,22 +108,19 @@ def test_nvme_cli(log, is_running, kind, left_pct, ended):
         # Of a self-test that lost its power the log may keep that it is under way.
         (smartctl_ata(0x21, ata_entry(2, 0xF9)), False, None, None, 5100, 0),
         ({"ata_smart_data": {}}, None, None, None, None, 0),
-        # smartctl 7.2 tells of a SAS drive's self-tests as text only.
+        (smartctl_scsi(SCSI_DONE, "", SCSI_LENGTH), False, None, None, 900, 1),
+        (smartctl_scsi(SCSI_NOW, SCSI_BEFORE), True, "extended", None, None, 1),
+        (smartctl_scsi(SCSI_LEFT, SCSI_NOW, SCSI_BEFORE, SCSI_LENGTH), True, "extended", 75, 900, 1),
+        # A new drive's, and one that tells of its first self-test by sense data alone.
+        (smartctl_scsi(SCSI_NONE), False, None, None, None, 0),
+        (smartctl_scsi(SCSI_LEFT, SCSI_NONE), True, None, 75, None, 0),
+        # Of one that lost its power the log may keep that it is under way.
+        (smartctl_scsi(SCSI_DONE, SCSI_LOST), False, None, None, None, 1),
+        # Without such a log, one that can't be read, and without text.
+        (smartctl_scsi("Device does not support Self Test logging"), None, None, None, None, 0),
+        (smartctl_scsi("scsiPrintSelfTest: Failed [unsupported field in scsi command]"), None, None, None, None, 0),
         ({"scsi_error_counter_log": {}}, None, None, None, None, 0),
-        ({"scsi_self_test_0": SCSI_DONE, "scsi_extended_self_test_seconds": 900}, False, None, None, 900, 1),
-        ({"scsi_self_test_0": SCSI_NOW, "scsi_self_test_1": SCSI_DONE}, True, "extended", None, None, 1),
-        (
-            {
-                "scsi_self_test_status": {"in_progress": True, "completion_percent": 25},
-                "scsi_self_test_0": {**SCSI_NOW, "code": {"value": 1}},
-            },
-            True,
-            "short",
-            75,
-            None,
-            0,
-        ),
-        ({"scsi_self_test_status": {"in_progress": False}}, False, None, None, None, 0),
+        ({"smartctl": {"output": [None, 7]}}, None, None, None, None, 0),
     ],
 )
 def test_smartctl(printed, is_running, kind, left_pct, extended_s, ended):
@@ -146,17 +154,19 @@ def smartctl_entry(result):
         ),
         (
             self_test.from_smartctl(
-                {
-                    f"scsi_self_test_{code}": scsi_entry(2, code, power_on_time={"hours": 7, "minutes": 1})
-                    for code in range(16)
-                }
+                smartctl_scsi(
+                    *(
+                        f"#{number:2d}  Background long   {result:25}   -       7                 - [-   -    -]"
+                        for number, result in enumerate(SCSI_RESULTS, 1)
+                    )
+                )
             ),
             range(3, 8),
         ),
         (self_test.from_nvme(nvme_log(0)), []),
         (self_test.from_smartctl(smartctl_nvme(0, table=[{"power_on_hours": 3}])), []),
-        (self_test.from_smartctl({"scsi_self_test_status": {"in_progress": False}}), []),
-        # Without any entry, which looks like a log that can't be read; and without the log.
+        (self_test.from_smartctl(smartctl_scsi(SCSI_NONE)), []),
+        # Without the log.
         (self_test.from_smartctl({"device": {"protocol": "SCSI"}}), None),
         (self_test.from_smartctl({"ata_smart_data": {"self_test": {"status": {"value": 0}}}}), None),
         (self_test.from_smartctl({}), None),
@@ -204,7 +214,8 @@ def test_without_nvme_cli_smartctl_is_asked(fake, broken):
     [
         # smartctl's exit code tells of the drive: 4 is a command that it lacks.
         (SATA, smartctl_ata(0xF4), True),
-        (SAS, {"scsi_self_test_0": SCSI_NOW}, True),
+        (SAS, smartctl_scsi(SCSI_NOW), True),
+        (SAS, smartctl_scsi(SCSI_NONE), False),
         (SAS, {}, None),
         (dict(SATA, transport="virtio"), smartctl_ata(0xF4), None),
         (dict(SATA, transport="loop"), smartctl_ata(0xF4), None),

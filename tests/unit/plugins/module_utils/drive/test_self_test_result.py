@@ -27,7 +27,7 @@ def ata(status, **more):
 
 
 def scsi(result, **more):
-    return {"code": {"value": 2}, "result": {"value": result}, "power_on_time": {"hours": 7}, **more}
+    return {"code": 2, "result": result, "power_on_hours": 7, **more}
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,9 @@ def scsi(result, **more):
         (scsi(0), "passed", DONE),
         (scsi(1), "aborted", "aborted by a command"),
         (scsi(3), "failed", "ended by an unknown error"),
-        (scsi(6, lba_first_failure={"value": 99}), "failed", "the second segment failed, at LBA 99"),
-        (scsi("x"), "unknown", "ended with the result None"),
+        (scsi(6, lba_first_failure=99), "failed", "the second segment failed, at LBA 99"),
+        (scsi(7, segment=6), "failed", "a segment after the second failed, segment 6"),
+        (scsi(-1), "unknown", "ended with the result -1"),
         ({"power_on_hours": 3}, "unknown", "ended, and its result can't be read"),
         ({"status": "x"}, "unknown", "ended, and its result can't be read"),
     ],

@@ -117,11 +117,12 @@ def test_one_that_does_not_end_ends_the_wait_with_what_its_owner_can_do(fake, lo
 
 
 def test_one_that_tells_no_progress_has_the_whole_time(fake):
-    """A SAS drive behind smartctl 7.3 to 7.5."""
+    """A SAS drive whose sense data have none."""
 
     def printed(now):
-        entry = {"code": {"value": 2}, "self_test_in_progress": True} if now < 5 * HOUR else {"code": {"value": 2}}
-        return {"scsi_self_test_0": entry}
+        result, hours = ("Self test in progress ...", "  NOW") if now < 5 * HOUR else ("Completed", "   36")
+        line = f"# 1  Background long   {result:25}   -   {hours}                 - [-   -    -]"
+        return {"smartctl": {"output": [line]}}
 
     station = Station(fake, lambda _now: {})
     fake.disk("sda", "8:0", "/sys/devices/pci0/host0/port-0:1/end_device-0:1/target0:0:1/0:0:1:0")
