@@ -28,7 +28,10 @@ _CGROUP_V2 = (("/sys/fs/cgroup", "/sys/fs/cgroup/unified"), "throttled_usec", 1e
 _CGROUP_V1 = (("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"), "throttled_time", 1e9)
 
 SECTORS = {"read": 2, "write": 6, "discard": 13}
-IOS, MERGES, IN_FLIGHT, QUEUE_MS = (0, 4), (1, 5), 8, 10
+IOS, MERGES, IN_FLIGHT, LEAST_FIELDS = (0, 4), (1, 5), 8, 11
+# How long reads, writes and discards took, in ms. Their sum (10) misses what takes less than a jiffy on Linux 5.0 to
+# 5.6, and has flushes twice since 5.7.
+QUEUE_MS = (3, 7, 14)
 # Milliseconds are told in 32 bits: those in the queue begin at 0 again every 9.3 hours at 128 I/Os in flight.
 TICKS, TICKS_WRAP = (3, 7, 9, 10, 14, 16), 1 << 32
 # proc(5), /proc/stat: user nice system idle iowait irq softirq steal; guest time is in user already.
@@ -78,14 +81,14 @@ def _stat_value(text: str, key: str) -> int | None:
 
 
 class CounterSnapshot(t.NamedTuple):
-    """One moment. stat: of the drive, None where the kernel does not count; cpu: ticks of all, idle and steal of fio's
-    CPUs; throttled: kernel_counters.throttled_s;
+    """One moment. stat: of the drive, None where the kernel does not count; cpu: of fio's CPUs; throttled:
+    kernel_counters.throttled_s;
     boot_s: as time_s, but it goes on while the machine sleeps; beside: bytes read and written of other namespaces."""
 
     time_s: float
     wall_s: float
     stat: list[int] | None
-    cpu: tuple[int, int, int] | None
+    cpu: CpuTicks | None
     throttled: dict[str, float]
     boot_s: float
     beside: int | None = None
@@ -169,7 +172,7 @@ def counters(text: str) -> list[int] | None:
     fields = text.split()
     return (
         [int(field) for field in fields]
-        if len(fields) > QUEUE_MS and all(field.isdigit() for field in fields)
+        if len(fields) >= LEAST_FIELDS and all(field.isdigit() for field in fields)
         else None
     )
 
@@ -180,14 +183,33 @@ def grown(before: t.Sequence[int], now: t.Sequence[int]) -> list[int]:
     return [by % TICKS_WRAP if field in TICKS else by for field, by in enumerate(more)]
 
 
-def cpu_ticks(text: str, wanted: t.Collection[int]) -> tuple[int, int, int] | None:
-    """Ticks (all, idle, stolen) of some CPUs together, of /proc/stat; None where one of them is not told."""
+class CpuTicks(t.NamedTuple):
+    """Ticks of CPUs together, of /proc/stat; stolen: for each of them, (all, stolen)."""
+
+    all: int
+    idle: int
+    stolen: tuple[tuple[int, int], ...]
+
+
+def cpu_ticks(text: str, wanted: t.Collection[int]) -> CpuTicks | None:
+    """Return the ticks of some CPUs; None where one of them is not told."""
     names = {f"cpu{cpu}" for cpu in wanted}
     rows = [line.split() for line in text.splitlines() if line.split(" ", 1)[0] in names]
     if not names or len(rows) != len(names) or any(len(row) <= CPU_FIELDS for row in rows):
         return None
     values = [[int(field) for field in row[1 : CPU_FIELDS + 1]] for row in rows]
-    return sum(map(sum, values)), sum(row[field] for row in values for field in IDLE), sum(row[STEAL] for row in values)
+    stolen = tuple((sum(row), row[STEAL]) for row in values)
+    return CpuTicks(sum(map(sum, values)), sum(row[field] for row in values for field in IDLE), stolen)
+
+
+def _steal(before: CpuTicks, after: CpuTicks, threads: int) -> float:
+    """Return the share of the time that a hypervisor took from the CPUs that lost most, one for each thread: idle ones
+    lose none.
+    """
+    pairs = zip(before.stolen, after.stolen)
+    shares = sorted((now[1] - then[1]) / max(1, now[0] - then[0]) for then, now in pairs)
+    most = shares[-threads:]
+    return round(sum(most) / len(most), 4)
 
 
 def process_bytes(host: Host, pid: int) -> dict[str, int] | None:
@@ -221,7 +243,7 @@ def evidence(
     more = grown(before.stat, after.stat) if before.stat and after.stat else None
     ios = sum(more[field] for field in IOS) if more else 0
     elapsed_s = after.time_s - before.time_s
-    cpu = [now - then for then, now in zip(before.cpu, after.cpu)] if before.cpu and after.cpu else None
+    ticks = after.cpu.all - before.cpu.all if before.cpu and after.cpu else 0
     held = [after.throttled[file] - before.throttled[file] for file in after.throttled if file in before.throttled]
     return Seen(
         fio_bytes={name: job.sides[name].bytes for name in fio_result.DIRECTIONS},
@@ -232,12 +254,12 @@ def evidence(
         mean_latency_s=queued / total_ios if total_ios else None,
         longest_s=round(max(side.latency.max for side in job.sides.values()) / 1e9, 6),
         queued=round(queued / run_s, 4) if run_s else None,
-        in_flight=round(more[QUEUE_MS] / 1000.0 / (run_s + (cell.ramp_s or 0)), 4) if more and run_s else None,
+        in_flight=round(_queue_s(more) / (run_s + (cell.ramp_s or 0)), 4) if more and run_s else None,
         limits=witness.limits(),
         fio_cpu=round((job.user_cpu_pct + job.system_cpu_pct) / 100.0, 4),
         cpus=witness.cpu_count,
-        cpu_idle=round(cpu[1] / cpu[0], 4) if cpu and cpu[0] else None,
-        cpu_steal=round(cpu[2] / cpu[0], 4) if cpu and cpu[0] else None,
+        cpu_idle=round((after.cpu.idle - before.cpu.idle) / ticks, 4) if before.cpu and after.cpu and ticks else None,
+        cpu_steal=_steal(before.cpu, after.cpu, cell.threads) if before.cpu and after.cpu and ticks else None,
         throttled_s=round(max(held), 4) if held else None,
         elapsed_s=round(elapsed_s, 3),
         beside_bytes=_grown(before.beside, after.beside),
@@ -262,13 +284,18 @@ def of_members(counts: t.Sequence[t.Mapping[str, list[int] | None]], busy_s: flo
     """Return what the drives of an array did. counts: {kernel name: stat} before and after."""
     before, after = counts
     more = {name: _grown_of(stat, after[name]) for name, stat in before.items()}
-    known = [fields[QUEUE_MS] / 1000.0 for fields in more.values() if fields]
+    known = [_queue_s(fields) for fields in more.values() if fields]
     queued = round(sum(known) / busy_s, 4) if busy_s and len(known) == len(more) else None
     return MembersSeen({name: _sector_bytes(fields) if fields else None for name, fields in more.items()}, queued)
 
 
 def _grown_of(before: list[int] | None, after: list[int] | None) -> list[int] | None:
     return grown(before, after) if before and after else None
+
+
+def _queue_s(fields: t.Sequence[int]) -> float:
+    """Return how long I/Os were at a drive, summed over them."""
+    return sum(fields[field] for field in QUEUE_MS if field < len(fields)) / 1000.0
 
 
 def _sector_bytes(fields: t.Sequence[int]) -> dict[str, int]:

@@ -35,7 +35,8 @@ class Loss(t.NamedTuple):
 def _stolen(_cell: PlannedCell, seen: Seen, _limits: Limits) -> float | None:
     """Return what the hypervisor took.
 
-    host_limited disturbs: time that the hypervisor took from fio's CPUs. Limit: steal_max, if not outlasted
+    host_limited disturbs: time that the hypervisor took from fio's CPUs: from those that lost most, one for each
+      thread. Limit: steal_max, if not outlasted
     """
     return seen.cpu_steal
 

@@ -24,6 +24,8 @@ from .validity_limits import Limits
 LEAST_QUIET = 3
 # A drive changes over hours, so only the latest rounds are compared.
 RECENT = 15
+# The lowest host's part of some rounds is about one standard deviation below their lower quartile.
+SPREADS = 3
 SAME_RATE = "; the rate is as in quiet rounds"
 
 
@@ -55,11 +57,12 @@ def of_round(
 
 
 class Usual(t.NamedTuple):
-    """A cell's quiet rounds: the host's part of a latency (None: too few have one), the rate, and whether fio's CPUs
-    are idle at times.
+    """A cell's quiet rounds: the host's part of a latency (None: too few have one), how far that comes and goes, the
+    rate, and whether fio's CPUs are idle at times.
     """
 
     host_s: float | None
+    spread_s: float
     iops: float
     is_idle: bool
 
@@ -72,11 +75,17 @@ def usual(rounds: t.Iterable[Round], limits: Limits) -> Usual | None:
     is_idle = sum(not each.is_busy for each in quiet) >= LEAST_QUIET
     parts = sorted(each.host_s for each in quiet if each.host_s is not None)
     if len(parts) < LEAST_QUIET:
-        return Usual(None, statistics.median(each.iops for each in quiet), is_idle)
+        return Usual(None, 0.0, statistics.median(each.iops for each in quiet), is_idle)
     # The lower quartile, as others only lengthen it, but never the lowest alone.
     host_s = parts[max(1, len(parts) // 4)]
-    rates = [each.iops for each in quiet if (_excess(each, host_s) or 0) <= limits.host_excess_max]
-    return Usual(host_s, statistics.median(rates), is_idle)
+    spread_s = SPREADS * (host_s - parts[0])
+    rates = [each.iops for each in quiet if (_excess(each, host_s) or 0) <= _most(each, spread_s, limits)]
+    return Usual(host_s, spread_s, statistics.median(rates), is_idle)
+
+
+def _most(one: Round, spread_s: float, limits: Limits) -> float:
+    """Return what the host may take of a round's mean latency beyond its usual part."""
+    return max(limits.host_excess_max, spread_s / one.latency_s)
 
 
 def _excess(one: Round, host_s: float | None) -> float | None:
@@ -139,9 +148,10 @@ class CellRounds:
         causes = [_told(item) if item.level == DISTURBS else item for item in one.taken]
         if abs(off) > self._limits.rate_error_max:
             causes = list(one.taken)
-        causes += self._excessive(excess, off)
+        most = _most(one, compared.spread_s, self._limits)
         what = ""
-        if excess > self._limits.host_excess_max:
+        if excess > most:
+            causes.append(self._excessive(cell, excess, off))
             what = f"the host took {excess:.0%} more of each latency than in quiet rounds"
         elif was_kept:
             what = "time was taken from fio"
@@ -149,20 +159,22 @@ class CellRounds:
             what = "its CPUs were never idle, unlike in quiet rounds"
         return [*causes, Cause(NO_PERCENTILES, TOLD, f"{what}: no percentiles of this round")] if what else causes
 
-    def _excessive(self, excess: float, off: float) -> list[Cause]:
+    def _excessive(self, cell: PlannedCell, excess: float, off: float) -> Cause:
         """Find a rate that is lower because of the host. A rate that differs shows nothing by itself: drives change;
         and a higher one is the drive's, which leaves fio more to do.
 
         host_limited disturbs: the host's part of a latency (fio's mean less the kernel's time in queue) beyond its part
           in the cell's own quiet rounds (three at least), and a rate below theirs by more than rate_error_max. Limit:
-          host_excess_max of the mean latency
+          host_excess_max of the mean latency, or three times what comes and goes in quiet rounds
+        host_limited disturbs: the same with a rate limit or batches, whose rate says nothing of a latency. Limit: the
+          same
         """
-        if excess <= self._limits.host_excess_max:
-            return []
         text = f"the host took {excess:.0%} more of each latency than in quiet rounds"
+        if io_pattern.is_limited(cell) or cell.batch:
+            return Cause(HOST_LIMITED, DISTURBS, f"{text}, and the test asks for latencies: stop other load")
         if off < -self._limits.rate_error_max:
-            return [Cause(HOST_LIMITED, DISTURBS, f"{text}, and the rate is {-off:.1%} below theirs: stop other load")]
-        return [Cause(HOST_LIMITED, TOLD, text + (SAME_RATE if off <= self._limits.rate_error_max else ""))]
+            return Cause(HOST_LIMITED, DISTURBS, f"{text}, and the rate is {-off:.1%} below theirs: stop other load")
+        return Cause(HOST_LIMITED, TOLD, text + (SAME_RATE if off <= self._limits.rate_error_max else ""))
 
     def _alone(self, cell: PlannedCell, one: Round) -> list[Cause]:
         """Find out whether a cell that has nothing to be compared with is the host's more than the drive's.

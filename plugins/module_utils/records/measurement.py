@@ -207,6 +207,7 @@ class Seen(SeenQueue):
     fio_cpu: NotNegative
     cpus: Positive
     cpu_idle: t.Optional[float]
+    # Of the CPU that lost most to a hypervisor, or of as many as fio had threads.
     cpu_steal: t.Optional[float]
     throttled_s: t.Optional[float]
     elapsed_s: NotNegative

@@ -58,7 +58,22 @@ def test_counters(text, fields):
 
 @pytest.mark.parametrize("cpus, ticks", [([0, 1], (280, 220, 20)), ([10], (140, 110, 10)), ([0, 7], None), ([], None)])
 def test_ticks_of_the_cpus_that_fio_was_given(cpus, ticks):
-    assert kernel_counters.cpu_ticks(PROC_STAT, cpus) == ticks
+    found = kernel_counters.cpu_ticks(PROC_STAT, cpus)
+    assert (found and (found.all, found.idle, sum(stolen for _all, stolen in found.stolen))) == ticks
+
+
+@pytest.mark.parametrize(("threads", "share"), [(1, 0.3), (2, 0.15), (4, 0.075), (9, 0.075)])
+def test_idle_cpus_lose_nothing_to_a_hypervisor(tmp_path, threads, share):
+    """30 % of the one CPU of four that a thread is on are 7.5 % of all."""
+    eyes = kernel_counters.Witness(server(tmp_path, {"/sys/block/sdx/stat": STAT}), "sdx", "0-3")
+    rows = ["cpu{0} 0 0 0 {1} 0 0 0 {2} 0 0"] * 4
+    looks = []
+    for idle, stolen in ((100, 10), (170, 40)):
+        told = [row.format(n, idle if n == 1 else 100 + idle, stolen if n == 1 else 10) for n, row in enumerate(rows)]
+        ticks = kernel_counters.cpu_ticks("\n".join(told), range(4))
+        looks.append(eyes.look()._replace(cpu=ticks))
+    seen = kernel_counters.evidence(planned.cell(threads=threads), RESULT, *looks, None, eyes)
+    assert seen.cpu_steal == share
 
 
 def clocks(times, walls, boots):
@@ -83,7 +98,7 @@ def test_two_looks_make_the_evidence(tmp_path, monkeypatch):
     server(
         tmp_path,
         {
-            "/sys/block/sdx/stat": "100 1 800 5 1000 2 2400 6 0 7 4011 3 0 64 1 0 0",
+            "/sys/block/sdx/stat": "100 1 800 5 1000 2 2400 4006 0 7 11 3 0 64 1 0 900",
             "/proc/stat": PROC_STAT.replace(" 100 ", " 150 "),
         },
     )
@@ -176,8 +191,8 @@ def test_a_process_that_ended_still_tells_what_it_wrote():
 def test_the_drives_of_an_array_are_counted_each_and_timed_together():
     before = {"sda": [0] * 17, "sdb": [0] * 17}
     one, other = [0] * 17, [0] * 17
-    one[2], one[6], one[10] = 8, 16, 3000
-    other[2], other[6], other[10] = 2, 4, 1000
+    one[2], one[6], one[3] = 8, 16, 3000
+    other[2], other[6], other[7] = 2, 4, 1000
     found = kernel_counters.of_members([before, {"sda": one, "sdb": other}], 2.0)
     assert found.bytes["sda"] == {"read": 4096, "write": 8192, "discard": 0}
     assert found.bytes["sdb"] == {"read": 1024, "write": 2048, "discard": 0}

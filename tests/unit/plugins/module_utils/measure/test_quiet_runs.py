@@ -109,6 +109,19 @@ def test_time_that_was_taken_is_a_remark_where_the_rate_is_that_of_quiet_rounds(
     assert made.without_percentiles == {4}
 
 
+def test_what_comes_and_goes_in_quiet_rounds_is_no_disturbance():
+    """Of a drive of 10 µs the host takes a third, and more of it one time than another."""
+    quiet = [(1.0, 0.71), (1.0, 0.70), (1.0, 0.72)]
+    assert levels([*quiet, (0.96, 0.70)]) == [] and HOST_LIMITED in dict(levels([*quiet, (0.96, 0.66)]))
+    # The same beside a steady host is a disturbance.
+    assert dict(levels([(1.0, 0.71)] * 3 + [(0.96, 0.69)]))[HOST_LIMITED] == DISTURBS
+
+
+@pytest.mark.parametrize("cell", [{"rate_iops": 900}, {"batch": 4}])
+def test_where_the_rate_says_nothing_of_a_latency_the_host_disturbs_it(cell):
+    assert (HOST_LIMITED, DISTURBS) in levels([QUIET] * 3 + [(1.0, 0.92)], depth=8, **cell)
+
+
 def test_a_round_on_busy_cpus_gives_no_percentiles_where_quiet_ones_are_on_idle_cpus():
     """One busy loop beside fio changed no mean, and the p99 by up to 69 %."""
     assert levels([QUIET] * 3 + [(1.0, 0.95, BUSY)]) == [(NO_PERCENTILES, TOLD)]
