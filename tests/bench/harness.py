@@ -128,11 +128,11 @@ def bare(jobs, folder):
 
 
 @contextlib.contextmanager
-def loop_device(folder):
+def loop_device(folder, size_bytes=256 << 20):
     """The backing file of a loop device of its own."""
     backing = os.path.join(folder, "drive.img")
     with open(backing, "wb") as out:
-        out.truncate(256 << 20)
+        out.truncate(size_bytes)
     attach = ["losetup", "--find", "--show", "--direct-io=on", backing]
     device = subprocess.run(attach, check=True, capture_output=True, text=True).stdout.strip()
     try:
