@@ -51,6 +51,8 @@ class Bench:
 
     def __init__(self, loop, folder):
         self.loop, self.folder, self.sysfs = loop, folder, {}
+        # Of the controller's namespaces, by the kernel.
+        self.names = [loop.name]
         self.machine = folder / "nvme.json"
         space = {"media": str(loop.file), "size_bytes": SIZE, "eui64": EUI, "lbaf": 0}
         self.facts = {"controller": "nvme0", "sn": SERIAL, "seconds": 0, "namespaces": {"1": space}}
@@ -120,7 +122,7 @@ def benched(loop, folder, monkeypatch):
     made = Bench(loop, folder)
     monkeypatch.setattr(attributes, "transport", lambda host, name: "nvme")
     for module in (attributes, sysfs, wear):
-        monkeypatch.setattr(module, "nvme_controllers", lambda host, name: [CONTROLLER])
+        monkeypatch.setattr(module, "nvme_controllers", lambda host, name: [CONTROLLER] if name in made.names else [])
     monkeypatch.setattr(identity, "serial", lambda host, name: SERIAL if name == loop.name else None)
     monkeypatch.setattr(locks, "LOCK_DIR", own_machine.lock_folder(folder / "locks"))
     monkeypatch.setenv("SSDLAB_EMULATED_NVME", str(made.machine))

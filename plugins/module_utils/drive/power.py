@@ -50,14 +50,37 @@ def current(text: str) -> int | None:
 
 
 def operational(text: str, number: int) -> bool | None:
-    """Return whether a state is one in which I/O is done, by `nvme id-ctrl` in JSON: versions name the flag in two
-    ways.
-    """
+    """Return whether a state is one in which I/O is done, by `nvme id-ctrl` in JSON; None: unknown."""
+    states = _states(text)
+    return states[number] if number < len(states) else None
+
+
+def deepest(host: Host, path: str) -> int | None:
+    """Return the state of least power in which no I/O is done; None: the drive has none, or does not tell."""
+    told = _states(host.run(["nvme", "id-ctrl", path, "--output-format=json"], timeout_s=TIMEOUT_S).stdout)
+    return max((number for number, works in enumerate(told) if works is False), default=None)
+
+
+def enter(host: Host, path: str, number: int) -> str:
+    """Put the drive into a state until the next power cycle or reset; why it is in none such, "" where it is."""
+    argv = ["nvme", "set-feature", path, "--feature-id=2", f"--value={number}"]
+    answer = host.run(argv, timeout_s=TIMEOUT_S)
+    if answer.rc != 0:
+        return answer.ended()
+    now = current(host.run(["nvme", "get-feature", path, "--feature-id=2"], timeout_s=TIMEOUT_S).stdout)
+    return "" if now == number else f"it reports power state {'unknown' if now is None else now}, not {number}"
+
+
+def _states(text: str) -> list[bool | None]:
+    """Return of each state whether I/O is done in it: versions of nvme-cli name the flag in two ways."""
     try:
         states = tool_json.read(text).get("psds")
     except tool_json.NotOneObject:
-        return None
-    entry = states[number] if isinstance(states, list) and number < len(states) else None
+        return []
+    return [_works(entry) for entry in states] if isinstance(states, list) else []
+
+
+def _works(entry: t.Any) -> bool | None:
     if not isinstance(entry, dict):
         return None
     flags, named = nvme_number(entry.get("flags")), nvme_number(entry.get("non-operational_state"))

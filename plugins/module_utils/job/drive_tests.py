@@ -29,6 +29,7 @@ from ..tuning.tuned_host import Drift
 from . import (
     array,
     array_members,
+    before_read_back,
     filesystem,
     integrity,
     own_self_test,
@@ -64,6 +65,7 @@ NOT_COUNTED = (
     array_members.NoArray,
     LinkDown,
     integrity.OthersWrote,
+    before_read_back.NotPossible,
     own_self_test.NotOffered,
 )
 NOT_TUNED = "the host was not tuned as planned: "
@@ -201,6 +203,8 @@ class DriveTests:
                 # Its cells would overwrite what is wrong, for figures that nobody may trust.
                 self._unprepared = not_kept(test.name)
                 return made
+            if test.integrity and test.integrity.reset:
+                self._make_settings_again(attempt)
             own_self_test.perform(self._station, self._self_tests, test, attempt, self._plan_left_s(test))
             self._measure(test, attempt, reducer, lambda: self._causes_since_last(sampler, made, attempt))
         return made

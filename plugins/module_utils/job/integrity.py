@@ -22,9 +22,10 @@ from ..measure import fio, transfer
 from ..measure.block_pattern import BLOCK_BYTES, Pattern, numbered
 from ..records.base import to_json
 from ..records.measurement import IntegrityDetails, WrongBlock
-from ..records.plan import PlannedTest
+from ..records.plan import PlannedIntegrity, PlannedTest
 from ..run.criteria import integrity_text, is_of_drive
 from . import wrong_blocks
+from .before_read_back import BeforeReadBack
 from .drive_context import Attempt, DriveContext
 from .release_drive import LONGEST_REASON
 
@@ -50,12 +51,12 @@ def write_and_read_back(station: DriveContext, test: PlannedTest, attempt: Attem
     """Do what the test asks for, if it asks for it, and note what came of it; return whether no block was wrong.
     time_left_s: at most.
 
-    Raises OthersWrote, fio.FioError where a pass could not be done or the host's memory erred, fio.Interrupted,
-    Refused, Hangs.
+    Raises OthersWrote, NotPossible, fio.FioError where a pass could not be done or the host's memory erred,
+    fio.Interrupted, Refused, Hangs.
     """
     if not test.integrity:
         return True
-    reading = ReadBack(station, test, attempt)
+    reading = ReadBack(station, test, test.integrity, attempt)
     for number in range(1, test.integrity.passes + 1):
         station.guard("integrity", phase="integrity", time_left_s=time_left_s)
         reading.one_pass(number)
@@ -75,12 +76,12 @@ def write_and_read_back(station: DriveContext, test: PlannedTest, attempt: Attem
 
 
 class ReadBack:
-    """The passes of one test. complete: as of transfer.Done."""
+    """The passes of one test. asked: of it; complete: as of transfer.Done."""
 
-    def __init__(self, station: DriveContext, test: PlannedTest, attempt: Attempt) -> None:
+    def __init__(self, station: DriveContext, test: PlannedTest, asked: PlannedIntegrity, attempt: Attempt) -> None:
         self._station, self._test, self._attempt = station, test, attempt
-        self._passes = test.integrity.passes if test.integrity else 0
-        self._pause_s = test.integrity.pause_s if test.integrity else 0
+        self._passes, self._pause_s = asked.passes, asked.left_alone_s
+        self._before = BeforeReadBack(station, asked)
         identity, run_id = station.held.identity, station.job.run_dir.run_id
         self._drive = numbered(32, *(str(identity.get(name)) for name in _NAMES), station.drive)
         self._names = (run_id, station.drive, *attempt)
@@ -99,7 +100,11 @@ class ReadBack:
         self._memory_before = memory_errors.read(station.job.host)
 
     def one_pass(self, number: int) -> None:
-        """Write all of it, and read it back after the pause; odd passes in sequence, even ones in scattered order."""
+        """Write all of it, and read it back after what is to befall the drive before; odd passes in sequence, even ones
+        in scattered order.
+        """
+        if number == 1:
+            self._before.check()
         key = "/".join(map(str, (*self._names, number)))
         self._patterns.append(Pattern(key, self._drive, numbered(22, *self._names) << 8 | number))
         for writes in (True, False):
@@ -119,11 +124,15 @@ class ReadBack:
             self.note(False)
 
     def _pause(self, share: float) -> None:
-        """Leave the drive alone, as long as the test asks for. share: of its passes, done."""
-        ends_s = time.monotonic() + self._pause_s
-        while time.monotonic() < ends_s:
-            self._station.tick(share, news_within_s=None)
-            self._station.job.stop.wait(min(PAUSE_NEWS_S, max(0.0, ends_s - time.monotonic())))
+        """Reset the drive, and leave it alone at rest, as far and as long as the test asks for. share: of its passes,
+        done.
+        """
+        self._before.reset()
+        with self._before.resting():
+            ends_s = time.monotonic() + self._pause_s
+            while time.monotonic() < ends_s:
+                self._station.tick(share, news_within_s=None)
+                self._station.job.stop.wait(min(PAUSE_NEWS_S, max(0.0, ends_s - time.monotonic())))
 
     def note(self, complete: bool) -> IntegrityDetails:
         """Note what all passes so far came to: that stands, whatever becomes of the test. complete: nothing is left
@@ -216,6 +225,8 @@ class ReadBack:
             other_write_bytes=other_write_bytes,
             wrong_blocks=dict(self._counts),
             complete=complete,
+            resets=self._before.resets or None,
+            power_state=self._before.power_state,
             memory_errors=memory_errors.new(self._memory_before, memory_errors.read(self._station.job.host)),
             first=sorted(self._first, key=lambda one: (one.pass_number, one.offset_bytes)),
             wrong_by_part=self._by_part if any(self._by_part) else None,

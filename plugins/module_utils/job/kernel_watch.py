@@ -7,6 +7,7 @@ rounds included. Purges, settings and what comes between two tests may reset a d
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import typing as t
 from dataclasses import replace
@@ -73,14 +74,16 @@ class HostLog:
         self.works_on(name)
 
     def _since(self, name: str, drives: t.Mapping[str, Names]) -> tuple[list[LogEvent], list[LogEvent]]:
-        """Return all events since a drive began to be measured, and of these, apart, those that our work on a neighbour
-        may have caused above both.
+        """Return all events since a drive began to be measured, but for those of itself while we worked on it; and of
+        these, apart, those that our work on a neighbour may have caused above both.
         """
         span = self._measured[name]
         neighbours = [each for each in self._worked_on if each != name and each in drives]
         measured: list[LogEvent] = []
         of_ours: list[LogEvent] = []
         for position, event in enumerate(self.reader.events()[span.first : span.end], span.first):
+            if event.name in drives[name].own and not self._counts(name, position):
+                continue
             worked_on = [drives[each] for each in neighbours if not self._counts(each, position)]
             is_above = any(event.name in names.above for names in worked_on)
             (of_ours if is_above else measured).append(event)
@@ -171,6 +174,23 @@ class DriveLog:
                 self._noted += 1
                 fields = {"kind": event.kind, "name": event.name, "is_own": is_own, "boot_s": event.time_s}
                 self._note("kernel_event", **fields, message=event.text[:LONGEST], **self._attempt)
+
+    @contextlib.contextmanager
+    def by_us(self) -> t.Iterator[None]:
+        """Have the drive's own events meanwhile count for nothing: they are our doing."""
+        log, names = self._log, list(self._names)
+        if log is None or not names:
+            yield
+            return
+        self.note_new()
+        for name in names:
+            log.works_on(name)
+        try:
+            yield
+        finally:
+            for name in names:
+                log.leaves(name)
+            self._next = log.reader.position()
 
     def settle(self) -> None:
         """Wait until what else a fault brings, or befell others, has been told."""

@@ -139,6 +139,10 @@ class IntegrityDetails:
     # How many of them lie in each of so many equal parts of what was written, by the order of addresses; not there:
     # none.
     wrong_by_part: OrMissing[Annotated[t.List[Count], Limits(min_items=1, max_items=100)]] = None
+    # Of its controller, by us, each between writing and reading back.
+    resets: OrMissing[Count] = None
+    # In which it did no I/O and rested before it was read back.
+    power_state: OrMissing[Count] = None
 
 
 @dataclass(frozen=True)

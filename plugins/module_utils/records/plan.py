@@ -192,6 +192,10 @@ class PlannedFill:
     data: t.Optional[t.Literal["zeros"]] = None
 
 
+# Far longer than any drive takes to get to a power state (ENLAT).
+LEAST_REST_S = 10
+
+
 @dataclass(frozen=True)
 class PlannedIntegrity:
     """The ActiveRange is written and read back, so many times."""
@@ -199,6 +203,14 @@ class PlannedIntegrity:
     passes: Annotated[int, Limits(minimum=1, maximum=10)]
     # Of each pass, between writing and reading.
     pause_s: Annotated[int, Limits(minimum=0, maximum=604800)] = 0
+    # Between the two its controller is reset, and it spends the pause in a power state without I/O; NVMe alone.
+    reset: bool = False
+    low_power: bool = False
+
+    @property
+    def left_alone_s(self) -> int:
+        """How long the pause is: where it rests, at least until any drive got there."""
+        return self.pause_s or LEAST_REST_S * self.low_power
 
 
 @dataclass(frozen=True)

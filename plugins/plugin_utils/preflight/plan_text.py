@@ -15,7 +15,7 @@ from ...module_utils.guard import scan_offsets
 from ...module_utils.measure.rounds import MOST_TIMES, cell_s
 from ...module_utils.records import base
 from ...module_utils.records.events import Look
-from ...module_utils.records.plan import NotApplicable, Plan, PlannedDrive, PlannedTest
+from ...module_utils.records.plan import NotApplicable, Plan, PlannedDrive, PlannedIntegrity, PlannedTest
 from ...module_utils.records.purge import OfferedPurge
 from ...module_utils.run.criteria import Criterion
 from ...module_utils.run.states import SETTLED_STATES
@@ -370,7 +370,7 @@ def _steps(test: PlannedTest) -> str:
         steps.append(f"precondition {passes} x the ActiveRange of {test.active_range_pct} %{written}{content}")
     elif test.integrity:
         times = f", {test.integrity.passes} times" if test.integrity.passes > 1 else ""
-        later = f" after a pause of {plan_duration(test.integrity.pause_s)}" if test.integrity.pause_s else ""
+        later = _before_read_back(test.integrity)
         steps.append(f"write the ActiveRange of {test.active_range_pct} % and read it back{later}{times}")
     if test.self_test:
         steps.append(f"the drive's own self-test ({test.self_test})")
@@ -380,6 +380,14 @@ def _steps(test: PlannedTest) -> str:
         round_s = plan_duration(sum(cell_s(cell) for cell in cells))
         steps.append(f"rounds of {shown} ({round_s}{order}) {_until(test)}")
     return ", ".join(steps)
+
+
+def _before_read_back(asked: PlannedIntegrity) -> str:
+    """Return what befalls a drive between writing and reading back: " after a reset and a pause of 2 h"."""
+    at_rest = " in a power state without I/O" if asked.low_power else ""
+    pause = f"a pause of {plan_duration(asked.left_alone_s)}{at_rest}" if asked.left_alone_s else ""
+    told = [text for text in ("a reset of its controller" if asked.reset else "", pause) if text]
+    return f" after {' and '.join(told)}" if told else ""
 
 
 def _until(test: PlannedTest) -> str:

@@ -355,6 +355,27 @@ INVALID = (
     ),
     ReasonKind(
         "invalid",
+        "its controller can't be reset",
+        "no reset",
+        "somebody uses, or may use, another namespace of the drive's controller, or the drive is no NVMe drive",
+        "Stop what the sentence names, or take reset out of the test.",
+    ),
+    ReasonKind(
+        "invalid",
+        "the drive can't rest",
+        "no low power",
+        "the drive has no power state without I/O, or does not tell of one; only NVMe drives do",
+        "Take low_power out of the test for this drive.",
+    ),
+    ReasonKind(
+        "invalid",
+        "the drive does not rest",
+        "no low power",
+        "the drive did not go to its power state without I/O, or says that it is in another one",
+        "Look at what the sentence says; take low_power out of the test for this drive.",
+    ),
+    ReasonKind(
+        "invalid",
         "a self-test can't be started",
         "no self-test",
         "the drive has no self-tests, or the host's tools can't read them",

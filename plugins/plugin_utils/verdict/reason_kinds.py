@@ -116,6 +116,13 @@ ERROR = (
     ),
     ReasonKind(
         "error",
+        "…: its controller was not reset",
+        "reset failed",
+        "nvme reset ended with an error: the sentence says which; the drive may be gone",
+        "Look at the kernel's log and whether the drive is still there; a power cycle may bring it back.",
+    ),
+    ReasonKind(
+        "error",
         "…: the drive… hangs",
         "the drive hangs",
         "the drive gave no answer for minutes; fio or a command waits for it in the kernel",

@@ -45,3 +45,27 @@ def test_what_does_not_answer_is_unknown(fake):
     for text in ("", "[]", "{}", '{"psds": 3}', '{"psds": [{}]}'):
         fake.answers["nvme id-ctrl"] = (0, text, "")
         assert power.read(fake, "/dev/nvme0n1") == power.State(0, None)
+
+
+@pytest.mark.parametrize(
+    ("told", "number"),
+    [(FLAGS, 2), (NAMED, 2), ({"psds": FLAGS["psds"][:2]}, None), ({"psds": [{}]}, None), ({}, None)],
+)
+def test_the_state_of_least_power_in_which_no_io_is_done(fake, told, number):
+    fake.answers["nvme id-ctrl"] = (0, json.dumps(told), "")
+    assert power.deepest(fake, "/dev/nvme0n1") == number
+
+
+@pytest.mark.parametrize(
+    ("code", "reports", "problem"),
+    [
+        (0, "Current value:00000004", ""),
+        (0, "Current value:00000000", "it reports power state 0, not 4"),
+        (0, "", "it reports power state unknown, not 4"),
+        (1, "", "nvme set-feature /dev/nvme0n1 --feature-id=2 --value=4 ended with 1 and said: Invalid Field"),
+    ],
+)
+def test_a_drive_is_in_a_state_only_if_it_says_so(fake, code, reports, problem):
+    fake.answers["nvme set-feature"] = (code, "", "Invalid Field" if code else "")
+    fake.answers["nvme get-feature"] = (0, reports, "")
+    assert power.enter(fake, "/dev/nvme0n1", 4) == problem

@@ -92,6 +92,22 @@ def test_only_what_is_logged_while_it_is_measured_counts(fake, drives):
     assert (drive.end(), drive.health().io_timeouts, len(drive.noted)) == ("", 0, 3)
 
 
+def test_what_we_do_to_a_drive_while_it_is_measured_counts_for_nothing(fake, drives):
+    ours, other = drives[:2]
+    for drive in (ours, other):
+        drive.starts()
+        drive.measures()
+    logs(fake, 0, TIMEOUT)
+    with ours.by_us():
+        logs(fake, 0, RESET)
+        logs(fake, 1, TIMEOUT, time_s=900.0)
+    logs(fake, 0, TIMEOUT)
+    assert (ours.end(), other.end()) == ("", "")
+    assert (ours.health().io_timeouts, ours.health().controller_resets) == (2, 0)
+    assert other.health().io_timeouts == 1
+    assert [each.kind for each in ours.noted] == ["timeout", "timeout"]
+
+
 def test_events_are_noted_with_each_round_once(fake, drives):
     drive = drives[0]
     drive.starts()

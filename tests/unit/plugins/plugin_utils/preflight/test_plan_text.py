@@ -196,6 +196,10 @@ def test_plan_mode_says_what_is_read_back_and_its_time():
     lines = plan_text.describe(make([test]), {"S1": "/dev/x"}, 500)
     assert "S1: would erase /dev/x" in lines[1]
     assert "1. integrity: no purge, write the ActiveRange of 50 % and read it back, 2 times; 31 min" in lines[2]
+    asked = {"reset": True, "low_power": True, "pause_s": 120}
+    reset = plan_text.describe(make([{**test, "integrity": asked}]), {"S1": "/dev/x"}, 500)
+    rests = "after a reset of its controller and a pause of 2 min in a power state without I/O"
+    assert f"read it back {rests}, 2 times;" in reset[2]
     later = plan_text.describe(make([{**test, "integrity": {"pause_s": 7200}}]), {"S1": "/dev/x"}, 500)
     assert "and read it back after a pause of 2 h, 2 times; 4 h 31 min" in later[2]
 

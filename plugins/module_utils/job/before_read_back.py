@@ -1,0 +1,87 @@
+# Copyright: (c) 2026, The ssdlab.fleet authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What befalls a held drive between the writing of an integrity test and its reading back, besides time: its controller
+is reset, and it rests in a power state in which it does no I/O (docs/integrity.md).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+from ..drive import attributes, power
+from ..guard.controller_reset import InUse, alone_on_controller
+from ..measure import fio
+from ..records.plan import PlannedIntegrity
+from .drive_context import DriveContext
+
+# A controller that has I/O timeouts before it is ready again takes that long (CAP.TO is 127.5 s at most).
+RESET_S = 180.0
+
+
+class NotPossible(Exception):
+    """The drive can't do what the test asks for, or somebody else would notice; the message says why."""
+
+
+class BeforeReadBack:
+    """resets: how many there were; power_state: the one in which it rested, None: in none."""
+
+    def __init__(self, station: DriveContext, asked: PlannedIntegrity) -> None:
+        self._station, self._asked = station, asked
+        self.resets = 0
+        self.power_state: int | None = None
+
+    def check(self) -> None:
+        """See, before anything is written, that all of it can be done. Raises NotPossible."""
+        if self._asked.reset:
+            with self._alone():
+                pass
+        if self._asked.low_power:
+            with self.resting():
+                pass
+
+    def reset(self) -> None:
+        """Reset the controller, if the test asks for it. Raises NotPossible, FioError where it does not come back."""
+        if not self._asked.reset:
+            return
+        host = self._station.job.host
+        self._station.guard("integrity")
+        with self._alone() as node, self._station.kernel_log.by_us():
+            # The kernel waits until the controller is ready again.
+            argv = ["nvme", "reset", node]
+            answer = self._station.watchdog.call("reset the controller", lambda: host.run(argv, RESET_S), RESET_S)
+        if answer.rc != 0:
+            raise fio.FioError(f"its controller was not reset: {answer.ended()}")
+        self.resets += 1
+        self._station.look()
+
+    @contextlib.contextmanager
+    def resting(self) -> t.Iterator[None]:
+        """Have the drive rest meanwhile in its power state of least power, if the test asks for it. Raises
+        NotPossible.
+        """
+        if not self._asked.low_power:
+            yield
+            return
+        host, path = self._station.job.host, self._station.held.path
+        is_nvme = attributes.transport(host, self._station.name) == "nvme"
+        before, deepest = (power.read(host, path), power.deepest(host, path)) if is_nvme else (None, None)
+        if before is None or before.number is None or deepest is None:
+            raise NotPossible("the drive can't rest: it tells of no power state in which it does no I/O")
+        problem = power.enter(host, path, deepest)
+        try:
+            if problem:
+                raise NotPossible(f"the drive does not rest: {problem}")
+            self.power_state = deepest
+            yield
+        finally:
+            power.enter(host, path, before.number if before.works is not False else 0)
+
+    @contextlib.contextmanager
+    def _alone(self) -> t.Iterator[str]:
+        try:
+            with alone_on_controller(self._station.job.host, self._station.name) as node:
+                yield node
+        except InUse as error:
+            raise NotPossible(f"its controller can't be reset: {error}") from None
